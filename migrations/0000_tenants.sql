@@ -1,0 +1,124 @@
+CREATE TABLE `activity_counts` (
+	`organization_id` text NOT NULL,
+	`project_id` integer NOT NULL,
+	`entries` integer NOT NULL,
+	PRIMARY KEY(`organization_id`, `project_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `activity_counts_project` ON `activity_counts` (`project_id`);--> statement-breakpoint
+CREATE TABLE `activity_log` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text,
+	`project_id` integer,
+	`user_id` integer NOT NULL,
+	`activity` text NOT NULL,
+	`scope` text NOT NULL,
+	`item_id` text NOT NULL,
+	`name` text,
+	`changes` text DEFAULT '[]' NOT NULL,
+	`trigger` text,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `activity_log_project` ON `activity_log` (`project_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`scope`,`item_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `activity_log_created` ON `activity_log` (`created_at`);--> statement-breakpoint
+CREATE TABLE `members` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `members_organization_user` ON `members` (`organization_id`,`user_id`);--> statement-breakpoint
+CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);--> statement-breakpoint
+CREATE TABLE `organizations` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`slug` text NOT NULL,
+	`logo_media_id` text,
+	`plugins_access_level` integer NOT NULL,
+	`available_product_features` text DEFAULT '[]' NOT NULL,
+	`is_member_join_email_enabled` integer DEFAULT true NOT NULL,
+	`metadata` text DEFAULT '{}' NOT NULL,
+	`customer_id` text,
+	`enforce_2fa` integer,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `organizations_slug_unique` ON `organizations` (`slug`);--> statement-breakpoint
+CREATE TABLE `personal_api_keys` (
+	`id` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`label` text NOT NULL,
+	`hash` text NOT NULL,
+	`mask_value` text NOT NULL,
+	`scopes` text DEFAULT '[]' NOT NULL,
+	`scoped_organizations` text DEFAULT '[]' NOT NULL,
+	`scoped_projects` text DEFAULT '[]' NOT NULL,
+	`expires_at` text,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	`last_rolled_at` text,
+	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`hash`);--> statement-breakpoint
+CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`);--> statement-breakpoint
+CREATE TABLE `project_members` (
+	`id` text PRIMARY KEY NOT NULL,
+	`project_id` integer NOT NULL,
+	`organization_id` text NOT NULL,
+	`user_id` integer NOT NULL,
+	`level` integer NOT NULL,
+	`joined_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`organization_id`,`user_id`) REFERENCES `members`(`organization_id`,`user_id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `project_members_project_user` ON `project_members` (`project_id`,`user_id`);--> statement-breakpoint
+CREATE INDEX `project_members_organization_user` ON `project_members` (`organization_id`,`user_id`);--> statement-breakpoint
+CREATE TABLE `projects` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`organization_id` text NOT NULL,
+	`name` text NOT NULL,
+	`timezone` text DEFAULT 'UTC' NOT NULL,
+	`access_control` integer DEFAULT false NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `projects_uuid_unique` ON `projects` (`uuid`);--> statement-breakpoint
+CREATE INDEX `projects_organization` ON `projects` (`organization_id`);--> statement-breakpoint
+CREATE TABLE `users` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`uuid` text NOT NULL,
+	`distinct_id` text NOT NULL,
+	`first_name` text DEFAULT '' NOT NULL,
+	`last_name` text DEFAULT '' NOT NULL,
+	`email` text NOT NULL,
+	`is_email_verified` integer DEFAULT false NOT NULL,
+	`mascot_config` text DEFAULT '{}' NOT NULL,
+	`is_active` integer DEFAULT true NOT NULL,
+	`is_2fa_enabled` integer DEFAULT false NOT NULL,
+	`has_social_auth` integer DEFAULT false NOT NULL,
+	`current_organization_id` text,
+	`current_project_id` integer,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`current_organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE set null,
+	FOREIGN KEY (`current_project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE set null
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `users_uuid_unique` ON `users` (`uuid`);--> statement-breakpoint
+CREATE UNIQUE INDEX `users_email_unique` ON `users` (`email`);--> statement-breakpoint
+CREATE INDEX `users_current_organization` ON `users` (`current_organization_id`);--> statement-breakpoint
+CREATE INDEX `users_current_project` ON `users` (`current_project_id`);

@@ -1,0 +1,97 @@
+import { and, type Column, eq, gt, inArray, lt, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type * as z from "zod";
+import { ADMIN } from "../auth/levels.ts";
+import {
+	activityCounts,
+	activityLog,
+	members,
+	projects,
+	users,
+} from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { visibleTo } from "../db/visible.ts";
+import type { Page } from "../http/page.ts";
+import type { filters } from "./shape.ts";
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: activityLog.id,
+			user: {
+				uuid: users.uuid,
+				first_name: users.first_name,
+				email: users.email,
+			},
+			activity: activityLog.activity,
+			scope: activityLog.scope,
+			item_id: activityLog.item_id,
+			detail: {
+				name: activityLog.name,
+				changes: activityLog.changes,
+				trigger: activityLog.trigger,
+			},
+			created_at: activityLog.created_at,
+		})
+		.from(activityLog)
+		.innerJoin(users, eq(users.id, activityLog.user_id));
+
+/** The project of an entry, or of a count, is one that the caller may know of, or none at all. */
+function seen(tenant: Tenant, project_id: Column) {
+	const mine = sql`select ${members.level} from ${members}
+    where ${members.organization_id} = ${tenant.organization} and ${members.user_id} = ${tenant.key.user_id}`;
+	const open = sql`select ${projects.id} from ${projects}
+    where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}`;
+	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${open}) or (${mine}) >= ${ADMIN})`;
+}
+
+/** Newest first: the project's entries on a path below one, else the organization's. */
+export function list(
+	tenant: Tenant,
+	page: Page,
+	{ user, after, before, ...same }: z.infer<typeof filters>,
+) {
+	const here = <T extends typeof activityLog | typeof activityCounts>(
+		table: T,
+	) =>
+		tenant.kind === "project"
+			? eq(table.project_id, tenant.project)
+			: and(
+					eq(table.organization_id, tenant.organization),
+					seen(tenant, table.project_id),
+				);
+	const filter = and(
+		same.scope ? eq(activityLog.scope, same.scope) : undefined,
+		same.item_id ? eq(activityLog.item_id, same.item_id) : undefined,
+		same.activity ? eq(activityLog.activity, same.activity) : undefined,
+		user ? eq(users.uuid, user.toLowerCase()) : undefined,
+		after ? gt(activityLog.created_at, after) : undefined,
+		before ? lt(activityLog.created_at, before) : undefined,
+	);
+	return tenant.page(page, select(tenant).$dynamic(), {
+		where: and(here(activityLog), filter),
+		by: [activityLog.created_at, activityLog.id],
+		keys: ({ created_at, id }) => [created_at, id],
+		...(filter
+			? {}
+			: {
+					total: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${here(activityCounts)})`,
+				}),
+	});
+}
+
+const KEPT_DAYS = 365;
+const A_TICK = 1000;
+
+/** Removes what is older than it is kept, at most a thousand entries at a time. */
+export async function prune({ DB }: Env) {
+	const db = drizzle(DB);
+	const oldest = new Date(Date.now() - KEPT_DAYS * 86_400_000).toISOString();
+	const old = db
+		.select({ id: activityLog.id })
+		.from(activityLog)
+		.where(lt(activityLog.created_at, oldest))
+		.orderBy(activityLog.created_at)
+		.limit(A_TICK);
+	await db.delete(activityLog).where(inArray(activityLog.id, old));
+}

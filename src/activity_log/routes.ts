@@ -1,0 +1,14 @@
+import { page } from "../http/page.ts";
+import { lists, router } from "../http/router.ts";
+import { query } from "../http/valid.ts";
+import * as activity from "./queries.ts";
+import { ActivityEntry, filters } from "./shape.ts";
+
+/** Behaviour 12; below an organization and below a project. */
+export default router().get(
+	"/",
+	lists(ActivityEntry, "List what was done, newest first"),
+	query(filters),
+	async (c) =>
+		c.json(await activity.list(c.var.tenant, page(c), c.req.valid("query"))),
+);

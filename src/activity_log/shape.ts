@@ -1,0 +1,40 @@
+import * as z from "zod";
+import { moment, text, timestamp } from "../http/fields.ts";
+
+/** Behaviour 12. */
+export const ActivityEntry = z
+	.object({
+		id: z.guid(),
+		user: z.object({
+			uuid: z.guid(),
+			first_name: z.string(),
+			email: z.email(),
+		}),
+		activity: z.string(),
+		scope: z.string(),
+		item_id: z.string(),
+		detail: z.object({
+			name: z.string().nullable(),
+			changes: z.array(
+				z.object({
+					field: z.string(),
+					action: z.enum(["created", "changed", "deleted"]),
+					before: z.unknown(),
+					after: z.unknown(),
+				}),
+			),
+			trigger: z.record(z.string(), z.unknown()).nullable(),
+		}),
+		created_at: timestamp(),
+	})
+	.meta({ id: "ActivityEntry" });
+
+export const filters = z.object({
+	scope: text().optional(),
+	item_id: text().optional(),
+	/** A user's uuid. */
+	user: z.guid().optional(),
+	activity: text().optional(),
+	after: moment().optional(),
+	before: moment().optional(),
+});

@@ -1,0 +1,73 @@
+import { crc32 } from "node:zlib";
+
+/** What KV knows of a key, under `key:<SHA-256 of its value, hex>` (behaviour 2). */
+export type Key = {
+	id: string;
+	user_id: number;
+	scopes: string[];
+	/** Empty: all. */
+	organizations: string[];
+	/** Empty: all. */
+	projects: number[];
+	/** ISO 8601; null: never. */
+	expires_at: string | null;
+};
+
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+const base62 = (n: bigint, length: number): string =>
+	length === 0
+		? ""
+		: base62(n / 62n, length - 1) + DIGITS.charAt(Number(n % 62n));
+
+const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
+
+/** A new value: `tnt_` + 256 random bits in base62 + `_` + the CRC-32 of what stands before, in base62. */
+export function mint() {
+	const bits = crypto
+		.getRandomValues(new BigUint64Array(4))
+		.reduce((n, word) => (n << 64n) | word, 0n);
+	const body = `tnt_${base62(bits, 43)}`;
+	return `${body}_${checksum(body)}`;
+}
+
+/** Whether `value` has the form and checksum of a key; asks no storage. */
+export function wellFormed(value: string) {
+	const [, body, sum] =
+		/^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
+	return body !== undefined && checksum(body) === sum;
+}
+
+/** SHA-256 in lower-case hex. */
+export async function digest(value: string) {
+	const hash = await crypto.subtle.digest(
+		"SHA-256",
+		new TextEncoder().encode(value),
+	);
+	return Array.from(new Uint8Array(hash), (byte) =>
+		byte.toString(16).padStart(2, "0"),
+	).join("");
+}
+
+export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
+
+export const expired = (key: Pick<Key, "expires_at">) =>
+	key.expires_at !== null && Date.parse(key.expires_at) <= Date.now();
+
+const recordName = (hash: string) => `key:${hash}`;
+
+/** KV's record of the key whose value has this digest. It may be a minute old in distant places. */
+export const recall = ({ KEYS }: Env, hash: string) =>
+	KEYS.get<Key>(recordName(hash), { type: "json", cacheTtl: 60 });
+
+/** D1 is the truth: where KV can't be written, the next request pays a trip, and nothing is lost. */
+const late = (error: unknown) =>
+	console.error(
+		JSON.stringify({ warning: "KV was not written", error: String(error) }),
+	);
+
+export const remember = ({ KEYS }: Env, hash: string, key: Key) =>
+	KEYS.put(recordName(hash), JSON.stringify(key)).catch(late);
+
+export const forget = ({ KEYS }: Env, hash: string) =>
+	KEYS.delete(recordName(hash)).catch(late);

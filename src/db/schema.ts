@@ -1,0 +1,225 @@
+import {
+	type AnySQLiteColumn,
+	foreignKey,
+	index,
+	integer,
+	primaryKey,
+	sqliteTable,
+	text,
+	uniqueIndex,
+} from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+
+/** A moment as the interface writes it: `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
+export const now = () => new Date().toISOString();
+
+const id = () => text().primaryKey().$defaultFn(v7);
+const created_at = () => text().notNull().$defaultFn(now);
+const updated_at = () => text().notNull().$defaultFn(now).$onUpdateFn(now);
+const boolean = () => integer({ mode: "boolean" });
+const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
+
+export const users = sqliteTable(
+	"users",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		uuid: text().notNull().unique().$defaultFn(v7),
+		distinct_id: text()
+			.notNull()
+			.$defaultFn(() => crypto.randomUUID()),
+		first_name: text().notNull().default(""),
+		last_name: text().notNull().default(""),
+		/** Lower case. */
+		email: text().notNull().unique(),
+		is_email_verified: boolean().notNull().default(false),
+		mascot_config: text({ mode: "json" })
+			.$type<Record<string, unknown>>()
+			.notNull()
+			.default({}),
+		is_active: boolean().notNull().default(true),
+		/** Kept by the service that signs people in. */
+		is_2fa_enabled: boolean().notNull().default(false),
+		has_social_auth: boolean().notNull().default(false),
+		current_organization_id: text().references(
+			(): AnySQLiteColumn => organizations.id,
+			{
+				onDelete: "set null",
+			},
+		),
+		current_project_id: integer().references(
+			(): AnySQLiteColumn => projects.id,
+			{
+				onDelete: "set null",
+			},
+		),
+		created_at: created_at(),
+	},
+	(t) => [
+		index("users_current_organization").on(t.current_organization_id),
+		index("users_current_project").on(t.current_project_id),
+	],
+);
+
+/** One entry of Organization.available_product_features. */
+export type Feature = {
+	key: string;
+	name: string;
+	description?: string;
+	limit?: number;
+};
+
+export const organizations = sqliteTable("organizations", {
+	id: id(),
+	name: text().notNull(),
+	slug: text().notNull().unique(),
+	logo_media_id: text(),
+	plugins_access_level: integer().notNull(),
+	available_product_features: list<Feature>(),
+	is_member_join_email_enabled: boolean().notNull().default(true),
+	metadata: text().notNull().default("{}"),
+	customer_id: text(),
+	enforce_2fa: boolean(),
+	created_at: created_at(),
+	updated_at: updated_at(),
+});
+
+export const members = sqliteTable(
+	"members",
+	{
+		id: id(),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		level: integer().notNull(),
+		joined_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("members_organization_user").on(t.organization_id, t.user_id),
+		index("members_user").on(t.user_id, t.organization_id),
+	],
+);
+
+export const projects = sqliteTable(
+	"projects",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		uuid: text().notNull().unique().$defaultFn(v7),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		name: text().notNull(),
+		timezone: text().notNull().default("UTC"),
+		/** True: private, for admins of the organization and project members only. */
+		access_control: boolean().notNull().default(false),
+		created_at: created_at(),
+	},
+	(t) => [index("projects_organization").on(t.organization_id)],
+);
+
+/** Bound to the membership of the organization, so that it goes when that goes. */
+export const projectMembers = sqliteTable(
+	"project_members",
+	{
+		id: id(),
+		project_id: integer()
+			.notNull()
+			.references(() => projects.id, { onDelete: "cascade" }),
+		organization_id: text().notNull(),
+		user_id: integer().notNull(),
+		level: integer().notNull(),
+		joined_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("project_members_project_user").on(t.project_id, t.user_id),
+		index("project_members_organization_user").on(t.organization_id, t.user_id),
+		foreignKey({
+			columns: [t.organization_id, t.user_id],
+			foreignColumns: [members.organization_id, members.user_id],
+		}).onDelete("cascade"),
+	],
+);
+
+export const personalApiKeys = sqliteTable(
+	"personal_api_keys",
+	{
+		id: id(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		label: text().notNull(),
+		/** SHA-256 of the value, hex. The value itself is stored nowhere. */
+		hash: text().notNull().unique(),
+		mask_value: text().notNull(),
+		scopes: list<string>(),
+		scoped_organizations: list<string>(),
+		scoped_projects: list<number>(),
+		expires_at: text(),
+		created_at: created_at(),
+		last_used_at: text(),
+		last_rolled_at: text(),
+	},
+	(t) => [index("personal_api_keys_user").on(t.user_id)],
+);
+
+/** One value that an entry of the activity log says was changed. */
+export type Change = {
+	field: string;
+	action: "created" | "changed" | "deleted";
+	before: unknown;
+	after: unknown;
+};
+
+/** No foreign keys but the user's: an entry outlives what it tells of. */
+export const activityLog = sqliteTable(
+	"activity_log",
+	{
+		id: id(),
+		organization_id: text(),
+		project_id: integer(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id),
+		activity: text().notNull(),
+		scope: text().notNull(),
+		item_id: text().notNull(),
+		name: text(),
+		changes: list<Change>(),
+		trigger: text({ mode: "json" }).$type<Record<string, unknown>>(),
+		created_at: created_at(),
+	},
+	(t) => [
+		index("activity_log_organization").on(
+			t.organization_id,
+			t.created_at,
+			t.id,
+		),
+		index("activity_log_project").on(t.project_id, t.created_at, t.id),
+		index("activity_log_item").on(
+			t.organization_id,
+			t.scope,
+			t.item_id,
+			t.created_at,
+			t.id,
+		),
+		index("activity_log_created").on(t.created_at),
+	],
+);
+
+/** How many entries the log holds; kept by triggers, so that a page need not count them. `project_id` 0: none. */
+export const activityCounts = sqliteTable(
+	"activity_counts",
+	{
+		organization_id: text().notNull(),
+		project_id: integer().notNull(),
+		entries: integer().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.project_id] }),
+		index("activity_counts_project").on(t.project_id),
+	],
+);

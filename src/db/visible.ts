@@ -1,0 +1,54 @@
+import { type SQL, sql } from "drizzle-orm";
+import { ADMIN } from "../auth/levels.ts";
+import {
+	members,
+	organizations,
+	personalApiKeys,
+	projectMembers,
+	projects,
+	users,
+} from "./schema.ts";
+import type { Tenant } from "./tenant.ts";
+
+/** Of a statement over `projects`: the user is a member of the organization and not kept out of a private project (behaviour 5). */
+export const visibleTo = (user_id: number) => sql`exists (
+  select 1 from ${members}
+  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id}
+    and (not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
+      select 1 from ${projectMembers}
+      where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id})))`;
+
+const { scoped_organizations, scoped_projects } = personalApiKeys;
+
+/** Of a statement over `projects`: the key in use reaches the project, and its owner may see it. */
+export const visibleProject = ({
+	key,
+}: Tenant) => sql`${visibleTo(key.user_id)} and exists (
+  select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
+    and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
+    and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select value from json_each(${scoped_organizations}))))`;
+
+/** Of a statement over `organizations`: the key in use reaches the organization, or a project of it. */
+export const reachableOrganization = ({ key }: Tenant) => sql`exists (
+  select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
+    and (${scoped_organizations} = '[]' or ${organizations.id} in (select value from json_each(${scoped_organizations})))
+    and (${scoped_projects} = '[]' or exists (
+      select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
+        and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
+
+/** The id of the organization that the user works in: the one it chose, else its oldest; null without any. */
+export const currentOrganization = (
+	user_id: number,
+): SQL<string> => sql`coalesce(
+  (select ${members.organization_id} from ${members} join ${users} on ${users.id} = ${members.user_id}
+    where ${users.id} = ${user_id} and ${members.organization_id} = ${users.current_organization_id}),
+  (select ${members.organization_id} from ${members} where ${members.user_id} = ${user_id} order by ${members.id} limit 1))`;
+
+/** The id of the project that the user works in: the one it chose, else the oldest that it sees there; null without any. */
+export const currentProject = (user_id: number): SQL<number> => {
+	const there = sql`${projects.organization_id} = ${currentOrganization(user_id)} and ${visibleTo(user_id)}`;
+	return sql`coalesce(
+    (select ${projects.id} from ${projects} join ${users} on ${users.id} = ${user_id}
+      where ${projects.id} = ${users.current_project_id} and ${there}),
+    (select ${projects.id} from ${projects} where ${there} order by ${projects.id} limit 1))`;
+};

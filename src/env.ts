@@ -1,0 +1,20 @@
+import type { Key } from "./auth/keys.ts";
+import type { Scope } from "./auth/scopes.ts";
+import type { Tenant } from "./db/tenant.ts";
+import type { Meter } from "./http/meter.ts";
+
+/** What Hono carries: the worker's bindings (generated from wrangler.toml) and what middleware puts on a request. */
+export type App = {
+	Bindings: Env;
+	Variables: {
+		requestId: string;
+		meter: Meter;
+		/** Where in D1's history the answer stands, once D1 was asked. */
+		bookmark: (() => string | null) | undefined;
+		key: Key & { hash: string };
+		scope: Scope;
+		/** The level that the route asks of the caller. */
+		level: number | undefined;
+		tenant: Tenant;
+	};
+};

@@ -1,0 +1,87 @@
+import * as z from "zod";
+
+/** An issue that carries its own code: `http/valid.ts` answers it as it stands. */
+const issue = (input: unknown, code: string, message: string) =>
+	({ code: "custom", input, message, params: { code } }) as const;
+
+/** Trimmed text of at most `max` characters (code points, as JSON Schema counts them). */
+export const text = (max?: number) => {
+	const shape = z
+		.string()
+		.trim()
+		.check(({ value, issues }) => {
+			if (value.includes("\0"))
+				issues.push(
+					issue(value, "invalid_input", "Null characters are not allowed."),
+				);
+			if (max !== undefined && value.length > max && [...value].length > max)
+				issues.push(
+					issue(
+						value,
+						"max_length",
+						`Ensure this field has no more than ${max} characters.`,
+					),
+				);
+		});
+	return max === undefined ? shape : shape.meta({ maxLength: max });
+};
+
+/** Text that says something. */
+export const name = (max: number) =>
+	text(max)
+		.check(({ value, issues }) => {
+			if (value === "")
+				issues.push(issue(value, "blank", "This field may not be blank."));
+		})
+		.meta({ minLength: 1, maxLength: max });
+
+const words: Record<string, boolean> = {
+	true: true,
+	1: true,
+	yes: true,
+	on: true,
+	false: false,
+	0: false,
+	no: false,
+	off: false,
+};
+
+/** true, false, or one of the strings that mean them (behaviour 1.3). */
+export const boolean = () =>
+	z.preprocess(
+		(value) =>
+			typeof value === "string"
+				? (words[value.trim().toLowerCase()] ?? value)
+				: value,
+		z.boolean(),
+	);
+
+/** An answer's moment, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+export const timestamp = () => z.iso.datetime({ precision: 3 });
+
+const iso = z.union([
+	z.iso.datetime({ offset: true, local: true }),
+	z.iso.date(),
+]);
+
+/** A request's moment: ISO 8601, UTC unless it says otherwise; read as `timestamp`. */
+export const moment = () =>
+	z
+		.string()
+		.trim()
+		.transform((value, context) => {
+			const naive = /T[^Z+-]*$/i.test(value);
+			const at = iso.safeParse(value).success
+				? new Date(naive ? `${value}Z` : value)
+				: new Date(Number.NaN);
+			if (!Number.isNaN(at.valueOf())) return at.toISOString();
+			context.issues.push(
+				issue(
+					value,
+					"invalid_input",
+					"Datetime has wrong format. Use ISO 8601.",
+				),
+			);
+			return z.NEVER;
+		})
+		.pipe(timestamp());

@@ -1,0 +1,28 @@
+import { createMiddleware } from "hono/factory";
+import type { App } from "../env.ts";
+
+/** What a request has cost so far. */
+export type Meter = {
+	d1_trips: number;
+	d1_rows_read: number;
+	d1_rows_written: number;
+	kv_reads: number;
+};
+
+/** Every answer says in `Server-Timing` what it cost, and in `x-d1-bookmark` from where the next may read. */
+export const meter = createMiddleware<App>(async (c, next) => {
+	const spent: Meter = {
+		d1_trips: 0,
+		d1_rows_read: 0,
+		d1_rows_written: 0,
+		kv_reads: 0,
+	};
+	c.set("meter", spent);
+	await next();
+	const timing = Object.entries(spent).map(
+		([name, n]) => `${name};desc="${n}"`,
+	);
+	c.header("Server-Timing", timing.join(", "));
+	const bookmark = c.var.bookmark?.();
+	if (bookmark) c.header("x-d1-bookmark", bookmark);
+});

@@ -1,0 +1,199 @@
+import { type Hook, zValidator } from "@hono/zod-validator";
+import type { Context, MiddlewareHandler } from "hono";
+import type * as z from "zod";
+import type { Tenant } from "../db/tenant.ts";
+import type { App } from "../env.ts";
+import {
+	found,
+	invalid,
+	type Refusal,
+	unparsable,
+	unsupportedMediaType,
+} from "./errors.ts";
+import { describe } from "./router.ts";
+
+const INTEGER = "A valid integer is required.";
+const DICTIONARY = "Expected a dictionary of items.";
+
+const wrongType: Record<string, string> = {
+	string: "Not a valid string.",
+	number: INTEGER,
+	int: INTEGER,
+	boolean: "Must be a valid boolean.",
+	object: DICTIONARY,
+	record: DICTIONARY,
+};
+
+const wrongFormat: Record<string, string> = {
+	guid: "Must be a valid UUID.",
+	email: "Enter a valid email address.",
+	datetime: "Datetime has wrong format. Use ISO 8601.",
+};
+
+/** The name of a JSON value's type in the original that the interface is compatible with. */
+const nameOfType = (value: unknown) =>
+	value === null
+		? "NoneType"
+		: typeof value === "number"
+			? Number.isInteger(value)
+				? "int"
+				: "float"
+			: ({ string: "str", boolean: "bool" }[String(typeof value)] ??
+				(Array.isArray(value) ? "list" : "dict"));
+
+/** Code, detail and attr of what zod found: behaviour 1.4. */
+function refusal(issue: z.core.$ZodIssue): Refusal {
+	const { path, input } = issue;
+	if (path.length === 0 && issue.code === "invalid_type")
+		return invalid(null, `Invalid data. Expected a dictionary.`);
+	const attr = path.length ? path.join("__") : null;
+	if (issue.code === "custom")
+		return invalid(attr, issue.message, issue.params?.code);
+	if (input === undefined)
+		return invalid(attr, "This field is required.", "required");
+	if (input === null)
+		return invalid(attr, "This field may not be null.", "null");
+	switch (issue.code) {
+		case "invalid_type":
+			return issue.expected === "array"
+				? invalid(
+						attr,
+						`Expected a list of items but got type "${nameOfType(input)}".`,
+						"not_a_list",
+					)
+				: invalid(attr, wrongType[issue.expected] ?? issue.message);
+		case "invalid_value":
+			return issue.values.every(Number.isInteger) && !Number.isInteger(input)
+				? invalid(attr, INTEGER)
+				: invalid(
+						attr,
+						`"${typeof input === "object" ? JSON.stringify(input) : input}" is not a valid choice.`,
+						"invalid_choice",
+					);
+		case "invalid_format":
+			return invalid(attr, wrongFormat[issue.format] ?? issue.message);
+		case "too_big":
+			return issue.origin === "array"
+				? invalid(
+						attr,
+						`Ensure this field has no more than ${issue.maximum} elements.`,
+						"max_length",
+					)
+				: invalid(
+						attr,
+						`Ensure this value is less than or equal to ${issue.origin === "int" ? 2 ** 31 - 1 : issue.maximum}.`,
+						"max_value",
+					);
+		case "too_small":
+			return issue.origin === "array"
+				? invalid(attr, "This list may not be empty.", "empty")
+				: invalid(
+						attr,
+						`Ensure this value is greater than or equal to ${issue.origin === "int" ? -(2 ** 31) : issue.minimum}.`,
+						"min_value",
+					);
+		default:
+			return invalid(attr, issue.message);
+	}
+}
+
+/** Finds the object in the path; what a caller must pass before it may learn that its request is badly written. */
+type Find = (tenant: Tenant, id: string) => Promise<unknown>;
+
+/** Throws the first of: what the guard says, the absence of the object in the path, `refusal`. */
+async function refuse(
+	c: Context<App>,
+	find: Find | undefined,
+	refusal: Refusal,
+): Promise<never> {
+	if (find)
+		found(await find(c.var.tenant, Object.values(c.req.param()).at(-1) ?? ""));
+	else await c.var.tenant.read();
+	throw refusal;
+}
+
+type Target = "json" | "query";
+
+/** A middleware behind which `c.req.valid(T)` is what `S` makes of that part of the request. */
+type Input<T extends Target, S extends z.ZodType> = {
+	in: Record<T, z.input<S>>;
+	out: Record<T, z.output<S>>;
+};
+type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<
+	App,
+	string,
+	Input<T, S>
+>;
+
+/** zod's verdict, answered in our words. */
+function validator<T extends Target, S extends z.ZodType>(
+	target: T,
+	shape: S,
+	find?: Find,
+): Validated<T, S> {
+	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (
+		result,
+		c,
+	) => {
+		const [first] = result.success ? [] : result.error.issues;
+		if (first) await refuse(c, find, refusal(first));
+	};
+	return zValidator<
+		z.ZodType,
+		T,
+		App,
+		string,
+		typeof hook,
+		unknown,
+		unknown,
+		Input<T, S>
+	>(target, shape, hook, {
+		validationFunction: (shape, value) =>
+			shape.safeParse(value, { reportInput: true }),
+	});
+}
+
+/** What is wrong with the JSON text, without quoting it. */
+function broken(json: string) {
+	try {
+		JSON.parse(json);
+	} catch (error) {
+		return String(error instanceof Error ? error.message : error).replace(
+			/, (\.{3})?".*$/s,
+			"",
+		);
+	}
+}
+
+const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
+
+/**
+ * The handler gets a body of `shape` with `c.req.valid('json')`; none at all counts as `{}`.
+ * `find` finds the object in the path (its id is the last parameter) where its absence is the better answer.
+ */
+export function body<S extends z.ZodType>(
+	shape: S,
+	find?: Find,
+): Validated<"json", S> {
+	const validate = validator("json", shape, find);
+	const parsed: Validated<"json", S> = async (c, next) => {
+		const text = await c.req.text();
+		const headers = new Headers(c.req.raw.headers);
+		const type = headers.get("content-type")?.split(";")[0]?.trim() ?? "";
+		if (text.trim() === "") {
+			headers.delete("content-type");
+			c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
+		} else if (!JSON_TYPE.test(type))
+			await refuse(c, find, unsupportedMediaType(type));
+		else {
+			const why = broken(text);
+			if (why !== undefined) await refuse(c, find, unparsable(why));
+		}
+		return validate(c, next);
+	};
+	return describe(parsed, { body: shape });
+}
+
+/** The handler gets a query of `shape` with `c.req.valid('query')`. */
+export const query = <S extends z.ZodObject>(shape: S): Validated<"query", S> =>
+	describe(validator("query", shape), { query: shape });

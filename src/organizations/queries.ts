@@ -1,0 +1,145 @@
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { OWNER } from "../auth/levels.ts";
+import { changes } from "../db/changes.ts";
+import type { Database } from "../db/client.ts";
+import { members, organizations, projects, users } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { reachableOrganization, visibleProject } from "../db/visible.ts";
+import { forbidden, found } from "../http/errors.ts";
+import type { Page } from "../http/page.ts";
+import type { create, Team, update as Update } from "./shape.ts";
+import { candidates } from "./slug.ts";
+
+/** Those of which the caller is a member, as it sees them. */
+const select = (tenant: Tenant) =>
+	tenant.db
+		.select({
+			...getTableColumns(organizations),
+			membership_level: members.level,
+			teams: sql`(select json_group_array(json_object(
+          'id', ${projects.id}, 'uuid', ${projects.uuid}, 'organization', ${projects.organization_id}, 'name', ${projects.name},
+          'timezone', ${projects.timezone}, 'access_control', json(iif(${projects.access_control}, 'true', 'false'))) order by ${projects.id})
+        from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
+				.mapWith((json): Team[] => JSON.parse(json))
+				.as("teams"),
+			member_count:
+				sql<string>`(select cast(count(*) as text) from members as m join users as u on u.id = m.user_id
+        where m.organization_id = ${organizations.id} and u.is_active)`.as(
+					"member_count",
+				),
+		})
+		.from(organizations)
+		.innerJoin(
+			members,
+			and(
+				eq(members.organization_id, organizations.id),
+				eq(members.user_id, tenant.key.user_id),
+			),
+		);
+
+/** Newest first. */
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(page, select(tenant).$dynamic(), {
+		where: reachableOrganization(tenant),
+		by: [organizations.id],
+		keys: ({ id }) => [id],
+	});
+
+export async function find(tenant: Tenant) {
+	const [[row]] = await tenant.read(
+		select(tenant).where(eq(organizations.id, tenant.organization)),
+	);
+	return row;
+}
+
+type New = z.infer<typeof create> & {
+	id: string;
+	plugins_access_level: number;
+};
+
+/** An organization with its owner and a first project, which are the owner's current ones from then on. */
+export function founding(db: Database, user_id: number, row: New) {
+	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
+    where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
+	return [
+		db.insert(organizations).values({ ...row, slug }),
+		db
+			.insert(members)
+			.values({ organization_id: row.id, user_id, level: OWNER }),
+		db
+			.insert(projects)
+			.values({ organization_id: row.id, name: "Default project" }),
+		db
+			.update(users)
+			.set({
+				current_organization_id: row.id,
+				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${row.id})`,
+			})
+			.where(eq(users.id, user_id)),
+	] as const;
+}
+
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	await tenant.read();
+	if (tenant.caller.key.organizations.length > 0)
+		throw forbidden(
+			"API keys with scoped organizations can't create organizations.",
+		);
+	const id = v7();
+	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
+	const [made, ...rest] = founding(tenant.db, tenant.key.user_id, {
+		...body,
+		id,
+		plugins_access_level,
+	});
+	const [row] = await tenant.write(
+		{
+			activity: "created",
+			scope: "Organization",
+			item_id: id,
+			name: body.name,
+			organization: sql`${id}`,
+		},
+		made,
+		...rest,
+		select(tenant).where(eq(organizations.id, id)),
+	);
+	return found(row);
+}
+
+export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
+	const row = found(await find(tenant));
+	const changed = changes(row, body);
+	if (changed.length === 0) return row;
+	const [after] = await tenant.write(
+		{
+			activity: "updated",
+			scope: "Organization",
+			item_id: row.id,
+			name: body.name ?? row.name,
+			changes: changed,
+		},
+		tenant.db
+			.update(organizations)
+			.set(body)
+			.where(eq(organizations.id, row.id)),
+		select(tenant).where(eq(organizations.id, row.id)),
+	);
+	return found(after);
+}
+
+export async function remove(tenant: Tenant) {
+	const { id, name } = found(await find(tenant));
+	await tenant.write(
+		{
+			activity: "deleted",
+			scope: "Organization",
+			item_id: id,
+			name,
+			organization: sql`${id}`,
+		},
+		tenant.db.delete(organizations).where(eq(organizations.id, id)),
+	);
+}

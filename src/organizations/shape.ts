@@ -1,0 +1,49 @@
+import * as z from "zod";
+import { boolean, name, timestamp } from "../http/fields.ts";
+
+const Feature = z.object({
+	key: z.string(),
+	name: z.string(),
+	description: z.string().optional(),
+	limit: z.number().optional(),
+});
+
+/** A project as its organization shows it (behaviour 4). */
+const Team = z.object({
+	id: z.int(),
+	uuid: z.guid(),
+	organization: z.guid(),
+	name: z.string(),
+	timezone: z.string(),
+	access_control: z.boolean(),
+});
+export type Team = z.infer<typeof Team>;
+
+/** Interface 2.2. */
+export const Organization = z
+	.object({
+		id: z.guid(),
+		name: z.string(),
+		slug: z.string(),
+		logo_media_id: z.guid().nullable(),
+		created_at: timestamp(),
+		updated_at: timestamp(),
+		membership_level: z.int(),
+		plugins_access_level: z.int(),
+		teams: z.array(Team),
+		available_product_features: z.array(Feature),
+		is_member_join_email_enabled: z.boolean(),
+		metadata: z.string(),
+		customer_id: z.string().nullable(),
+		enforce_2fa: z.boolean().nullable(),
+		member_count: z.string(),
+	})
+	.meta({ id: "Organization" });
+
+export const create = z.object({
+	name: name(64),
+	logo_media_id: z.guid().nullable().optional(),
+	is_member_join_email_enabled: boolean().optional(),
+	enforce_2fa: boolean().nullable().optional(),
+});
+export const update = create.partial();

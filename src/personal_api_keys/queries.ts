@@ -1,0 +1,248 @@
+import { and, type Column, eq, getTableColumns, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import {
+	digest,
+	forget,
+	type Key,
+	mask,
+	mint,
+	remember,
+} from "../auth/keys.ts";
+import { grants } from "../auth/scopes.ts";
+import { changes } from "../db/changes.ts";
+import { insertWhere } from "../db/client.ts";
+import {
+	type Change,
+	members,
+	now,
+	personalApiKeys,
+	projects,
+} from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { visibleTo } from "../db/visible.ts";
+import { forbidden, found, invalid, unknown } from "../http/errors.ts";
+import { each, type Page } from "../http/page.ts";
+import type { create, PersonalApiKey, update as Update } from "./shape.ts";
+
+const MOST = 25;
+
+const { user_id, ...columns } = getTableColumns(personalApiKeys);
+
+const select = ({ db }: Tenant) => db.select(columns).from(personalApiKeys);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toPersonalApiKey = (
+	{ hash: _, ...row }: Row,
+	value: string | null = null,
+): z.infer<typeof PersonalApiKey> => ({
+	...row,
+	value,
+});
+
+/** The caller's key of this id; `@current` is the one in use. */
+const own = ({ key }: Tenant, id: string) =>
+	and(
+		eq(user_id, key.user_id),
+		eq(columns.id, id === "@current" ? key.id : id.toLowerCase()),
+	);
+
+/** Newest first. */
+export const list = async (tenant: Tenant, page: Page) =>
+	each(
+		await tenant.page(page, select(tenant).$dynamic(), {
+			where: eq(user_id, tenant.key.user_id),
+			by: [columns.id],
+			keys: ({ id }) => [id],
+		}),
+		toPersonalApiKey,
+	);
+
+export async function find(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(own(tenant, id)));
+	return row && toPersonalApiKey(row);
+}
+
+/** What a key allows. */
+type Power = Pick<
+	Row,
+	"scopes" | "scoped_organizations" | "scoped_projects" | "expires_at"
+>;
+
+const power = (body: z.infer<typeof Update>, before?: Power): Power => ({
+	scopes: body.scopes ?? before?.scopes ?? [],
+	scoped_organizations:
+		body.scoped_organizations ?? before?.scoped_organizations ?? [],
+	scoped_projects: body.scoped_projects ?? before?.scoped_projects ?? [],
+	expires_at:
+		body.expires_at === undefined
+			? (before?.expires_at ?? null)
+			: body.expires_at,
+});
+
+/** Whether a restriction to `list` lets in no more than one to `limit` does; empty: not restricted. */
+const within = <T>(list: T[], limit: T[]) =>
+	limit.length === 0 ||
+	(list.length > 0 && list.every((id) => limit.includes(id)));
+
+/** Throws unless the key in use may itself do all that `given` would allow, and for as long. */
+function bound({ caller: { key } }: Tenant, given: Power) {
+	const inside =
+		given.scopes.every((scope) => grants(key.scopes, scope)) &&
+		within(given.scoped_organizations, key.organizations) &&
+		within(given.scoped_projects, key.projects) &&
+		(key.expires_at === null ||
+			(given.expires_at !== null && given.expires_at <= key.expires_at));
+	if (!inside)
+		throw forbidden("An API key can't give more access than it has itself.");
+}
+
+const among = (column: Column, list: unknown[] = []) =>
+	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;
+
+/** The statements that find those of a body's restrictions that its owner can see. */
+const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
+	[
+		db
+			.select({ id: members.organization_id })
+			.from(members)
+			.where(
+				and(
+					eq(members.user_id, key.user_id),
+					among(members.organization_id, body.scoped_organizations),
+				),
+			),
+		db
+			.select({ id: projects.id })
+			.from(projects)
+			.where(
+				and(visibleTo(key.user_id), among(projects.id, body.scoped_projects)),
+			),
+	] as const;
+
+/** Throws for the first of `wanted` that is not among `seen`. */
+function known<T>(attr: string, wanted: T[] | undefined, seen: { id: T }[]) {
+	const there = new Set(seen.map(({ id }) => id));
+	const at = wanted?.findIndex((id) => !there.has(id)) ?? -1;
+	if (at >= 0) throw unknown(`${attr}__${at}`, wanted?.[at]);
+}
+
+const toRecord = (tenant: Tenant, row: Row): Key => ({
+	id: row.id,
+	user_id: tenant.key.user_id,
+	scopes: row.scopes,
+	organizations: row.scoped_organizations,
+	projects: row.scoped_projects,
+	expires_at: row.expires_at,
+});
+
+const entry = (
+	tenant: Tenant,
+	activity: string,
+	{ id, label }: Pick<Row, "id" | "label">,
+	changes: Change[] = [],
+) => ({
+	activity,
+	scope: "PersonalApiKey",
+	item_id: id,
+	name: label,
+	changes,
+	organization: tenant.currentOrganization,
+});
+
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	const [organizations, seen] = await tenant.read(
+		...restrictions(tenant, body),
+	);
+	bound(tenant, power(body));
+	known("scoped_organizations", body.scoped_organizations, organizations);
+	known("scoped_projects", body.scoped_projects, seen);
+	const value = mint();
+	const hash = await digest(value);
+	const id = v7();
+	const [row] = await tenant.write(
+		entry(tenant, "created", { id, label: body.label }),
+		insertWhere(
+			tenant.db,
+			personalApiKeys,
+			{
+				...body,
+				id,
+				hash,
+				mask_value: mask(value),
+				user_id: tenant.key.user_id,
+			},
+			sql`(select count(*) from ${personalApiKeys} where ${eq(user_id, tenant.key.user_id)}) < ${MOST}`,
+		),
+		select(tenant).where(own(tenant, id)),
+	);
+	if (!row)
+		throw invalid(null, `A user can have at most ${MOST} personal API keys.`);
+	await remember(tenant.env, hash, toRecord(tenant, row));
+	return toPersonalApiKey(row, value);
+}
+
+export async function update(
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Update>,
+) {
+	const [[before], organizations, seen] = await tenant.read(
+		select(tenant).where(own(tenant, id)),
+		...restrictions(tenant, body),
+	);
+	const row = found(before);
+	const changed = changes(row, body);
+	if (changed.some(({ field }) => field !== "label"))
+		bound(tenant, power(body, row));
+	known("scoped_organizations", body.scoped_organizations, organizations);
+	known("scoped_projects", body.scoped_projects, seen);
+	if (changed.length === 0) return toPersonalApiKey(row);
+	const [after] = await tenant.write(
+		entry(
+			tenant,
+			"updated",
+			{ id: row.id, label: body.label ?? row.label },
+			changed,
+		),
+		tenant.db.update(personalApiKeys).set(body).where(own(tenant, row.id)),
+		select(tenant).where(own(tenant, row.id)),
+	);
+	await remember(tenant.env, found(after).hash, toRecord(tenant, found(after)));
+	return toPersonalApiKey(found(after));
+}
+
+export async function remove(tenant: Tenant, id: string) {
+	const [[before]] = await tenant.read(select(tenant).where(own(tenant, id)));
+	const row = found(before);
+	await tenant.write(
+		entry(tenant, "deleted", row),
+		tenant.db.delete(personalApiKeys).where(own(tenant, row.id)),
+	);
+	await forget(tenant.env, row.hash);
+}
+
+/** A new value for the key; the old one is refused from now on. Of two racing rolls one is refused. */
+export async function roll(tenant: Tenant, id: string) {
+	const [[before]] = await tenant.read(select(tenant).where(own(tenant, id)));
+	const row = found(before);
+	bound(tenant, row);
+	const value = mint();
+	const hash = await digest(value);
+	const [after] = await tenant.write(
+		entry(tenant, "rolled", row),
+		tenant.db
+			.update(personalApiKeys)
+			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
+			.where(and(own(tenant, row.id), eq(columns.hash, row.hash))),
+		select(tenant).where(and(own(tenant, row.id), eq(columns.hash, hash))),
+	);
+	if (!after)
+		throw invalid(null, "The key was rolled or removed by another request.");
+	await Promise.all([
+		remember(tenant.env, hash, toRecord(tenant, after)),
+		forget(tenant.env, row.hash),
+	]);
+	return toPersonalApiKey(after, value);
+}

@@ -1,0 +1,46 @@
+import { found } from "../http/errors.ts";
+import { page } from "../http/page.ts";
+import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { body } from "../http/valid.ts";
+import * as keys from "./queries.ts";
+import { create, PersonalApiKey, update } from "./shape.ts";
+
+/** Behaviour 2.1. */
+export default router()
+	.get("/", lists(PersonalApiKey, "List your keys, newest first"), async (c) =>
+		c.json(await keys.list(c.var.tenant, page(c))),
+	)
+	.post(
+		"/",
+		creates(PersonalApiKey, "Create a key; its value is shown this once"),
+		body(create),
+		async (c) =>
+			c.json(await keys.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.get(
+		"/:id",
+		answers(
+			PersonalApiKey,
+			"Retrieve one of your keys; @current is the one in use",
+		),
+		async (c) =>
+			c.json(found(await keys.find(c.var.tenant, c.req.param("id")))),
+	)
+	.patch(
+		"/:id",
+		answers(PersonalApiKey, "Change one of your keys"),
+		body(update, keys.find),
+		async (c) =>
+			c.json(
+				await keys.update(c.var.tenant, c.req.param("id"), c.req.valid("json")),
+			),
+	)
+	.delete("/:id", removes("Revoke one of your keys, at once"), async (c) => {
+		await keys.remove(c.var.tenant, c.req.param("id"));
+		return c.body(null, 204);
+	})
+	.post(
+		"/:id/roll",
+		answers(PersonalApiKey, "Give a key a new value, shown this once"),
+		async (c) => c.json(await keys.roll(c.var.tenant, c.req.param("id"))),
+	);

@@ -1,0 +1,97 @@
+import { and, eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { members, projectMembers, users } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { found, invalid, unknown } from "../http/errors.ts";
+import type { Page } from "../http/page.ts";
+import { userColumns } from "../users/shape.ts";
+import type { create } from "./shape.ts";
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: projectMembers.id,
+			user: userColumns,
+			level: projectMembers.level,
+			joined_at: projectMembers.joined_at,
+			updated_at: projectMembers.updated_at,
+		})
+		.from(projectMembers)
+		.innerJoin(users, eq(users.id, projectMembers.user_id));
+
+const one = (tenant: Tenant, uuid: string) =>
+	select(tenant).where(
+		and(
+			eq(projectMembers.project_id, tenant.project),
+			eq(users.uuid, uuid.toLowerCase()),
+		),
+	);
+
+/** Newest first. */
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(page, select(tenant).$dynamic(), {
+		where: and(
+			eq(projectMembers.project_id, tenant.project),
+			eq(users.is_active, true),
+		),
+		by: [projectMembers.id],
+		keys: ({ id }) => [id],
+	});
+
+/** Adds a member of the organization. */
+export async function insert(
+	tenant: Tenant,
+	{ user_uuid, level }: z.infer<typeof create>,
+) {
+	const { db } = tenant;
+	const [[member], [there]] = await tenant.read(
+		db
+			.select({
+				organization_id: members.organization_id,
+				user_id: members.user_id,
+				email: users.email,
+			})
+			.from(members)
+			.innerJoin(users, eq(users.id, members.user_id))
+			.where(
+				and(
+					eq(members.organization_id, tenant.organization),
+					eq(users.uuid, user_uuid.toLowerCase()),
+					eq(users.is_active, true),
+				),
+			),
+		one(tenant, user_uuid),
+	);
+	if (!member) throw unknown("user_uuid", user_uuid);
+	if (there)
+		throw invalid(
+			"user_uuid",
+			"This user is already a member of the project.",
+			"unique",
+		);
+	const { email, ...who } = member;
+	const id = v7();
+	const [row] = await tenant.write(
+		{ activity: "created", scope: "ProjectMember", item_id: id, name: email },
+		db
+			.insert(projectMembers)
+			.values({ id, ...who, project_id: tenant.project, level }),
+		select(tenant).where(eq(projectMembers.id, id)),
+	);
+	return found(row);
+}
+
+export async function remove(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(one(tenant, uuid));
+	const { id, user } = found(row);
+	await tenant.write(
+		{
+			activity: "deleted",
+			scope: "ProjectMember",
+			item_id: id,
+			name: user.email,
+		},
+		tenant.db.delete(projectMembers).where(eq(projectMembers.id, id)),
+	);
+}

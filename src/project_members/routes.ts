@@ -1,0 +1,32 @@
+import { ADMIN } from "../auth/levels.ts";
+import { atLeast } from "../db/tenant.ts";
+import { page } from "../http/page.ts";
+import { creates, lists, removes, router } from "../http/router.ts";
+import { body } from "../http/valid.ts";
+import * as members from "./queries.ts";
+import { create, ProjectMember } from "./shape.ts";
+
+/** Behaviour 5. */
+export default router()
+	.get(
+		"/",
+		lists(ProjectMember, "List the members of a project, newest first"),
+		async (c) => c.json(await members.list(c.var.tenant, page(c))),
+	)
+	.post(
+		"/",
+		creates(ProjectMember, "Add a member of the organization to a project"),
+		atLeast(ADMIN),
+		body(create),
+		async (c) =>
+			c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.delete(
+		"/:user_uuid",
+		removes("Remove a member from a project"),
+		atLeast(ADMIN),
+		async (c) => {
+			await members.remove(c.var.tenant, c.req.param("user_uuid"));
+			return c.body(null, 204);
+		},
+	);

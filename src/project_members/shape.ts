@@ -1,0 +1,20 @@
+import * as z from "zod";
+import { ADMIN, MEMBER } from "../auth/levels.ts";
+import { timestamp } from "../http/fields.ts";
+import { User } from "../users/shape.ts";
+
+/** Behaviour 5. */
+export const ProjectMember = z
+	.object({
+		id: z.guid(),
+		user: User,
+		level: z.int(),
+		joined_at: timestamp(),
+		updated_at: timestamp(),
+	})
+	.meta({ id: "ProjectMember" });
+
+export const create = z.object({
+	user_uuid: z.guid(),
+	level: z.literal([MEMBER, ADMIN]),
+});

@@ -1,0 +1,39 @@
+import { ADMIN, OWNER } from "../auth/levels.ts";
+import { atLeast } from "../db/tenant.ts";
+import { found } from "../http/errors.ts";
+import { page } from "../http/page.ts";
+import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { body } from "../http/valid.ts";
+import * as projects from "./queries.ts";
+import { create, Project, update } from "./shape.ts";
+
+/** Behaviour 5. */
+export default router()
+	.get(
+		"/",
+		lists(Project, "List the projects you can see, newest first"),
+		async (c) => c.json(await projects.list(c.var.tenant, page(c))),
+	)
+	.post("/", creates(Project, "Create a project"), body(create), async (c) =>
+		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.get("/:id", answers(Project, "Retrieve a project"), async (c) =>
+		c.json(found(await projects.find(c.var.tenant))),
+	)
+	.patch(
+		"/:id",
+		answers(Project, "Change a project"),
+		atLeast(ADMIN),
+		body(update),
+		async (c) =>
+			c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
+	)
+	.delete(
+		"/:id",
+		removes("Delete a project and all below it"),
+		atLeast(OWNER),
+		async (c) => {
+			await projects.remove(c.var.tenant);
+			return c.body(null, 204);
+		},
+	);

@@ -1,0 +1,113 @@
+import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { changes } from "../db/changes.ts";
+import { members, organizations, projects, users } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import {
+	currentProject,
+	reachableOrganization,
+	visibleProject,
+} from "../db/visible.ts";
+import { found, unknown } from "../http/errors.ts";
+import { projectColumns } from "../projects/shape.ts";
+import {
+	type Me,
+	type Membership,
+	type update as Update,
+	userColumns,
+} from "./shape.ts";
+
+/** The caller; `uuid` is `@me` or its own, any other finds nobody. */
+const select = (tenant: Tenant, uuid: string) =>
+	tenant.db
+		.select({
+			...userColumns,
+			organization_id: sql<string | null>`${tenant.currentOrganization}`.as(
+				"current_organization_id",
+			),
+			project: projectColumns,
+			organizations: sql`(select json_group_array(json_object(
+          'id', ${organizations.id}, 'name', ${organizations.name}, 'slug', ${organizations.slug},
+          'membership_level', ${members.level}) order by ${members.id} desc)
+        from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
+        where ${members.user_id} = ${users.id} and ${reachableOrganization(tenant)})`
+				.mapWith((json): Membership[] => JSON.parse(json))
+				.as("organizations"),
+		})
+		.from(users)
+		.leftJoin(
+			projects,
+			and(
+				eq(projects.id, currentProject(tenant.key.user_id)),
+				visibleProject(tenant),
+			),
+		)
+		.where(
+			and(
+				eq(users.id, tenant.key.user_id),
+				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
+			),
+		);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
+	...row,
+	organization:
+		row.organizations.find(({ id }) => id === organization_id) ?? null,
+});
+
+export async function find(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(select(tenant, uuid));
+	return row && toMe(row);
+}
+
+/** Choosing a project chooses its organization, too; choosing an organization alone leaves the project to us. */
+export async function update(
+	tenant: Tenant,
+	uuid: string,
+	{ organization, project, ...names }: z.infer<typeof Update>,
+) {
+	const chosen = tenant.db
+		.select({ id: projects.id, organization: projects.organization_id })
+		.from(projects);
+	const [[row], [there]] = await tenant.read(
+		select(tenant, uuid),
+		chosen.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
+	);
+	const me = toMe(found(row));
+	const home = organization?.toLowerCase();
+	if (home && !me.organizations.some(({ id }) => id === home))
+		throw unknown("organization", organization);
+	if (
+		project !== undefined &&
+		(!there || (home && home !== there.organization))
+	)
+		throw unknown("project", project);
+	const body = {
+		...names,
+		current_organization_id: home ?? there?.organization,
+		current_project_id:
+			project ?? (home && home !== me.organization?.id ? null : undefined),
+	};
+	const before = {
+		...me,
+		current_organization_id: me.organization?.id,
+		current_project_id: me.project?.id,
+	};
+	const changed = changes(before, body);
+	if (changed.length === 0) return me;
+	const [after] = await tenant.write(
+		{
+			activity: "updated",
+			scope: "User",
+			item_id: me.uuid,
+			name: me.email,
+			changes: changed,
+			organization: tenant.currentOrganization,
+		},
+		tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
+		select(tenant, "@me"),
+	);
+	return toMe(found(after));
+}

@@ -1,0 +1,27 @@
+import { found } from "../http/errors.ts";
+import { answers, router } from "../http/router.ts";
+import { body } from "../http/valid.ts";
+import * as users from "./queries.ts";
+import { Me, update } from "./shape.ts";
+
+/** Behaviour 5. */
+export default router()
+	.get(
+		"/:uuid",
+		answers(Me, "Retrieve yourself: the uuid is @me, or yours"),
+		async (c) =>
+			c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
+	)
+	.patch(
+		"/:uuid",
+		answers(Me, "Change yourself, or where you work"),
+		body(update, users.find),
+		async (c) =>
+			c.json(
+				await users.update(
+					c.var.tenant,
+					c.req.param("uuid"),
+					c.req.valid("json"),
+				),
+			),
+	);

@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { as } from "../db/client.ts";
+import { users } from "../db/schema.ts";
+import { text } from "../http/fields.ts";
+import { Project } from "../projects/shape.ts";
+
+/** The user embedded in other resources (interface 2.6). */
+export const User = z
+	.object({
+		id: z.int(),
+		uuid: z.guid(),
+		distinct_id: z.string(),
+		first_name: z.string(),
+		last_name: z.string(),
+		email: z.email(),
+		is_email_verified: z.boolean(),
+		mascot_config: z.record(z.string(), z.unknown()),
+	})
+	.meta({ id: "User" });
+
+/** The columns of a `User`, for a statement that may have an `id` of its own. */
+export const userColumns = {
+	id: as(users.id, "user_id"),
+	uuid: users.uuid,
+	distinct_id: users.distinct_id,
+	first_name: users.first_name,
+	last_name: users.last_name,
+	email: users.email,
+	is_email_verified: users.is_email_verified,
+	mascot_config: users.mascot_config,
+};
+
+const Membership = z.object({
+	id: z.guid(),
+	name: z.string(),
+	slug: z.string(),
+	membership_level: z.int(),
+});
+export type Membership = z.infer<typeof Membership>;
+
+/** Behaviour 5: the caller itself, where it works and where it could. */
+export const Me = z
+	.object({
+		...User.shape,
+		organization: Membership.nullable(),
+		project: Project.nullable(),
+		organizations: z.array(Membership),
+	})
+	.meta({ id: "Me" });
+
+export const update = z.object({
+	first_name: text(150).optional(),
+	last_name: text(150).optional(),
+	/** The one to work in from now on. */
+	organization: z.guid().optional(),
+	project: z.int32().optional(),
+});

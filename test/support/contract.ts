@@ -1,0 +1,64 @@
+import { Validator } from "@cfworker/json-schema";
+import document from "../../public/openapi.json" with { type: "json" };
+
+type Operation = {
+	responses: Record<
+		string,
+		{ content?: { "application/json": { schema: object } } }
+	>;
+};
+
+/** Every operation of the document: its method, its path, and the pattern of addresses that it answers. */
+export const operations = Object.entries(document.paths).flatMap(
+	([path, methods]) =>
+		Object.entries(methods as Record<string, Operation>).map(
+			([method, operation]) => ({
+				method: method.toUpperCase(),
+				path,
+				operation,
+				pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}/?$`),
+			}),
+		),
+);
+
+const problem = document.components.schemas.Error;
+
+/** Throws unless the document promises this answer to this request. */
+export async function hold(request: Request, answer: Response) {
+	const { pathname } = new URL(request.url);
+	const method = request.method === "HEAD" ? "GET" : request.method;
+	const matches = operations.filter(
+		(one) => one.method === method && one.pattern.test(pathname),
+	);
+	const text = request.method === "HEAD" ? "" : await answer.clone().text();
+	const what = `${request.method} ${pathname} → ${answer.status} ${text.slice(0, 2000)}`;
+	if (!/\bd1_trips;desc="\d+"/.test(answer.headers.get("server-timing") ?? ""))
+		throw new Error(`No cost in ${what}`);
+	if (!answer.headers.get("x-request-id"))
+		throw new Error(`No request id in ${what}`);
+	const described = matches
+		.map(({ operation }) => operation.responses[answer.status])
+		.find((response) => response !== undefined);
+	if (matches.length > 0 && !described)
+		throw new Error(`Not in the document: ${what}`);
+	const schema =
+		described === undefined
+			? problem
+			: described.content?.["application/json"].schema;
+	if (request.method === "HEAD") return;
+	if (!schema) {
+		if (text !== "") throw new Error(`A body where none is promised: ${what}`);
+		return;
+	}
+	if (!answer.headers.get("content-type")?.startsWith("application/json"))
+		throw new Error(`Not JSON: ${what}`);
+	const { valid, errors } = new Validator(
+		{ ...schema, components: document.components },
+		"2020-12",
+		false,
+	).validate(JSON.parse(text));
+	if (!valid)
+		throw new Error(
+			`Not as promised: ${what}\n${errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).join("\n")}`,
+		);
+}

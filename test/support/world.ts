@@ -1,0 +1,132 @@
+import { env, exports } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
+import { digest, mask, mint } from "../../src/auth/keys.ts";
+import {
+	members,
+	personalApiKeys,
+	projects,
+	users,
+} from "../../src/db/schema.ts";
+import { founding } from "../../src/organizations/queries.ts";
+import { hold } from "./contract.ts";
+
+export const db = drizzle(env.DB);
+
+type Asked = {
+	key?: string | undefined;
+	/** Sent as JSON. */
+	body?: unknown;
+	/** Sent as it stands. */
+	raw?: BodyInit;
+	headers?: Record<string, string>;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test expects of an answer is the test's to say
+export type Answer = { status: number; headers: Headers; body: any };
+
+/** Knocks on the front door; every answer is held against the OpenAPI document. */
+export async function call(
+	method: string,
+	path: string,
+	{ key, body, raw, headers = {} }: Asked = {},
+): Promise<Answer> {
+	const sent = new Headers(headers);
+	if (key !== undefined && !sent.has("authorization"))
+		sent.set("authorization", `Bearer ${key}`);
+	if (body !== undefined && !sent.has("content-type"))
+		sent.set("content-type", "application/json");
+	const request = new Request(new URL(path, "https://tenantry.test"), {
+		method,
+		headers: sent,
+		...(body !== undefined && { body: JSON.stringify(body) }),
+		...(raw !== undefined && { body: raw }),
+	});
+	const answer = await exports.default.fetch(request.clone());
+	await hold(request, answer);
+	const text = await answer.text();
+	return {
+		status: answer.status,
+		headers: answer.headers,
+		body: text === "" ? null : JSON.parse(text),
+	};
+}
+
+/** What an answer says it cost. */
+export function cost({ headers }: Answer) {
+	const timing = headers.get("server-timing") ?? "";
+	const spent = (name: string) =>
+		Number(new RegExp(`\\b${name};desc="(\\d+)"`).exec(timing)?.[1]);
+	return {
+		trips: spent("d1_trips"),
+		read: spent("d1_rows_read"),
+		written: spent("d1_rows_written"),
+		kv: spent("kv_reads"),
+	};
+}
+
+/** A person of its own, with a key that may do everything. */
+export async function person({ first_name = "Test" } = {}) {
+	const [user] = await db
+		.insert(users)
+		.values({ email: `person-${v7()}@tenantry.test`, first_name })
+		.returning();
+	if (!user) throw new Error("No user was made.");
+	const key = await keyFor(user.id);
+	return { ...user, key };
+}
+
+type Power = Partial<typeof personalApiKeys.$inferInsert>;
+
+/** The value of a new key of the user; all scopes unless `power` says otherwise. */
+export async function keyFor(user_id: number, power: Power = {}) {
+	const value = mint();
+	await db.insert(personalApiKeys).values({
+		user_id,
+		label: "Test",
+		hash: await digest(value),
+		mask_value: mask(value),
+		scopes: ["*"],
+		...power,
+	});
+	return value;
+}
+
+/** A tenant of its own: a person, the organization that it owns, and the organization's project. */
+export async function world(name = "Acme") {
+	const owner = await person();
+	const id = v7();
+	const [first, ...rest] = founding(db, owner.id, {
+		id,
+		name,
+		plugins_access_level: 9,
+	});
+	await db.batch([first, ...rest]);
+	const [project] = await db
+		.select()
+		.from(projects)
+		.where(eq(projects.organization_id, id));
+	if (!project) throw new Error("No project was made.");
+	const ask = (method: string, path: string, asked: Asked = {}) =>
+		call(method, path, { key: owner.key, ...asked });
+	return {
+		owner,
+		key: owner.key,
+		id,
+		project: project.id,
+		/** As the owner, at this path below the organization. */
+		here: (method: string, path: string, asked?: Asked) =>
+			ask(method, `/api/organizations/${id}${path}`, asked),
+		ask,
+	};
+}
+
+/** A new member of the organization. */
+export async function join(organization_id: string, level: number) {
+	const someone = await person();
+	await db
+		.insert(members)
+		.values({ organization_id, user_id: someone.id, level });
+	return someone;
+}

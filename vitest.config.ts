@@ -1,0 +1,43 @@
+import path from "node:path";
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { Response } from "miniflare";
+import { defineConfig } from "vitest/config";
+
+process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+
+export default defineConfig({
+	test: {
+		projects: [
+			{
+				plugins: [
+					cloudflareTest(async () => ({
+						wrangler: { configPath: "./wrangler.toml" },
+						miniflare: {
+							bindings: {
+								MIGRATIONS: await readD1Migrations(
+									path.join(import.meta.dirname, "migrations"),
+								),
+							},
+							outboundService: () =>
+								new Response("Tests reach no host.", { status: 599 }),
+						},
+					})),
+				],
+				test: {
+					name: "worker",
+					include: ["test/**/*.test.ts"],
+					exclude: ["test/scripts/**"],
+					setupFiles: ["test/support/setup.ts"],
+					isolate: false,
+				},
+			},
+			{
+				test: {
+					name: "scripts",
+					include: ["test/scripts/*.test.ts"],
+					environment: "node",
+				},
+			},
+		],
+	},
+});
