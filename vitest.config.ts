@@ -2,11 +2,13 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
+import { closing } from "./test/support/closing.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
 export default defineConfig({
 	test: {
+		reporters: ["default", closing],
 		projects: [
 			{
 				plugins: [

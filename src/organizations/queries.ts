@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { OWNER } from "../auth/levels.ts";
@@ -60,7 +60,11 @@ type New = z.infer<typeof create> & {
 };
 
 /** An organization with its owner and a first project, which are the owner's current ones from then on. */
-export function founding(db: Database, user_id: number, row: New) {
+export function founding(
+	db: Database,
+	user_id: number | SQL<number>,
+	row: New,
+) {
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 	return [

@@ -1,0 +1,157 @@
+/** `npm start`: the whole service on this machine, ready to be tried. PORT and STATE_DIR say where. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { environment, fail, run } from "./run.ts";
+
+const port = Number(process.env.PORT ?? 8787);
+const state = process.env.STATE_DIR ?? ".wrangler/state";
+environment.STATE_DIR = state;
+const url = `http://localhost:${port}`;
+const EMAIL = "admin@example.com";
+
+/** Refuses a port that somebody else has. */
+const free = () =>
+	new Promise<void>((resolve) => {
+		const probe = createServer()
+			.once("error", () =>
+				fail(
+					`Port ${port} is taken or not to be had. Choose another: PORT=8788 npm start`,
+				),
+			)
+			.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
+	});
+
+/** A key for the worked example: the first one ever made here, kept beside the state that it opens. */
+function exampleKey(): string {
+	const file = `${state}/example-key`;
+	const made: { key: string | null } = JSON.parse(
+		run("node", "scripts/admin.ts", "bootstrap", "--email", EMAIL, "--json"),
+	);
+	if (made.key === null && existsSync(file)) return readFileSync(file, "utf8");
+	const key: string =
+		made.key ??
+		JSON.parse(
+			run(
+				"node",
+				"scripts/admin.ts",
+				"key",
+				"create",
+				"--email",
+				EMAIL,
+				"--label",
+				"npm start",
+				"--scopes",
+				"*",
+				"--json",
+			),
+		).key;
+	writeFileSync(file, key, { mode: 0o600 });
+	return key;
+}
+
+const answers = (path: string, seconds: number) =>
+	fetch(`http://127.0.0.1:${port}${path}`, {
+		signal: AbortSignal.timeout(seconds * 1000),
+	}).then(
+		({ ok }) => ok,
+		() => false,
+	);
+
+/** The server, in a process group of its own: workerd, too, goes when the group goes. */
+function serve() {
+	const words = [
+		"dev",
+		"--port",
+		String(port),
+		"--persist-to",
+		state,
+		"--log-level",
+		"error",
+		"--show-interactive-dev-session=false",
+	];
+	return spawn("wrangler", words, {
+		env: environment,
+		stdio: ["ignore", "inherit", "inherit"],
+		detached: true,
+	});
+}
+
+function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
+	try {
+		if (server.pid) process.kill(-server.pid, name);
+	} catch {
+		// It is gone already.
+	}
+}
+
+const gone = (server: ChildProcess) =>
+	server.exitCode !== null || server.signalCode !== null;
+
+/** Until it answers; false: it ended first. */
+async function ready(server: ChildProcess) {
+	while (!gone(server)) {
+		if (await answers("/healthz", 2)) return true;
+		await sleep(200);
+	}
+	return false;
+}
+
+/** Until it has ended, or has twice in a row kept a question waiting for five seconds. */
+async function watch(server: ChildProcess) {
+	for (let missed = 0; missed < 2 && !gone(server); ) {
+		await sleep(2000);
+		missed = (await answers("/healthz", 5)) ? 0 : missed + 1;
+	}
+}
+
+if (!Number.isInteger(port) || port < 1 || port > 65535)
+	fail(`PORT is a number from 1 to 65535, not ${process.env.PORT}`);
+await free();
+mkdirSync(state, { recursive: true });
+console.log("Preparing the database…");
+run(
+	"wrangler",
+	"d1",
+	"migrations",
+	"apply",
+	"DB",
+	"--local",
+	"--persist-to",
+	state,
+);
+const key = exampleKey();
+
+let server = serve();
+process.on("exit", () => signal(server, "SIGKILL"));
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+	process.once(name, async () => {
+		signal(server, "SIGINT");
+		for (let i = 0; i < 30 && !gone(server); i++) await sleep(100);
+		process.exit(0);
+	});
+
+if (!(await ready(server))) fail("The server did not start.");
+console.log(`
+Tenantry listens on ${url}. Try it:
+
+  curl -H 'Authorization: Bearer ${key}' ${url}/api/organizations/@current/
+
+The key is ${EMAIL}'s and may do everything. State is kept in ${state}. Ctrl-C stops.
+`);
+
+// The local server has no clock of its own.
+setInterval(
+	() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 50),
+	60_000,
+);
+
+for (;;) {
+	await watch(server);
+	console.log("The server does not answer. Starting it again…");
+	signal(server, "SIGKILL");
+	while (!gone(server)) await sleep(50);
+	server = serve();
+	if (await ready(server)) console.log(`Tenantry listens on ${url} again.`);
+}
