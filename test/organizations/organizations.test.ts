@@ -1,42 +1,262 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { cost, world } from "../support/world.ts";
+import {
+	members,
+	organizations,
+	projects,
+	users,
+} from "../../src/db/schema.ts";
+import { call, db, join, keyFor, person, world } from "../support/world.ts";
 
-test("the owner reads its organization", async () => {
-	const { ask, id } = await world();
-	const first = await ask("GET", `/api/organizations/${id}/`);
-	expect(first).toMatchObject({
-		status: 200,
-		body: { id, name: "Acme", membership_level: 15, member_count: "1" },
+const uuid = expect.stringMatching(
+	/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+);
+const timestamp = expect.stringMatching(
+	/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+);
+const insufficient = {
+	status: 403,
+	body: {
+		type: "authentication_error",
+		code: "permission_denied",
+		detail: "Your organization access level is insufficient.",
+		attr: null,
+	},
+};
+
+test("whoever creates an organization owns it, with a first project, and works there", async () => {
+	const { key } = await person();
+	const { status, body } = await call("POST", "/api/organizations/", {
+		key,
+		body: { name: "Zoë & Söhne" },
 	});
-	const again = await ask("GET", `/api/organizations/${id}`);
-	expect(cost(again)).toMatchObject({ trips: 1, written: 0 });
-	console.log(cost(again), first.body);
-	for (const [m, p, body] of [
-		["GET", "/api/organizations"],
-		["POST", "/api/organizations", { name: "Zoo" }],
-		["PATCH", "/api/organizations/@current", { name: "Zoo 2" }],
-		["GET", "/api/projects"],
-		["POST", "/api/projects", { name: "P" }],
-		["GET", "/api/users/@me"],
-		["PATCH", "/api/users/@me", { first_name: "N", organization: id }],
-		["GET", "/api/personal_api_keys"],
-		["POST", "/api/personal_api_keys", { label: "a", scopes: ["user:read"] }],
-		["POST", "/api/personal_api_keys/@current/roll"],
-		["GET", "/api/organizations/@current/activity_log"],
-		["GET", "/api/projects/@current/activity_log?scope=Project"],
-		["GET", "/api/projects/@current/members"],
-		["DELETE", `/api/organizations/${id}`],
-		["GET", "/"],
-		["GET", "/healthz"],
-		["PUT", "/api/projects/"],
-	] as const) {
-		const a = await ask(m, p, body ? { body } : {});
-		console.log(
-			m,
-			p,
-			a.status,
-			JSON.stringify(a.body).slice(0, 900),
-			JSON.stringify(cost(a)),
+	expect(status).toBe(201);
+	const [team] = body.teams;
+	expect(body).toEqual({
+		id: uuid,
+		name: "Zoë & Söhne",
+		slug: "zoe-sohne",
+		logo_media_id: null,
+		created_at: timestamp,
+		updated_at: timestamp,
+		membership_level: 15,
+		plugins_access_level: Number(env.DEFAULT_PLUGINS_ACCESS_LEVEL),
+		teams: [
+			{
+				id: expect.any(Number),
+				uuid,
+				organization: body.id,
+				name: "Default project",
+				timezone: "UTC",
+				access_control: false,
+			},
+		],
+		available_product_features: [],
+		is_member_join_email_enabled: true,
+		metadata: "{}",
+		customer_id: null,
+		enforce_2fa: null,
+		member_count: "1",
+	});
+	const me = await call("GET", "/api/users/@me", { key });
+	expect(me.body).toMatchObject({
+		organization: { id: body.id },
+		project: { id: team.id },
+	});
+	expect(
+		(await call("GET", "/api/organizations/@current/", { key })).body,
+	).toEqual(body);
+});
+
+test("all writable fields are taken, and read back", async () => {
+	const { ask } = await world();
+	const fields = {
+		name: "All",
+		logo_media_id: "01234567-89ab-cdef-0123-456789abcdef",
+		is_member_join_email_enabled: false,
+		enforce_2fa: true,
+	};
+	const { body } = await ask("POST", "/api/organizations", { body: fields });
+	expect(body).toMatchObject(fields);
+	expect((await ask("GET", `/api/organizations/${body.id}`)).body).toEqual(
+		body,
+	);
+	const cleared = { logo_media_id: null, enforce_2fa: null };
+	expect(
+		(await ask("PATCH", `/api/organizations/${body.id}`, { body: cleared }))
+			.body,
+	).toMatchObject({ ...fields, ...cleared });
+});
+
+test("a name that is taken gets a suffix; one that says nothing gets a word", async () => {
+	const { ask } = await world("Twin peaks");
+	const slug = async (name: string) =>
+		(await ask("POST", "/api/organizations", { body: { name } })).body.slug;
+	expect(await slug("Twin Peaks")).toMatch(/^twin-peaks-[a-z]{4}$/);
+	expect(await slug("日本")).toMatch(/^organization-[a-z]{4}$/);
+	expect(await slug("x".repeat(60))).toBe("x".repeat(48));
+	expect(await slug("x".repeat(60))).toMatch(/^x{43}-[a-z]{4}$/);
+});
+
+test("20 parallel creates of the same name give 20 distinct slugs", async () => {
+	const { ask } = await world();
+	const made = await Promise.all(
+		Array.from({ length: 20 }, () =>
+			ask("POST", "/api/organizations", { body: { name: "Race" } }),
+		),
+	);
+	expect(made.map(({ status }) => status)).toEqual(Array(20).fill(201));
+	expect(new Set(made.map(({ body }) => body.slug)).size).toBe(20);
+});
+
+test("a rename keeps the slug, and PATCH {} changes nothing, not even updated_at", async () => {
+	const { ask, id } = await world("Before");
+	const path = `/api/organizations/${id}`;
+	const before = (await ask("GET", path)).body;
+	expect((await ask("PATCH", path, { body: {} })).body).toEqual(before);
+	expect((await ask("PATCH", path, { body: { name: "Before" } })).body).toEqual(
+		before,
+	);
+	const after = (await ask("PATCH", path, { body: { name: "After" } })).body;
+	expect(after).toMatchObject({
+		name: "After",
+		slug: "before",
+		created_at: before.created_at,
+	});
+	expect(after.updated_at > before.updated_at).toBe(true);
+});
+
+test("the list is the caller’s own, newest first; empty is a page, too", async () => {
+	const { key } = await person();
+	expect((await call("GET", "/api/organizations", { key })).body).toEqual({
+		count: 0,
+		next: null,
+		previous: null,
+		results: [],
+	});
+	const ids: string[] = [];
+	for (const name of ["1", "2", "3"])
+		ids.unshift(
+			(await call("POST", "/api/organizations", { key, body: { name } })).body
+				.id,
 		);
-	}
+	const { body } = await call("GET", "/api/organizations", { key });
+	expect(body.results.map(({ id }: { id: string }) => id)).toEqual(ids);
+});
+
+test("a member reads, an admin changes, an owner deletes", async () => {
+	const { id } = await world();
+	const path = `/api/organizations/${id}`;
+	const [member, admin, owner] = await Promise.all(
+		[1, 8, 15].map((level) => join(id, level)),
+	);
+	const change = { body: { name: "Changed" } };
+	expect(
+		(await call("GET", path, { key: member?.key })).body.membership_level,
+	).toBe(1);
+	expect(
+		await call("PATCH", path, { key: member?.key, ...change }),
+	).toMatchObject(insufficient);
+	expect(
+		(await call("PATCH", path, { key: admin?.key, ...change })).body.name,
+	).toBe("Changed");
+	expect(await call("DELETE", path, { key: admin?.key })).toMatchObject(
+		insufficient,
+	);
+	expect(await call("DELETE", path, { key: owner?.key })).toMatchObject({
+		status: 204,
+		body: null,
+	});
+});
+
+test("a deleted organization takes all below it along; its people stay and work elsewhere", async () => {
+	const { ask, id, owner } = await world();
+	const other = (
+		await ask("POST", "/api/organizations", { body: { name: "Other" } })
+	).body;
+	const someone = await join(id, 1);
+	await ask("PATCH", "/api/users/@me", { body: { organization: id } });
+	expect((await ask("DELETE", `/api/organizations/${id}`)).status).toBe(204);
+	expect((await ask("GET", `/api/organizations/${id}`)).status).toBe(404);
+	for (const table of [members, projects])
+		expect(
+			await db.select().from(table).where(eq(table.organization_id, id)),
+		).toEqual([]);
+	expect((await ask("GET", "/api/users/@me")).body).toMatchObject({
+		organization: { id: other.id },
+		project: { id: other.teams[0].id },
+	});
+	expect(
+		(await call("GET", "/api/users/@me", { key: someone.key })).body,
+	).toMatchObject({ organization: null, project: null, organizations: [] });
+	expect(
+		(await call("GET", "/api/organizations/@current", { key: someone.key }))
+			.status,
+	).toBe(404);
+	expect(
+		await db.select().from(users).where(eq(users.id, owner.id)),
+	).toHaveLength(1);
+});
+
+test("member_count is of active members", async () => {
+	const { ask, id } = await world();
+	const someone = await join(id, 1);
+	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe(
+		"2",
+	);
+	await db
+		.update(users)
+		.set({ is_active: false })
+		.where(eq(users.id, someone.id));
+	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe(
+		"1",
+	);
+});
+
+test("an upper-case id is the same id", async () => {
+	const { ask, id } = await world();
+	expect(
+		(await ask("GET", `/api/organizations/${id.toUpperCase()}`)).body.id,
+	).toBe(id);
+});
+
+test("features that the operator set are shown", async () => {
+	const { ask, id } = await world();
+	const features = [{ key: "sso", name: "Single sign-on", limit: 3 }];
+	await db
+		.update(organizations)
+		.set({ available_product_features: features })
+		.where(eq(organizations.id, id));
+	expect(
+		(await ask("GET", `/api/organizations/${id}`)).body
+			.available_product_features,
+	).toEqual(features);
+});
+
+test("a restricted key sees its organizations only, and creates none", async () => {
+	const { ask, id, owner } = await world();
+	await ask("POST", "/api/organizations", { body: { name: "Other" } });
+	const key = await keyFor(owner.id, { scoped_organizations: [id] });
+	const { body } = await call("GET", "/api/organizations", { key });
+	expect(body).toMatchObject({ count: 1, results: [{ id }] });
+	expect(
+		(await call("POST", "/api/organizations", { key, body: { name: "x" } }))
+			.status,
+	).toBe(403);
+	expect(
+		(await call("GET", "/api/organizations/@current", { key })).body.detail,
+	).toMatch(/^API key does not have access to the requested organization: ID /);
+	const narrow = await keyFor(owner.id, { scoped_projects: [1] });
+	for (const method of ["GET", "POST"])
+		expect(
+			(
+				await call(method, "/api/organizations", {
+					key: narrow,
+					body: method === "POST" ? { name: "x" } : undefined,
+				})
+			).body.detail,
+		).toBe(
+			"API keys with scoped projects are only supported on project-based endpoints.",
+		);
 });

@@ -2,6 +2,7 @@ import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
 
 type Operation = {
+	security: Record<string, string[]>[];
 	responses: Record<
 		string,
 		{ content?: { "application/json": { schema: object } } }
@@ -16,6 +17,7 @@ export const operations = Object.entries(document.paths).flatMap(
 				method: method.toUpperCase(),
 				path,
 				operation,
+				scopes: operation.security.flatMap(Object.values).join(),
 				pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}/?$`),
 			}),
 		),

@@ -1,11 +1,13 @@
 import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { digest, mask, mint } from "../../src/auth/keys.ts";
 import {
 	members,
 	personalApiKeys,
+	projectMembers,
 	projects,
 	users,
 } from "../../src/db/schema.ts";
@@ -120,6 +122,38 @@ export async function world(name = "Acme") {
 			ask(method, `/api/organizations/${id}${path}`, asked),
 		ask,
 	};
+}
+
+/** Runs a statement for each number below `n`: one batch, since no statement may bind more than 100 values. */
+export async function times(
+	n: number,
+	statement: (i: number) => BatchItem<"sqlite">,
+) {
+	const [first, ...rest] = Array.from({ length: n }, (_, i) => statement(i));
+	if (first) await db.batch([first, ...rest]);
+}
+
+/** A tenant with one of everything that a route's path can name. */
+export async function furnished() {
+	const home = await world();
+	const member = await join(home.id, 1);
+	await db.insert(projectMembers).values({
+		project_id: home.project,
+		organization_id: home.id,
+		user_id: member.id,
+		level: 1,
+	});
+	const [key] = await db
+		.insert(personalApiKeys)
+		.values({
+			user_id: home.owner.id,
+			label: "Spare",
+			hash: v7(),
+			mask_value: "tnt_…test",
+			scopes: ["personal_api_key:read"],
+		})
+		.returning();
+	return { ...home, key_id: key?.id ?? "", member: member.uuid };
 }
 
 /** A new member of the organization. */

@@ -1,0 +1,133 @@
+import { inspectRoutes } from "hono/dev";
+import { expect, test } from "vitest";
+import { app } from "../src/app.ts";
+import { operations } from "./support/contract.ts";
+import { routes } from "./support/routes.ts";
+import { call, world } from "./support/world.ts";
+
+const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
+
+const line = ({ method, path }: { method: string; path: string }) =>
+	`${method} ${path.replace(/\{[^}]*\}|\/$/g, "") || "/"}`;
+
+test("the application has the routes that the documents state, and no others", () => {
+	const served = inspectRoutes(app).filter(({ method }) => method !== "ALL");
+	expect(sorted(served.map(line))).toEqual(sorted(routes.map(line)));
+});
+
+test("the OpenAPI document has the same routes with the same scopes", () => {
+	const documented = operations.map(
+		({ method, path, scopes }) =>
+			`${line({ method, path: path.replace(/\{(\w+)\}/g, ":$1") })} ${scopes}`,
+	);
+	expect(sorted(documented)).toEqual(
+		sorted(routes.map((route) => `${line(route)} ${route.scope ?? ""}`)),
+	);
+});
+
+test("every path works with and without its trailing slash, for every method", async () => {
+	const { ask } = await world();
+	for (const slash of ["", "/"]) {
+		const { status, body } = await ask("POST", `/api/organizations${slash}`, {
+			body: { name: "Slash" },
+		});
+		expect(status).toBe(201);
+		expect(
+			(await ask("GET", `/api/organizations/${body.id}${slash}`)).status,
+		).toBe(200);
+		expect(
+			(
+				await ask("PATCH", `/api/organizations/${body.id}${slash}`, {
+					body: { name: "S" },
+				})
+			).status,
+		).toBe(200);
+		expect(
+			(await ask("DELETE", `/api/organizations/${body.id}${slash}`)).status,
+		).toBe(204);
+	}
+});
+
+test("a path that does not exist is a 404, a method that does not is a 405 with Allow", async () => {
+	const { ask, id } = await world();
+	expect(await ask("GET", "/nowhere")).toMatchObject({
+		status: 404,
+		body: {
+			type: "invalid_request",
+			code: "not_found",
+			detail: "Endpoint not found.",
+			attr: null,
+		},
+	});
+	expect(
+		(await ask("GET", `/api/organizations/${id}/nowhere/`)).body.detail,
+	).toBe("Endpoint not found.");
+	const put = await ask("PUT", `/api/organizations/${id}/`, { body: {} });
+	expect(put).toMatchObject({
+		status: 405,
+		body: {
+			type: "invalid_request",
+			code: "method_not_allowed",
+			detail: 'Method "PUT" not allowed.',
+			attr: null,
+		},
+	});
+	expect(put.headers.get("allow")).toBe("GET, HEAD, PATCH, DELETE");
+});
+
+test("the service names itself, its version and its documentation, and says how it is", async () => {
+	expect((await call("GET", "/")).body).toEqual({
+		name: "Tenantry",
+		version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+		documentation: "https://tenantry.test/openapi.json",
+	});
+	expect(await call("GET", "/healthz")).toMatchObject({
+		status: 200,
+		body: { d1: true, kv: true },
+	});
+});
+
+test("every answer carries a request id: the caller’s own if it is a sane one", async () => {
+	const given = await call("GET", "/", {
+		headers: { "x-request-id": "mine-1" },
+	});
+	expect(given.headers.get("x-request-id")).toBe("mine-1");
+	const odd = await call("GET", "/nowhere", {
+		headers: { "x-request-id": "a b <script>" },
+	});
+	expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test("browsers of other origins are kept out, and answers carry the security headers", async () => {
+	const { headers } = await call("GET", "/", {
+		headers: { origin: "https://elsewhere.test" },
+	});
+	expect(headers.get("access-control-allow-origin")).toBeNull();
+	expect(headers.get("x-content-type-options")).toBe("nosniff");
+	expect(headers.get("strict-transport-security")).toContain("max-age");
+});
+
+test("CORS_ORIGINS lets the origins in that it names", async () => {
+	const ask = (origins: string, origin: string) =>
+		app.request(
+			"/",
+			{ method: "OPTIONS", headers: { origin } },
+			{ CORS_ORIGINS: origins },
+		);
+	const allowed = async (origins: string, origin: string) =>
+		(await ask(origins, origin)).headers.get("access-control-allow-origin");
+	expect(
+		await allowed("https://a.test, https://b.test", "https://b.test"),
+	).toBe("https://b.test");
+	expect(await allowed("https://a.test", "https://b.test")).toBeNull();
+	expect(await allowed("*", "https://b.test")).toBe("*");
+	expect(await allowed("", "https://b.test")).toBeNull();
+});
+
+test("HEAD answers as GET does, without the body", async () => {
+	const { ask, id } = await world();
+	expect(await ask("HEAD", `/api/organizations/${id}`)).toMatchObject({
+		status: 200,
+		body: null,
+	});
+});

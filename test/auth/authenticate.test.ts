@@ -1,0 +1,127 @@
+import { v7 } from "uuid";
+import { expect, test } from "vitest";
+import { mint, wellFormed } from "../../src/auth/keys.ts";
+import { call, cost, person } from "../support/world.ts";
+
+const status = async (authorization: string) =>
+	(
+		await call("GET", "/api/users/@me", {
+			headers: { authorization, "cf-connecting-ip": v7() },
+		})
+	).status;
+
+test("the word Bearer is taken in any case, and spaces are tolerated", async () => {
+	const { key } = await person();
+	for (const authorization of [
+		`Bearer ${key}`,
+		`bearer ${key}`,
+		`BEARER \t  ${key}  `,
+		`  Bearer   ${key}`,
+	])
+		expect(await status(authorization)).toBe(200);
+});
+
+test("nothing else authenticates", async () => {
+	const { key } = await person();
+	for (const authorization of [
+		key,
+		`Basic ${key}`,
+		`Bearer ${key} more`,
+		"Bearer",
+		`Bearer ${key}x`,
+		`Bearer${key}`,
+		`Bearer "${key}"`,
+	])
+		expect(await status(authorization)).toBe(401);
+	for (const query of [`personal_api_key=${key}`, `token=${key}`])
+		expect((await call("GET", `/api/users/@me?${query}`)).body.code).toBe(
+			"not_authenticated",
+		);
+});
+
+test("a value that differs in one character is refused without any storage being asked", async () => {
+	const value = mint();
+	expect(wellFormed(value)).toBe(true);
+	for (let i = 4; i < value.length; i++) {
+		if (value[i] === "_") continue;
+		expect(
+			wellFormed(
+				`${value.slice(0, i)}${value[i] === "a" ? "b" : "a"}${value.slice(i + 1)}`,
+			),
+		).toBe(false);
+	}
+	expect(
+		cost(await call("GET", "/api/users/@me", { key: `${value}0` })),
+	).toEqual({ trips: 0, read: 0, written: 0, kv: 0 });
+});
+
+test("a key has as many requests a minute as the binding says, then a 429 with Retry-After", async () => {
+	const { key } = await person();
+	const other = await person();
+	let refused = await call("GET", "/api/users/@me", { key });
+	let passed = 1;
+	while (refused.status === 200 && passed < 2000) {
+		refused = await call("GET", "/api/users/@me", { key });
+		if (refused.status === 200) passed += 1;
+	}
+	expect(passed).toBeGreaterThanOrEqual(480);
+	expect(passed).toBeLessThan(2 * 480);
+	expect(refused).toMatchObject({
+		status: 429,
+		body: {
+			type: "throttled_error",
+			code: "throttled",
+			detail: "Request was throttled. Expected available in 60 seconds.",
+			attr: null,
+		},
+	});
+	expect(refused.headers.get("retry-after")).toBe("60");
+	expect(cost(refused).trips).toBe(0);
+	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(
+		200,
+	);
+});
+
+test("failed authentication is throttled by address; a good key there still works", async () => {
+	const { key } = await person();
+	const headers = { "cf-connecting-ip": "192.0.2.7" };
+	const answers = [];
+	for (let i = 0; i < 125; i++)
+		answers.push(
+			(await call("GET", "/api/users/@me", { key: mint(), headers })).status,
+		);
+	expect(answers.slice(0, 60)).toEqual(Array(60).fill(401));
+	expect(answers).toContain(429);
+	expect((await call("GET", "/api/users/@me", { key, headers })).status).toBe(
+		200,
+	);
+	expect(
+		(
+			await call("GET", "/api/users/@me", {
+				key: mint(),
+				headers: { "cf-connecting-ip": "192.0.2.8" },
+			})
+		).status,
+	).toBe(401);
+});
+
+test("a request says where in D1’s history it stands, and may say where it must read", async () => {
+	const { key } = await person();
+	const first = await call("GET", "/api/users/@me", { key });
+	const bookmark = first.headers.get("x-d1-bookmark") ?? "";
+	expect(bookmark).toMatch(/^[0-9a-f-]+$/);
+	for (const said of [
+		bookmark,
+		"nonsense",
+		"'; drop table users",
+		"-".repeat(500),
+	])
+		expect(
+			(
+				await call("GET", "/api/users/@me", {
+					key,
+					headers: { "x-d1-bookmark": said },
+				})
+			).status,
+		).toBe(200);
+});

@@ -1,0 +1,144 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { projects } from "../../src/db/schema.ts";
+import { cost, db, times, world } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
+let home: Home;
+
+beforeAll(async () => {
+	home = await world();
+	await times(249, (i) =>
+		db
+			.insert(projects)
+			.values({ organization_id: home.id, name: `Project ${i}` }),
+	);
+});
+
+const get = (query: string) => home.ask("GET", `/api/projects/${query}`);
+const address = (search: string) =>
+	`https://tenantry.test/api/projects/${search}`;
+/** A link without its cursor. */
+const plain = (link: string) => link.replace(/&cursor=[\w-]+/, "");
+
+describe("a page", () => {
+	test("has a hundred by default, and links that carry the limit", async () => {
+		const { body } = await get("");
+		expect(body.count).toBe(250);
+		expect(body.results).toHaveLength(100);
+		expect(plain(body.next)).toBe(address("?limit=100&offset=100"));
+		expect(body.previous).toBeNull();
+	});
+
+	test("has a previous, which on the second page drops the offset", async () => {
+		expect((await get("?limit=100&offset=100")).body.previous).toBe(
+			address("?limit=100"),
+		);
+		expect((await get("?limit=100&offset=50")).body.previous).toBe(
+			address("?limit=100"),
+		);
+		expect((await get("?limit=100&offset=200")).body).toMatchObject({
+			next: null,
+			previous: address("?limit=100&offset=100"),
+		});
+	});
+
+	test("past the end is empty", async () => {
+		expect((await get("?offset=1000")).body).toMatchObject({
+			count: 250,
+			next: null,
+			results: [],
+		});
+		expect((await get("?offset=99999999999999999999999")).body).toMatchObject({
+			count: 250,
+			results: [],
+		});
+	});
+
+	test.each(["", "0", "-1", "x", "1.5", "1e2", " "])(
+		"falls back to the default for limit=%j",
+		async (limit) => {
+			const { body } = await get(`?limit=${limit}&offset=${limit}`);
+			expect(body.results).toHaveLength(100);
+			expect(body.previous).toBeNull();
+		},
+	);
+
+	test("has a thousand at most", async () => {
+		expect(plain((await get("?limit=1")).body.next)).toBe(
+			address("?limit=1&offset=1"),
+		);
+		const { body } = await get("?limit=5000&offset=1");
+		expect(body.previous).toBe(address("?limit=1000"));
+		expect(body.results).toHaveLength(249);
+	});
+
+	test("keeps the other parameters of the query in its links", async () => {
+		const { here } = home;
+		for (const name of ["a", "b", "c"])
+			await here("PATCH", "", { body: { name } });
+		const { body } = await here(
+			"GET",
+			"/activity_log/?limit=1&scope=Organization&activity=updated&offset=1",
+		);
+		expect(body.count).toBe(3);
+		for (const link of [body.next, body.previous]) {
+			const { searchParams } = new URL(link);
+			expect(Object.fromEntries(searchParams)).toMatchObject({
+				limit: "1",
+				scope: "Organization",
+				activity: "updated",
+			});
+		}
+	});
+});
+
+test("walking next to the end reads each row about once and counts once", async () => {
+	const seen: number[] = [];
+	let read = 0;
+	let path: string | null = "/api/projects/?limit=25";
+	while (path) {
+		const answer = await home.ask("GET", path);
+		seen.push(...answer.body.results.map(({ id }: { id: number }) => id));
+		expect(answer.body.count).toBe(250);
+		read += cost(answer).read;
+		path = answer.body.next;
+	}
+	expect(seen).toHaveLength(250);
+	expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => b - a));
+	const { read: once } = cost(await get("?limit=1000"));
+	expect(read).toBeLessThan(2 * once);
+});
+
+test("a page in the middle costs the same wherever it is", async () => {
+	const pages: number[] = [];
+	let path: string | null = "/api/projects/?limit=50";
+	while (path) {
+		const answer = await home.ask("GET", path);
+		pages.push(cost(answer).read);
+		path = answer.body.next;
+	}
+	const [, ...later] = pages;
+	expect(Math.max(...later.slice(0, -1))).toBeLessThan(
+		1.2 * Math.min(...later.slice(0, -1)),
+	);
+});
+
+test("rows that arrive or go while a caller walks are neither repeated nor skipped", async () => {
+	const first = await get("?limit=100");
+	await db.insert(projects).values({ organization_id: home.id, name: "Late" });
+	const second = await home.ask("GET", first.body.next);
+	const ids = (answer: typeof first) =>
+		answer.body.results.map(({ id }: { id: number }) => id);
+	expect(Math.min(...ids(first))).toBe(Math.max(...ids(second)) + 1);
+});
+
+test.each(["x", "W10", "WzEsMSxbMV1d", "%00", "eyJhIjoxfQ"])(
+	"a cursor that is none, %j, is ignored",
+	async (cursor) => {
+		const { status, body } = await get(`?limit=10&offset=10&cursor=${cursor}`);
+		expect({ status, results: body.results.length }).toEqual({
+			status: 200,
+			results: 10,
+		});
+	},
+);

@@ -1,0 +1,316 @@
+import { describe, expect, test } from "vitest";
+import { call, join, world } from "../support/world.ts";
+
+const create = async (body: unknown) =>
+	(await world()).ask("POST", "/api/organizations/", { body });
+
+const wrong = (code: string, detail: string, attr: string | null) => ({
+	status: 400,
+	body: { type: "validation_error", code, detail, attr },
+});
+
+describe("a field that is wrong is named, with what is wrong about it", () => {
+	test.each([
+		[{}, "required", "This field is required.", "name"],
+		[{ name: null }, "null", "This field may not be null.", "name"],
+		[{ name: " \t " }, "blank", "This field may not be blank.", "name"],
+		[{ name: 7 }, "invalid_input", "Not a valid string.", "name"],
+		[{ name: ["x"] }, "invalid_input", "Not a valid string.", "name"],
+		[
+			{ name: "x".repeat(65) },
+			"max_length",
+			"Ensure this field has no more than 64 characters.",
+			"name",
+		],
+		[
+			{ name: "a\0b" },
+			"invalid_input",
+			"Null characters are not allowed.",
+			"name",
+		],
+		[
+			{ name: "x", logo_media_id: "y" },
+			"invalid_input",
+			"Must be a valid UUID.",
+			"logo_media_id",
+		],
+		[
+			{ name: "x", enforce_2fa: "maybe" },
+			"invalid_input",
+			"Must be a valid boolean.",
+			"enforce_2fa",
+		],
+		[
+			{ name: "x", is_member_join_email_enabled: null },
+			"null",
+			"This field may not be null.",
+			"is_member_join_email_enabled",
+		],
+		[{ enforce_2fa: "maybe" }, "required", "This field is required.", "name"],
+		[[], "invalid_input", "Invalid data. Expected a dictionary.", null],
+		["text", "invalid_input", "Invalid data. Expected a dictionary.", null],
+		[null, "invalid_input", "Invalid data. Expected a dictionary.", null],
+	])("%j: %s", async (body, code, detail, attr) => {
+		expect(await create(body)).toMatchObject(wrong(code, detail, attr));
+	});
+
+	test.each([
+		[
+			{ label: "x", scopes: "organization:read" },
+			"not_a_list",
+			'Expected a list of items but got type "str".',
+			"scopes",
+		],
+		[
+			{ label: "x", scopes: { a: 1 } },
+			"not_a_list",
+			'Expected a list of items but got type "dict".',
+			"scopes",
+		],
+		[
+			{ label: "x", scopes: [] },
+			"empty",
+			"This list may not be empty.",
+			"scopes",
+		],
+		[
+			{ label: "x", scopes: ["nothing:read"] },
+			"invalid_choice",
+			'"nothing:read" is not a valid choice.',
+			"scopes__0",
+		],
+		[
+			{ label: "x", scopes: ["*"], scoped_projects: ["1"] },
+			"invalid_input",
+			"A valid integer is required.",
+			"scoped_projects__0",
+		],
+		[
+			{ label: "x", scopes: ["*"], scoped_projects: [1.5] },
+			"invalid_input",
+			"A valid integer is required.",
+			"scoped_projects__0",
+		],
+		[
+			{ label: "x", scopes: ["*"], scoped_projects: [2 ** 31] },
+			"max_value",
+			"Ensure this value is less than or equal to 2147483647.",
+			"scoped_projects__0",
+		],
+		[
+			{ label: "x", scopes: ["*"], scoped_projects: [-1e300] },
+			"min_value",
+			"Ensure this value is greater than or equal to -2147483648.",
+			"scoped_projects__0",
+		],
+		[
+			{ label: "x", scopes: ["*"], expires_at: "2026-02-30" },
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"expires_at",
+		],
+	])("%j: %s", async (body, code, detail, attr) => {
+		const { ask } = await world();
+		expect(
+			await ask("POST", "/api/personal_api_keys/", { body }),
+		).toMatchObject(wrong(code, detail, attr));
+	});
+
+	test("a level that is none: an integer is not a choice, a word is not an integer", async () => {
+		const { ask, project, owner } = await world();
+		const add = (level: unknown) =>
+			ask("POST", `/api/projects/${project}/members`, {
+				body: { user_uuid: owner.uuid, level },
+			});
+		expect(await add(15)).toMatchObject(
+			wrong("invalid_choice", '"15" is not a valid choice.', "level"),
+		);
+		expect(await add("admin")).toMatchObject(
+			wrong("invalid_input", "A valid integer is required.", "level"),
+		);
+	});
+});
+
+test("characters are counted as people count them: 64 of any plane fit", async () => {
+	expect((await create({ name: "🦔".repeat(64) })).status).toBe(201);
+	expect((await create({ name: "🦔".repeat(65) })).body.code).toBe(
+		"max_length",
+	);
+});
+
+test("strings are trimmed", async () => {
+	expect((await create({ name: "  Acme\n" })).body.name).toBe("Acme");
+});
+
+test.each([
+	["TRUE", true],
+	["1", true],
+	["Yes", true],
+	[" on ", true],
+	["false", false],
+	["0", false],
+	["NO", false],
+	["off", false],
+	[true, true],
+])("%j means %j", async (word, meaning) => {
+	expect(
+		(await create({ name: "x", enforce_2fa: word })).body.enforce_2fa,
+	).toBe(meaning);
+});
+
+test("unknown and read-only fields are ignored", async () => {
+	const { status, body } = await create({
+		name: "x",
+		slug: "mine",
+		id: 7,
+		membership_level: 1,
+		nonsense: {},
+	});
+	expect({ status, level: body.membership_level }).toEqual({
+		status: 201,
+		level: 15,
+	});
+});
+
+test("a naive moment is UTC, and any offset is understood", async () => {
+	const { ask } = await world();
+	const made = async (expires_at: string) =>
+		(
+			await ask("POST", "/api/personal_api_keys/", {
+				body: { label: "x", scopes: ["*"], expires_at },
+			})
+		).body.expires_at;
+	expect(await made("2027-01-02T03:04:05")).toBe("2027-01-02T03:04:05.000Z");
+	expect(await made("2027-01-02T03:04:05.123456+02:00")).toBe(
+		"2027-01-02T01:04:05.123Z",
+	);
+	expect(await made("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
+});
+
+describe("a body that can’t be read", () => {
+	test("is a parse error that does not quote it", async () => {
+		const { ask } = await world();
+		for (const raw of ['{"name": "secret-', '{name: "secret-"}', "secret-"]) {
+			const { status, body } = await ask("POST", "/api/organizations", {
+				raw,
+				headers: { "content-type": "application/json" },
+			});
+			expect({ status, ...body }).toMatchObject({
+				status: 400,
+				type: "invalid_request",
+				code: "parse_error",
+				attr: null,
+			});
+			expect(body.detail).toMatch(/^JSON parse error - .+/);
+			expect(body.detail).not.toContain("secret");
+		}
+	});
+
+	test("is a 415 when it is not JSON, named with its type", async () => {
+		const { ask } = await world();
+		expect(
+			await ask("POST", "/api/organizations", {
+				raw: "name=x",
+				headers: { "content-type": "text/plain; charset=utf-8" },
+			}),
+		).toMatchObject({
+			status: 415,
+			body: {
+				type: "invalid_request",
+				code: "unsupported_media_type",
+				detail: 'Unsupported media type "text/plain" in request.',
+				attr: null,
+			},
+		});
+		expect(
+			(
+				await ask("POST", "/api/organizations", {
+					body: { name: "x" },
+					headers: { "content-type": "application/vnd.api+json" },
+				})
+			).status,
+		).toBe(201);
+	});
+
+	test("is a 413 when it is over 1 MiB, however it comes", async () => {
+		const { ask } = await world();
+		const raw = JSON.stringify({ name: "x".repeat(2 ** 20) });
+		const headers = { "content-type": "application/json" };
+		const answer = {
+			status: 413,
+			body: { type: "invalid_request", code: "request_too_large", attr: null },
+		};
+		expect(
+			await ask("POST", "/api/organizations", { raw, headers }),
+		).toMatchObject(answer);
+		const stream = new Blob([raw]).stream();
+		expect(
+			await ask("POST", "/api/organizations", { raw: stream, headers }),
+		).toMatchObject(answer);
+	});
+
+	test("counts as {} when there is none", async () => {
+		const { ask, id } = await world();
+		expect((await ask("POST", "/api/organizations")).body).toMatchObject({
+			code: "required",
+			attr: "name",
+		});
+		expect(
+			(
+				await ask("PATCH", `/api/organizations/${id}`, {
+					headers: { "content-type": "application/json" },
+				})
+			).status,
+		).toBe(200);
+	});
+});
+
+describe("the order of checks: who may not act does not learn what was wrong", () => {
+	const bad = [
+		{ raw: "{", headers: { "content-type": "application/json" } },
+		{ raw: "x", headers: { "content-type": "text/plain" } },
+		{ body: { name: 7 } },
+	];
+
+	test("a stranger gets a 404, a member a 403, an admin the 415 or 400", async () => {
+		const { id } = await world();
+		const path = `/api/organizations/${id}`;
+		const [stranger, member, admin] = [
+			(await world()).key,
+			(await join(id, 1)).key,
+			(await join(id, 8)).key,
+		];
+		for (const asked of bad) {
+			expect(
+				(await call("PATCH", path, { key: stranger, ...asked })).status,
+			).toBe(404);
+			expect(
+				(await call("PATCH", path, { key: member, ...asked })).body.detail,
+			).toBe("Your organization access level is insufficient.");
+			expect([400, 415]).toContain(
+				(await call("PATCH", path, { key: admin, ...asked })).status,
+			);
+		}
+	});
+
+	test("an object in the path is looked for before the body is judged", async () => {
+		const { ask } = await world();
+		for (const asked of [...bad, { body: { label: 7 } }])
+			expect(
+				(
+					await ask(
+						"PATCH",
+						"/api/personal_api_keys/01a1fee0-f263-7006-bf2a-924fa6cc9800",
+						asked,
+					)
+				).status,
+			).toBe(404);
+		expect(
+			(
+				await ask("PATCH", "/api/personal_api_keys/@current", {
+					body: { label: 7 },
+				})
+			).status,
+		).toBe(400);
+	});
+});

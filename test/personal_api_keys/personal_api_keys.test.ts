@@ -1,0 +1,321 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test, vi } from "vitest";
+import { digest, mint } from "../../src/auth/keys.ts";
+import { personalApiKeys } from "../../src/db/schema.ts";
+import {
+	call,
+	cost,
+	db,
+	keyFor,
+	person,
+	times,
+	world,
+} from "../support/world.ts";
+
+const path = "/api/personal_api_keys";
+const forbidden = {
+	status: 403,
+	body: { detail: "An API key can't give more access than it has itself." },
+};
+
+test("a key is made, shown once, and works", async () => {
+	const { ask, id, project } = await world();
+	const fields = {
+		label: "CI",
+		scopes: ["organization:read"],
+		scoped_organizations: [id],
+		scoped_projects: [project],
+		expires_at: "2099-01-01T00:00:00.000Z",
+	};
+	const { status, body } = await ask("POST", `${path}/`, { body: fields });
+	expect(status).toBe(201);
+	expect(body).toEqual({
+		...fields,
+		id: expect.any(String),
+		value: expect.stringMatching(/^tnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/),
+		mask_value: `tnt_…${body.value.slice(-4)}`,
+		created_at: expect.any(String),
+		last_used_at: null,
+		last_rolled_at: null,
+	});
+	expect((await ask("GET", `${path}/${body.id}`)).body).toEqual({
+		...body,
+		value: null,
+	});
+	expect((await ask("GET", path)).body.results[0]).toEqual({
+		...body,
+		value: null,
+	});
+	const open = (
+		await ask("POST", path, {
+			body: { label: "Open", scopes: ["organization:read"] },
+		})
+	).body;
+	expect(
+		(await call("GET", "/api/organizations", { key: open.value })).body.count,
+	).toBe(1);
+});
+
+test("the value is stored nowhere; KV has what the contract says", async () => {
+	const { ask, owner, id } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["user:read"], scoped_organizations: [id] },
+	});
+	const record = await env.KEYS.get(`key:${await digest(body.value)}`, "json");
+	expect(record).toEqual({
+		id: body.id,
+		user_id: owner.id,
+		scopes: ["user:read"],
+		organizations: [id],
+		projects: [],
+		expires_at: null,
+	});
+	const rows = await db.select().from(personalApiKeys);
+	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(
+		body.value,
+	);
+});
+
+test("a key that KV doesn’t know costs one trip more, once", async () => {
+	const { owner } = await world();
+	const key = await keyFor(owner.id);
+	const ask = async () =>
+		cost(await call("GET", "/api/users/@me", { key })).trips;
+	expect(await ask()).toBe(2);
+	await vi.waitFor(async () => expect(await ask()).toBe(1));
+});
+
+test("a revoked key is refused by the next request", async () => {
+	const { ask } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["*"] },
+	});
+	expect(
+		(await call("GET", "/api/users/@me", { key: body.value })).status,
+	).toBe(200);
+	expect((await ask("DELETE", `${path}/${body.id}`)).status).toBe(204);
+	expect(
+		(await call("GET", "/api/users/@me", { key: body.value })).status,
+	).toBe(401);
+	expect((await ask("GET", `${path}/${body.id}`)).status).toBe(404);
+});
+
+test("a key that gets a scope has it at once, also where KV still says otherwise", async () => {
+	const { ask } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["user:read"] },
+	});
+	const name = `key:${await digest(body.value)}`;
+	const old = (await env.KEYS.get(name)) ?? "";
+	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(
+		403,
+	);
+	expect(
+		(
+			await ask("PATCH", `${path}/${body.id}`, {
+				body: { scopes: ["project:read"] },
+			})
+		).body.scopes,
+	).toEqual(["project:read"]);
+	await env.KEYS.put(name, old);
+	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(
+		200,
+	);
+	expect(
+		(await call("GET", "/api/users/@me", { key: body.value })).status,
+	).toBe(403);
+});
+
+test("a rolled key has a new value, and the old one is refused", async () => {
+	const { ask, key } = await world();
+	const { status, body } = await ask("POST", `${path}/@current/roll/`);
+	expect(status).toBe(200);
+	expect(body.last_rolled_at).not.toBeNull();
+	expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
+	expect(
+		(await call("GET", "/api/users/@me", { key: body.value })).status,
+	).toBe(200);
+});
+
+test("20 parallel rolls of a key leave exactly one working value", async () => {
+	const { ask } = await world();
+	const { body } = await ask("POST", path, {
+		body: { label: "x", scopes: ["*"] },
+	});
+	const rolls = await Promise.all(
+		Array.from({ length: 20 }, () => ask("POST", `${path}/${body.id}/roll`)),
+	);
+	const values = [
+		body.value,
+		...rolls.flatMap(({ status, body }) =>
+			status === 200 ? [body.value] : [],
+		),
+	];
+	const working = await Promise.all(
+		values.map(
+			async (key) =>
+				(await call("GET", "/api/users/@me", { key })).status === 200,
+		),
+	);
+	expect(working.filter(Boolean)).toHaveLength(1);
+	expect(new Set(rolls.map(({ status }) => status))).toEqual(
+		new Set([200, 400]),
+	);
+});
+
+test("@current is the key in use", async () => {
+	const { owner } = await world();
+	const key = await keyFor(owner.id, { label: "In use" });
+	expect((await call("GET", `${path}/@current`, { key })).body.label).toBe(
+		"In use",
+	);
+	expect(
+		(
+			await call("PATCH", `${path}/@current`, {
+				key,
+				body: { label: "Renamed" },
+			})
+		).body.label,
+	).toBe("Renamed");
+	expect((await call("DELETE", `${path}/@current`, { key })).status).toBe(204);
+	expect((await call("GET", `${path}/@current`, { key })).status).toBe(401);
+});
+
+test("nobody touches another’s keys", async () => {
+	const { ask } = await world();
+	const { body } = await (await world()).ask("POST", path, {
+		body: { label: "x", scopes: ["*"] },
+	});
+	for (const [method, below, asked] of [
+		["GET", ""],
+		["PATCH", "", { body: { label: "y" } }],
+		["DELETE", ""],
+		["POST", "/roll"],
+	] as const)
+		expect(
+			(await ask(method, `${path}/${body.id}${below}`, asked)).status,
+		).toBe(404);
+});
+
+test("a key can’t make, widen or roll one that may do more than itself", async () => {
+	const { ask, owner, id, project } = await world();
+	const other = (
+		await ask("POST", "/api/organizations", { body: { name: "Other" } })
+	).body;
+	const soon = "2098-01-01T00:00:00.000Z";
+	const key = await keyFor(owner.id, {
+		scopes: ["personal_api_key:write", "plugin:write"],
+		scoped_organizations: [id],
+		expires_at: soon,
+	});
+	const make = (body: object) =>
+		call("POST", path, {
+			key,
+			body: {
+				label: "x",
+				scopes: ["plugin:read"],
+				scoped_organizations: [id],
+				expires_at: soon,
+				...body,
+			},
+		});
+	const made = await make({});
+	expect(made.status).toBe(201);
+	expect((await make({ scoped_projects: [project] })).status).toBe(201);
+	for (const more of [
+		{ scopes: ["*"] },
+		{ scopes: ["plugin:read", "user:read"] },
+		{ scoped_organizations: [] },
+		{ scoped_organizations: [id, other.id] },
+		{ expires_at: null },
+		{ expires_at: "2098-01-02" },
+	]) {
+		expect(await make(more)).toMatchObject(forbidden);
+		expect(
+			await call("PATCH", `${path}/${made.body.id}`, { key, body: more }),
+		).toMatchObject(forbidden);
+	}
+	const wide = (
+		await ask("POST", path, { body: { label: "wide", scopes: ["*"] } })
+	).body;
+	expect(await call("POST", `${path}/${wide.id}/roll`, { key })).toMatchObject(
+		forbidden,
+	);
+	expect(
+		(
+			await call("PATCH", `${path}/${wide.id}`, {
+				key,
+				body: { label: "still wide" },
+			})
+		).body.scopes,
+	).toEqual(["*"]);
+});
+
+test("a key is restricted to what its owner can see", async () => {
+	const { ask, project } = await world();
+	const stranger = await world();
+	const make = (body: object) =>
+		ask("POST", path, { body: { label: "x", scopes: ["*"], ...body } });
+	expect(
+		(await make({ scoped_organizations: [stranger.id] })).body,
+	).toMatchObject({
+		code: "does_not_exist",
+		detail: `Invalid pk "${stranger.id}" - object does not exist.`,
+		attr: "scoped_organizations__0",
+	});
+	expect(
+		(await make({ scoped_projects: [project, stranger.project] })).body.attr,
+	).toBe("scoped_projects__1");
+});
+
+test("a user has 25 keys at most, also when requests race", async () => {
+	const { ask, owner } = await world();
+	await times(19, (i) =>
+		db
+			.insert(personalApiKeys)
+			.values({
+				user_id: owner.id,
+				label: `${i}`,
+				hash: mint(),
+				mask_value: "tnt_…test",
+			}),
+	);
+	const made = await Promise.all(
+		Array.from({ length: 20 }, () =>
+			ask("POST", path, { body: { label: "x", scopes: ["*"] } }),
+		),
+	);
+	expect(made.filter(({ status }) => status === 201)).toHaveLength(5);
+	expect(made.find(({ status }) => status === 400)?.body).toMatchObject({
+		detail: "A user can have at most 25 personal API keys.",
+		attr: null,
+	});
+	expect((await ask("GET", path)).body.count).toBe(25);
+});
+
+test("the last use is noted, at most once an hour, after the answer", async () => {
+	const { key, id } = await person();
+	const used = async () => {
+		const [row] = await db
+			.select()
+			.from(personalApiKeys)
+			.where(eq(personalApiKeys.user_id, id));
+		return row?.last_used_at ?? null;
+	};
+	expect(cost(await call("GET", "/api/users/@me", { key })).written).toBe(0);
+	const first = await vi.waitFor(async () => {
+		const at = await used();
+		expect(at).not.toBeNull();
+		return at;
+	});
+	await call("GET", "/api/users/@me", { key });
+	expect(await used()).toBe(first);
+	const old = new Date(Date.now() - 3_700_000).toISOString();
+	await db
+		.update(personalApiKeys)
+		.set({ last_used_at: old })
+		.where(eq(personalApiKeys.user_id, id));
+	await call("GET", "/api/users/@me", { key });
+	await vi.waitFor(async () => expect((await used()) ?? "").not.toBe(old));
+});
