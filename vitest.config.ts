@@ -38,6 +38,8 @@ export default defineConfig({
 					name: "scripts",
 					include: ["test/scripts/*.test.ts"],
 					environment: "node",
+					hookTimeout: 90_000,
+					testTimeout: 90_000,
 				},
 			},
 		],

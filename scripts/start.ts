@@ -125,12 +125,18 @@ const key = exampleKey();
 
 let server = serve();
 process.on("exit", () => signal(server, "SIGKILL"));
+/** Ends with the server; one that does not mind is killed on the way out. */
+async function stop() {
+	signal(server, "SIGINT");
+	for (let i = 0; i < 30 && !gone(server); i++) await sleep(100);
+	process.exit(0);
+}
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-	process.once(name, async () => {
-		signal(server, "SIGINT");
-		for (let i = 0; i < 30 && !gone(server); i++) await sleep(100);
-		process.exit(0);
-	});
+	process.once(name, stop);
+
+// npm passes no signal on to a script; but where npm is gone, the script has another parent.
+const parent = process.ppid;
+setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
 if (!(await ready(server))) fail("The server did not start.");
 console.log(`

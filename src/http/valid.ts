@@ -177,7 +177,7 @@ export function body<S extends z.ZodType>(
 ): Validated<"json", S> {
 	const validate = validator("json", shape, find);
 	const parsed: Validated<"json", S> = async (c, next) => {
-		const text = await c.req.text();
+		const text = new TextDecoder().decode(await c.req.arrayBuffer());
 		const headers = new Headers(c.req.raw.headers);
 		const type = headers.get("content-type")?.split(";")[0]?.trim() ?? "";
 		if (text.trim() === "") {

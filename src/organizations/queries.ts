@@ -39,11 +39,11 @@ const select = (tenant: Tenant) =>
 			),
 		);
 
-/** Newest first. */
+/** Newest first, in the order of the index that finds the caller's memberships. */
 export const list = (tenant: Tenant, page: Page) =>
 	tenant.page(page, select(tenant).$dynamic(), {
 		where: reachableOrganization(tenant),
-		by: [organizations.id],
+		by: [members.organization_id],
 		keys: ({ id }) => [id],
 	});
 

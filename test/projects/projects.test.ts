@@ -139,14 +139,12 @@ test("a private project is there for admins and its members only", async () => {
 test("an admin of the project is one below it, and no owner", async () => {
 	const { id, project } = await world();
 	const someone = await join(id, 1);
-	await db
-		.insert(projectMembers)
-		.values({
-			organization_id: id,
-			project_id: project,
-			user_id: someone.id,
-			level: 8,
-		});
+	await db.insert(projectMembers).values({
+		organization_id: id,
+		project_id: project,
+		user_id: someone.id,
+		level: 8,
+	});
 	expect(
 		(
 			await call("PATCH", `/api/projects/${project}`, {

@@ -3,6 +3,10 @@ import document from "../../public/openapi.json" with { type: "json" };
 
 type Operation = {
 	security: Record<string, string[]>[];
+	parameters?: { name: string; in: string }[];
+	requestBody?: {
+		content: { "application/json": { schema: { properties?: object } } };
+	};
 	responses: Record<
 		string,
 		{ content?: { "application/json": { schema: object } } }

@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { digest, mask, mint } from "../../src/auth/keys.ts";
+import { digest, mask, mint, remember } from "../../src/auth/keys.ts";
 import {
 	members,
 	personalApiKeys,
@@ -81,16 +81,30 @@ export async function person({ first_name = "Test" } = {}) {
 
 type Power = Partial<typeof personalApiKeys.$inferInsert>;
 
-/** The value of a new key of the user; all scopes unless `power` says otherwise. */
+/** The value of a new key of the user, known to D1 and KV; all scopes unless `power` says otherwise. */
 export async function keyFor(user_id: number, power: Power = {}) {
 	const value = mint();
-	await db.insert(personalApiKeys).values({
+	const hash = await digest(value);
+	const [row] = await db
+		.insert(personalApiKeys)
+		.values({
+			user_id,
+			label: "Test",
+			hash,
+			mask_value: mask(value),
+			scopes: ["*"],
+			...power,
+		})
+		.returning();
+	if (!row) throw new Error("No key was made.");
+	const { id, scopes, expires_at } = row;
+	await remember(env, hash, {
+		id,
 		user_id,
-		label: "Test",
-		hash: await digest(value),
-		mask_value: mask(value),
-		scopes: ["*"],
-		...power,
+		scopes,
+		organizations: row.scoped_organizations,
+		projects: row.scoped_projects,
+		expires_at,
 	});
 	return value;
 }

@@ -1,0 +1,254 @@
+import { createScheduledController } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { activityCounts, activityLog } from "../../src/db/schema.ts";
+import worker from "../../src/worker.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	person,
+	times,
+	world,
+} from "../support/world.ts";
+
+test("every change writes one entry, with who, what, and what was before", async () => {
+	const { ask, here, id, owner } = await world();
+	await here("PATCH", "", { body: { name: "Renamed", enforce_2fa: true } });
+	const { body } = await here("GET", "/activity_log/");
+	expect(body.results[0]).toEqual({
+		id: expect.any(String),
+		user: { uuid: owner.uuid, first_name: "Test", email: owner.email },
+		activity: "updated",
+		scope: "Organization",
+		item_id: id,
+		detail: {
+			name: "Renamed",
+			changes: [
+				{ field: "name", action: "changed", before: "Acme", after: "Renamed" },
+				{ field: "enforce_2fa", action: "created", before: null, after: true },
+			],
+			trigger: null,
+		},
+		created_at: expect.any(String),
+	});
+	await ask("PATCH", `/api/organizations/${id}`, { body: { name: "Renamed" } });
+	expect((await here("GET", "/activity_log/")).body.count).toBe(1);
+});
+
+test("each family says what was done", async () => {
+	const { ask, here, id, project, owner } = await world();
+	const someone = await join(id, 1);
+	const made = (
+		await ask("POST", "/api/projects", {
+			body: { name: "P", organization: id },
+		})
+	).body;
+	await ask("PATCH", `/api/projects/${made.id}`, { body: { name: "Q" } });
+	await ask("DELETE", `/api/projects/${made.id}`);
+	await ask("POST", `/api/projects/${project}/members`, {
+		body: { user_uuid: someone.uuid, level: 1 },
+	});
+	await ask("DELETE", `/api/projects/${project}/members/${someone.uuid}`);
+	await ask("PATCH", "/api/users/@me", { body: { last_name: "L" } });
+	const key = (
+		await ask("POST", "/api/personal_api_keys", {
+			body: { label: "K", scopes: ["user:read"] },
+		})
+	).body;
+	await ask("PATCH", `/api/personal_api_keys/${key.id}`, {
+		body: { label: "L" },
+	});
+	await ask("POST", `/api/personal_api_keys/${key.id}/roll`);
+	await ask("DELETE", `/api/personal_api_keys/${key.id}`);
+	const { body } = await here("GET", "/activity_log/");
+	const told = body.results.map(
+		(entry: { scope: string; activity: string; detail: { name: string } }) =>
+			`${entry.scope} ${entry.activity} ${entry.detail.name}`,
+	);
+	expect(told.toReversed()).toEqual([
+		"Project created P",
+		"Project updated Q",
+		"Project deleted Q",
+		`ProjectMember created ${someone.email}`,
+		`ProjectMember deleted ${someone.email}`,
+		`User updated ${owner.email}`,
+		"PersonalApiKey created K",
+		"PersonalApiKey updated L",
+		"PersonalApiKey rolled L",
+		"PersonalApiKey deleted L",
+	]);
+	expect(JSON.stringify(body)).not.toContain(key.value);
+	const own = (await ask("GET", `/api/projects/${project}/activity_log`)).body;
+	expect(own).toMatchObject({
+		count: 2,
+		results: [{ activity: "deleted" }, { activity: "created" }],
+	});
+});
+
+test("a new organization’s log begins with its making", async () => {
+	const { key } = await person();
+	const { body } = await call("POST", "/api/organizations", {
+		key,
+		body: { name: "New" },
+	});
+	const log = await call("GET", `/api/organizations/${body.id}/activity_log`, {
+		key,
+	});
+	expect(log.body).toMatchObject({
+		count: 1,
+		results: [{ scope: "Organization", activity: "created", item_id: body.id }],
+	});
+});
+
+test("a change that is refused, or changes nothing, leaves no entry", async () => {
+	const { here, id, project } = await world();
+	const member = await join(id, 1);
+	await call("PATCH", `/api/organizations/${id}`, {
+		key: member.key,
+		body: { name: "x" },
+	});
+	await call("DELETE", `/api/projects/${project}`, { key: member.key });
+	await here("PATCH", "", { body: {} });
+	await here("PATCH", "", { body: { name: "" } });
+	expect((await here("GET", "/activity_log")).body.count).toBe(0);
+});
+
+test("the page can be filtered by each of its fields", async () => {
+	const { ask, here, id, owner } = await world();
+	const admin = await join(id, 8);
+	await here("PATCH", "", { body: { name: "one" } });
+	const made = (
+		await ask("POST", "/api/projects", {
+			body: { name: "P", organization: id },
+		})
+	).body;
+	await new Promise((later) => setTimeout(later, 5));
+	const between = new Date().toISOString();
+	await new Promise((later) => setTimeout(later, 5));
+	await call("PATCH", `/api/organizations/${id}`, {
+		key: admin.key,
+		body: { name: "two" },
+	});
+	const count = async (query: string) =>
+		(await here("GET", `/activity_log?${query}`)).body.count;
+	expect(await count("")).toBe(3);
+	expect(await count("scope=Organization")).toBe(2);
+	expect(await count(`scope=Project&item_id=${made.id}`)).toBe(1);
+	expect(await count(`user=${admin.uuid}`)).toBe(1);
+	expect(await count(`user=${owner.uuid.toUpperCase()}`)).toBe(2);
+	expect(await count("activity=created")).toBe(1);
+	expect(await count(`after=${between}`)).toBe(1);
+	expect(await count(`before=${between}`)).toBe(2);
+	expect(await count(`before=${between}&scope=Project&activity=updated`)).toBe(
+		0,
+	);
+});
+
+test.each([
+	["after", "yesterday", "Datetime has wrong format. Use ISO 8601."],
+	["before", "2026-13-01", "Datetime has wrong format. Use ISO 8601."],
+	["user", "me", "Must be a valid UUID."],
+])(
+	"a filter that can’t be read is a 400: %s=%s",
+	async (name, value, detail) => {
+		const { here } = await world();
+		expect(await here("GET", `/activity_log?${name}=${value}`)).toMatchObject({
+			status: 400,
+			body: {
+				type: "validation_error",
+				code: "invalid_input",
+				detail,
+				attr: name,
+			},
+		});
+		const stranger = await world();
+		const { id } = await world();
+		expect(
+			(
+				await stranger.ask(
+					"GET",
+					`/api/organizations/${id}/activity_log?${name}=${value}`,
+				)
+			).status,
+		).toBe(403);
+	},
+);
+
+test("what happened in a project is told to those who may know of it", async () => {
+	const { ask, id, project } = await world();
+	const member = await join(id, 1);
+	await ask("PATCH", `/api/projects/${project}`, {
+		body: { name: "Secret", access_control: true },
+	});
+	await ask("PATCH", `/api/organizations/${id}`, { body: { name: "Public" } });
+	const log = async (key: string, query = "") =>
+		(
+			await call("GET", `/api/organizations/${id}/activity_log${query}`, {
+				key,
+			})
+		).body;
+	const admin = await join(id, 8);
+	expect((await log(admin.key)).count).toBe(2);
+	for (const query of ["", "?before=2099-01-01"])
+		expect(await log(member.key, query)).toMatchObject({
+			count: 1,
+			results: [{ scope: "Organization" }],
+		});
+	await ask("POST", `/api/projects/${project}/members`, {
+		body: { user_uuid: member.uuid, level: 1 },
+	});
+	expect((await log(member.key)).count).toBe(3);
+	await ask("DELETE", `/api/projects/${project}`);
+	expect((await log(member.key)).count).toBe(1);
+	expect((await log(admin.key)).count).toBe(4);
+});
+
+/** Fills the log of an organization with `n` entries, a second apart, up to now. */
+const fill = (
+	{ id, owner }: Awaited<ReturnType<typeof world>>,
+	n: number,
+	end = Date.now(),
+) =>
+	times(n, (i) =>
+		db.insert(activityLog).values({
+			organization_id: id,
+			user_id: owner.id,
+			activity: "updated",
+			scope: "Organization",
+			item_id: id,
+			created_at: new Date(end - i * 1000).toISOString(),
+		}),
+	);
+
+test("a page costs the same however long the log is", async () => {
+	const [short, long] = [await world(), await world()];
+	await fill(short, 200);
+	await fill(long, 4000);
+	const read = async ({ here }: typeof short) =>
+		cost(await here("GET", "/activity_log?limit=50")).read;
+	// A seek may look at the row behind the last.
+	expect(
+		Math.abs((await read(long)) - (await read(short))),
+	).toBeLessThanOrEqual(2);
+	expect((await long.here("GET", "/activity_log")).body.count).toBe(4000);
+});
+
+test("entries older than 365 days are removed by the schedule, and no others", async () => {
+	const home = await world();
+	await fill(home, 10, Date.now() - 366 * 86_400_000);
+	await fill(home, 10, Date.now() - 364 * 86_400_000);
+	await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
+	expect((await home.here("GET", "/activity_log")).body.count).toBe(10);
+	const left = await db
+		.select()
+		.from(activityLog)
+		.where(eq(activityLog.organization_id, home.id));
+	const [counted] = await db
+		.select()
+		.from(activityCounts)
+		.where(eq(activityCounts.organization_id, home.id));
+	expect([left.length, counted?.entries]).toEqual([10, 10]);
+});

@@ -1,0 +1,169 @@
+import { v7 } from "uuid";
+import { beforeAll, describe, expect, test } from "vitest";
+import { mint } from "../src/auth/keys.ts";
+import {
+	members,
+	organizations,
+	personalApiKeys,
+	users,
+} from "../src/db/schema.ts";
+import { address, guarded } from "./support/routes.ts";
+import {
+	call,
+	cost,
+	db,
+	furnished,
+	join,
+	times,
+	world,
+} from "./support/world.ts";
+
+describe("what a request costs", () => {
+	test.each(
+		guarded.map((route) => [`${route.method} ${route.path}`, route] as const),
+	)("%s", async (_, route) => {
+		const home = await furnished();
+		const answer = await call(route.method, address(route.path, home), {
+			key: home.key,
+			...(route.body && { body: route.body(home) }),
+		});
+		expect(answer.status).toBeLessThan(300);
+		const { trips, written, kv } = cost(answer);
+		expect(kv).toBe(1);
+		if (route.method === "GET")
+			expect({ trips, written }).toEqual({ trips: 1, written: 0 });
+		else expect(trips).toBeLessThanOrEqual(2);
+	});
+
+	test("@current costs no trip more", async () => {
+		const { ask } = await world();
+		for (const path of [
+			"/api/organizations/@current",
+			"/api/organizations/@current/activity_log",
+			"/api/projects/@current",
+			"/api/projects/@current/members",
+		])
+			expect(cost(await ask("GET", path)).trips).toBe(1);
+	});
+
+	test("a refusal costs a trip at most", async () => {
+		const { id } = await world();
+		const stranger = await world();
+		for (const asked of [
+			{ body: { name: "x" } },
+			{ body: { name: 7 } },
+			{ raw: "{", headers: { "content-type": "application/json" } },
+		])
+			expect(
+				cost(await stranger.ask("PATCH", `/api/organizations/${id}`, asked))
+					.trips,
+			).toBe(1);
+	});
+});
+
+describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
+	let small: Awaited<ReturnType<typeof world>>;
+	let large: Awaited<ReturnType<typeof world>>;
+	const alone = new Map<string, number>();
+
+	const single = ({ id, project }: typeof small) => [
+		`/api/organizations/${id}`,
+		`/api/organizations/${id}/activity_log`,
+		"/api/projects?limit=1",
+		`/api/projects/${project}`,
+		`/api/projects/${project}/members`,
+		"/api/personal_api_keys/@current",
+	];
+
+	beforeAll(async () => {
+		small = await world("Small");
+		large = await world("Large");
+		for (const path of single(small))
+			alone.set(path, cost(await small.ask("GET", path)).read);
+		await times(1000, (i) =>
+			db.insert(organizations).values({
+				id: v7(),
+				name: `${i}`,
+				slug: `many-${i}`,
+				plugins_access_level: 9,
+			}),
+		);
+		const all = await db.select({ id: organizations.id }).from(organizations);
+		const mine = all.filter(({ id }) => id !== small.id && id !== large.id);
+		await times(mine.length, (i) =>
+			db.insert(members).values({
+				organization_id: mine[i]?.id ?? "",
+				user_id: large.owner.id,
+				level: 8,
+			}),
+		);
+		await times(1000, (i) =>
+			db.insert(users).values({ email: `many-${i}@tenantry.test` }),
+		);
+		const people = await db.select({ id: users.id }).from(users);
+		await times(1000, (i) =>
+			db.insert(personalApiKeys).values({
+				user_id: people[i]?.id ?? 0,
+				label: `${i}`,
+				hash: mint(),
+				mask_value: "tnt_…test",
+				scopes: ["*"],
+			}),
+		);
+	}, 60_000);
+
+	test("a small tenant pays what it paid alone", async () => {
+		for (const path of single(small)) {
+			const answer = await small.ask("GET", path);
+			expect({
+				path,
+				trips: cost(answer).trips,
+				read: cost(answer).read,
+			}).toEqual({ path, trips: 1, read: alone.get(path) });
+		}
+	});
+
+	test("one of a thousand organizations costs as much as the only one", async () => {
+		const path = `/api/organizations/${large.id}`;
+		const only = alone.get(`/api/organizations/${small.id}`) ?? 0;
+		// A seek may look at the row behind the last.
+		const { read } = cost(await large.ask("GET", path));
+		expect(Math.abs(read - only)).toBeLessThanOrEqual(2);
+	});
+
+	test("a list of a thousand is one trip a page, and walking it reads each row about once", async () => {
+		let read = 0;
+		let seen = 0;
+		let path: string | null = "/api/organizations?limit=100";
+		while (path) {
+			const answer = await large.ask("GET", path);
+			expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+			read += cost(answer).read;
+			seen += answer.body.results.length;
+			path = answer.body.next;
+		}
+		expect(seen).toBeGreaterThanOrEqual(1001);
+		const whole = cost(await large.ask("GET", "/api/organizations?limit=1000"));
+		expect(whole.trips).toBe(1);
+		expect(read).toBeLessThan(1.5 * whole.read);
+	});
+
+	test("a write among them is two trips", async () => {
+		expect(
+			cost(
+				await large.ask("POST", "/api/organizations", {
+					body: { name: "One more" },
+				}),
+			).trips,
+		).toBe(2);
+		const someone = await join(large.id, 8);
+		expect(
+			cost(
+				await call("PATCH", `/api/organizations/${large.id}`, {
+					key: someone.key,
+					body: { name: "x" },
+				}),
+			).trips,
+		).toBe(2);
+	});
+});

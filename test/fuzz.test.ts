@@ -1,0 +1,193 @@
+import * as fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { operations } from "./support/contract.ts";
+import { call, furnished, keyFor } from "./support/world.ts";
+
+const RUNS = 40;
+
+/** Text that has broken things before. */
+const nasty = fc.constantFrom(
+	"",
+	" ",
+	"@current",
+	"@me",
+	"\0",
+	"%00",
+	"%",
+	"..",
+	"'",
+	'"',
+	"`",
+	"\\",
+	"\ud800",
+	"🦔",
+	"0",
+	"-1",
+	"1e400",
+	"NaN",
+	"null",
+	"true",
+	"__proto__",
+	"constructor",
+	"00000000-0000-0000-0000-000000000000",
+	"ffffffff-ffff-ffff-ffff-ffffffffffff",
+	"9".repeat(40),
+	"x".repeat(3000),
+	"2026-02-30",
+	"+275760-09-13T00:00:00Z",
+	"9999-12-31T23:59:59-14:00",
+	"$where",
+	"; drop table users --",
+);
+
+const text = fc.oneof(
+	nasty,
+	fc.string({ unit: "binary" }),
+	fc.uuid(),
+	fc.nat().map(String),
+	fc.date({ noInvalidDate: true }).map((at) => at.toISOString()),
+);
+
+const value = fc.oneof(
+	{ weight: 3, arbitrary: text },
+	fc.integer(),
+	fc.double(),
+	fc.boolean(),
+	fc.constant(null),
+	fc.array(text, { maxLength: 3 }),
+	fc.jsonValue(),
+);
+
+/** Bodies with the right names and any values, and bodies of any shape. */
+const bodies = (schema: { properties?: object } | undefined) => {
+	const names = Object.keys(schema?.properties ?? {});
+	const named = fc.record(
+		Object.fromEntries(names.map((name) => [name, value])),
+		{ requiredKeys: [] },
+	);
+	return fc.oneof(
+		{ weight: 4, arbitrary: named.map((body) => JSON.stringify(body)) },
+		fc.jsonValue().map((body) => JSON.stringify(body)),
+		text,
+	);
+};
+
+const headers = fc.record(
+	{
+		"content-type": fc.constantFrom(
+			"application/json",
+			"application/json; charset=latin1",
+			"text/plain",
+			"multipart/form-data",
+			"x",
+			"",
+		),
+		"x-request-id": text,
+		"x-d1-bookmark": text,
+		accept: text,
+		"accept-encoding": text,
+		origin: text,
+	},
+	{ requiredKeys: [] },
+);
+
+/** Without what no client could send. */
+const sendable = (given: object) =>
+	Object.entries(given).filter(([, value]) => /^[\x20-\x7e]*$/.test(value));
+
+describe("no request is answered with a 5xx, and every answer is one that the document promises", () => {
+	let home: Awaited<ReturnType<typeof furnished>>;
+	beforeAll(async () => {
+		home = await furnished();
+	});
+
+	test.each(
+		operations.map((one) => [`${one.method} ${one.path}`, one] as const),
+	)("%s", async (_, { method, path, operation }) => {
+		const key = await keyFor(home.owner.id);
+		const right = new Map<string, string>([
+			["organization_id", home.id],
+			["project_id", String(home.project)],
+			["user_uuid", home.member],
+			["uuid", "@me"],
+			[
+				"id",
+				path.startsWith("/api/org")
+					? home.id
+					: path.startsWith("/api/proj")
+						? String(home.project)
+						: home.key_id,
+			],
+		]);
+		const names = [...path.matchAll(/\{(\w+)\}/g)].map(
+			([, name]) => name ?? "",
+		);
+		const parameters = fc.tuple(
+			...names.map((name) =>
+				fc.oneof(
+					{ weight: 3, arbitrary: fc.constant(right.get(name) ?? "") },
+					text,
+				),
+			),
+		);
+		const wanted = (operation.parameters ?? [])
+			.filter(({ in: place }) => place === "query")
+			.map(({ name }) => name);
+		const queries = fc.record(
+			Object.fromEntries([...wanted, "other"].map((name) => [name, text])),
+			{ requiredKeys: [] },
+		);
+		const keys = fc.oneof(
+			{ weight: 4, arbitrary: fc.constant(`Bearer ${key}`) },
+			text,
+		);
+		await fc.assert(
+			fc.asyncProperty(
+				parameters,
+				queries,
+				headers,
+				keys,
+				bodies(operation.requestBody?.content["application/json"].schema),
+				async (ids, query, given, authorization, raw) => {
+					// A deletion that succeeds would leave nothing to fuzz.
+					if (
+						method === "DELETE" &&
+						ids.at(-1) === right.get(names.at(-1) ?? "")
+					)
+						return;
+					const filled = names.reduce(
+						(at, name, i) =>
+							at.replace(
+								`{${name}}`,
+								encodeURIComponent((ids[i] ?? "").toWellFormed()) || "x",
+							),
+						path,
+					);
+					const search = new URLSearchParams(
+						Object.entries(query).map(([name, said]) => [name, said ?? ""]),
+					);
+					const { status, body } = await call(method, `${filled}?${search}`, {
+						headers: Object.fromEntries(
+							sendable({
+								"content-type": "application/json",
+								"cf-connecting-ip": crypto.randomUUID(),
+								...given,
+								authorization,
+							}),
+						),
+						...(method !== "GET" && { raw }),
+					});
+					expect(status).toBeLessThan(500);
+					if (status >= 400)
+						expect(Object.keys(body)).toEqual([
+							"type",
+							"code",
+							"detail",
+							"attr",
+						]);
+				},
+			),
+			{ numRuns: RUNS },
+		);
+	});
+});

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+	discard,
+	folder,
+	freePort,
+	processes,
+	Server,
+} from "../support/server.ts";
+
+let port: number;
+let state: string;
+let server: Server;
+let key: string;
+
+const environment = () => ({ PORT: String(port), STATE_DIR: state });
+
+beforeAll(async () => {
+	port = await freePort();
+	state = folder();
+	server = new Server(environment());
+	const [, address, value] = await server
+		.says(/Authorization: Bearer (\S+)' (\S+)/)
+		.then((match) => [match[0], match[2], match[1]]);
+	key = value ?? "";
+	expect(address).toBe(`http://localhost:${port}/api/organizations/@current/`);
+});
+
+afterAll(async () => {
+	await server.stop();
+	discard(state);
+});
+
+const get = (path: string, signal: AbortSignal | null = null) =>
+	fetch(`http://127.0.0.1:${port}${path}`, {
+		headers: { authorization: `Bearer ${key}` },
+		signal,
+	});
+
+const nothingLeft = () =>
+	expect.poll(() => processes(state), { timeout: 10_000 }).toEqual([]);
+
+test("the example that npm start prints works", async () => {
+	const answer = await get("/api/organizations/@current/");
+	expect(answer.status).toBe(200);
+	expect(await answer.json()).toMatchObject({
+		name: "My organization",
+		membership_level: 15,
+	});
+});
+
+test("the OpenAPI document is served", async () => {
+	const answer = await fetch(`http://127.0.0.1:${port}/openapi.json`);
+	expect(await answer.json()).toMatchObject({
+		openapi: "3.1.0",
+		info: { title: "Tenantry" },
+	});
+});
+
+test("200 aborted requests do not keep 200 others waiting", async () => {
+	const aborted = await Promise.allSettled(
+		Array.from({ length: 200 }, async (_, i) => {
+			const controller = new AbortController();
+			setTimeout(() => controller.abort(), i % 20);
+			await (
+				await get("/api/organizations/@current/", controller.signal)
+			).text();
+		}),
+	);
+	expect(
+		aborted.filter(({ status }) => status === "rejected").length,
+	).toBeGreaterThan(100);
+	for (let i = 0; i < 10; i++) {
+		const answers = await Promise.all(
+			Array.from({ length: 20 }, () => get("/api/organizations/@current/")),
+		);
+		expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
+		await Promise.all(answers.map((answer) => answer.text()));
+	}
+});
+
+test("a second server on the same port says so and leaves", async () => {
+	const second = new Server(environment());
+	await second.says(new RegExp(`Port ${port} is taken`));
+});
+
+test("a server that hangs is started again, with its state", async () => {
+	const workers = processes(`entry=127.0.0.1:${port}`);
+	expect(workers).toHaveLength(1);
+	for (const pid of workers) process.kill(pid, "SIGSTOP");
+	await server.says(/does not answer/, 60);
+	await server.says(/again\./, 60);
+	expect((await get("/api/organizations/@current/")).status).toBe(200);
+});
+
+test("Ctrl-C stops it, and leaves no process behind; the next start prints the same key", async () => {
+	await server.stop();
+	await nothingLeft();
+	server = new Server(environment());
+	await server.says(new RegExp(key));
+});
+
+test("it doesn't outlive the npm that started it", async () => {
+	await server.orphan();
+	await nothingLeft();
+});

@@ -1,0 +1,101 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+
+const root = `${import.meta.dirname}/../..`;
+
+/** A folder for local state, of this test alone. */
+export const folder = () => mkdtempSync(`${tmpdir()}/tenantry-`);
+
+export const discard = (path: string) =>
+	rmSync(path, { recursive: true, force: true });
+
+/** A port that nobody has at the moment. */
+export const freePort = () =>
+	new Promise<number>((resolve, reject) => {
+		const probe = createServer().listen(0, "127.0.0.1", () => {
+			const address = probe.address();
+			probe.close(() =>
+				typeof address === "object" && address
+					? resolve(address.port)
+					: reject(new Error("No port")),
+			);
+		});
+	});
+
+/** Runs an npm script as a person would; what it printed and how it ended. */
+export function npm(
+	script: string,
+	words: string[],
+	environment: Record<string, string>,
+) {
+	try {
+		const out = execFileSync(
+			"npm",
+			["run", "--silent", script, "--", ...words],
+			{
+				cwd: root,
+				env: { ...process.env, ...environment },
+				encoding: "utf8",
+				stdio: ["ignore", "pipe", "pipe"],
+			},
+		);
+		return { code: 0, out, err: "" };
+	} catch (error) {
+		const { status = -1, stdout = "", stderr = "" } = Object(error);
+		return { code: Number(status), out: String(stdout), err: String(stderr) };
+	}
+}
+
+/** `npm start`, and all that it printed. */
+export class Server {
+	readonly #process: ChildProcess;
+	printed = "";
+
+	constructor(environment: Record<string, string>) {
+		this.#process = spawn("npm", ["start", "--silent"], {
+			cwd: root,
+			env: { ...process.env, ...environment },
+			stdio: ["ignore", "pipe", "pipe"],
+			detached: true,
+		});
+		for (const stream of [this.#process.stdout, this.#process.stderr])
+			stream?.on("data", (data) => (this.printed += data));
+	}
+
+	/** Until it has printed this; what it matched. */
+	async says(pattern: RegExp, seconds = 60) {
+		for (let i = 0; i < seconds * 10; i++) {
+			const match = pattern.exec(this.printed);
+			if (match) return match;
+			if (this.#process.exitCode !== null) break;
+			await new Promise((later) => setTimeout(later, 100));
+		}
+		throw new Error(`It never said ${pattern}, but:\n${this.printed}`);
+	}
+
+	/** What Ctrl-C does: the signal goes to all that the terminal started. */
+	stop = () => this.#end((pid) => process.kill(-pid, "SIGINT"));
+
+	/** Ends npm alone, as a supervisor would. */
+	orphan = () => this.#end((pid) => process.kill(pid, "SIGTERM"));
+
+	async #end(kill: (pid: number) => void) {
+		const { pid, exitCode, signalCode } = this.#process;
+		if (exitCode !== null || signalCode !== null || pid === undefined) return;
+		const ended = new Promise((resolve) => this.#process.once("exit", resolve));
+		kill(pid);
+		await ended;
+	}
+}
+
+/** The processes whose command line holds this text. */
+export const processes = (text: string) =>
+	execFileSync("ps", ["-eo", "pid=,stat=,args="], { encoding: "utf8" })
+		.split("\n")
+		.map((line) => /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [])
+		.filter(
+			([, , state, args]) => args?.includes(text) && !state?.startsWith("Z"),
+		)
+		.map(([, pid]) => Number(pid));
