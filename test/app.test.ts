@@ -131,3 +131,7 @@ test("HEAD answers as GET does, without the body", async () => {
 		body: null,
 	});
 });
+
+test("a path below /api that does not exist tells a caller without a key nothing", async () => {
+	expect((await call("GET", "/api/nowhere")).status).toBe(401);
+});
