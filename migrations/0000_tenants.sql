@@ -25,6 +25,47 @@ CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`,`c
 CREATE INDEX `activity_log_project` ON `activity_log` (`project_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`scope`,`item_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `activity_log_created` ON `activity_log` (`created_at`);--> statement-breakpoint
+CREATE TABLE `assertions` (
+	`holds` integer NOT NULL,
+	CONSTRAINT "still_admitted" CHECK("assertions"."holds")
+);
+--> statement-breakpoint
+CREATE TABLE `domains` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`domain` text NOT NULL,
+	`verified_at` text,
+	`verification_challenge` text NOT NULL,
+	`jit_provisioning_enabled` integer DEFAULT false NOT NULL,
+	`sso_enforcement` text DEFAULT '' NOT NULL,
+	`saml_entity_id` text,
+	`saml_acs_url` text,
+	`saml_x509_cert` text,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `domains_domain_unique` ON `domains` (`domain`);--> statement-breakpoint
+CREATE INDEX `domains_organization` ON `domains` (`organization_id`,`domain`);--> statement-breakpoint
+CREATE TABLE `invites` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` text NOT NULL,
+	`target_email` text NOT NULL,
+	`first_name` text DEFAULT '' NOT NULL,
+	`level` integer DEFAULT 1 NOT NULL,
+	`message` text,
+	`private_project_access` text DEFAULT '[]' NOT NULL,
+	`created_by` integer NOT NULL,
+	`emailing_attempt_made` integer NOT NULL,
+	`token_hash` text NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`created_by`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `invites_token_hash_unique` ON `invites` (`token_hash`);--> statement-breakpoint
+CREATE UNIQUE INDEX `invites_organization_email` ON `invites` (`organization_id`,`target_email`);--> statement-breakpoint
+CREATE INDEX `invites_organization` ON `invites` (`organization_id`,`id`);--> statement-breakpoint
 CREATE TABLE `members` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` text NOT NULL,
@@ -37,7 +78,9 @@ CREATE TABLE `members` (
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `members_organization_user` ON `members` (`organization_id`,`user_id`);--> statement-breakpoint
-CREATE INDEX `members_user` ON `members` (`user_id`,`organization_id`);--> statement-breakpoint
+CREATE INDEX `members_organization` ON `members` (`organization_id`,`joined_at`,`id`);--> statement-breakpoint
+CREATE INDEX `members_level` ON `members` (`organization_id`,`level`);--> statement-breakpoint
+CREATE UNIQUE INDEX `members_user` ON `members` (`user_id`,`organization_id`);--> statement-breakpoint
 CREATE TABLE `organizations` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,
@@ -49,6 +92,7 @@ CREATE TABLE `organizations` (
 	`metadata` text DEFAULT '{}' NOT NULL,
 	`customer_id` text,
 	`enforce_2fa` integer,
+	`active_members` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL
 );

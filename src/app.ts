@@ -1,11 +1,10 @@
 import type { Hono, MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { methodNotAllowed as checkMethod } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
 import type { Schema } from "hono/types";
-import activity_log from "./activity_log/routes.ts";
+import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { type ScopeObject, scope } from "./auth/scopes.ts";
 import {
@@ -15,19 +14,22 @@ import {
 	onOrganizations,
 	onProjects,
 } from "./db/tenant.ts";
+import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import {
 	methodNotAllowed,
 	onError,
 	onNotFound,
 	respond,
-	tooLarge,
 } from "./http/errors.ts";
 import { meter } from "./http/meter.ts";
 import { router } from "./http/router.ts";
+import invitePage from "./invites/page.ts";
+import invites, { acceptance } from "./invites/routes.ts";
+import members from "./members/routes.ts";
 import organizations from "./organizations/routes.ts";
-import personal_api_keys from "./personal_api_keys/routes.ts";
-import project_members from "./project_members/routes.ts";
+import personalApiKeys from "./personal_api_keys/routes.ts";
+import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
 import users from "./users/routes.ts";
@@ -47,15 +49,23 @@ const p = "/api/projects/:project_id";
 
 export const families: Family[] = [
 	["/api/organizations", "organization", onOrganizations, organizations],
-	[`${o}/activity_log`, "activity_log", inOrganization, activity_log],
+	[`${o}/domains`, "organization", inOrganization, domains],
+	[`${o}/invites`, "organization_member", inOrganization, invites],
+	[`${o}/members`, "organization_member", inOrganization, members],
+	[`${o}/activity_log`, "activity_log", inOrganization, activityLog],
 	["/api/projects", "project", onProjects, projects],
-	[`${p}/members`, "project", inProject, project_members],
-	[`${p}/activity_log`, "activity_log", inProject, activity_log],
+	[`${p}/members`, "project", inProject, projectMembers],
+	[`${p}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],
-	["/api/personal_api_keys", "personal_api_key", asCaller, personal_api_keys],
+	["/api/personal_api_keys", "personal_api_key", asCaller, personalApiKeys],
 ];
 
-const MIB = 2 ** 20;
+/** What needs no key. */
+export const open: [path: string, routes: Routes][] = [
+	["/", service],
+	["/api/invites", acceptance],
+	["/invites", invitePage],
+];
 
 /** Closed unless `CORS_ORIGINS` names an origin. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
@@ -74,21 +84,15 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 };
 
 export const app: Routes = router();
-app
-	.use(requestId(), meter, secureHeaders(), crossOrigin)
-	.use(
-		checkMethod({
-			app,
-			onMethodNotAllowed: (c, allowed) =>
-				respond(c, methodNotAllowed(c.req.method, allowed)),
-		}),
-	)
-	.route("/", service)
-	.use(
-		"/api/*",
-		authenticate,
-		bodyLimit({ maxSize: MIB, onError: (c) => respond(c, tooLarge(MIB)) }),
-	);
+app.use(requestId(), meter, secureHeaders(), crossOrigin).use(
+	checkMethod({
+		app,
+		onMethodNotAllowed: (c, allowed) =>
+			respond(c, methodNotAllowed(c.req.method, allowed)),
+	}),
+);
+for (const [path, routes] of open) app.route(path, routes);
+app.use("/api/*", authenticate);
 for (const [path, object, tenant, routes] of families) {
 	const family = router();
 	// By exact pattern: a wildcard at /api/organizations would stand before the families below it, too.

@@ -16,5 +16,7 @@ export type App = {
 		/** The level that the route asks of the caller. */
 		level: number | undefined;
 		tenant: Tenant;
+		/** What inline styles and scripts of a page must carry. */
+		secureHeadersNonce?: string;
 	};
 };

@@ -22,10 +22,21 @@ export default router()
 		}),
 	)
 	.get(
-		"/healthz",
-		answers(Health, "Say whether D1 and KV answer; 503 if one does not"),
+		"/openapi.json",
+		answers(z.looseObject({ openapi: z.string() }), "Describe the API"),
 		async (c) => {
-			const db = connect(c, "first-unconstrained");
+			const file = await c.env.ASSETS.fetch(
+				new URL("/openapi.json", c.req.url),
+			);
+			return c.json(await file.json());
+		},
+	)
+	.get(
+		"/healthz",
+		answers(Health, "Say whether D1 and KV answer", { also: { 503: Health } }),
+		async (c) => {
+			c.var.meter.kv_reads += 1;
+			const { db } = connect(c, "first-unconstrained");
 			const asked = [
 				db.batch([db.select({ one: sql`1` }).from(sql`(select 1)`)]),
 				c.env.KEYS.get("healthz"),

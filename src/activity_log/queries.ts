@@ -64,7 +64,7 @@ export function list(
 		same.scope ? eq(activityLog.scope, same.scope) : undefined,
 		same.item_id ? eq(activityLog.item_id, same.item_id) : undefined,
 		same.activity ? eq(activityLog.activity, same.activity) : undefined,
-		user ? eq(users.uuid, user.toLowerCase()) : undefined,
+		user ? eq(users.uuid, user) : undefined,
 		after ? gt(activityLog.created_at, after) : undefined,
 		before ? lt(activityLog.created_at, before) : undefined,
 	);

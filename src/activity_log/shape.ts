@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { moment, text, timestamp } from "../http/fields.ts";
+import { moment, text, timestamp, uuid } from "../http/fields.ts";
 
 /** Behaviour 12. */
 export const ActivityEntry = z
@@ -33,7 +33,7 @@ export const filters = z.object({
 	scope: text().optional(),
 	item_id: text().optional(),
 	/** A user's uuid. */
-	user: z.guid().optional(),
+	user: uuid().optional(),
 	activity: text().optional(),
 	after: moment().optional(),
 	before: moment().optional(),

@@ -4,7 +4,12 @@ import { createMiddleware } from "hono/factory";
 import { connect } from "../db/client.ts";
 import { personalApiKeys, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
-import { badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
+import {
+	badCredentials,
+	notAuthenticated,
+	type Refusal,
+	throttled,
+} from "../http/errors.ts";
 import {
 	digest,
 	expired,
@@ -14,12 +19,16 @@ import {
 	wellFormed,
 } from "./keys.ts";
 
-/** KV's record of the key; where KV has none, or one that has expired, D1's, which is then written back. */
+/** How a guess that failed is answered: `refusal`, or a word to wait where one address guesses too often. */
+export async function failed(c: Context<App>, refusal: Refusal) {
+	const address = c.req.header("cf-connecting-ip") ?? "unknown";
+	const { success } = await c.env.AUTH_FAILURES.limit({ key: address });
+	return success ? refusal : throttled(60);
+}
+
+/** D1's record of the key, which is written to KV. */
 async function look(c: Context<App>, hash: string): Promise<Key | undefined> {
-	c.var.meter.kv_reads += 1;
-	const known = await recall(c.env, hash);
-	if (known && !expired(known)) return known;
-	const db = connect(c, "first-primary");
+	const { db } = connect(c, "first-primary");
 	const [[row]] = await db.batch([
 		db
 			.select({
@@ -38,13 +47,6 @@ async function look(c: Context<App>, hash: string): Promise<Key | undefined> {
 	return row;
 }
 
-/** Refuses; a caller who fails too often from one address is told to wait. */
-async function fail(c: Context<App>): Promise<never> {
-	const address = c.req.header("cf-connecting-ip") ?? "unknown";
-	const { success } = await c.env.AUTH_FAILURES.limit({ key: address });
-	throw success ? badCredentials() : throttled(60);
-}
-
 /**
  * The request has a key that KV or D1 knows and that has not expired. That the key still exists and its owner is
  * active, the guard asks of D1, in the same trip as the request's own queries.
@@ -53,10 +55,19 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, more] =
 		c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
-	if (!value || more !== undefined || !wellFormed(value)) return fail(c);
+	const refusal = badCredentials();
+	if (!value || more !== undefined || !wellFormed(value))
+		throw await failed(c, refusal);
 	const hash = await digest(value);
-	const key = await look(c, hash);
-	if (!key || expired(key)) return fail(c);
+	c.var.meter.kv_reads += 1;
+	let key: Key | undefined | null = await recall(c.env, hash);
+	if (!key || expired(key)) {
+		// Counted as a failure before D1 is asked, so that guessing costs it nothing.
+		const guess = await failed(c, refusal);
+		if (guess !== refusal) throw guess;
+		key = await look(c, hash);
+	}
+	if (!key || expired(key)) throw refusal;
 	c.set("key", { ...key, hash });
 	await next();
 });

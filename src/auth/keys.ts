@@ -31,6 +31,12 @@ export function mint() {
 	return `${body}_${checksum(body)}`;
 }
 
+/** A secret that is no key: 256 random bits in base64url, 43 characters. */
+export const newToken = () =>
+	crypto
+		.getRandomValues(new Uint8Array(32))
+		.toBase64({ alphabet: "base64url", omitPadding: true });
+
 /** Whether `value` has the form and checksum of a key; asks no storage. */
 export function wellFormed(value: string) {
 	const [, body, sum] =

@@ -5,6 +5,8 @@ import { grants, type Scope } from "./scopes.ts";
 /** Where a request wants to go, as far as it is known. */
 export type Place = {
 	kind: "caller" | "organization" | "project";
+	/** Its path names one of the kind; a list's doesn't. */
+	named: boolean;
 	organization?: string | null;
 	project?: number | null;
 };
@@ -13,7 +15,7 @@ export type Place = {
 export function denial(
 	key: Key,
 	scope: Scope,
-	{ kind, organization, project }: Place,
+	{ kind, named, organization, project }: Place,
 ): Refusal | undefined {
 	if (!grants(key.scopes, scope))
 		return forbidden(`API key missing required scope '${scope}'`);
@@ -21,6 +23,10 @@ export function denial(
 		return forbidden(
 			"API keys with scoped projects are only supported on project-based endpoints.",
 		);
+	// What it made would be out of its reach.
+	const restricted = kind === "project" ? key.projects : key.organizations;
+	if (!named && scope === `${kind}:write` && restricted.length > 0)
+		return forbidden(`API keys with scoped ${kind}s can't create ${kind}s.`);
 	if (
 		organization &&
 		key.organizations.length > 0 &&
@@ -33,4 +39,5 @@ export function denial(
 		return forbidden(
 			`API key does not have access to the requested project: ID ${project}.`,
 		);
+	return undefined;
 }

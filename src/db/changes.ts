@@ -1,19 +1,31 @@
 import type { Change } from "./schema.ts";
 
+/** What the activity log says in place of a value that its readers are not to see. */
+const MASK = "********";
+
 const said = (value: unknown) => value !== undefined && value !== null;
 
-/** The fields of `body` that say something else than `row` does, for the activity log. Empty: nothing to do. */
-export function changes(row: object, body: object): Change[] {
-	const before = new Map<string, unknown>(Object.entries(row));
+/**
+ * The fields of `body` that say something else than `row` does, for the activity log. Empty: nothing to do.
+ * @param masked fields whose values the log doesn't show
+ */
+export function changes(
+	row: object,
+	body: object,
+	masked: string[] = [],
+): Change[] {
+	const values = new Map<string, unknown>(Object.entries(row));
 	return Object.entries(body).flatMap(([field, after]) => {
-		const old = before.get(field) ?? null;
-		if (after === undefined || JSON.stringify(after) === JSON.stringify(old))
+		const before = values.get(field) ?? null;
+		if (after === undefined || JSON.stringify(after) === JSON.stringify(before))
 			return [];
-		const action = said(old)
+		const action = said(before)
 			? said(after)
 				? "changed"
 				: "deleted"
 			: "created";
-		return [{ field, action, before: old, after }];
+		const shown = (value: unknown) =>
+			masked.includes(field) && said(value) ? MASK : value;
+		return [{ field, action, before: shown(before), after: shown(after) }];
 	});
 }

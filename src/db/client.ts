@@ -8,12 +8,13 @@ export type Database = DrizzleD1Database;
 
 /**
  * D1 for one request: a session that starts at `start` (a bookmark or a constraint of D1's sessions API), whose
- * trips and rows are counted on the request's meter. Only `batch` reaches the database.
+ * trips and rows are counted on the request's meter. Only `batch` reaches the database. What comes after `restart`
+ * is asked of another session.
  */
-export function connect(c: Context<App>, start: string): Database {
-	const session = c.env.DB.withSession(start);
+export function connect(c: Context<App>, start: string) {
+	let session = c.env.DB.withSession(start);
 	c.set("bookmark", () => session.getBookmark());
-	return drizzle({
+	const db: Database = drizzle({
 		prepare: (query) => session.prepare(query),
 		batch: async <T>(statements: D1PreparedStatement[]) => {
 			c.var.meter.d1_trips += 1;
@@ -28,6 +29,10 @@ export function connect(c: Context<App>, start: string): Database {
 		withSession: (constraint) => c.env.DB.withSession(constraint),
 		dump: () => c.env.DB.dump(),
 	});
+	const restart = (there: string) => {
+		session = c.env.DB.withSession(there);
+	};
+	return { db, restart };
 }
 
 /**
@@ -38,6 +43,10 @@ export const as = <C extends Column, const N extends string>(
 	column: C,
 	name: N,
 ) => sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
+
+/** `column` is one of `list`, which goes in as one value, however long it is. */
+export const among = (column: Column, list: unknown[]) =>
+	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;
 
 type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;

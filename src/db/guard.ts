@@ -1,16 +1,12 @@
-import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, type SQL, sql } from "drizzle-orm";
 import { expired, type Key } from "../auth/keys.ts";
-import { ADMIN } from "../auth/levels.ts";
+import { ADMIN, insufficient } from "../auth/levels.ts";
 import { denial, type Place } from "../auth/permit.ts";
 import type { Scope } from "../auth/scopes.ts";
-import {
-	badCredentials,
-	forbidden,
-	insufficient,
-	notFound,
-} from "../http/errors.ts";
+import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import type { Database } from "./client.ts";
 import {
+	assertions,
 	members,
 	organizations,
 	personalApiKeys,
@@ -18,6 +14,7 @@ import {
 	projects,
 	users,
 } from "./schema.ts";
+import { visibleTo } from "./visible.ts";
 
 /** What the guard asks for: the key by its digest, and the tenant by its id or by SQL that yields it. */
 type Asked = { hash: string; organization: SQL<string>; project: SQL<number> };
@@ -66,58 +63,68 @@ export const guard = (db: Database, { hash, organization, project }: Asked) =>
 
 type Found = Awaited<ReturnType<typeof guard>>[number];
 
-/** Who asks, as D1 knows it. `level` is 0 where no organization is asked for. */
+/** Who asks, as D1 knows it. */
 export type Caller = {
 	key: Key;
 	last_used_at: string | null;
+	/** The higher of the two below; 0 where no organization is asked for. */
 	level: number;
 	organization_id: string | null;
+	member_level: number | null;
 	project_id: number | null;
+	project_level: number | null;
 };
 
-/**
- * What a route asks of its caller. `named`: its path names a tenant of `kind`; `itself`: it is that tenant's own path,
- * not one below it.
- */
+/** What a route asks of its caller; `itself`: its path is the tenant's own, not one below it. */
 export type Demand = {
-	kind: Place["kind"];
-	named: boolean;
+	place: Place;
 	itself: boolean;
 	scope: Scope;
 	level: number;
 };
 
 /**
- * The checks that need D1, in the order of behaviour 1.4.
+ * The checks that need D1, in the order of behaviour 1.4. Restrictions of the key are held against what the path says,
+ * and against what was found only where that is the caller's own: a stranger learns nothing from them.
  * @throws the refusal of the first that fails
  */
 export function admit(
 	row: Found | undefined,
-	{ kind, named, itself, scope, level: least }: Demand,
+	{ place, itself, scope, level: least }: Demand,
 ): Caller {
 	const key = row && keyOf(row);
 	if (!key || expired(key)) throw badCredentials();
-	const { organization_id, project_id, last_used_at } = row;
+	const { organization_id, project_id, level: member_level } = row;
+	const own = member_level !== null;
 	const denied = denial(key, scope, {
-		kind,
-		organization: organization_id,
-		project: project_id,
+		...place,
+		organization: place.organization ?? (own ? organization_id : null),
+		project: place.project ?? (own ? project_id : null),
 	});
 	if (denied) throw denied;
-	const level = Math.max(row.level ?? 0, row.project_level ?? 0);
-	if (named && kind === "organization") {
+	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
+	if (place.named && place.kind === "organization") {
 		if (!organization_id)
 			throw notFound(itself ? undefined : "Organization not found.");
-		if (!row.level) throw itself ? notFound() : forbidden();
+		if (!own) throw itself ? notFound() : forbidden();
 	}
-	if (named && kind === "project") {
+	if (place.named && place.kind === "project") {
 		const hidden =
-			!row.level || (row.access_control && level < ADMIN && !row.project_level);
+			!own || (row.access_control && level < ADMIN && !row.project_level);
 		if (!project_id || (hidden && itself)) throw notFound("Project not found.");
 		if (hidden) throw forbidden("You don't have access to the project.");
 	}
 	if (level < least) throw insufficient();
-	return { key, last_used_at, level, organization_id, project_id };
+	const { last_used_at, project_level } = row;
+	return {
+		key,
+		last_used_at,
+		level,
+		organization_id,
+		member_level,
+		project_id,
+		project_level,
+	};
 }
 
 /** The key of an active user, or nothing. */
@@ -132,4 +139,43 @@ function keyOf({
 }: Found): Key | undefined {
 	if (id && user_id && scopes && organizations && projects && is_active)
 		return { id, user_id, scopes, organizations, projects, expires_at };
+	return undefined;
+}
+
+/** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
+export function reassure(db: Database, hash: string, caller: Caller) {
+	const { key, organization_id, member_level, project_id, project_level } =
+		caller;
+	const { user_id, scopes, organizations, projects: scoped } = key;
+	const theKey = and(
+		eq(personalApiKeys.hash, hash),
+		eq(personalApiKeys.scopes, scopes),
+		eq(personalApiKeys.scoped_organizations, organizations),
+		eq(personalApiKeys.scoped_projects, scoped),
+		eq(users.is_active, true),
+	);
+	const theMember = and(
+		eq(members.organization_id, organization_id ?? ""),
+		eq(members.user_id, user_id),
+		gte(members.level, member_level ?? 0),
+	);
+	const theProject = and(eq(projects.id, project_id ?? 0), visibleTo(user_id));
+	const theProjectMember = and(
+		eq(projectMembers.project_id, project_id ?? 0),
+		eq(projectMembers.user_id, user_id),
+		gte(projectMembers.level, project_level ?? 0),
+	);
+	const still = and(
+		sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`,
+		member_level === null
+			? undefined
+			: sql`exists (select 1 from ${members} where ${theMember})`,
+		project_id === null
+			? undefined
+			: sql`exists (select 1 from ${projects} where ${theProject})`,
+		project_level === null
+			? undefined
+			: sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`,
+	);
+	return db.insert(assertions).select(sql`select 0 where not (${still})`);
 }

@@ -1,5 +1,7 @@
+import { sql } from "drizzle-orm";
 import {
 	type AnySQLiteColumn,
+	check,
 	foreignKey,
 	index,
 	integer,
@@ -9,6 +11,7 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { MEMBER } from "../auth/levels.ts";
 
 /** A moment as the interface writes it: `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
 export const now = () => new Date().toISOString();
@@ -79,6 +82,8 @@ export const organizations = sqliteTable("organizations", {
 	metadata: text().notNull().default("{}"),
 	customer_id: text(),
 	enforce_2fa: boolean(),
+	/** Kept by triggers, so that nobody has to count. */
+	active_members: integer().notNull().default(0),
 	created_at: created_at(),
 	updated_at: updated_at(),
 });
@@ -99,7 +104,9 @@ export const members = sqliteTable(
 	},
 	(t) => [
 		uniqueIndex("members_organization_user").on(t.organization_id, t.user_id),
-		index("members_user").on(t.user_id, t.organization_id),
+		index("members_organization").on(t.organization_id, t.joined_at, t.id),
+		index("members_level").on(t.organization_id, t.level),
+		uniqueIndex("members_user").on(t.user_id, t.organization_id),
 	],
 );
 
@@ -166,6 +173,60 @@ export const personalApiKeys = sqliteTable(
 	(t) => [index("personal_api_keys_user").on(t.user_id)],
 );
 
+/** One entry of Invite.private_project_access, as it was given. */
+export type ProjectAccess = { id: number; level: number | string };
+
+export const invites = sqliteTable(
+	"invites",
+	{
+		id: id(),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		/** Lower case. */
+		target_email: text().notNull(),
+		first_name: text().notNull().default(""),
+		level: integer().notNull().default(MEMBER),
+		message: text(),
+		private_project_access: list<ProjectAccess>(),
+		created_by: integer()
+			.notNull()
+			.references(() => users.id),
+		emailing_attempt_made: boolean().notNull(),
+		/** SHA-256 of the token in the link, hex. The token itself is stored nowhere. */
+		token_hash: text().notNull().unique(),
+		created_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("invites_organization_email").on(
+			t.organization_id,
+			t.target_email,
+		),
+		index("invites_organization").on(t.organization_id, t.id),
+	],
+);
+
+export const domains = sqliteTable(
+	"domains",
+	{
+		id: id(),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		domain: text().notNull().unique(),
+		/** null: not verified. */
+		verified_at: text(),
+		verification_challenge: text().notNull(),
+		jit_provisioning_enabled: boolean().notNull().default(false),
+		sso_enforcement: text().notNull().default(""),
+		saml_entity_id: text(),
+		saml_acs_url: text(),
+		saml_x509_cert: text(),
+	},
+	(t) => [index("domains_organization").on(t.organization_id, t.domain)],
+);
+
 /** One value that an entry of the activity log says was changed. */
 export type Change = {
 	field: string;
@@ -208,6 +269,13 @@ export const activityLog = sqliteTable(
 		),
 		index("activity_log_created").on(t.created_at),
 	],
+);
+
+/** Always empty: a statement that would put 0 in fails, and takes its batch with it. */
+export const assertions = sqliteTable(
+	"assertions",
+	{ holds: integer().notNull() },
+	(t) => [check("still_admitted", sql`${t.holds}`)],
 );
 
 /** How many entries the log holds; kept by triggers, so that a page need not count them. `project_id` 0: none. */

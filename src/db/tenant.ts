@@ -1,42 +1,30 @@
-import { and, asc, desc, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
-import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
+import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { remember } from "../auth/keys.ts";
+import { failed } from "../auth/authenticate.ts";
+import { forget, remember } from "../auth/keys.ts";
 import { denial, type Place } from "../auth/permit.ts";
 import type { App } from "../env.ts";
-import { throttled } from "../http/errors.ts";
-import { envelope, type Key as OrderKey, type Page } from "../http/page.ts";
-import { connect, type Database, insertWhere } from "./client.ts";
-import { admit, type Caller, guard } from "./guard.ts";
-import {
-	activityLog,
-	type Change,
-	now,
-	personalApiKeys,
-	projects,
-} from "./schema.ts";
+import { badCredentials, found, throttled } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
+import { changes } from "./changes.ts";
+import { connect, type Database } from "./client.ts";
+import { admit, type Caller, guard, reassure } from "./guard.ts";
+import { type List, paged, type RowOf } from "./list.ts";
+import { type Entry, record } from "./record.ts";
+import { now, personalApiKeys, projects } from "./schema.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
 
-/** Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it. */
-type Where = { kind: Place["kind"]; parameter: string; itself: boolean };
+/** What a write tells the activity log. */
+type Told = Entry | Entry[];
 
-/** What an entry of the activity log tells, but for who and when (behaviour 12). */
-export type Entry = {
-	activity: string;
-	scope: string;
-	item_id: string | number | SQL;
-	/** What people call the item. */
-	name: string;
-	changes?: Change[];
-	/** Where it belongs; by default where the request went. */
-	organization?: SQL;
-	project?: SQL;
-};
+/** Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it. */
+type Where = { kind: Place["kind"]; parameter?: string; itself?: boolean };
 
 const HOUR = 3_600_000;
 
@@ -46,10 +34,13 @@ const organizationId = (text: string) => text.toLowerCase();
 const projectId = (text: string) =>
 	/^\d{1,15}$/.test(text) ? Number(text) : null;
 
+const PRIMARY = "first-primary";
+
 /** GETs read the nearest replica that has seen what the caller has; writes read what is true now. */
 function sessionStart(c: Context<App>) {
-	if (c.req.method !== "GET" && c.req.method !== "HEAD") return "first-primary";
-	const bookmark = c.req.header("x-d1-bookmark") ?? "";
+	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
+	// Where the key was just looked up in D1, what follows must know it, too.
+	const bookmark = c.var.bookmark?.() ?? c.req.header("x-d1-bookmark") ?? "";
 	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark)
 		? bookmark
 		: "first-unconstrained";
@@ -63,10 +54,15 @@ export class Tenant {
 	readonly db: Database;
 	readonly #c: Context<App>;
 	readonly #where: Where;
+	/** Asks the primary from now on; does nothing where it was asked from the start. */
+	#toPrimary: (() => void) | undefined;
 	#caller: Caller | undefined;
 
 	constructor(c: Context<App>, where: Where) {
-		this.db = connect(c, sessionStart(c));
+		const start = sessionStart(c);
+		const { db, restart } = connect(c, start);
+		this.db = db;
+		this.#toPrimary = start === PRIMARY ? undefined : () => restart(PRIMARY);
 		this.#c = c;
 		this.#where = where;
 	}
@@ -90,8 +86,10 @@ export class Tenant {
 		return this.#caller;
 	}
 
-	/** The id of the organization in a statement: SQL's null where there is none. */
+	/** The id of the organization in a statement: SQL's null where there is none. A write goes where the guard looked. */
 	get organization(): SQL<string> {
+		const known = this.#caller?.organization_id;
+		if (known) return sql`${known}`;
 		const { kind } = this.#where;
 		if (kind === "organization")
 			return this.#id(currentOrganization, organizationId);
@@ -100,6 +98,8 @@ export class Tenant {
 
 	/** The id of the project in a statement: SQL's null where there is none. */
 	get project(): SQL<number> {
+		const known = this.#caller?.project_id;
+		if (known) return sql`${known}`;
 		return this.#where.kind === "project"
 			? this.#id(currentProject, projectId)
 			: sql`null`;
@@ -121,7 +121,22 @@ export class Tenant {
 
 	/** What the path calls the tenant; undefined on a path that belongs to the caller alone, like a list's. */
 	get #named() {
-		return this.#c.req.param(this.#where.parameter);
+		const { parameter } = this.#where;
+		return parameter && this.#c.req.param(parameter);
+	}
+
+	/** Where the path leads, as far as it says so itself. */
+	get #place(): Place {
+		const { kind } = this.#where;
+		const name = this.#named;
+		const literal = name === "@current" ? undefined : name;
+		return {
+			kind,
+			named: name !== undefined,
+			organization:
+				kind === "organization" && literal ? organizationId(literal) : null,
+			project: kind === "project" && literal ? projectId(literal) : null,
+		};
 	}
 
 	/**
@@ -133,32 +148,20 @@ export class Tenant {
 	): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
 		const { key, scope, level = 0 } = this.#c.var;
-		const { kind, itself } = this.#where;
-		const name = this.#named;
-		const denied = denial(key, scope, {
-			kind,
-			organization:
-				kind === "organization" && name && name !== "@current"
-					? organizationId(name)
-					: null,
-			project: kind === "project" && name ? projectId(name) : null,
-		});
+		const place = this.#place;
+		const denied = denial(key, scope, place);
 		const { success } = await this.env.REQUESTS.limit({ key: key.id });
 		if (!success) throw denied ?? throttled(60);
-		const [[row], ...answers] = await this.db.batch([
-			guard(this.db, {
-				hash: key.hash,
-				organization: this.organization,
-				project: this.project,
-			}),
-			...(denied ? [] : queries),
-		]);
+		const [row, ...answers] = await this.#ask(denied ? [] : queries);
+		if (!row?.key_id) {
+			await forget(this.env, key.hash);
+			throw await failed(this.#c, badCredentials());
+		}
 		const caller = admit(row, {
-			kind,
-			itself,
+			place,
+			itself: this.#where.itself ?? false,
 			scope,
 			level,
-			named: name !== undefined,
 		});
 		this.#caller = caller;
 		this.#noteUse(caller);
@@ -166,6 +169,18 @@ export class Tenant {
 		this.#c.set("key", { ...caller.key, hash: key.hash });
 		this.#c.executionCtx.waitUntil(remember(this.env, key.hash, caller.key));
 		return this.read(...queries);
+	}
+
+	/** The guard's row and the answers to `queries`. A replica that doesn't know the key yet is not believed. */
+	async #ask(queries: Statement[]) {
+		const { organization, project, key } = this;
+		const asked = guard(this.db, { hash: key.hash, organization, project });
+		const [[row], ...answers] = await this.db.batch([asked, ...queries]);
+		if (row?.key_id || !this.#toPrimary) return [row, ...answers] as const;
+		this.#toPrimary();
+		this.#toPrimary = undefined;
+		const [[known], ...later] = await this.db.batch([asked, ...queries]);
+		return [known, ...later] as const;
 	}
 
 	/** `last_used_at` is at most an hour late, and never in the way of the answer. */
@@ -184,96 +199,66 @@ export class Tenant {
 	}
 
 	/**
-	 * One trip: `change`, its entry in the activity log if it changed anything, and `rest`; all or nothing.
-	 * @returns the rows of the last statement
+	 * One trip, all or nothing: the changes, an entry in the activity log for the last of them if that changed
+	 * anything, and a select that answers. A change alone answers with what it returns.
 	 */
 	write<S extends Statement>(
-		entry: Entry,
-		change: S,
-	): Promise<S["_"]["result"]>;
-	write<S extends Statement>(
-		entry: Entry,
-		change: Statement,
-		...rest: [...Statement[], S]
+		told: Told,
+		...statements: [S] | [Statement, ...Statement[], S]
 	): Promise<S["_"]["result"]>;
 	async write(
-		entry: Entry,
-		change: Statement,
+		told: Told,
+		first: Statement,
 		...rest: Statement[]
 	): Promise<unknown> {
-		const [changed, , ...answers] = await this.db.batch([
-			change,
-			this.#record(entry),
+		const last = rest.pop();
+		const records = [told].flat().map((entry) => this.#record(entry));
+		const [, ...answers] = await this.db.batch([
+			reassure(this.db, this.key.hash, this.caller),
+			first,
 			...rest,
+			...records,
+			...(last ? [last] : []),
 		]);
-		return rest.length === 0 ? changed : answers.at(-1);
+		return last ? answers.at(-1) : answers[0];
 	}
 
-	/** `changes()` is the number of rows that the statement before it changed. */
-	#record({
-		organization = this.organization,
-		project = this.project,
-		...entry
-	}: Entry) {
-		const row = {
-			...entry,
-			item_id: sql<string>`cast(${entry.item_id} as text)`,
-			organization_id: organization,
-			project_id: project,
-			user_id: this.key.user_id,
-		};
-		return insertWhere(this.db, activityLog, row, sql`changes() > 0`);
+	#record(entry: Entry) {
+		const { organization, project, db } = this;
+		const user_id = this.key.user_id;
+		return record(db, { organization, project, ...entry, user_id });
+	}
+
+	/** A PATCH: writes what `body` changes of `row`, if anything; answers the row as it then is. */
+	async patch<R extends { id: string | number }>(
+		row: R,
+		body: object,
+		told: Omit<Entry, "activity" | "item_id" | "changes"> & {
+			/** Fields whose values the log doesn't show. */
+			masked?: string[];
+		},
+		statements: () => [Statement, Statement & { _: { result: R[] } }],
+	): Promise<R> {
+		const { masked, ...rest } = told;
+		const changed = changes(row, body, masked);
+		if (changed.length === 0) return row;
+		const entry = { activity: "updated", item_id: row.id, ...rest };
+		const [after] = await this.write(
+			{ ...entry, changes: changed },
+			...statements(),
+		);
+		return found(after);
 	}
 
 	/** One page of the rows of `select`, which is neither filtered nor ordered yet, in one trip. */
 	async page<S extends SQLiteSelect>(page: Page, select: S, list: List<S>) {
-		const { where, by, keys, order = "desc", total } = list;
-		const every = select.where(where).getSQL();
-		const after =
-			page.after?.keys.length === by.length ? page.after : undefined;
-		const beyond =
-			after &&
-			sql`(${sql.join(by, sql`, `)}) ${sql.raw(order === "desc" ? "<" : ">")} (${sql.join(
-				after.keys.map((key) => sql`${key}`),
-				sql`, `,
-			)})`;
-		const count = after
-			? sql`${after.count}`
-			: (total ?? sql`(select count(*) from (${every}))`);
 		const [rows, [counted]] = await this.read(
-			select
-				.where(and(where, beyond))
-				.orderBy(
-					...by.map((column) =>
-						order === "desc" ? desc(column) : asc(column),
-					),
-				)
-				.limit(page.limit + 1)
-				.offset(after ? 0 : page.offset),
-			this.db
-				.select({ count: sql<number>`${count}`.as("count") })
-				.from(sql`(select 1)`),
+			...paged(this.db, page, select, list),
 		);
-		return envelope<S["_"]["result"][number]>(
-			page,
-			rows,
-			counted?.count ?? 0,
-			keys,
-		);
+		const { keys } = list;
+		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
 	}
 }
-
-type List<S extends SQLiteSelect> = {
-	/** The filter of the list. */
-	where: SQL | undefined;
-	/** What it is ordered by; no two rows are equal in all of it. */
-	by: SQLiteColumn[];
-	/** The values of `by` in a row. */
-	keys: (row: S["_"]["result"][number]) => OrderKey[];
-	order?: "asc" | "desc";
-	/** The number of rows, where there is a cheaper way than to count them. */
-	total?: SQL;
-};
 
 const tenants = (where: Where) =>
 	createMiddleware<App>(async (c, next) => {
@@ -282,17 +267,12 @@ const tenants = (where: Where) =>
 	});
 
 /** The handlers behind it act for the caller, whatever its organization. */
-export const asCaller = tenants({
-	kind: "caller",
-	parameter: "",
-	itself: false,
-});
+export const asCaller = tenants({ kind: "caller" });
 
 /** The handlers behind it act in the organization that the path is below. */
 export const inOrganization = tenants({
 	kind: "organization",
 	parameter: "organization_id",
-	itself: false,
 });
 
 /** The handlers behind it act on the caller's organizations, or on the one that the path names. */
@@ -306,7 +286,6 @@ export const onOrganizations = tenants({
 export const inProject = tenants({
 	kind: "project",
 	parameter: "project_id",
-	itself: false,
 });
 
 /** The handlers behind it act on the caller's projects, or on the one that the path names. */

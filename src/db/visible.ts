@@ -10,23 +10,32 @@ import {
 } from "./schema.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** Of a statement over `projects`: the user is a member of the organization and not kept out of a private project (behaviour 5). */
+/** Of a statement over `projects` and the `members` that the user is: the project is not private, or not to it (behaviour 5). */
+const openTo = (user_id: number) => sql`(
+  not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
+    select 1 from ${projectMembers}
+    where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id}))`;
+
+/** Of a statement over `projects`: the user may know of the project. */
 export const visibleTo = (user_id: number) => sql`exists (
   select 1 from ${members}
-  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id}
-    and (not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
-      select 1 from ${projectMembers}
-      where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id})))`;
+  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${openTo(user_id)})`;
 
 const { scoped_organizations, scoped_projects } = personalApiKeys;
 
-/** Of a statement over `projects`: the key in use reaches the project, and its owner may see it. */
-export const visibleProject = ({
-	key,
-}: Tenant) => sql`${visibleTo(key.user_id)} and exists (
+/** Of a statement over `projects`: the key in use is not restricted away from the project. */
+const reachableProject = ({ key }: Tenant) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
     and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select value from json_each(${scoped_organizations}))))`;
+
+/** Of a statement over `projects`: the caller may know of the project, and its key reaches it. */
+export const visibleProject = (tenant: Tenant) =>
+	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
+
+/** As `visibleProject`, of a statement over `members`, too: it finds the caller's projects instead of trying all. */
+export const visibleToMember = (tenant: Tenant) =>
+	sql`${members.user_id} = ${tenant.key.user_id} and ${openTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
 /** Of a statement over `organizations`: the key in use reaches the organization, or a project of it. */
 export const reachableOrganization = ({ key }: Tenant) => sql`exists (

@@ -83,10 +83,6 @@ export const forbidden = (
 	why = "You do not have permission to perform this action.",
 ) => new Refusal(403, "authentication_error", "permission_denied", why);
 
-/** `INSUF` of behaviour 3. */
-export const insufficient = () =>
-	forbidden("Your organization access level is insufficient.");
-
 export const notFound = (what = "Not found.") =>
 	new Refusal(404, "invalid_request", "not_found", what);
 
@@ -145,9 +141,12 @@ function constraint(error: Error) {
 			`${column[1].replaceAll("_", " ")} with this ${column[2].replaceAll("_", " ")} already exists.`,
 			"unique",
 		);
+	if (error.message.includes("CHECK constraint failed: still_admitted"))
+		return forbidden("Your access changed while the request was under way.");
 	// The row that a new one belongs to was deleted between this request's read and its write.
 	if (error.message.includes("FOREIGN KEY constraint failed"))
 		return notFound();
+	return undefined;
 }
 
 export const respond = (c: Context, { body, status, headers }: Refusal) =>

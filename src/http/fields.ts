@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /** An issue that carries its own code: `http/valid.ts` answers it as it stands. */
-const issue = (input: unknown, code: string, message: string) =>
+export const issue = (input: unknown, code: string, message: string) =>
 	({ code: "custom", input, message, params: { code } }) as const;
 
 /** Trimmed text of at most `max` characters (code points, as JSON Schema counts them). */
@@ -27,13 +27,21 @@ export const text = (max?: number) => {
 };
 
 /** Text that says something. */
-export const name = (max: number) =>
-	text(max)
-		.check(({ value, issues }) => {
-			if (value === "")
-				issues.push(issue(value, "blank", "This field may not be blank."));
-		})
-		.meta({ minLength: 1, maxLength: max });
+export const name = (max: number) => text(max).min(1);
+
+/** An address, in lower case. */
+export const email = () =>
+	text(254).min(1).toLowerCase().pipe(z.email()).meta({ maxLength: 254 });
+
+/** A UUID of any version, in lower case. */
+export const uuid = () => z.string().trim().toLowerCase().pipe(z.guid());
+
+/** At most `max` values of `item`, each once. */
+export const set = <T extends z.ZodType>(item: T, max: number) =>
+	z
+		.array(item)
+		.max(max)
+		.overwrite((list) => [...new Set(list)]);
 
 const words: Record<string, boolean> = {
 	true: true,

@@ -25,8 +25,8 @@ const positive = (text: string | undefined, otherwise: number) =>
 	Number(/^\d+$/.test(text?.trim() ?? "") ? text : 0) || otherwise;
 
 const Cursor = z.tuple([
-	z.int(),
-	z.int(),
+	z.int().min(0),
+	z.int().min(0),
 	z.array(z.union([z.string(), z.number()])),
 ]);
 

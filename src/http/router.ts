@@ -11,6 +11,10 @@ export type Operation = {
 	summary?: string;
 	status?: 200 | 201 | 204;
 	answer?: z.ZodType;
+	/** Answers of other statuses that are no refusals. */
+	also?: Record<number, z.ZodType>;
+	/** The answer is a page for people. */
+	html?: boolean;
 	body?: z.ZodType;
 	query?: z.ZodObject;
 };
@@ -37,8 +41,11 @@ const says = (operation: Operation) =>
 	);
 
 /** 200 with one `answer`. */
-export const answers = (answer: z.ZodType, summary: string) =>
-	says({ status: 200, answer, summary });
+export const answers = (
+	answer: z.ZodType,
+	summary: string,
+	more: Pick<Operation, "also"> = {},
+) => says({ status: 200, answer, summary, ...more });
 
 /** 201 with one `answer`. */
 export const creates = (answer: z.ZodType, summary: string) =>
@@ -46,6 +53,10 @@ export const creates = (answer: z.ZodType, summary: string) =>
 
 /** 204 without a body. */
 export const removes = (summary: string) => says({ status: 204, summary });
+
+/** 200 with a page for people. */
+export const shows = (summary: string) =>
+	says({ status: 200, html: true, summary });
 
 /** The query of every list (behaviour 1.5). Never refused: what can't be read is the default. */
 const Paging = z.object({

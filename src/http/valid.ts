@@ -1,12 +1,13 @@
 import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
+import { bodyLimit } from "hono/body-limit";
 import type * as z from "zod";
-import type { Tenant } from "../db/tenant.ts";
 import type { App } from "../env.ts";
 import {
 	found,
 	invalid,
 	type Refusal,
+	tooLarge,
 	unparsable,
 	unsupportedMediaType,
 } from "./errors.ts";
@@ -45,7 +46,12 @@ const nameOfType = (value: unknown) =>
 function refusal(issue: z.core.$ZodIssue): Refusal {
 	const { path, input } = issue;
 	if (path.length === 0 && issue.code === "invalid_type")
-		return invalid(null, `Invalid data. Expected a dictionary.`);
+		return invalid(
+			null,
+			issue.expected === "array"
+				? issue.message
+				: "Invalid data. Expected a dictionary.",
+		);
 	const attr = path.length ? path.join("__") : null;
 	if (issue.code === "custom")
 		return invalid(attr, issue.message, issue.params?.code);
@@ -85,6 +91,8 @@ function refusal(issue: z.core.$ZodIssue): Refusal {
 						"max_value",
 					);
 		case "too_small":
+			if (issue.origin === "string")
+				return invalid(attr, "This field may not be blank.", "blank");
 			return issue.origin === "array"
 				? invalid(attr, "This list may not be empty.", "empty")
 				: invalid(
@@ -98,7 +106,11 @@ function refusal(issue: z.core.$ZodIssue): Refusal {
 }
 
 /** Finds the object in the path; what a caller must pass before it may learn that its request is badly written. */
-type Find = (tenant: Tenant, id: string) => Promise<unknown>;
+type Find = (
+	tenant: App["Variables"]["tenant"],
+	id: string,
+	c: Context<App>,
+) => Promise<unknown>;
 
 /** Throws the first of: what the guard says, the absence of the object in the path, `refusal`. */
 async function refuse(
@@ -107,7 +119,9 @@ async function refuse(
 	refusal: Refusal,
 ): Promise<never> {
 	if (find)
-		found(await find(c.var.tenant, Object.values(c.req.param()).at(-1) ?? ""));
+		found(
+			await find(c.var.tenant, Object.values(c.req.param()).at(-1) ?? "", c),
+		);
 	else await c.var.tenant.read();
 	throw refusal;
 }
@@ -167,6 +181,8 @@ function broken(json: string) {
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 
+const MOST_BYTES = 2 ** 20;
+
 /**
  * The handler gets a body of `shape` with `c.req.valid('json')`; none at all counts as `{}`.
  * `find` finds the object in the path (its id is the last parameter) where its absence is the better answer.
@@ -176,7 +192,12 @@ export function body<S extends z.ZodType>(
 	find?: Find,
 ): Validated<"json", S> {
 	const validate = validator("json", shape, find);
+	const limit = bodyLimit({
+		maxSize: MOST_BYTES,
+		onError: (c) => refuse(c, find, tooLarge(MOST_BYTES)),
+	});
 	const parsed: Validated<"json", S> = async (c, next) => {
+		await limit(c, async () => {});
 		const text = new TextDecoder().decode(await c.req.arrayBuffer());
 		const headers = new Headers(c.req.raw.headers);
 		const type = headers.get("content-type")?.split(";")[0]?.trim() ?? "";

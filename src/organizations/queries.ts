@@ -2,21 +2,22 @@ import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { OWNER } from "../auth/levels.ts";
-import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { reachableOrganization, visibleProject } from "../db/visible.ts";
-import { forbidden, found } from "../http/errors.ts";
+import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { create, Team, update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
+
+const { active_members, ...columns } = getTableColumns(organizations);
 
 /** Those of which the caller is a member, as it sees them. */
 const select = (tenant: Tenant) =>
 	tenant.db
 		.select({
-			...getTableColumns(organizations),
+			...columns,
 			membership_level: members.level,
 			teams: sql`(select json_group_array(json_object(
           'id', ${projects.id}, 'uuid', ${projects.uuid}, 'organization', ${projects.organization_id}, 'name', ${projects.name},
@@ -24,11 +25,9 @@ const select = (tenant: Tenant) =>
         from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
 				.mapWith((json): Team[] => JSON.parse(json))
 				.as("teams"),
-			member_count:
-				sql<string>`(select cast(count(*) as text) from members as m join users as u on u.id = m.user_id
-        where m.organization_id = ${organizations.id} and u.is_active)`.as(
-					"member_count",
-				),
+			member_count: sql<string>`cast(${active_members} as text)`.as(
+				"member_count",
+			),
 		})
 		.from(organizations)
 		.innerJoin(
@@ -87,10 +86,6 @@ export function founding(
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await tenant.read();
-	if (tenant.caller.key.organizations.length > 0)
-		throw forbidden(
-			"API keys with scoped organizations can't create organizations.",
-		);
 	const id = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
 	const [made, ...rest] = founding(tenant.db, tenant.key.user_id, {
@@ -115,23 +110,12 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
-	const changed = changes(row, body);
-	if (changed.length === 0) return row;
-	const [after] = await tenant.write(
-		{
-			activity: "updated",
-			scope: "Organization",
-			item_id: row.id,
-			name: body.name ?? row.name,
-			changes: changed,
-		},
-		tenant.db
-			.update(organizations)
-			.set(body)
-			.where(eq(organizations.id, row.id)),
-		select(tenant).where(eq(organizations.id, row.id)),
-	);
-	return found(after);
+	const one = eq(organizations.id, row.id);
+	const told = { scope: "Organization", name: body.name ?? row.name };
+	return tenant.patch(row, body, told, () => [
+		tenant.db.update(organizations).set(body).where(one),
+		select(tenant).where(one),
+	]);
 }
 
 export async function remove(tenant: Tenant) {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boolean, name, timestamp } from "../http/fields.ts";
+import { boolean, name, timestamp, uuid } from "../http/fields.ts";
 
 const Feature = z.object({
 	key: z.string(),
@@ -42,7 +42,7 @@ export const Organization = z
 
 export const create = z.object({
 	name: name(64),
-	logo_media_id: z.guid().nullable().optional(),
+	logo_media_id: uuid().nullable().optional(),
 	is_member_join_email_enabled: boolean().optional(),
 	enforce_2fa: boolean().nullable().optional(),
 });

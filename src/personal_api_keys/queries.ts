@@ -1,4 +1,4 @@
-import { and, type Column, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import {
@@ -11,49 +11,37 @@ import {
 } from "../auth/keys.ts";
 import { grants } from "../auth/scopes.ts";
 import { changes } from "../db/changes.ts";
-import { insertWhere } from "../db/client.ts";
-import {
-	type Change,
-	members,
-	now,
-	personalApiKeys,
-	projects,
-} from "../db/schema.ts";
+import { among, insertWhere } from "../db/client.ts";
+import { members, now, personalApiKeys, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visibleTo } from "../db/visible.ts";
 import { forbidden, found, invalid, unknown } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
-import type { create, PersonalApiKey, update as Update } from "./shape.ts";
+import {
+	type create,
+	toPersonalApiKey,
+	type update as Update,
+} from "./shape.ts";
 
 const MOST = 25;
 
-const { user_id, ...columns } = getTableColumns(personalApiKeys);
-
-const select = ({ db }: Tenant) => db.select(columns).from(personalApiKeys);
+const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
-
-const toPersonalApiKey = (
-	{ hash: _, ...row }: Row,
-	value: string | null = null,
-): z.infer<typeof PersonalApiKey> => ({
-	...row,
-	value,
-});
 
 /** The caller's key of this id; `@current` is the one in use. */
 const own = ({ key }: Tenant, id: string) =>
 	and(
-		eq(user_id, key.user_id),
-		eq(columns.id, id === "@current" ? key.id : id.toLowerCase()),
+		eq(personalApiKeys.user_id, key.user_id),
+		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
 	);
 
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	each(
 		await tenant.page(page, select(tenant).$dynamic(), {
-			where: eq(user_id, tenant.key.user_id),
-			by: [columns.id],
+			where: eq(personalApiKeys.user_id, tenant.key.user_id),
+			by: [personalApiKeys.id],
 			keys: ({ id }) => [id],
 		}),
 		toPersonalApiKey,
@@ -98,9 +86,6 @@ function bound({ caller: { key } }: Tenant, given: Power) {
 		throw forbidden("An API key can't give more access than it has itself.");
 }
 
-const among = (column: Column, list: unknown[] = []) =>
-	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;
-
 /** The statements that find those of a body's restrictions that its owner can see. */
 const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 	[
@@ -110,14 +95,17 @@ const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 			.where(
 				and(
 					eq(members.user_id, key.user_id),
-					among(members.organization_id, body.scoped_organizations),
+					among(members.organization_id, body.scoped_organizations ?? []),
 				),
 			),
 		db
 			.select({ id: projects.id })
 			.from(projects)
 			.where(
-				and(visibleTo(key.user_id), among(projects.id, body.scoped_projects)),
+				and(
+					visibleTo(key.user_id),
+					among(projects.id, body.scoped_projects ?? []),
+				),
 			),
 	] as const;
 
@@ -141,13 +129,11 @@ const entry = (
 	tenant: Tenant,
 	activity: string,
 	{ id, label }: Pick<Row, "id" | "label">,
-	changes: Change[] = [],
 ) => ({
 	activity,
 	scope: "PersonalApiKey",
 	item_id: id,
 	name: label,
-	changes,
 	organization: tenant.currentOrganization,
 });
 
@@ -173,7 +159,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 				mask_value: mask(value),
 				user_id: tenant.key.user_id,
 			},
-			sql`(select count(*) from ${personalApiKeys} where ${eq(user_id, tenant.key.user_id)}) < ${MOST}`,
+			sql`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, tenant.key.user_id)}) < ${MOST}`,
 		),
 		select(tenant).where(own(tenant, id)),
 	);
@@ -193,24 +179,21 @@ export async function update(
 		...restrictions(tenant, body),
 	);
 	const row = found(before);
-	const changed = changes(row, body);
-	if (changed.some(({ field }) => field !== "label"))
-		bound(tenant, power(body, row));
+	const { label, ...powers } = body;
+	if (changes(row, powers).length > 0) bound(tenant, power(body, row));
 	known("scoped_organizations", body.scoped_organizations, organizations);
 	known("scoped_projects", body.scoped_projects, seen);
-	if (changed.length === 0) return toPersonalApiKey(row);
-	const [after] = await tenant.write(
-		entry(
-			tenant,
-			"updated",
-			{ id: row.id, label: body.label ?? row.label },
-			changed,
-		),
+	const told = {
+		...entry(tenant, "updated", { id: row.id, label: label ?? row.label }),
+		// The log is the organization's; what else the key's owner belongs to is not.
+		masked: ["scoped_organizations", "scoped_projects"],
+	};
+	const after = await tenant.patch(row, body, told, () => [
 		tenant.db.update(personalApiKeys).set(body).where(own(tenant, row.id)),
 		select(tenant).where(own(tenant, row.id)),
-	);
-	await remember(tenant.env, found(after).hash, toRecord(tenant, found(after)));
-	return toPersonalApiKey(found(after));
+	]);
+	await remember(tenant.env, after.hash, toRecord(tenant, after));
+	return toPersonalApiKey(after);
 }
 
 export async function remove(tenant: Tenant, id: string) {
@@ -235,8 +218,20 @@ export async function roll(tenant: Tenant, id: string) {
 		tenant.db
 			.update(personalApiKeys)
 			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
-			.where(and(own(tenant, row.id), eq(columns.hash, row.hash))),
-		select(tenant).where(and(own(tenant, row.id), eq(columns.hash, hash))),
+			.where(
+				and(
+					own(tenant, row.id),
+					// Still what was found to be within the power of the key in use.
+					eq(personalApiKeys.hash, row.hash),
+					eq(personalApiKeys.scopes, row.scopes),
+					eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
+					eq(personalApiKeys.scoped_projects, row.scoped_projects),
+					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
+				),
+			),
+		select(tenant).where(
+			and(own(tenant, row.id), eq(personalApiKeys.hash, hash)),
+		),
 	);
 	if (!after)
 		throw invalid(null, "The key was rolled or removed by another request.");

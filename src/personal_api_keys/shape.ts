@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { scopes } from "../auth/scopes.ts";
-import { moment, name, timestamp } from "../http/fields.ts";
+import type { personalApiKeys } from "../db/schema.ts";
+import { moment, name, set, text, timestamp, uuid } from "../http/fields.ts";
 
 /** Behaviour 2.1. */
 export const PersonalApiKey = z
@@ -20,11 +21,17 @@ export const PersonalApiKey = z
 	})
 	.meta({ id: "PersonalApiKey" });
 
+/** @param value where the answer is the one that makes it */
+export const toPersonalApiKey = (
+	{ hash: _, user_id: __, ...row }: typeof personalApiKeys.$inferSelect,
+	value: string | null = null,
+): z.infer<typeof PersonalApiKey> => ({ ...row, value });
+
 export const create = z.object({
 	label: name(40),
-	scopes: z.array(z.enum(scopes)).min(1),
-	scoped_organizations: z.array(z.guid().toLowerCase()).optional(),
-	scoped_projects: z.array(z.int32()).optional(),
+	scopes: set(text().pipe(z.enum(scopes)), 100).min(1),
+	scoped_organizations: set(uuid(), 100).optional(),
+	scoped_projects: set(z.int32(), 100).optional(),
 	expires_at: moment().nullable().optional(),
 });
 export const update = create.partial();

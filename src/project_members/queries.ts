@@ -1,6 +1,7 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { insertWhere } from "../db/client.ts";
 import { members, projectMembers, users } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found, invalid, unknown } from "../http/errors.ts";
@@ -57,29 +58,34 @@ export async function insert(
 			.where(
 				and(
 					eq(members.organization_id, tenant.organization),
-					eq(users.uuid, user_uuid.toLowerCase()),
+					eq(users.uuid, user_uuid),
 					eq(users.is_active, true),
 				),
 			),
 		one(tenant, user_uuid),
 	);
 	if (!member) throw unknown("user_uuid", user_uuid);
-	if (there)
-		throw invalid(
+	const already = () =>
+		invalid(
 			"user_uuid",
 			"This user is already a member of the project.",
 			"unique",
 		);
+	if (there) throw already();
 	const { email, ...who } = member;
 	const id = v7();
 	const [row] = await tenant.write(
 		{ activity: "created", scope: "ProjectMember", item_id: id, name: email },
-		db
-			.insert(projectMembers)
-			.values({ id, ...who, project_id: tenant.project, level }),
+		insertWhere(
+			db,
+			projectMembers,
+			{ id, ...who, project_id: tenant.project, level },
+			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${who.user_id})`,
+		),
 		select(tenant).where(eq(projectMembers.id, id)),
 	);
-	return found(row);
+	if (!row) throw already();
+	return row;
 }
 
 export async function remove(tenant: Tenant, uuid: string) {

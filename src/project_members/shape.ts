@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../auth/levels.ts";
-import { timestamp } from "../http/fields.ts";
+import { timestamp, uuid } from "../http/fields.ts";
 import { User } from "../users/shape.ts";
 
 /** Behaviour 5. */
@@ -15,6 +15,6 @@ export const ProjectMember = z
 	.meta({ id: "ProjectMember" });
 
 export const create = z.object({
-	user_uuid: z.guid(),
+	user_uuid: uuid(),
 	level: z.literal([MEMBER, ADMIN]),
 });

@@ -1,30 +1,32 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { ADMIN } from "../auth/levels.ts";
-import { changes } from "../db/changes.ts";
+import { ADMIN, insufficient } from "../auth/levels.ts";
+import { insertWhere } from "../db/client.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { reachableOrganization, visibleProject } from "../db/visible.ts";
-import {
-	forbidden,
-	found,
-	insufficient,
-	invalid,
-	unknown,
-} from "../http/errors.ts";
+import { reachableOrganization, visibleToMember } from "../db/visible.ts";
+import { found, invalid, unknown } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
-/** Those the caller can see, across organizations, newest first. */
-export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, select(tenant).$dynamic(), {
-		where: visibleProject(tenant),
-		by: [projects.id],
-		keys: ({ id }) => [id],
-	});
+/** Those the caller can see: of the organization made last first, and of those the newest first. */
+export const list = async (tenant: Tenant, page: Page) =>
+	tenant.page(
+		page,
+		select(tenant)
+			.innerJoin(members, eq(members.organization_id, projects.organization_id))
+			.$dynamic(),
+		{
+			where: visibleToMember(tenant),
+			by: [members.organization_id, projects.id],
+			keys: ({ organization, id }) => [organization, id],
+			seek: ([home, id]) =>
+				sql`${members.organization_id} <= ${home} and ${projects.id} < iif(${members.organization_id} = ${home}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
+		},
+	);
 
 export async function find(tenant: Tenant) {
 	const [[row]] = await tenant.read(
@@ -45,17 +47,12 @@ export async function insert(
 			.innerJoin(members, eq(members.organization_id, organizations.id))
 			.where(
 				and(
-					eq(
-						organizations.id,
-						organization?.toLowerCase() ?? tenant.currentOrganization,
-					),
+					eq(organizations.id, organization ?? tenant.currentOrganization),
 					eq(members.user_id, tenant.key.user_id),
 					reachableOrganization(tenant),
 				),
 			),
 	);
-	if (tenant.caller.key.projects.length > 0)
-		throw forbidden("API keys with scoped projects can't create projects.");
 	if (!home)
 		throw organization
 			? unknown("organization", organization)
@@ -73,30 +70,27 @@ export async function insert(
 			organization: sql`${home.id}`,
 			project: id,
 		},
-		tenant.db
-			.insert(projects)
-			.values({ ...body, uuid, organization_id: home.id }),
+		insertWhere(
+			tenant.db,
+			projects,
+			{ ...body, uuid, organization_id: home.id },
+			// Still, since the home was read.
+			sql`exists (select 1 from ${members} where ${members.organization_id} = ${home.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
+		),
 		select(tenant).where(made),
 	);
-	return found(row);
+	if (!row) throw insufficient();
+	return row;
 }
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
-	const changed = changes(row, body);
-	if (changed.length === 0) return row;
-	const [after] = await tenant.write(
-		{
-			activity: "updated",
-			scope: "Project",
-			item_id: row.id,
-			name: body.name ?? row.name,
-			changes: changed,
-		},
-		tenant.db.update(projects).set(body).where(eq(projects.id, row.id)),
-		select(tenant).where(eq(projects.id, row.id)),
-	);
-	return found(after);
+	const one = eq(projects.id, row.id);
+	const told = { scope: "Project", name: body.name ?? row.name };
+	return tenant.patch(row, body, told, () => [
+		tenant.db.update(projects).set(body).where(one),
+		select(tenant).where(one),
+	]);
 }
 
 export async function remove(tenant: Tenant) {

@@ -1,21 +1,27 @@
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
-import { boolean, name, text, timestamp } from "../http/fields.ts";
+import { boolean, name, text, timestamp, uuid } from "../http/fields.ts";
 
-function known(timeZone: string) {
+/** The time zone in the spelling of the IANA time zone database; undefined: it knows none of this name. */
+function canonical(timeZone: string) {
+	if (!/^[a-z]/i.test(timeZone)) return undefined;
 	try {
-		return Boolean(new Intl.DateTimeFormat("en", { timeZone }));
+		const format = new Intl.DateTimeFormat("en", { timeZone });
+		const known = format.resolvedOptions().timeZone;
+		// Of a name and its alias either may be the one in use; only the spelling is ours to mend.
+		return known.toLowerCase() === timeZone.toLowerCase() ? known : timeZone;
 	} catch {
-		return false;
+		return undefined;
 	}
 }
 
-/** A name of the IANA time zone database. */
-const timezone = text().refine(known, {
-	params: { code: "invalid_choice" },
-	error: ({ input }) => `"${input}" is not a valid choice.`,
-});
+const timezone = text()
+	.refine((name) => canonical(name) !== undefined, {
+		params: { code: "invalid_choice" },
+		error: ({ input }) => `"${input}" is not a valid choice.`,
+	})
+	.overwrite((name) => canonical(name) ?? name);
 
 /** Behaviour 5. */
 export const Project = z
@@ -41,12 +47,10 @@ export const projectColumns = {
 	created_at: projects.created_at,
 };
 
-export const update = z.object({
-	name: name(200).optional(),
+export const create = z.object({
+	name: name(200),
+	organization: uuid().optional(),
 	timezone: timezone.optional(),
 	access_control: boolean().optional(),
 });
-export const create = update.extend({
-	name: name(200),
-	organization: z.guid().optional(),
-});
+export const update = create.omit({ organization: true }).partial();

@@ -76,27 +76,30 @@ export async function update(
 		chosen.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
 	);
 	const me = toMe(found(row));
-	const home = organization?.toLowerCase();
-	if (home && !me.organizations.some(({ id }) => id === home))
+	const moves = organization && organization !== me.organization?.id;
+	if (organization && !me.organizations.some(({ id }) => id === organization))
 		throw unknown("organization", organization);
 	if (
 		project !== undefined &&
-		(!there || (home && home !== there.organization))
+		(!there || (organization && organization !== there.organization))
 	)
 		throw unknown("project", project);
+	const place = {
+		organization: organization ?? there?.organization,
+		project: project ?? (moves ? null : undefined),
+	};
+	const changed = changes(
+		{ ...me, organization: me.organization?.id, project: me.project?.id },
+		{ ...names, ...place },
+		// The log is the organization's; what else a person belongs to is not.
+		["organization", "project"],
+	);
+	if (changed.length === 0) return me;
 	const body = {
 		...names,
-		current_organization_id: home ?? there?.organization,
-		current_project_id:
-			project ?? (home && home !== me.organization?.id ? null : undefined),
+		current_organization_id: place.organization,
+		current_project_id: place.project,
 	};
-	const before = {
-		...me,
-		current_organization_id: me.organization?.id,
-		current_project_id: me.project?.id,
-	};
-	const changed = changes(before, body);
-	if (changed.length === 0) return me;
 	const [after] = await tenant.write(
 		{
 			activity: "updated",
@@ -104,7 +107,7 @@ export async function update(
 			item_id: me.uuid,
 			name: me.email,
 			changes: changed,
-			organization: tenant.currentOrganization,
+			organization: sql`${me.organization?.id ?? null}`,
 		},
 		tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
 		select(tenant, "@me"),

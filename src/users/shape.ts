@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { users } from "../db/schema.ts";
-import { text } from "../http/fields.ts";
+import { text, uuid } from "../http/fields.ts";
 import { Project } from "../projects/shape.ts";
 
 /** The user embedded in other resources (interface 2.6). */
@@ -30,7 +30,7 @@ export const userColumns = {
 	mascot_config: users.mascot_config,
 };
 
-const Membership = z.object({
+export const Membership = z.object({
 	id: z.guid(),
 	name: z.string(),
 	slug: z.string(),
@@ -52,6 +52,6 @@ export const update = z.object({
 	first_name: text(150).optional(),
 	last_name: text(150).optional(),
 	/** The one to work in from now on. */
-	organization: z.guid().optional(),
+	organization: uuid().optional(),
 	project: z.int32().optional(),
 });

@@ -1,0 +1,40 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type Database, insertWhere } from "./client.ts";
+import { activityLog, type Change } from "./schema.ts";
+
+/** What an entry of the activity log tells, but for who and when (behaviour 12). */
+export type Entry = {
+	activity: string;
+	scope: string;
+	item_id: string | number | SQL;
+	/** What people call the item. */
+	name: string;
+	changes?: Change[];
+	/** Where it belongs; by default where the request went. */
+	organization?: SQL;
+	project?: SQL;
+};
+
+/** An entry with who and where. */
+type Signed = Entry & {
+	user_id: number | SQL<number>;
+	organization: SQL;
+	project: SQL;
+};
+
+/**
+ * The statement that writes an entry if the one before it in its batch changed anything: `changes()` is the number
+ * of rows that it changed.
+ */
+export function record(
+	db: Database,
+	{ organization, project, item_id, ...entry }: Signed,
+) {
+	const row = {
+		...entry,
+		item_id: sql`cast(${item_id} as text)`,
+		organization_id: organization,
+		project_id: project,
+	};
+	return insertWhere(db, activityLog, row, sql`changes() > 0`);
+}
