@@ -1,0 +1,128 @@
+import { and, eq, gt, lt, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { ADMIN, OWNER } from "../auth/levels.ts";
+import { members, organizations, users } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { forbidden, found, invalid } from "../http/errors.ts";
+import type { Page } from "../http/page.ts";
+import { userColumns } from "../users/shape.ts";
+import type { filters, update as Update } from "./shape.ts";
+
+const NOT_ADMIN = "You can only edit others if you are an admin.";
+const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: members.id,
+			user: userColumns,
+			level: members.level,
+			joined_at: members.joined_at,
+			updated_at: members.updated_at,
+			is_2fa_enabled: users.is_2fa_enabled,
+			has_social_auth: users.has_social_auth,
+		})
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id));
+
+/** Active users, newest first. */
+export function list(
+	tenant: Tenant,
+	page: Page,
+	{ email, search, updated_after, order }: z.infer<typeof filters>,
+) {
+	const names = sql`lower(${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email})`;
+	const filter = and(
+		email ? eq(users.email, email.toLowerCase()) : undefined,
+		search ? sql`instr(${names}, lower(${search})) > 0` : undefined,
+		updated_after ? gt(members.updated_at, updated_after) : undefined,
+	);
+	const total = sql`(select ${organizations.active_members} from ${organizations} where ${organizations.id} = ${tenant.organization})`;
+	return tenant.page(page, select(tenant).$dynamic(), {
+		where: and(
+			eq(members.organization_id, tenant.organization),
+			eq(users.is_active, true),
+			filter,
+		),
+		...(filter ? {} : { total }),
+		by: [members.joined_at, members.id],
+		keys: ({ joined_at, id }) => [joined_at, id],
+		order: order === "joined_at" ? "asc" : "desc",
+	});
+}
+
+/** The member whose user's uuid this is; `@me` is the caller. */
+const one = (tenant: Tenant, uuid: string) =>
+	and(
+		eq(members.organization_id, tenant.organization),
+		uuid === "@me"
+			? eq(users.id, tenant.key.user_id)
+			: eq(users.uuid, uuid.toLowerCase()),
+	);
+
+type Member = Awaited<ReturnType<typeof select>>[number];
+
+const isSelf = ({ key }: Tenant, { user }: Member) => user.id === key.user_id;
+
+/** The member, if the caller may edit it; throws if not. */
+export async function find(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(select(tenant).where(one(tenant, uuid)));
+	const member = found(row);
+	const { level } = tenant.caller;
+	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
+	if (member.level > level) throw forbidden(ABOVE_YOU);
+	return member;
+}
+
+/** In a statement: the member is still one that the caller may edit. Another request may just have changed either. */
+const editable = (tenant: Tenant) =>
+	sql`(select own.level from members as own where own.organization_id = ${tenant.organization} and own.user_id = ${tenant.key.user_id}) >= ${members.level}`;
+
+export async function update(
+	tenant: Tenant,
+	uuid: string,
+	body: z.infer<typeof Update>,
+) {
+	const member = await find(tenant, uuid);
+	const { level = member.level } = body;
+	if (body.level !== undefined && isSelf(tenant, member))
+		throw forbidden("You can't change your own access level.");
+	if (level === OWNER && tenant.caller.level < OWNER && body.level)
+		throw forbidden(
+			"You can only make another member owner if you're this organization's owner.",
+		);
+	if (level > tenant.caller.level)
+		throw forbidden(
+			"You can only change access level of others to lower or equal to your current one.",
+		);
+	const told = { scope: "Member", name: member.user.email };
+	const after = await tenant.patch(member, body, told, () => [
+		tenant.db
+			.update(members)
+			.set(body)
+			.where(and(eq(members.id, member.id), editable(tenant))),
+		select(tenant).where(eq(members.id, member.id)),
+	]);
+	if (after.level !== level) throw forbidden(ABOVE_YOU);
+	return after;
+}
+
+/** Its project memberships go along. An owner can't be removed, so an organization always keeps one. */
+export async function remove(tenant: Tenant, uuid: string) {
+	const { id, user, level } = await find(tenant, uuid);
+	const owner = () =>
+		invalid(null, "Cannot leave the organization as its owner!");
+	if (level === OWNER) throw owner();
+	const [there] = await tenant.write(
+		{ activity: "deleted", scope: "Member", item_id: id, name: user.email },
+		tenant.db
+			.delete(members)
+			.where(
+				and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)),
+			),
+		select(tenant).where(eq(members.id, id)),
+	);
+	// It was raised, or the caller lowered, by another request.
+	if (there?.level === OWNER) throw owner();
+	if (there) throw forbidden(ABOVE_YOU);
+}

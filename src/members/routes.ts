@@ -1,0 +1,36 @@
+import { page } from "../http/page.ts";
+import { answers, lists, removes, router } from "../http/router.ts";
+import { body, query } from "../http/valid.ts";
+import * as members from "./queries.ts";
+import { filters, Member, update } from "./shape.ts";
+
+/** Interface 4.5, behaviour 6. */
+export default router()
+	.get(
+		"/",
+		lists(Member, "List the active members, newest first"),
+		query(filters),
+		async (c) =>
+			c.json(await members.list(c.var.tenant, page(c), c.req.valid("query"))),
+	)
+	.patch(
+		"/:user__uuid",
+		answers(Member, "Change a member's level"),
+		body(update, members.find),
+		async (c) =>
+			c.json(
+				await members.update(
+					c.var.tenant,
+					c.req.param("user__uuid"),
+					c.req.valid("json"),
+				),
+			),
+	)
+	.delete(
+		"/:user__uuid",
+		removes("Remove a member, or leave: @me"),
+		async (c) => {
+			await members.remove(c.var.tenant, c.req.param("user__uuid"));
+			return c.body(null, 204);
+		},
+	);

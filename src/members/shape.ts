@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { LEVELS } from "../auth/levels.ts";
+import { moment, text, timestamp } from "../http/fields.ts";
+import { User } from "../users/shape.ts";
+
+/** Interface 2.8. */
+export const Member = z
+	.object({
+		id: z.guid(),
+		user: User,
+		level: z.int(),
+		joined_at: timestamp(),
+		updated_at: timestamp(),
+		is_2fa_enabled: z.boolean(),
+		has_social_auth: z.boolean(),
+	})
+	.meta({ id: "Member" });
+
+export const update = z.object({ level: z.literal(LEVELS).optional() });
+
+export const filters = z.object({
+	/** Exact, in any case. */
+	email: text().optional(),
+	/** In names and address. */
+	search: text(200).optional(),
+	updated_after: moment().optional(),
+	/** `joined_at` or `-joined_at`; anything else is the latter. */
+	order: z.string().optional().catch(undefined),
+});
