@@ -1,0 +1,189 @@
+import { and, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { newToken } from "../auth/keys.ts";
+import { changes } from "../db/changes.ts";
+import { domains, now } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { found, invalid } from "../http/errors.ts";
+import { each, type Page } from "../http/page.ts";
+import type { create, Domain, update as Update, Verified } from "./shape.ts";
+import { findChallenge } from "./verify.ts";
+
+const { organization_id, ...columns } = getTableColumns(domains);
+
+const select = ({ db }: Tenant) => db.select(columns).from(domains);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+type Saml = Record<
+	"saml_entity_id" | "saml_acs_url" | "saml_x509_cert",
+	string | null | undefined
+>;
+
+const hasSaml = ({ saml_entity_id, saml_acs_url, saml_x509_cert }: Saml) =>
+	Boolean(saml_entity_id && saml_acs_url && saml_x509_cert);
+
+const toDomain = (row: Row): z.infer<typeof Domain> => ({
+	...row,
+	is_verified: row.verified_at !== null,
+	has_saml: hasSaml(row),
+});
+
+const one = (tenant: Tenant, id: string) =>
+	and(
+		eq(organization_id, tenant.organization),
+		eq(columns.id, id.toLowerCase()),
+	);
+
+/** By name. */
+export const list = async (tenant: Tenant, page: Page) =>
+	each(
+		await tenant.page(page, select(tenant).$dynamic(), {
+			where: eq(organization_id, tenant.organization),
+			by: [columns.domain],
+			keys: ({ domain }) => [domain],
+			order: "asc",
+		}),
+		toDomain,
+	);
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
+	return row;
+}
+
+export async function find(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	return row && toDomain(row);
+}
+
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	await tenant.read();
+	const id = v7();
+	const [row] = await tenant.write(
+		{ activity: "created", scope: "Domain", item_id: id, name: body.domain },
+		tenant.db.insert(domains).values({
+			...body,
+			id,
+			organization_id: tenant.organization,
+			verification_challenge: newToken(),
+		}),
+		select(tenant).where(one(tenant, id)),
+	);
+	return toDomain(found(row));
+}
+
+/** The first of behaviour 8's rules that `body` breaks. */
+function check(row: Row, body: z.infer<typeof Update>) {
+	const unverified = row.verified_at === null;
+	for (const attr of ["jit_provisioning_enabled", "sso_enforcement"] as const)
+		if (unverified && body[attr] !== undefined)
+			throw invalid(
+				attr,
+				"This attribute cannot be updated until the domain is verified.",
+				"verification_required",
+			);
+	const after = { ...row, ...body };
+	if (after.sso_enforcement === "saml" && !hasSaml(after))
+		throw invalid(
+			"sso_enforcement",
+			"SAML cannot be enforced without its entity id, ACS URL and certificate.",
+		);
+	if (!unverified && after.domain !== row.domain)
+		throw invalid(
+			"domain",
+			"A verified domain cannot be renamed. Delete it and add the other one.",
+		);
+}
+
+export async function update(
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Update>,
+): Promise<z.infer<typeof Domain>> {
+	const row = found(await read(tenant, id));
+	check(row, body);
+	const renamed = body.domain !== undefined && body.domain !== row.domain;
+	const told = {
+		scope: "Domain",
+		name: body.domain ?? row.domain,
+		masked: ["saml_x509_cert"],
+	};
+	const after = await tenant.patch(row, body, told, () => [
+		tenant.db
+			.update(domains)
+			.set({
+				...body,
+				...(renamed && { verification_challenge: newToken() }),
+			})
+			.where(and(one(tenant, id), same(row))),
+		select(tenant).where(one(tenant, id)),
+	]);
+	// Another request changed what the rules were checked on: they are asked again.
+	return changes(after, body).length > 0
+		? update(tenant, id, body)
+		: toDomain(after);
+}
+
+/** In a statement: the row is still as it was, in all that the rules speak of. */
+const same = (row: Row) =>
+	and(
+		eq(columns.domain, row.domain),
+		eq(columns.sso_enforcement, row.sso_enforcement),
+		sql`${columns.verified_at} is ${row.verified_at}`,
+		sql`${columns.saml_entity_id} is ${row.saml_entity_id}`,
+		sql`${columns.saml_acs_url} is ${row.saml_acs_url}`,
+		sql`${columns.saml_x509_cert} is ${row.saml_x509_cert}`,
+	);
+
+export async function remove(tenant: Tenant, id: string) {
+	const row = found(await read(tenant, id));
+	await tenant.write(
+		{ activity: "deleted", scope: "Domain", item_id: row.id, name: row.domain },
+		tenant.db.delete(domains).where(one(tenant, id)),
+	);
+}
+
+/** Asks the DNS. Where the challenge isn't there, nothing changes, and the answer says what was seen. */
+export async function verify(
+	tenant: Tenant,
+	id: string,
+): Promise<z.infer<typeof Verified>> {
+	const row = found(await read(tenant, id));
+	const { domain, verification_challenge } = row;
+	if (row.verified_at !== null)
+		throw invalid(
+			null,
+			"This domain has already been verified.",
+			"already_verified",
+		);
+	const verification_error = await findChallenge(
+		tenant.env.DOH_URL,
+		domain,
+		verification_challenge,
+	);
+	if (verification_error !== null)
+		return { ...toDomain(row), verification_error };
+	const [after] = await tenant.write(
+		{ activity: "verified", scope: "Domain", item_id: row.id, name: domain },
+		tenant.db
+			.update(domains)
+			.set({ verified_at: now() })
+			.where(
+				and(
+					one(tenant, id),
+					isNull(columns.verified_at),
+					eq(columns.verification_challenge, verification_challenge),
+				),
+			),
+		select(tenant).where(one(tenant, id)),
+	);
+	const { verified_at } = found(after);
+	return {
+		...toDomain(found(after)),
+		verification_error: verified_at
+			? null
+			: "The domain was renamed in the meantime.",
+	};
+}

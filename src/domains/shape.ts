@@ -1,0 +1,54 @@
+import { getDomain } from "tldts";
+import * as z from "zod";
+import { boolean, name, text, timestamp } from "../http/fields.ts";
+
+/** Interface 2.5. */
+export const Domain = z
+	.object({
+		id: z.guid(),
+		domain: z.string(),
+		is_verified: z.boolean(),
+		verified_at: timestamp().nullable(),
+		verification_challenge: z.string(),
+		jit_provisioning_enabled: z.boolean(),
+		sso_enforcement: z.string(),
+		has_saml: z.boolean(),
+		saml_entity_id: z.string().nullable(),
+		saml_acs_url: z.string().nullable(),
+		saml_x509_cert: z.string().nullable(),
+	})
+	.meta({ id: "Domain" });
+
+/** A domain, and why it was not verified. */
+export const Verified = Domain.extend({
+	verification_error: z.string().nullable(),
+}).meta({ id: "VerifiedDomain" });
+
+const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
+const DOMAIN = new RegExp(
+	`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`,
+);
+
+/** A name that somebody can hold: not one under which everybody may register, like co.uk. */
+const domain = name(128).refine(
+	(domain) =>
+		DOMAIN.test(domain) &&
+		getDomain(domain, { allowPrivateDomains: true }) !== null,
+	"Please enter a valid domain or subdomain name.",
+);
+
+export const create = z.object({
+	domain,
+	saml_entity_id: text(512).nullable().optional(),
+	saml_acs_url: text(512).nullable().optional(),
+	saml_x509_cert: text().nullable().optional(),
+});
+
+export const update = z.object({
+	domain: domain.optional(),
+	jit_provisioning_enabled: boolean().optional(),
+	sso_enforcement: text(28)
+		.pipe(z.enum(["", "saml", "google-oauth2", "github", "gitlab"]))
+		.optional(),
+	...create.omit({ domain: true }).shape,
+});

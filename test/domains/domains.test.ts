@@ -1,0 +1,528 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { domains } from "../../src/db/schema.ts";
+import { wrong } from "../support/refusals.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	racing,
+	times,
+	world,
+} from "../support/world.ts";
+
+const CHALLENGE = "challenge-challenge-challenge-challenge-123";
+const name = () => `${v7()}.example.com`;
+
+/** A domain of the organization, straight into the database. */
+async function known(
+	organization_id: string,
+	row: Partial<typeof domains.$inferInsert> = {},
+) {
+	const id = v7();
+	await db.insert(domains).values({
+		id,
+		organization_id,
+		domain: name(),
+		verification_challenge: CHALLENGE,
+		...row,
+	});
+	return id;
+}
+
+const verified_at = "2026-01-02T03:04:05.678Z";
+
+test("an admin adds a domain, which has a challenge and is not verified", async () => {
+	const { here } = await world();
+	const domain = name();
+	const { status, body } = await here("POST", "/domains/", {
+		body: {
+			domain,
+			jit_provisioning_enabled: true,
+			sso_enforcement: "nonsense",
+		},
+	});
+	expect(status).toBe(201);
+	expect(body).toEqual({
+		id: expect.any(String),
+		domain,
+		is_verified: false,
+		verified_at: null,
+		verification_challenge: expect.stringMatching(/^[\w-]{43}$/),
+		jit_provisioning_enabled: false,
+		sso_enforcement: "",
+		has_saml: false,
+		saml_entity_id: null,
+		saml_acs_url: null,
+		saml_x509_cert: null,
+	});
+	expect((await here("GET", `/domains/${body.id}/`)).body).toEqual(body);
+	expect((await here("GET", "/domains/")).body).toMatchObject({
+		count: 1,
+		results: [body],
+	});
+});
+
+test.each([
+	"example.com",
+	"a.b.example.co.uk",
+	"x1.example",
+	"xn--bcher-kva.example",
+	"example.xn--p1ai",
+	`${"a".repeat(63)}.example.com`,
+])("%s is a domain", async (domain) => {
+	const { here } = await world();
+	expect((await here("POST", "/domains", { body: { domain } })).status).toBe(
+		201,
+	);
+});
+
+test.each([
+	"example",
+	"Example.com",
+	"example.c",
+	"exa_mple.com",
+	"-a.example.com",
+	"a-.example.com",
+	"a..example.com",
+	".example.com",
+	"example.com.",
+	"example.123",
+	"https://example.com",
+	"a b.com",
+	"bücher.example",
+	"co.uk",
+	"github.io",
+	`${"a".repeat(64)}.com`,
+	"xn--.xn--",
+])("%j is none that anybody could hold", async (domain) => {
+	const { here } = await world();
+	expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(
+		wrong(
+			"invalid_input",
+			"Please enter a valid domain or subdomain name.",
+			"domain",
+		),
+	);
+});
+
+test("what is required, and how long it may be", async () => {
+	const { here } = await world();
+	expect(await here("POST", "/domains", { body: {} })).toMatchObject(
+		wrong("required", "This field is required.", "domain"),
+	);
+	expect(
+		(await here("POST", "/domains", { body: { domain: " " } })).body,
+	).toMatchObject({ code: "blank", attr: "domain" });
+	const long = `${"a.".repeat(70)}example.com`;
+	expect(
+		(await here("POST", "/domains", { body: { domain: long } })).body,
+	).toMatchObject({ code: "max_length", attr: "domain" });
+	expect(
+		(
+			await here("POST", "/domains", {
+				body: { domain: name(), saml_entity_id: "x".repeat(513) },
+			})
+		).body,
+	).toMatchObject({ code: "max_length", attr: "saml_entity_id" });
+});
+
+test("a domain is in one organization only, also when 20 ask at once", async () => {
+	const [one, two] = [await world(), await world()];
+	const domain = name();
+	const made = await Promise.all(
+		Array.from({ length: 20 }, (_, i) =>
+			(i % 2 ? one : two).here("POST", "/domains", { body: { domain } }),
+		),
+	);
+	expect(made.filter(({ status }) => status === 201)).toHaveLength(1);
+	for (const answer of made)
+		if (answer.status !== 201)
+			expect(answer).toMatchObject(
+				wrong("unique", "domain with this domain already exists.", "domain"),
+			);
+	const counts = [
+		await one.here("GET", "/domains"),
+		await two.here("GET", "/domains"),
+	].map(({ body }) => body.count);
+	expect(counts.toSorted()).toEqual([0, 1]);
+});
+
+test("any member reads; only admins write", async () => {
+	const { id, here } = await world();
+	const path = `/api/organizations/${id}/domains`;
+	const domain = await known(id);
+	const { key } = await join(id, 1);
+	expect((await call("GET", path, { key })).status).toBe(200);
+	expect((await call("GET", `${path}/${domain}`, { key })).status).toBe(200);
+	const insufficient = {
+		status: 403,
+		body: { detail: "Your organization access level is insufficient." },
+	};
+	for (const [method, below, body] of [
+		["POST", "", { domain: name() }],
+		["PATCH", `/${domain}`, {}],
+		["PATCH", `/${domain}`, { domain: 7 }],
+		["DELETE", `/${domain}`],
+		["POST", `/${domain}/verify`],
+	] as const)
+		expect(
+			await call(method, `${path}${below}`, { key, ...(body && { body }) }),
+		).toMatchObject(insufficient);
+	const admin = await join(id, 8);
+	expect(
+		(await call("DELETE", `${path}/${domain}`, { key: admin.key })).status,
+	).toBe(204);
+	expect((await here("GET", "/domains")).body.count).toBe(0);
+});
+
+test("a stranger’s domain is not found", async () => {
+	const { here } = await world();
+	const id = await known((await world()).id);
+	for (const [method, below] of [
+		["GET", ""],
+		["PATCH", ""],
+		["DELETE", ""],
+		["POST", "/verify"],
+	] as const)
+		expect(
+			await here(
+				method,
+				`/domains/${id}${below}`,
+				method === "PATCH" ? { body: { domain: 7 } } : {},
+			),
+		).toMatchObject({ status: 404, body: { detail: "Not found." } });
+});
+
+test("the list is by name, and a page costs one trip", async () => {
+	const { here, id } = await world();
+	await times(150, (i) =>
+		db.insert(domains).values({
+			organization_id: id,
+			domain: `d${(i * 37) % 150}.${id}.example.com`,
+			verification_challenge: CHALLENGE,
+		}),
+	);
+	const first = await here("GET", "/domains");
+	const second = await call("GET", first.body.next, {
+		key: (await join(id, 1)).key,
+	});
+	const names = [...first.body.results, ...second.body.results].map(
+		({ domain }: { domain: string }) => domain,
+	);
+	expect(names).toHaveLength(150);
+	expect(names).toEqual(names.toSorted());
+	expect(cost(first).trips).toBe(1);
+});
+
+describe("PATCH", () => {
+	test("of what needs a verified domain, jit first", async () => {
+		const { here, id } = await world();
+		const path = `/domains/${await known(id)}`;
+		const refusal = (attr: string) =>
+			wrong(
+				"verification_required",
+				"This attribute cannot be updated until the domain is verified.",
+				attr,
+			);
+		expect(
+			await here("PATCH", path, {
+				body: { sso_enforcement: "github", jit_provisioning_enabled: false },
+			}),
+		).toMatchObject(refusal("jit_provisioning_enabled"));
+		expect(
+			await here("PATCH", path, { body: { sso_enforcement: "" } }),
+		).toMatchObject(refusal("sso_enforcement"));
+		expect(
+			(await here("PATCH", path, { body: { sso_enforcement: "nonsense" } }))
+				.body,
+		).toMatchObject({
+			code: "invalid_choice",
+			detail: '"nonsense" is not a valid choice.',
+		});
+	});
+
+	test("of a verified domain", async () => {
+		const { here, id } = await world();
+		const path = `/domains/${await known(id, { verified_at })}`;
+		expect(
+			(
+				await here("PATCH", path, {
+					body: { jit_provisioning_enabled: "yes", sso_enforcement: "github" },
+				})
+			).body,
+		).toMatchObject({
+			is_verified: true,
+			verified_at,
+			jit_provisioning_enabled: true,
+			sso_enforcement: "github",
+		});
+		expect(
+			(await here("PATCH", path, { body: { sso_enforcement: "" } })).body
+				.sso_enforcement,
+		).toBe("");
+	});
+
+	test("that races with another leaves no rule broken", async () => {
+		const { here, id } = await world();
+		const saml = {
+			saml_entity_id: "entity",
+			saml_acs_url: "https://idp.example.com/acs",
+			saml_x509_cert: "MII…",
+		};
+		const one = await known(id, { verified_at, ...saml });
+		const clear = () =>
+			here("PATCH", `/domains/${one}`, { body: { saml_entity_id: null } });
+		const enforce = await here("PATCH", `/domains/${one}`, {
+			body: { sso_enforcement: "saml" },
+			env: racing(clear),
+		});
+		expect(enforce).toMatchObject({
+			status: 400,
+			body: { attr: "sso_enforcement" },
+		});
+		const two = await known(id);
+		const before = (await here("GET", `/domains/${two}`)).body;
+		const verified = () =>
+			db
+				.update(domains)
+				.set({ domain: name(), verified_at })
+				.where(eq(domains.id, two));
+		const stale = await here("PATCH", `/domains/${two}`, {
+			body: { domain: before.domain, saml_entity_id: "q" },
+			env: racing(async () => verified()),
+		});
+		expect(stale).toMatchObject({ status: 400, body: { attr: "domain" } });
+	});
+
+	test("to SAML, which must be set up: in the same request, too, and as long as it is enforced", async () => {
+		const { here, id } = await world();
+		const path = `/domains/${await known(id, { verified_at })}`;
+		const saml = {
+			saml_entity_id: "entity",
+			saml_acs_url: "https://idp.example.com/acs",
+			saml_x509_cert: "MII…",
+		};
+		const refusal = {
+			status: 400,
+			body: { code: "invalid_input", attr: "sso_enforcement" },
+		};
+		expect(
+			await here("PATCH", path, { body: { sso_enforcement: "saml" } }),
+		).toMatchObject(refusal);
+		expect(
+			await here("PATCH", path, {
+				body: { ...saml, saml_acs_url: "", sso_enforcement: "saml" },
+			}),
+		).toMatchObject(refusal);
+		expect(
+			(
+				await here("PATCH", path, {
+					body: { ...saml, sso_enforcement: "saml" },
+				})
+			).body,
+		).toMatchObject({ ...saml, has_saml: true, sso_enforcement: "saml" });
+		expect(
+			await here("PATCH", path, { body: { saml_x509_cert: null } }),
+		).toMatchObject(refusal);
+		expect(
+			(
+				await here("PATCH", path, {
+					body: { saml_x509_cert: null, sso_enforcement: "" },
+				})
+			).body,
+		).toMatchObject({ has_saml: false, saml_x509_cert: null });
+	});
+
+	test("of the name: an unverified domain gets a new challenge, a verified one keeps its name", async () => {
+		const { here, id } = await world();
+		const [open, closed] = [await known(id), await known(id, { verified_at })];
+		const before = (await here("GET", `/domains/${open}`)).body;
+		const after = (
+			await here("PATCH", `/domains/${open}`, { body: { domain: name() } })
+		).body;
+		expect(after.domain).not.toBe(before.domain);
+		expect(after.verification_challenge).not.toBe(
+			before.verification_challenge,
+		);
+		expect(
+			(
+				await here("PATCH", `/domains/${open}`, {
+					body: { domain: after.domain },
+				})
+			).body,
+		).toEqual(after);
+		expect(
+			await here("PATCH", `/domains/${closed}`, {
+				body: { domain: after.domain },
+			}),
+		).toMatchObject({
+			status: 400,
+			body: { code: "invalid_input", attr: "domain" },
+		});
+		const same = (await here("GET", `/domains/${closed}`)).body;
+		expect(
+			(
+				await here("PATCH", `/domains/${closed}`, {
+					body: { domain: same.domain },
+				})
+			).body,
+		).toEqual(same);
+		expect(
+			await here("PATCH", `/domains/${open}`, {
+				body: { domain: same.domain },
+			}),
+		).toMatchObject(
+			wrong("unique", "domain with this domain already exists.", "domain"),
+		);
+	});
+});
+
+test("all of it is in the log", async () => {
+	const { here } = await world();
+	const { body } = await here("POST", "/domains", { body: { domain: name() } });
+	await here("PATCH", `/domains/${body.id}`, { body: { saml_entity_id: "e" } });
+	await here("DELETE", `/domains/${body.id}`);
+	const log = (await here("GET", "/activity_log?scope=Domain")).body.results;
+	expect(
+		log.map(
+			({
+				activity,
+				detail,
+			}: {
+				activity: string;
+				detail: { name: string };
+			}) => [activity, detail.name],
+		),
+	).toEqual([
+		["deleted", body.domain],
+		["updated", body.domain],
+		["created", body.domain],
+	]);
+});
+
+const noDns = env.DOH_URL === "" && "unbound and dnsdist are not installed";
+
+describe.skipIf(noDns)(
+	`verification, asked of a real resolver${noDns ? ` (${noDns})` : ""}`,
+	() => {
+		const verify = async (domain: string, other?: Partial<Env>) => {
+			const { here, id, ask } = await world();
+			const unique = await known(id, { domain });
+			const answer = await here(
+				"POST",
+				`/domains/${unique}/verify/`,
+				other ? { env: other } : {},
+			);
+			const log = (
+				await ask(
+					"GET",
+					`/api/organizations/${id}/activity_log?activity=verified`,
+				)
+			).body.count;
+			const again = await here(
+				"POST",
+				`/domains/${unique}/verify/`,
+				other ? { env: other } : {},
+			);
+			await db.delete(domains).where(eq(domains.id, unique));
+			return { answer, again, log };
+		};
+		const verified = {
+			status: 200,
+			body: {
+				is_verified: true,
+				verified_at: expect.stringMatching(/Z$/),
+				verification_error: null,
+			},
+		};
+		const not = (why: unknown) => ({
+			status: 200,
+			body: { is_verified: false, verified_at: null, verification_error: why },
+		});
+
+		test.each(["right", "several", "split"])(
+			"%s: the challenge is there",
+			async (label) => {
+				const { answer, again, log } = await verify(`${label}.example.test`);
+				expect(answer).toMatchObject(verified);
+				expect(cost(answer).trips).toBe(2);
+				expect(log).toBe(1);
+				expect(again).toMatchObject(
+					wrong(
+						"already_verified",
+						"This domain has already been verified.",
+						null,
+					),
+				);
+			},
+		);
+
+		test.each([
+			[
+				"wrong",
+				'No TXT record at _tenantry-challenge.wrong.example.test is the challenge. Found: "something else".',
+			],
+			[
+				"part",
+				`No TXT record at _tenantry-challenge.part.example.test is the challenge. Found: "x${CHALLENGE}".`,
+			],
+			[
+				"nodata",
+				"There is no TXT record at _tenantry-challenge.nodata.example.test.",
+			],
+			[
+				"missing",
+				"There is no TXT record at _tenantry-challenge.missing.example.test.",
+			],
+			[
+				"a.servfail",
+				"The resolver answered SERVFAIL for _tenantry-challenge.a.servfail.example.test.",
+			],
+		])("%s: it is not, and the answer says what is", async (label, why) => {
+			const { answer, again, log } = await verify(`${label}.example.test`);
+			expect(answer).toMatchObject(not(why));
+			expect([cost(answer).trips, cost(answer).written, log]).toEqual([
+				1, 0, 0,
+			]);
+			expect(again).toMatchObject(not(why));
+		});
+
+		test("a resolver that refuses, one that never answers, and one that isn’t there", async () => {
+			expect((await verify("elsewhere.example.com")).answer).toMatchObject(
+				not(
+					"The resolver answered REFUSED for _tenantry-challenge.elsewhere.example.com.",
+				),
+			);
+			expect(
+				(await verify("right.example.test", { DOH_URL: env.DOH_SILENT }))
+					.answer,
+			).toMatchObject(not("The resolver did not answer within 3 seconds."));
+			expect(
+				(await verify("right.example.test", { DOH_URL: env.DOH_NOBODY }))
+					.answer,
+			).toMatchObject(not(expect.stringMatching(/^The resolver /)));
+		}, 20_000);
+
+		test("20 at once verify it once", async () => {
+			const { here, id } = await world();
+			const one = await known(id, { domain: "right.example.test" });
+			const answers = await Promise.all(
+				Array.from({ length: 20 }, () =>
+					here("POST", `/domains/${one}/verify`),
+				),
+			);
+			for (const { status, body } of answers)
+				expect([status, body.is_verified ?? body.code]).toEqual(
+					status === 200 ? [200, true] : [400, "already_verified"],
+				);
+			expect(
+				(await here("GET", "/activity_log?activity=verified")).body.count,
+			).toBe(1);
+			await db.delete(domains).where(eq(domains.id, one));
+		});
+	},
+);
