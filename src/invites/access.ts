@@ -1,0 +1,46 @@
+import * as z from "zod";
+import { ADMIN, MEMBER } from "../auth/levels.ts";
+import type { ProjectAccess } from "../db/schema.ts";
+
+/** Each is a statement when the invite is accepted. */
+const MOST = 100;
+
+const LEVELS = new Map<unknown, number>([
+	[MEMBER, MEMBER],
+	["member", MEMBER],
+	[ADMIN, ADMIN],
+	["admin", ADMIN],
+]);
+
+/** The level of a project membership that an entry speaks of. */
+export const levelOf = ({ level }: ProjectAccess) =>
+	LEVELS.get(level) ?? MEMBER;
+
+/** What is wrong with a list of private projects and levels in a request, in the words of behaviour 7. */
+function wrong(list: unknown) {
+	if (!Array.isArray(list)) return "The field must be a list of dictionaries.";
+	if (list.length > MOST)
+		return `Ensure this field has no more than ${MOST} elements.`;
+	for (const item of list) {
+		if (typeof item !== "object" || item === null || Array.isArray(item))
+			return "Each item in the list must be a dictionary.";
+		if (!("id" in item && "level" in item))
+			return 'Each dictionary must contain "id" and "level" keys.';
+		if (!z.int32().safeParse(item.id).success)
+			return 'The "id" field must be an integer.';
+		if (!LEVELS.has(item.level))
+			return 'The "level" field must be either "member" or "admin".';
+	}
+}
+
+const shape = z.array(
+	z.object({ id: z.int(), level: z.union([z.int(), z.string()]) }),
+);
+
+/** Private projects that the invited person will be a member of, and the levels there. */
+export const projectAccess = z.preprocess((list, context) => {
+	const why = wrong(list);
+	if (why !== undefined)
+		context.issues.push({ code: "custom", input: list, message: why });
+	return why === undefined ? list : [];
+}, shape);

@@ -1,0 +1,170 @@
+import type { Context } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { html, raw } from "hono/html";
+import { NONCE, secureHeaders } from "hono/secure-headers";
+import type { HtmlEscapedString } from "hono/utils/html";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type * as z from "zod";
+import type { App } from "../env.ts";
+import { invalid, Refusal } from "../http/errors.ts";
+import { router, shows } from "../http/router.ts";
+import * as invitation from "./accept.ts";
+import { type Accepted, accept, type Invitation } from "./shape.ts";
+
+type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
+
+const STYLE = `
+:root { color-scheme: light dark; --ink: #1a1d23; --soft: #5b6472; --paper: #fff; --ground: #f1f3f6; --line: #d5dae1; --accent: #1f5fd6; }
+@media (prefers-color-scheme: dark) { :root { --ink: #eceff4; --soft: #a3adbb; --paper: #1b1f27; --ground: #101318; --line: #353c48; --accent: #8ab4ff; } }
+* { box-sizing: border-box; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1rem; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
+main { width: 100%; max-width: 30rem; padding: 2rem; background: var(--paper); border: 1px solid var(--line); border-radius: .75rem; }
+h1 { margin: 0 0 .75rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; }
+p { margin: 0 0 1rem; overflow-wrap: anywhere; }
+label { display: block; margin-bottom: 1rem; font-size: .875rem; color: var(--soft); }
+input, textarea { display: block; width: 100%; margin-top: .25rem; padding: .625rem .75rem; font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--line); border-radius: .375rem; }
+textarea { font-family: ui-monospace, monospace; resize: none; overflow-wrap: anywhere; }
+button { padding: .625rem 1.25rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .375rem; cursor: pointer; }
+button[hidden] { display: none; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.note { color: var(--soft); font-size: .875rem; }
+.note:last-child { margin: 1rem 0 0; }`;
+
+/** Offers to copy the key where scripts run; without them it can be selected and copied. */
+const SCRIPT = `
+const [key, copy] = [document.querySelector('textarea'), document.querySelector('button')];
+copy.hidden = !navigator.clipboard;
+copy.addEventListener('click', async () => { await navigator.clipboard.writeText(key.value); copy.textContent = 'Copied'; });`;
+
+const CSP = {
+	defaultSrc: ["'none'"],
+	styleSrc: [NONCE],
+	scriptSrc: [NONCE],
+	formAction: ["'self'"],
+	frameAncestors: ["'none'"],
+	baseUri: ["'none'"],
+};
+
+/** One page: a title, what there is to say, and a script for those who run it. */
+const show = (
+	c: Context<App>,
+	status: ContentfulStatusCode,
+	title: string,
+	main: Html,
+	script = "",
+) => {
+	const nonce = c.get("secureHeadersNonce");
+	c.header("Cache-Control", "no-store");
+	return c.html(
+		html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title} · Tenantry</title>
+<style nonce="${nonce}">${raw(STYLE)}</style>
+</head>
+<body><main><h1>${title}</h1>${main}</main>${script && html`<script nonce="${nonce}">${raw(script)}</script>`}</body>
+</html>`,
+		status,
+	);
+};
+
+const invited = (c: Context<App>, invite: z.infer<typeof Invitation>) =>
+	invite.is_expired
+		? show(
+				c,
+				410,
+				"This invite has expired",
+				html`<p>Invites to ${invite.organization_name} work for three days. Please ask your admin for a new one.</p>`,
+			)
+		: show(
+				c,
+				200,
+				`Join ${invite.organization_name}`,
+				html`<p>${invite.inviter_first_name || "A member"} invites ${invite.target_email} to join ${invite.organization_name} on Tenantry.</p>
+<form method="post">
+<label>First name <input name="first_name" maxlength="150" autocomplete="given-name" value="${invite.first_name}"></label>
+<label>Last name <input name="last_name" maxlength="150" autocomplete="family-name"></label>
+<button>Accept the invite</button>
+</form>
+<p class="note">If you already use Tenantry with this address, your names stay as they are.</p>`,
+			);
+
+const welcome = (
+	c: Context<App>,
+	{ organization, personal_api_key }: z.infer<typeof Accepted>,
+) =>
+	personal_api_key
+		? show(
+				c,
+				200,
+				`Welcome to ${organization.name}`,
+				html`<p>This is your personal API key. It is shown <strong>only this once</strong>: copy it now and keep it secret.</p>
+<label>Your key <textarea id="key" rows="2" readonly>${personal_api_key.value}</textarea></label>
+<button hidden>Copy the key</button>
+<p class="note">Send it with each request: <code>Authorization: Bearer …</code></p>`,
+				SCRIPT,
+			)
+		: show(
+				c,
+				200,
+				`Welcome to ${organization.name}`,
+				html`<p>You are a member now. The keys that you have work here, too.</p>`,
+			);
+
+const NAMES =
+	"A name is a text of at most 150 characters. Go back and try again: the invite still works.";
+
+const UNKNOWN =
+	"It was used already, taken back or replaced by a newer one, or the link is incomplete. Please ask your admin for a new one.";
+
+/** What stands in the way, said to a person. */
+function refused(c: Context<App>, error: unknown) {
+	if (!(error instanceof Refusal)) throw error;
+	const { status, body, headers, message } = error;
+	for (const [name, value] of Object.entries(headers)) c.header(name, value);
+	if (status === 404)
+		return show(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
+	return show(
+		c,
+		body.code === "expired" ? 410 : status,
+		"This invite can't be accepted",
+		html`<p>${message}</p>`,
+	);
+}
+
+const small = bodyLimit({
+	maxSize: 2 ** 16,
+	onError: (c) =>
+		show(
+			c,
+			413,
+			"That is too much",
+			html`<p>The form is larger than it can be.</p>`,
+		),
+});
+
+/** The page that an invite's link leads to: works without scripts. */
+export default router()
+	.use(secureHeaders({ contentSecurityPolicy: CSP }))
+	.get("/:token", shows("The invite, for a person with a browser"), (c) =>
+		invitation.look(c, c.req.param("token")).then(
+			(invite) => invited(c, invite),
+			(error) => refused(c, error),
+		),
+	)
+	.post(
+		"/:token",
+		shows("Accept the invite from its page"),
+		small,
+		async (c) => {
+			const form = accept.safeParse(await c.req.parseBody().catch(() => ({})));
+			if (!form.success) return refused(c, invalid(null, NAMES));
+			return invitation.accept(c, c.req.param("token"), form.data).then(
+				(accepted) => welcome(c, accepted),
+				(error) => refused(c, error),
+			);
+		},
+	);

@@ -1,0 +1,68 @@
+import { authenticate } from "../auth/authenticate.ts";
+import { found } from "../http/errors.ts";
+import { page } from "../http/page.ts";
+import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { body } from "../http/valid.ts";
+import * as invitation from "./accept.ts";
+import { deliver } from "./mails.ts";
+import * as invites from "./queries.ts";
+import {
+	Accepted,
+	accept,
+	bulk,
+	create,
+	Invitation,
+	Invite,
+	NewInvite,
+	NewInvites,
+} from "./shape.ts";
+
+/** Interface 4.4, behaviour 7. */
+export default router()
+	.get("/", lists(Invite, "List the invites, newest first"), async (c) =>
+		c.json(await invites.list(c.var.tenant, page(c))),
+	)
+	.post("/", creates(NewInvite, "Invite a person"), body(create), async (c) => {
+		const [made] = await invites.insert(
+			c.var.tenant,
+			[c.req.valid("json")],
+			() => "",
+		);
+		return c.json(deliver(c, found(made)), 201);
+	})
+	.post(
+		"/bulk",
+		answers(NewInvites, "Invite several people, all or none"),
+		body(bulk),
+		async (c) => {
+			const made = await invites.insert(
+				c.var.tenant,
+				c.req.valid("json"),
+				(i) => `${i}__`,
+			);
+			const results = made.map((one) => deliver(c, one));
+			return c.json({ ...found(results[0]), count: results.length, results });
+		},
+	)
+	.delete("/:id", removes("Take an invite back"), async (c) => {
+		await invites.remove(c.var.tenant, c.req.param("id"));
+		return c.body(null, 204);
+	});
+
+/** What the holder of an invite's link may do, with or without a key. */
+export const acceptance = router()
+	.use("*", (c, next) =>
+		c.req.header("authorization") ? authenticate(c, next) : next(),
+	)
+	.get("/:token", answers(Invitation, "See what an invite is for"), async (c) =>
+		c.json(await invitation.look(c, c.req.param("token"))),
+	)
+	.post(
+		"/:token/accept",
+		answers(Accepted, "Accept an invite"),
+		body(accept, (_, token, c) => invitation.look(c, token)),
+		async (c) =>
+			c.json(
+				await invitation.accept(c, c.req.param("token"), c.req.valid("json")),
+			),
+	);

@@ -1,0 +1,115 @@
+import * as z from "zod";
+import { LEVELS } from "../auth/levels.ts";
+import { boolean, email, issue, text, timestamp } from "../http/fields.ts";
+import { PersonalApiKey } from "../personal_api_keys/shape.ts";
+import { Membership, User } from "../users/shape.ts";
+import { projectAccess } from "./access.ts";
+
+/** Interface 2.7. */
+export const Invite = z
+	.object({
+		id: z.guid(),
+		target_email: z.email(),
+		first_name: z.string(),
+		emailing_attempt_made: z.boolean(),
+		level: z.int(),
+		is_expired: z.boolean(),
+		created_by: User,
+		created_at: timestamp(),
+		updated_at: timestamp(),
+		message: z.string().nullable(),
+		private_project_access: z.array(
+			z.object({ id: z.int(), level: z.union([z.int(), z.string()]) }),
+		),
+	})
+	.meta({ id: "Invite" });
+
+/** A new invite; with the link for the inviter to hand over where no mail was sent. */
+export const NewInvite = Invite.extend({ accept_url: z.url().optional() }).meta(
+	{ id: "NewInvite" },
+);
+
+/** The first of several new invites, and all of them in the order of the request. */
+export const NewInvites = NewInvite.extend({
+	count: z.int(),
+	results: z.array(NewInvite),
+}).meta({ id: "NewInvites" });
+
+const DAYS = 3;
+
+export const isExpired = ({ created_at }: { created_at: string }) =>
+	Date.parse(created_at) + DAYS * 86_400_000 <= Date.now();
+
+export const toInvite = (
+	row: Omit<z.infer<typeof Invite>, "is_expired">,
+): z.infer<typeof Invite> => ({ ...row, is_expired: isExpired(row) });
+
+export const create = z.object({
+	target_email: email(),
+	first_name: text(30).optional(),
+	level: z.literal(LEVELS).optional(),
+	message: text().nullable().optional(),
+	private_project_access: projectAccess.optional(),
+	send_email: boolean().optional(),
+});
+
+const MOST = 20;
+
+/** Invites for several addresses at once. */
+export const bulk = z.preprocess(
+	(value, { issues }) => {
+		if (!Array.isArray(value) || value.length <= MOST) return value;
+		issues.push(
+			issue(
+				value,
+				"max_length",
+				`A maximum of ${MOST} invites can be sent in a single request.`,
+			),
+		);
+		return z.NEVER;
+	},
+	z
+		.array(create, {
+			error: "This endpoint needs an array of data for bulk invite creation.",
+		})
+		.min(1)
+		.check(({ value, issues }) => {
+			const emails = value.map(({ target_email }) => target_email);
+			const again = emails.findIndex((email, i) => emails.indexOf(email) < i);
+			if (again >= 0)
+				issues.push({
+					...issue(
+						value,
+						"invalid_input",
+						"This address is in the request more than once.",
+					),
+					path: [again, "target_email"],
+				});
+		}),
+);
+
+/** What whoever holds the link may know of the invite. */
+export const Invitation = z
+	.object({
+		organization_name: z.string(),
+		inviter_first_name: z.string(),
+		target_email: z.email(),
+		first_name: z.string(),
+		is_expired: z.boolean(),
+	})
+	.meta({ id: "Invitation" });
+
+export const accept = z.object({
+	first_name: text(150).optional(),
+	last_name: text(150).optional(),
+});
+
+/** What an invited person is from then on. */
+export const Accepted = z
+	.object({
+		organization: Membership,
+		user: User,
+		/** A new user's key; its value is shown this once. */
+		personal_api_key: PersonalApiKey.nullable(),
+	})
+	.meta({ id: "Accepted" });

@@ -1,0 +1,180 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { describe, expect, test, vi } from "vitest";
+import { users } from "../../src/db/schema.ts";
+import { compose, type Mail, send } from "../../src/mail/mail.ts";
+import { call, db, join, person, world } from "../support/world.ts";
+
+const FROM = "tenantry@example.com";
+
+const mail = (more: Partial<Mail> = {}): Mail => ({
+	to: "you@example.org",
+	subject: "Hello",
+	paragraphs: ["Some text."],
+	...more,
+});
+
+/** The header lines, folded ones made one. */
+const headers = (message: string) =>
+	(message.split("\r\n\r\n")[0] ?? "").replace(/\r\n[ \t]/g, " ").split("\r\n");
+
+/** What the quoted-printable parts say. */
+const decoded = (message: string) => {
+	const bytes = message
+		.replace(/=\r\n/g, "")
+		.replace(/=([0-9A-F]{2})/g, (_, hex) =>
+			String.fromCharCode(Number.parseInt(hex, 16)),
+		);
+	return new TextDecoder().decode(
+		Uint8Array.from(bytes, (c) => c.charCodeAt(0)),
+	);
+};
+
+describe("a message", () => {
+	test("has text and HTML, and says the same in both", async () => {
+		const url = "https://app.example.com/invites/x";
+		const message = await compose(
+			FROM,
+			mail({ paragraphs: ["Grüße 🦔", "a & b"], link: { label: "Join", url } }),
+		);
+		expect(headers(message)).toEqual(
+			expect.arrayContaining([
+				"From: Tenantry <tenantry@example.com>",
+				"To: you@example.org",
+				"Subject: Hello",
+				"MIME-Version: 1.0",
+				expect.stringMatching(/^Content-Type: multipart\/alternative/),
+			]),
+		);
+		const [, text, html] = decoded(message).split(/Content-Type: text\//);
+		expect(text).toContain(
+			"Grüße 🦔\r\n\r\na & b\r\n\r\nJoin: https://app.example.com/invites/x",
+		);
+		expect(html).toContain(
+			`>Grüße 🦔</p><p style="white-space: pre-line">a &amp; b</p><p><a href="${url}">Join</a></p>`,
+		);
+	});
+
+	test.each([
+		"\r\nBcc: evil@example.net",
+		"\nBcc: evil@example.net",
+		"\rX: y",
+		"\r\n\r\nbody",
+		"\0",
+		"é\r\nBcc: evil@example.net",
+	])("takes no header from what people wrote: %j", async (evil) => {
+		const names = headers(await compose(FROM, mail())).map(
+			(line) => line.split(":")[0],
+		);
+		const message = await compose(
+			FROM,
+			mail({
+				subject: `x${evil}`,
+				reply_to: { name: `x${evil}`, address: "me@example.org" },
+			}),
+		);
+		const now = headers(message).map((line) => line.split(":")[0]);
+		expect(now.toSorted()).toEqual([...names, "Reply-To"].toSorted());
+	});
+
+	test("takes no markup from what people wrote", async () => {
+		const message = decoded(
+			await compose(
+				FROM,
+				mail({
+					paragraphs: ["<script>alert(1)</script>"],
+					link: { label: "<b>", url: 'https://x.example/"><img>' },
+				}),
+			),
+		);
+		const html = message.split("text/html")[1] ?? "";
+		expect(html).not.toMatch(/<script|<b>|<img/);
+	});
+
+	test("keeps its lines short, however long the text", async () => {
+		const message = await compose(
+			FROM,
+			mail({ subject: "é".repeat(300), paragraphs: ["x".repeat(5000)] }),
+		);
+		for (const line of message.split("\r\n"))
+			expect(line.length).toBeLessThanOrEqual(78);
+	});
+});
+
+test("a message goes through the binding, which checks it", async () => {
+	const error = vi.spyOn(console, "error").mockImplementation(() => {});
+	await send(env, mail());
+	expect(error).not.toHaveBeenCalled();
+	error.mockRestore();
+});
+
+test("what the binding refuses is logged without a word of the mail", async () => {
+	const error = vi.spyOn(console, "error").mockImplementation(() => {});
+	const EMAIL = { send: () => Promise.reject(new Error("refused")) };
+	await send({ ...env, EMAIL }, mail({ paragraphs: ["a secret"] }));
+	expect(error).toHaveBeenCalledOnce();
+	expect(String(error.mock.calls)).not.toMatch(/secret|you@/);
+	error.mockRestore();
+});
+
+/** A binding that keeps what it is given. */
+function outbox() {
+	const sent: { from: string; to: string }[] = [];
+	const EMAIL = {
+		...env.EMAIL,
+		send: async (message: { from: string; to: string }) => {
+			sent.push({ from: message.from, to: message.to });
+			return { messageId: "" };
+		},
+	};
+	return { sent, env: { EMAIL } as Partial<Env> };
+}
+
+describe("mails that go out", () => {
+	test("an invite to the invited person, none where send_email is false or mail isn't configured", async () => {
+		const { here } = await world();
+		const { sent, env: other } = outbox();
+		const invite = (
+			target_email: string,
+			more: object = {},
+			variables: Partial<Env> = {},
+		) =>
+			here("POST", "/invites", {
+				body: { target_email, ...more },
+				env: { ...other, ...variables },
+			});
+		await invite("one@invited.test");
+		await invite("two@invited.test", { send_email: false });
+		await invite("three@invited.test", {}, { MAIL_FROM: "" });
+		expect(sent).toEqual([{ from: FROM, to: "one@invited.test" }]);
+	});
+
+	test("one to each admin but the new member when somebody joins, unless the organization wants none", async () => {
+		for (const wanted of [true, false]) {
+			const { here, id, owner } = await world();
+			const admin = await join(id, 8);
+			const away = await join(id, 8);
+			await join(id, 1);
+			await db
+				.update(users)
+				.set({ is_active: false })
+				.where(eq(users.id, away.id));
+			await here("PATCH", "", {
+				body: { is_member_join_email_enabled: wanted },
+			});
+			const someone = await person();
+			const { body } = await here("POST", "/invites", {
+				body: { target_email: someone.email, level: 8, send_email: false },
+			});
+			const { sent, env: other } = outbox();
+			const token = body.accept_url.split("/").at(-1);
+			await call("POST", `/api/invites/${token}/accept`, {
+				key: someone.key,
+				env: other,
+			});
+			expect(sent.map(({ to }) => to).toSorted()).toEqual(
+				wanted ? [owner.email, admin.email].toSorted() : [],
+			);
+		}
+	});
+});

@@ -1,0 +1,179 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+	browserAt,
+	discard,
+	folder,
+	freePort,
+	Server,
+} from "../support/server.ts";
+
+let state: string;
+let port: number;
+let server: Server;
+let key: string;
+
+beforeAll(async () => {
+	state = folder();
+	port = await freePort();
+	server = new Server({ PORT: String(port), STATE_DIR: state });
+	key = (await server.says(/Authorization: Bearer (\S+)'/))[1] ?? "";
+});
+
+afterAll(async () => {
+	await server.stop();
+	discard(state);
+});
+
+const url = (path: string) => `http://localhost:${port}${path}`;
+
+const ask = async (path: string, token = key, body?: unknown) => {
+	const answer = await fetch(url(path), {
+		headers: {
+			authorization: `Bearer ${token}`,
+			"content-type": "application/json",
+		},
+		...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+	});
+	const said: Record<string, unknown> = JSON.parse(await answer.text());
+	return { status: answer.status, body: said };
+};
+
+/** Invites by mail; the link in the mail that npm start says it sent. */
+async function mailed(target_email: string, more: object = {}) {
+	const before = server.printed.length;
+	const { status } = await ask("/api/organizations/@current/invites/", key, {
+		target_email,
+		...more,
+	});
+	expect(status).toBe(201);
+	const [, path] = await server.says(/A mail was sent: (\S+\.eml)/, 30, before);
+	const mail = readFileSync(path ?? "", "utf8").replace(/=\r?\n/g, "");
+	expect(mail).toContain(`To: ${target_email}`);
+	return /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0] ?? "";
+}
+
+test("the link in the mail leads to the invite, for programs and for people", async () => {
+	const link = await mailed("mailed@example.org", { first_name: "Ada" });
+	const token = link.split("/").at(-1);
+	expect((await ask(`/api/invites/${token}`)).body).toMatchObject({
+		target_email: "mailed@example.org",
+		first_name: "Ada",
+	});
+	const page = await fetch(link);
+	expect(page.headers.get("content-type")).toContain("text/html");
+	expect(page.headers.get("cache-control")).toBe("no-store");
+	expect(page.headers.get("referrer-policy")).toBe("no-referrer");
+	expect(page.headers.get("content-security-policy")).toContain(
+		"default-src 'none'",
+	);
+});
+
+const program = browserAt();
+const missing = program === undefined && "no Chromium is installed";
+
+describe.skipIf(missing)(
+	`in a browser${missing ? ` (${missing})` : ""}`,
+	() => {
+		let browser: Browser;
+		beforeAll(async () => {
+			browser = await chromium.launch({
+				executablePath: program ?? "",
+				args: [
+					"--no-sandbox",
+					"--disable-gpu",
+					"--disable-background-networking",
+				],
+			});
+		});
+		afterAll(() => browser?.close());
+
+		const SIZES = [
+			{ name: "phone", width: 360, height: 740 },
+			{ name: "desktop", width: 1280, height: 800 },
+		];
+
+		/** Keeps a picture of the page where SCREENSHOTS says, for whoever wants to look. */
+		async function picture(page: Page, name: string) {
+			const { SCREENSHOTS } = process.env;
+			if (!SCREENSHOTS) return;
+			mkdirSync(SCREENSHOTS, { recursive: true });
+			await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
+		}
+
+		const fits = (page: Page) =>
+			page.evaluate(
+				"document.documentElement.scrollWidth <= document.documentElement.clientWidth",
+			);
+
+		test.each(SIZES)(
+			"an invited person gets from the link to a key that works: $name",
+			async ({ name, ...viewport }) => {
+				const email = `${name}@example.org`;
+				const link = await mailed(email, { first_name: "Ada" });
+				const context = await browser.newContext({
+					viewport,
+					permissions: ["clipboard-read", "clipboard-write"],
+				});
+				const page = await context.newPage();
+				const complaints: string[] = [];
+				page.on("console", (message) => complaints.push(message.text()));
+				page.on("pageerror", (error) => complaints.push(error.message));
+				await page.goto(link);
+				expect(await page.textContent("h1")).toBe("Join My organization");
+				expect(await page.inputValue("[name=first_name]")).toBe("Ada");
+				expect(await fits(page)).toBe(true);
+				await picture(page, `invite-${name}`);
+				await page.fill("[name=last_name]", "Byron");
+				await page.click("button");
+				expect(await page.textContent("h1")).toBe("Welcome to My organization");
+				const shown = await page.inputValue("textarea");
+				expect(await fits(page)).toBe(true);
+				await picture(page, `welcome-${name}`);
+				await page.click("text=Copy the key");
+				await page.waitForSelector("text=Copied");
+				expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+					shown,
+				);
+				expect((await ask("/api/users/@me/", shown)).body).toMatchObject({
+					email,
+					first_name: "Ada",
+					last_name: "Byron",
+					is_email_verified: true,
+				});
+				expect(
+					(await ask("/api/organizations/@current/members/", shown)).status,
+				).toBe(200);
+				await page.goto(link);
+				expect(await page.textContent("h1")).toBe("This invite is unknown");
+				await picture(page, `used-${name}`);
+				expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+				await context.close();
+			},
+		);
+
+		test("works without scripts", async () => {
+			const link = await mailed("noscript@example.org");
+			const context = await browser.newContext({ javaScriptEnabled: false });
+			const page = await context.newPage();
+			await page.goto(link);
+			await page.fill("[name=first_name]", "<b>Eve</b>");
+			await page.click("button");
+			const shown = await page.inputValue("textarea");
+			expect(await page.isVisible("text=Copy the key")).toBe(false);
+			expect((await ask("/api/users/@me/", shown)).body.first_name).toBe(
+				"<b>Eve</b>",
+			);
+			await context.close();
+		});
+
+		test("an unknown link is said to be one", async () => {
+			const page = await browser.newPage();
+			const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
+			expect(answer?.status()).toBe(404);
+			expect(await page.textContent("main")).toContain("used already");
+			await page.close();
+		});
+	},
+);
