@@ -3,6 +3,7 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
 import { closing } from "./test/support/closing.ts";
+import { resolvers } from "./test/support/resolver.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
@@ -19,9 +20,23 @@ export default defineConfig({
 								MIGRATIONS: await readD1Migrations(
 									path.join(import.meta.dirname, "migrations"),
 								),
+								MAIL_FROM: "tenantry@example.com",
+								...(await resolvers()),
 							},
-							outboundService: () =>
-								new Response("Tests reach no host.", { status: 599 }),
+							/** Nothing leaves this machine. */
+							outboundService: async (request) => {
+								if (new URL(request.url).hostname !== "127.0.0.1")
+									return new Response("Tests reach no host.", { status: 599 });
+								const answer = await fetch(request.url, {
+									method: request.method,
+									headers: [...request.headers],
+									body: await request.arrayBuffer(),
+									signal: AbortSignal.timeout(5000),
+								});
+								return new Response(await answer.arrayBuffer(), {
+									status: answer.status,
+								});
+							},
 						},
 					})),
 				],

@@ -20,7 +20,8 @@ import { create as newKey } from "../src/personal_api_keys/shape.ts";
 
 const USAGE = `npm run admin -- <command> [--remote] [--json]
 
-  bootstrap --email E [--organization N]     a user, an organization, a project and a key, unless there is a user E
+  bootstrap --email E [--organization N]     a user E with an organization, a project and a key:
+                                             what of it is there is left as it is
   key create --email E --label L --scopes S  another key; S may be several, separated by commas
   key revoke ID
   user deactivate EMAIL                      refuses all keys of the user from now on
@@ -29,6 +30,8 @@ const USAGE = `npm run admin -- <command> [--remote] [--json]
 A key's value is printed once, when it is made.
 --remote works on the deployed worker's D1 and KV, not on the local ones (STATE_DIR, by default .wrangler/state).
 --json prints one JSON object.`;
+
+const DEACTIVATED = "The user of this address is deactivated.";
 
 /** What the operator can mend. */
 class Mistake extends Error {}
@@ -117,7 +120,7 @@ const found = <T>(row: T | undefined, what: string): T => {
 	return row;
 };
 
-/** A key of the user, the statement that stores it, and its record for KV. */
+/** The value of a new key, and the statement that stores it; KV learns of it when it is first used. */
 async function makeKey(
 	env: Env,
 	user_id: number | SQL<number>,
@@ -150,19 +153,22 @@ const bootstrap: Command = async (env) => {
 			.where(eq(personalApiKeys.user_id, user_id))
 			.orderBy(personalApiKeys.id),
 	] as const;
-	const [[known]] = await db.batch(overview);
+	const [[known], [home], made] = await db.batch(overview);
+	if (known && !known.is_active) throw new Mistake(DEACTIVATED);
 	const { name } = newOrganization.parse({ name: values.organization });
 	const plugins_access_level = Number(env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const key = await makeKey(env, user_id, {
-		label: "First key",
-		scopes: ["*"],
-	});
-	if (!known)
-		await db.batch([
-			db.insert(users).values({ email: address }),
-			...founding(db, user_id, { id: v7(), name, plugins_access_level }),
-			key.insert,
-		]);
+	const row = { id: v7(), name, plugins_access_level };
+	const wanted = { label: "First key", scopes: ["*"] };
+	const key =
+		made.length === 0 ? await makeKey(env, user_id, wanted) : undefined;
+	const [first, ...rest] = [
+		...(known
+			? []
+			: [db.insert(users).values({ email: address, is_email_verified: true })]),
+		...(home ? [] : founding(db, user_id, row)),
+		...(key ? [key.insert] : []),
+	];
+	if (first) await db.batch([first, ...rest]);
 	const [[user], [organization], keys] = await db.batch(overview);
 	const [project] = await db
 		.select()
@@ -176,7 +182,7 @@ const bootstrap: Command = async (env) => {
 		organization_name: organization?.name,
 		project: project?.id,
 		keys: keys.map(({ id, mask_value }) => `${id} ${mask_value}`),
-		key: known ? null : key.value,
+		key: key?.value ?? null,
 	};
 };
 
@@ -192,6 +198,7 @@ const commands: Record<string, Command> = {
 			.select()
 			.from(users)
 			.where(eq(users.email, email()));
+		if (user && !user.is_active) throw new Mistake(DEACTIVATED);
 		const { value, insert } = await makeKey(
 			env,
 			found(user, "user of this address").id,

@@ -1,12 +1,12 @@
 /** Writes public/openapi.json, made of the family table and of the zod objects that serve the requests. */
 import { writeFileSync } from "node:fs";
+import type { RouterRoute } from "hono/types";
 import * as z from "zod";
 import about from "../package.json" with { type: "json" };
-import { families } from "../src/app.ts";
+import { families, open } from "../src/app.ts";
 import { needed, type ScopeObject } from "../src/auth/scopes.ts";
 import { Problem } from "../src/http/errors.ts";
 import { described, type Operation } from "../src/http/router.ts";
-import service from "../src/service.ts";
 
 type Json = Record<string, unknown>;
 
@@ -30,10 +30,12 @@ function schemaOf(shape: z.ZodType): Json {
 }
 
 /** Bodies may carry more than is read. */
-const bodySchema = (shape: z.ZodType) => ({
-	...schemaOf(shape),
-	additionalProperties: true,
-});
+const bodySchema = (shape: z.ZodType) => {
+	const schema = schemaOf(shape);
+	return schema.type === "object"
+		? { ...schema, additionalProperties: true }
+		: schema;
+};
 
 const content = (schema: Json) => ({
 	content: { "application/json": { schema } },
@@ -41,46 +43,42 @@ const content = (schema: Json) => ({
 
 const problem = content(schemaOf(Problem));
 
-/** Every refusal that a route can answer with. */
-const refusals = (
+const page = { content: { "text/html": { schema: { type: "string" } } } };
+
+const REFUSALS: Record<number, string> = {
+	400: "The request is wrong",
+	401: "The key is missing or bad",
+	403: "The key or its owner may not do this",
+	404: "There is no such object",
+	410: "The object is no longer to be had",
+	413: "The body is too large",
+	415: "The body is not JSON",
+	429: "Too many requests",
+};
+
+/** Every refusal that a route can answer with, but for those of its own. */
+function refusals(
 	method: string,
 	path: string,
-	{ body, query }: Operation,
+	{ body, query, html }: Operation,
 	open: boolean,
-) =>
-	Object.fromEntries(
-		[
-			{
-				status: 400,
-				description: "The request is wrong",
-				may: method !== "GET" || query !== undefined,
-			},
-			{ status: 401, description: "The key is missing or bad", may: !open },
-			{
-				status: 403,
-				description: "The key or its owner may not do this",
-				may: !open,
-			},
-			{
-				status: 404,
-				description: "There is no such object",
-				may: path.includes("{"),
-			},
-			{
-				status: 413,
-				description: "The body is too large",
-				may: method !== "GET",
-			},
-			{
-				status: 415,
-				description: "The body is not JSON",
-				may: body !== undefined,
-			},
-			{ status: 429, description: "Too many requests", may: !open },
-		].flatMap(({ status, description, may }) =>
-			may ? [[status, { description, ...problem }]] : [],
-		),
+) {
+	const names = path.includes("{");
+	const statuses = [
+		...(method !== "GET" || query ? [400] : []),
+		...(names || !open ? [401, 429] : []),
+		...(open ? [] : [403]),
+		...(names ? [404] : []),
+		...(html ? [410, 413] : []),
+		...(body ? [413, 415] : []),
+	];
+	return Object.fromEntries(
+		statuses.map((status) => [
+			status,
+			{ description: REFUSALS[status], ...(html ? page : problem) },
+		]),
 	);
+}
 
 const operation = (
 	tag: string,
@@ -111,21 +109,38 @@ const operation = (
 		[says.status ?? 200]: {
 			description: "Done",
 			...(says.answer && content(schemaOf(says.answer))),
+			...(says.html && page),
 		},
+		...Object.fromEntries(
+			Object.entries(says.also ?? {}).map(([status, answer]) => [
+				status,
+				{ description: "Not as it should be", ...content(schemaOf(answer)) },
+			]),
+		),
 		...refusals(method, path, says, object === undefined),
 	},
 });
 
 const paths: Record<string, Json> = {};
 
-for (const [mount, object, , { routes }] of [
-	["", undefined, undefined, service] as const,
-	...families,
-]) {
+const mounts: [string, ScopeObject | undefined, { routes: RouterRoute[] }][] = [
+	...open.map(([path, routes]): (typeof mounts)[number] => [
+		path,
+		undefined,
+		routes,
+	]),
+	...families.map(([path, object, , routes]): (typeof mounts)[number] => [
+		path,
+		object,
+		routes,
+	]),
+];
+
+for (const [mount, object, { routes }] of mounts) {
 	const operations = Map.groupBy(
 		routes.filter(({ method }) => method !== "ALL"),
 		({ method, path }) =>
-			`${method} ${mount}${path === "/" && mount ? "" : path}`,
+			`${method} ${`${mount}${path}`.replace(/\/+/g, "/").replace(/(.)\/$/, "$1")}`,
 	);
 	for (const [route, handlers] of operations) {
 		const [method = "", at = ""] = route.split(" ");

@@ -1,8 +1,17 @@
 /** `npm start`: the whole service on this machine, ready to be tried. PORT and STATE_DIR say where. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+	copyFileSync,
+	existsSync,
+	mkdirSync,
+	readFileSync,
+	writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
+import { basename } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { mask } from "../src/auth/keys.ts";
 import { environment, fail, run } from "./run.ts";
 
 const port = Number(process.env.PORT ?? 8787);
@@ -23,30 +32,20 @@ const free = () =>
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
 	});
 
-/** A key for the worked example: the first one ever made here, kept beside the state that it opens. */
+const admin = (...words: string[]) =>
+	JSON.parse(
+		run("node", "scripts/admin.ts", ...words, "--email", EMAIL, "--json"),
+	);
+
+/** A key for the worked example: that of the last start, kept beside the state that it opens, while it works. */
 function exampleKey(): string {
 	const file = `${state}/example-key`;
-	const made: { key: string | null } = JSON.parse(
-		run("node", "scripts/admin.ts", "bootstrap", "--email", EMAIL, "--json"),
-	);
-	if (made.key === null && existsSync(file)) return readFileSync(file, "utf8");
+	const made: { key: string | null; keys: string[] } = admin("bootstrap");
+	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
+	if (kept && made.keys.some((key) => key.endsWith(mask(kept)))) return kept;
 	const key: string =
 		made.key ??
-		JSON.parse(
-			run(
-				"node",
-				"scripts/admin.ts",
-				"key",
-				"create",
-				"--email",
-				EMAIL,
-				"--label",
-				"npm start",
-				"--scopes",
-				"*",
-				"--json",
-			),
-		).key;
+		admin("key", "create", "--label", "npm start", "--scopes", "*").key;
 	writeFileSync(file, key, { mode: 0o600 });
 	return key;
 }
@@ -59,23 +58,44 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
-/** The server, in a process group of its own: workerd, too, goes when the group goes. */
+/** Whether the server has answered, and what it said before: of interest only if it never does. */
+let started = false;
+let complaints = "";
+
+/**
+ * The server, in a process group of its own: workerd, too, goes when the group goes. Of what it says, errors are passed
+ * on; of mails, which it writes to files that go with it, a copy is kept beside the state.
+ */
 function serve() {
+	const variables = ["--var", `MAIL_FROM:${EMAIL}`];
 	const words = [
 		"dev",
-		"--port",
-		String(port),
-		"--persist-to",
-		state,
-		"--log-level",
-		"error",
+		...["--port", String(port)],
+		...["--persist-to", state],
+		...["--log-level", "info"],
 		"--show-interactive-dev-session=false",
+		...variables,
 	];
-	return spawn("wrangler", words, {
+	const server = spawn("wrangler", words, {
 		env: environment,
-		stdio: ["ignore", "inherit", "inherit"],
+		stdio: ["ignore", "pipe", "pipe"],
 		detached: true,
 	});
+	server.stderr.on("data", (words) => {
+		if (started) process.stderr.write(words);
+		else complaints += words;
+	});
+	createInterface({ input: server.stdout }).on("line", (line) => {
+		const [, mail] = /^Email: (.+\.eml)$/.exec(line) ?? [];
+		if (mail) keep(mail);
+	});
+	return server;
+}
+
+function keep(mail: string) {
+	const copy = `${state}/mail/${basename(mail)}`;
+	copyFileSync(mail, copy);
+	console.log(`A mail was sent: ${copy}`);
 }
 
 function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
@@ -109,7 +129,7 @@ async function watch(server: ChildProcess) {
 if (!Number.isInteger(port) || port < 1 || port > 65535)
 	fail(`PORT is a number from 1 to 65535, not ${process.env.PORT}`);
 await free();
-mkdirSync(state, { recursive: true });
+mkdirSync(`${state}/mail`, { recursive: true });
 console.log("Preparing the database…");
 run(
 	"wrangler",
@@ -138,7 +158,8 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
-if (!(await ready(server))) fail("The server did not start.");
+if (!(await ready(server))) fail(`The server did not start.\n${complaints}`);
+started = true;
 console.log(`
 Tenantry listens on ${url}. Try it:
 

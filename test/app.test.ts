@@ -1,5 +1,6 @@
+import { env } from "cloudflare:workers";
 import { inspectRoutes } from "hono/dev";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { app } from "../src/app.ts";
 import { operations } from "./support/contract.ts";
 import { routes } from "./support/routes.ts";
@@ -134,4 +135,35 @@ test("HEAD answers as GET does, without the body", async () => {
 
 test("a path below /api that does not exist tells a caller without a key nothing", async () => {
 	expect((await call("GET", "/api/nowhere")).status).toBe(401);
+});
+
+test("/healthz says what does not answer", async () => {
+	const get = () => Promise.reject(new Error("KV is away"));
+	const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
+	expect(await call("GET", "/healthz", { env: { KEYS } })).toMatchObject({
+		status: 503,
+		body: { d1: true, kv: false },
+	});
+});
+
+test("what we did not foresee is a 500 that says nothing, and a log line with the request's id", async () => {
+	const error = vi.spyOn(console, "error").mockImplementation(() => {});
+	const { key } = await world();
+	const REQUESTS = { limit: () => Promise.reject(new Error("a cause")) };
+	const answer = await app.request(
+		"/api/users/@me",
+		{ headers: { authorization: `Bearer ${key}`, "x-request-id": "mine-7" } },
+		{ ...env, REQUESTS },
+	);
+	expect(await answer.json()).toEqual({
+		type: "server_error",
+		code: "error",
+		detail: "A server error occurred.",
+		attr: null,
+	});
+	const logged = String(error.mock.calls);
+	expect(logged).toContain('"request_id":"mine-7"');
+	expect(logged).toContain("a cause");
+	expect(logged).not.toContain(key);
+	error.mockRestore();
 });

@@ -5,6 +5,7 @@ import {
 	members,
 	organizations,
 	personalApiKeys,
+	projects,
 	users,
 } from "../src/db/schema.ts";
 import { address, guarded } from "./support/routes.ts";
@@ -96,6 +97,11 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 				user_id: large.owner.id,
 				level: 8,
 			}),
+		);
+		await times(mine.length, (i) =>
+			db
+				.insert(projects)
+				.values({ organization_id: mine[i]?.id ?? "", name: `${i}` }),
 		);
 		await times(1000, (i) =>
 			db.insert(users).values({ email: `many-${i}@tenantry.test` }),

@@ -252,3 +252,36 @@ test("entries older than 365 days are removed by the schedule, and no others", a
 		.where(eq(activityCounts.organization_id, home.id));
 	expect([left.length, counted?.entries]).toEqual([10, 10]);
 });
+
+test("an organization's log says nothing of where else its people belong", async () => {
+	const { ask, here, id } = await world();
+	const other = (
+		await ask("POST", "/api/organizations", { body: { name: "Other" } })
+	).body;
+	await ask("PATCH", "/api/users/@me", { body: { organization: id } });
+	const key = (
+		await ask("POST", "/api/personal_api_keys", {
+			body: { label: "K", scopes: ["*"] },
+		})
+	).body;
+	const project = other.teams[0].id;
+	await ask("PATCH", `/api/personal_api_keys/${key.id}`, {
+		body: { scoped_organizations: [other.id], scoped_projects: [project] },
+	});
+	await ask("PATCH", "/api/users/@me", { body: { project } });
+	const { body } = await here("GET", "/activity_log");
+	expect(body.results).toMatchObject([
+		{ scope: "User", detail: { changes: [{ field: "organization" }, {}] } },
+		{
+			scope: "PersonalApiKey",
+			detail: { changes: [{ before: "********", after: "********" }, {}] },
+		},
+		{ scope: "PersonalApiKey", activity: "created" },
+	]);
+	expect(JSON.stringify(body)).not.toContain(other.id);
+	expect(
+		JSON.stringify(
+			body.results.map(({ detail }: { detail: object }) => detail),
+		),
+	).not.toContain(`${project}`);
+});

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { objects } from "../../src/auth/scopes.ts";
 import { personalApiKeys, users } from "../../src/db/schema.ts";
+import { forbidden } from "../support/refusals.ts";
 import { address, guarded, type Route, type World } from "../support/routes.ts";
 import {
 	call,
@@ -27,16 +28,6 @@ const refused = {
 		attr: null,
 	},
 };
-
-const forbidden = (detail: string) => ({
-	status: 403,
-	body: {
-		type: "authentication_error",
-		code: "permission_denied",
-		detail,
-		attr: null,
-	},
-});
 
 /** One request on the route; each from an address of its own, so that none is throttled for another's failures. */
 const ask = ({ method, path, body }: Route, home: World, key?: string) =>

@@ -132,13 +132,18 @@ test("rows that arrive or go while a caller walks are neither repeated nor skipp
 	expect(Math.min(...ids(first))).toBe(Math.max(...ids(second)) + 1);
 });
 
-test.each(["x", "W10", "WzEsMSxbMV1d", "%00", "eyJhIjoxfQ"])(
-	"a cursor that is none, %j, is ignored",
-	async (cursor) => {
-		const { status, body } = await get(`?limit=10&offset=10&cursor=${cursor}`);
-		expect({ status, results: body.results.length }).toEqual({
-			status: 200,
-			results: 10,
-		});
-	},
-);
+test.each([
+	"x",
+	"W10",
+	"WzEsMSxbMV1d",
+	"%00",
+	"eyJhIjoxfQ",
+	"WzEwLC01LFsienp6eiJdXQ",
+])("a cursor that is none, %j, is ignored", async (cursor) => {
+	const { status, body } = await get(`?limit=10&offset=10&cursor=${cursor}`);
+	expect(body.count).toBeGreaterThan(0);
+	expect({ status, results: body.results.length }).toEqual({
+		status: 200,
+		results: 10,
+	});
+});

@@ -1,13 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { wrong } from "../support/refusals.ts";
 import { call, join, world } from "../support/world.ts";
 
 const create = async (body: unknown) =>
 	(await world()).ask("POST", "/api/organizations/", { body });
-
-const wrong = (code: string, detail: string, attr: string | null) => ({
-	status: 400,
-	body: { type: "validation_error", code, detail, attr },
-});
 
 describe("a field that is wrong is named, with what is wrong about it", () => {
 	test.each([
@@ -140,6 +136,34 @@ test("characters are counted as people count them: 64 of any plane fit", async (
 
 test("strings are trimmed", async () => {
 	expect((await create({ name: "  Acme\n" })).body.name).toBe("Acme");
+});
+
+test("so are UUIDs, which are kept in lower case, and choices", async () => {
+	const id = "01234567-89AB-CDEF-0123-456789ABCDEF";
+	const { body } = await create({ name: "x", logo_media_id: ` ${id} ` });
+	expect(body.logo_media_id).toBe(id.toLowerCase());
+	const { ask } = await world();
+	const key = { label: "x", scopes: [" user:read "] };
+	const made = await ask("POST", "/api/personal_api_keys", { body: key });
+	expect(made.body.scopes).toEqual(["user:read"]);
+});
+
+test("a list of things that are each once holds each once, and has an end", async () => {
+	const { ask, project } = await world();
+	const make = (more: object) =>
+		ask("POST", "/api/personal_api_keys", {
+			body: { label: "x", scopes: ["*", "*"], ...more },
+		});
+	const scoped_projects = [project, project];
+	expect((await make({ scoped_projects })).body).toMatchObject({
+		scopes: ["*"],
+		scoped_projects: [project],
+	});
+	expect((await make({ scopes: Array(101).fill("*") })).body).toMatchObject({
+		code: "max_length",
+		detail: "Ensure this field has no more than 100 elements.",
+		attr: "scopes",
+	});
 });
 
 test.each([

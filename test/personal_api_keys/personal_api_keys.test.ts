@@ -318,3 +318,13 @@ test("the last use is noted, at most once an hour, after the answer", async () =
 	await call("GET", "/api/users/@me", { key });
 	await vi.waitFor(async () => expect((await used()) ?? "").not.toBe(old));
 });
+
+test("a key may revoke any of its owner's", async () => {
+	const { ask, owner } = await world();
+	const narrow = await keyFor(owner.id, { scopes: ["personal_api_key:write"] });
+	const wide = (
+		await ask("POST", path, { body: { label: "x", scopes: ["*"] } })
+	).body;
+	const gone = await call("DELETE", `${path}/${wide.id}`, { key: narrow });
+	expect(gone.status).toBe(204);
+});

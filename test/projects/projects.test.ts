@@ -99,7 +99,8 @@ test("a private project is there for admins and its members only", async () => {
 	const [member, admin] = [await join(id, 1), await join(id, 8)];
 	await ask("PATCH", path, { body: { access_control: true } });
 
-	for (const key of [admin.key]) {
+	{
+		const { key } = admin;
 		expect((await call("GET", path, { key })).status).toBe(200);
 		expect((await call("GET", `${path}/members`, { key })).status).toBe(200);
 	}
@@ -183,4 +184,30 @@ test("a restricted key sees its projects only, and creates none", async () => {
 	expect(
 		(await call("GET", "/api/users/@me", { key })).body.organizations,
 	).toMatchObject([{ id }]);
+});
+
+test("a time zone is a name of the IANA database, in its spelling", async () => {
+	const { ask } = await world();
+	const made = (timezone: string) =>
+		ask("POST", "/api/projects", { body: { name: "x", timezone } });
+	for (const [given, kept] of [
+		["europe/berlin", "Europe/Berlin"],
+		["utc", "UTC"],
+		["Asia/Kolkata", "Asia/Kolkata"],
+	] as const)
+		expect((await made(given)).body.timezone).toBe(kept);
+	for (const none of ["+01:00", "", "Mars/Base", "UTC+1"])
+		expect((await made(none)).body).toMatchObject({
+			code: "invalid_choice",
+			attr: "timezone",
+		});
+});
+
+test("of several wrong fields the first is named", async () => {
+	const { ask } = await world();
+	const body = { access_control: 7, timezone: "bad", organization: "bad" };
+	const attr = async (given: object) =>
+		(await ask("POST", "/api/projects", { body: given })).body.attr;
+	expect(await attr(body)).toBe("name");
+	expect(await attr({ ...body, name: "x" })).toBe("organization");
 });

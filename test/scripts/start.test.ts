@@ -99,6 +99,21 @@ test("Ctrl-C stops it, and leaves no process behind; the next start prints the s
 	await server.says(new RegExp(key));
 });
 
+test("a key that no longer works is not printed again", async () => {
+	const answer = await fetch(
+		`http://127.0.0.1:${port}/api/personal_api_keys/@current`,
+		{ method: "DELETE", headers: { authorization: `Bearer ${key}` } },
+	);
+	expect(answer.status).toBe(204);
+	await server.stop();
+	await nothingLeft();
+	server = new Server(environment());
+	const [, next = ""] = await server.says(/Authorization: Bearer (\S+)'/);
+	expect(next).not.toBe(key);
+	key = next;
+	expect((await get("/api/organizations/@current/")).status).toBe(200);
+});
+
 test("it doesn't outlive the npm that started it", async () => {
 	await server.orphan();
 	await nothingLeft();

@@ -9,7 +9,12 @@ type Operation = {
 	};
 	responses: Record<
 		string,
-		{ content?: { "application/json": { schema: object } } }
+		{
+			content?: {
+				"application/json"?: { schema: object };
+				"text/html"?: object;
+			};
+		}
 	>;
 };
 
@@ -50,16 +55,21 @@ export async function hold(request: Request, answer: Response) {
 	const schema =
 		described === undefined
 			? problem
-			: described.content?.["application/json"].schema;
+			: described.content?.["application/json"]?.schema;
 	if (request.method === "HEAD") return;
-	if (!schema) {
+	if (!schema && !described?.content) {
 		if (text !== "") throw new Error(`A body where none is promised: ${what}`);
+		return;
+	}
+	if (answer.headers.get("content-type")?.startsWith("text/html")) {
+		if (!described?.content?.["text/html"])
+			throw new Error(`A page where none is promised: ${what}`);
 		return;
 	}
 	if (!answer.headers.get("content-type")?.startsWith("application/json"))
 		throw new Error(`Not JSON: ${what}`);
 	const { valid, errors } = new Validator(
-		{ ...schema, components: document.components },
+		{ ...(schema ?? problem), components: document.components },
 		"2020-12",
 		false,
 	).validate(JSON.parse(text));

@@ -3,6 +3,8 @@ import type { world } from "./world.ts";
 /** What a request on a route may speak of. */
 export type World = Awaited<ReturnType<typeof world>> & {
 	key_id: string;
+	domain: string;
+	invite: string;
 	member: string;
 };
 
@@ -30,6 +32,9 @@ const route =
 	});
 
 const organizations = route("/api/organizations");
+const domains = route("/api/organizations/:organization_id/domains");
+const invites = route("/api/organizations/:organization_id/invites");
+const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const keys = route("/api/personal_api_keys");
 
@@ -46,9 +51,36 @@ export const stated: Route[] = [
 		name: "Renamed",
 	})),
 	organizations("DELETE", "/:id", "organization:write"),
+	// 4.3
+	domains("GET", "", "organization:read"),
+	domains("POST", "", "organization:write", () => ({
+		domain: `${crypto.randomUUID()}.example.com`,
+	})),
+	domains("GET", "/:id", "organization:read"),
+	domains("PATCH", "/:id", "organization:write", () => ({
+		saml_entity_id: "entity",
+	})),
+	domains("DELETE", "/:id", "organization:write"),
+	domains("POST", "/:id/verify", "organization:write"),
+	// 4.4
+	invites("GET", "", "organization_member:read"),
+	invites("POST", "", "organization_member:write", () => ({
+		target_email: `${crypto.randomUUID()}@tenantry.test`,
+	})),
+	invites("DELETE", "/:id", "organization_member:write"),
+	invites("POST", "/bulk", "organization_member:write", () => [
+		{ target_email: `${crypto.randomUUID()}@tenantry.test` },
+		{ target_email: `${crypto.randomUUID()}@tenantry.test` },
+	]),
+	// 4.5
+	members("GET", "", "organization_member:read"),
+	members("PATCH", "/:user__uuid", "organization_member:write", () => ({
+		level: 8,
+	})),
+	members("DELETE", "/:user__uuid", "organization_member:write"),
 ];
 
-/** What the behaviour document adds: sections 2.1, 5, 12. */
+/** What the behaviour document adds: sections 2.1, 5, 7, 12. */
 export const added: Route[] = [
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
 	projects("GET", "", "project:read"),
@@ -76,6 +108,11 @@ export const added: Route[] = [
 	keys("PATCH", "/:id", "personal_api_key:write", () => ({ label: "Renamed" })),
 	keys("DELETE", "/:id", "personal_api_key:write"),
 	keys("POST", "/:id/roll", "personal_api_key:write"),
+	route("/api/invites")("GET", "/:token", null),
+	route("/api/invites")("POST", "/:token/accept", null, () => ({})),
+	route("/invites")("GET", "/:token", null),
+	route("/invites")("POST", "/:token", null),
+	route("")("GET", "/openapi.json", null),
 	route("")("GET", "/", null),
 	route("")("GET", "/healthz", null),
 ];
@@ -88,18 +125,21 @@ export const guarded = routes.flatMap(({ scope, ...rest }) =>
 );
 
 /** What `:id` is, by where it stands. */
-const subject = (path: string, { id, project, key_id }: World) =>
-	path.startsWith("/api/organizations")
-		? id
-		: path.startsWith("/api/projects")
-			? project
-			: key_id;
+function subject(path: string, { id, project, key_id, domain, invite }: World) {
+	if (path.includes("/domains")) return domain;
+	if (path.includes("/invites")) return invite;
+	if (path.startsWith("/api/organizations")) return id;
+	if (path.startsWith("/api/projects")) return project;
+	return key_id;
+}
 
 /** The address of a route in this world. */
 export const address = (path: string, world: World) =>
 	path
 		.replace(":organization_id", world.id)
 		.replace(":project_id", String(world.project))
+		.replace(":user__uuid", world.member)
 		.replace(":user_uuid", world.member)
+		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(":id", String(subject(path, world)));

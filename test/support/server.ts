@@ -1,9 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 
 const root = `${import.meta.dirname}/../..`;
+
+/** The Chromium of this machine, if it has one. */
+export const browserAt = () =>
+	[
+		"/usr/bin/chromium",
+		"/usr/bin/chromium-browser",
+		"/usr/bin/google-chrome",
+	].find((path) => existsSync(path));
 
 /** A folder for local state, of this test alone. */
 export const folder = () => mkdtempSync(`${tmpdir()}/tenantry-`);
@@ -64,10 +72,10 @@ export class Server {
 			stream?.on("data", (data) => (this.printed += data));
 	}
 
-	/** Until it has printed this; what it matched. */
-	async says(pattern: RegExp, seconds = 60) {
+	/** Until it has printed this (behind so many characters); what it matched. */
+	async says(pattern: RegExp, seconds = 60, from = 0) {
 		for (let i = 0; i < seconds * 10; i++) {
-			const match = pattern.exec(this.printed);
+			const match = pattern.exec(this.printed.slice(from));
 			if (match) return match;
 			if (this.#process.exitCode !== null) break;
 			await new Promise((later) => setTimeout(later, 100));

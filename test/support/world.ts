@@ -1,10 +1,17 @@
+import {
+	createExecutionContext,
+	waitOnExecutionContext,
+} from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { digest, mask, mint, remember } from "../../src/auth/keys.ts";
+import { app } from "../../src/app.ts";
+import { digest, mask, mint, newToken, remember } from "../../src/auth/keys.ts";
 import {
+	domains,
+	invites,
 	members,
 	personalApiKeys,
 	projectMembers,
@@ -23,6 +30,8 @@ type Asked = {
 	/** Sent as it stands. */
 	raw?: BodyInit;
 	headers?: Record<string, string>;
+	/** Variables and bindings that are other ones than the tests'. */
+	env?: Partial<Env>;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects of an answer is the test's to say
@@ -32,7 +41,7 @@ export type Answer = { status: number; headers: Headers; body: any };
 export async function call(
 	method: string,
 	path: string,
-	{ key, body, raw, headers = {} }: Asked = {},
+	{ key, body, raw, headers = {}, env: other }: Asked = {},
 ): Promise<Answer> {
 	const sent = new Headers(headers);
 	if (key !== undefined && !sent.has("authorization"))
@@ -45,14 +54,37 @@ export async function call(
 		...(body !== undefined && { body: JSON.stringify(body) }),
 		...(raw !== undefined && { body: raw }),
 	});
-	const answer = await exports.default.fetch(request.clone());
+	const context = createExecutionContext();
+	const answer = other
+		? await app.fetch(request.clone(), { ...env, ...other }, context)
+		: await exports.default.fetch(request.clone());
+	await waitOnExecutionContext(context);
 	await hold(request, answer);
 	const text = await answer.text();
 	return {
 		status: answer.status,
 		headers: answer.headers,
-		body: text === "" ? null : JSON.parse(text),
+		body: text === "" ? null : text.startsWith("<") ? text : JSON.parse(text),
 	};
+}
+
+/** The tests' D1, but that something happens between a request's first trip and its second. */
+export function racing(between: () => Promise<unknown>): Partial<Env> {
+	let trips = 0;
+	const withSession = (start: string) => {
+		const session = env.DB.withSession(start);
+		const batch = async (statements: D1PreparedStatement[]) => {
+			trips += 1;
+			if (trips === 2) await between();
+			return session.batch(statements);
+		};
+		return {
+			prepare: (query: string) => session.prepare(query),
+			batch,
+			getBookmark: () => session.getBookmark(),
+		};
+	};
+	return { DB: Object.assign(Object.create(env.DB), { withSession }) };
 }
 
 /** What an answer says it cost. */
@@ -151,23 +183,38 @@ export async function times(
 export async function furnished() {
 	const home = await world();
 	const member = await join(home.id, 1);
-	await db.insert(projectMembers).values({
-		project_id: home.project,
-		organization_id: home.id,
-		user_id: member.id,
-		level: 1,
-	});
-	const [key] = await db
-		.insert(personalApiKeys)
-		.values({
+	const [key_id, domain, invite] = [v7(), v7(), v7()];
+	await db.batch([
+		db.insert(projectMembers).values({
+			project_id: home.project,
+			organization_id: home.id,
+			user_id: member.id,
+			level: 1,
+		}),
+		db.insert(personalApiKeys).values({
+			id: key_id,
 			user_id: home.owner.id,
 			label: "Spare",
 			hash: v7(),
 			mask_value: "tnt_…test",
 			scopes: ["personal_api_key:read"],
-		})
-		.returning();
-	return { ...home, key_id: key?.id ?? "", member: member.uuid };
+		}),
+		db.insert(domains).values({
+			id: domain,
+			organization_id: home.id,
+			domain: `${domain}.example.com`,
+			verification_challenge: newToken(),
+		}),
+		db.insert(invites).values({
+			id: invite,
+			organization_id: home.id,
+			target_email: `${invite}@tenantry.test`,
+			created_by: home.owner.id,
+			emailing_attempt_made: false,
+			token_hash: v7(),
+		}),
+	]);
+	return { ...home, key_id, domain, invite, member: member.uuid };
 }
 
 /** A new member of the organization. */

@@ -1,0 +1,256 @@
+import { env } from "cloudflare:workers";
+import { and, eq } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { digest } from "../../src/auth/keys.ts";
+import {
+	members,
+	organizations,
+	personalApiKeys,
+	users,
+} from "../../src/db/schema.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	keyFor,
+	person,
+	racing,
+	world,
+} from "../support/world.ts";
+
+const changed = {
+	status: 403,
+	body: {
+		code: "permission_denied",
+		detail: "Your access changed while the request was under way.",
+	},
+};
+
+describe("what changes between a request’s two trips", () => {
+	test("a key that is revoked makes no other", async () => {
+		const { key, id } = await person();
+		const hash = await digest(key);
+		const revoke = racing(async () =>
+			db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
+		);
+		expect(
+			await call("POST", "/api/personal_api_keys", {
+				key,
+				body: { label: "child", scopes: ["*"] },
+				env: revoke,
+			}),
+		).toMatchObject(changed);
+		expect(
+			await db
+				.select()
+				.from(personalApiKeys)
+				.where(eq(personalApiKeys.user_id, id)),
+		).toEqual([]);
+	});
+
+	test("an owner that leaves, an admin that is demoted, a user that is deactivated change nothing", async () => {
+		const { id } = await world("Before");
+		const demote = (user_id: number) =>
+			db
+				.update(members)
+				.set({ level: 1 })
+				.where(
+					and(eq(members.organization_id, id), eq(members.user_id, user_id)),
+				);
+		const leave = (user_id: number) =>
+			db
+				.delete(members)
+				.where(
+					and(eq(members.organization_id, id), eq(members.user_id, user_id)),
+				);
+		const deactivate = (user_id: number) =>
+			db.update(users).set({ is_active: false }).where(eq(users.id, user_id));
+		for (const happen of [demote, leave, deactivate]) {
+			const admin = await join(id, 8);
+			const answer = await call("PATCH", `/api/organizations/${id}`, {
+				key: admin.key,
+				body: { name: "After" },
+				env: racing(async () => happen(admin.id)),
+			});
+			expect(answer).toMatchObject(changed);
+		}
+		const [row] = await db
+			.select()
+			.from(organizations)
+			.where(eq(organizations.id, id));
+		expect(row?.name).toBe("Before");
+	});
+
+	test("a project that becomes private is changed by no one whom it shuts out", async () => {
+		const { id, project, ask } = await world();
+		const admin = await join(id, 8);
+		const happen = async () => {
+			await ask("PATCH", `/api/projects/${project}`, {
+				body: { access_control: true },
+			});
+			await db
+				.update(members)
+				.set({ level: 1 })
+				.where(
+					and(eq(members.organization_id, id), eq(members.user_id, admin.id)),
+				);
+		};
+		expect(
+			await call("PATCH", `/api/projects/${project}`, {
+				key: admin.key,
+				body: { name: "x" },
+				env: racing(happen),
+			}),
+		).toMatchObject(changed);
+	});
+
+	test("a key that is widened is not rolled by one that may not", async () => {
+		const { ask, owner } = await world();
+		const narrow = await keyFor(owner.id, {
+			scopes: ["personal_api_key:write"],
+		});
+		const other = (
+			await ask("POST", "/api/personal_api_keys", {
+				body: { label: "x", scopes: ["personal_api_key:read"] },
+			})
+		).body;
+		const widen = racing(async () =>
+			ask("PATCH", `/api/personal_api_keys/${other.id}`, {
+				body: { scopes: ["*"] },
+			}),
+		);
+		expect(
+			(
+				await call("POST", `/api/personal_api_keys/${other.id}/roll`, {
+					key: narrow,
+					env: widen,
+				})
+			).status,
+		).toBe(400);
+		expect(
+			(await call("GET", "/api/projects", { key: other.value })).status,
+		).toBe(200);
+	});
+
+	test("an organization that is gone is a 404, and leaves no entry in any log", async () => {
+		const { id, key, ask } = await world();
+		const remove = racing(async () =>
+			db.delete(organizations).where(eq(organizations.id, id)),
+		);
+		const answer = await call("POST", `/api/organizations/${id}/domains`, {
+			key,
+			body: { domain: `${id}.example.com` },
+			env: remove,
+		});
+		expect([403, 404]).toContain(answer.status);
+		expect((await ask("GET", "/api/organizations")).body.count).toBe(0);
+	});
+});
+
+describe("what a restricted key may learn", () => {
+	test("nothing of others’ organizations and projects", async () => {
+		const { owner, id, project } = await world();
+		const stranger = await world();
+		const paths = [
+			`/api/projects/${stranger.project}`,
+			`/api/projects/${stranger.project}/members`,
+			`/api/projects/${2 ** 30}`,
+			`/api/projects/${2 ** 30}/members`,
+		];
+		const open = await Promise.all(
+			paths.map((path) => call("GET", path, { key: owner.key })),
+		);
+		const key = await keyFor(owner.id, { scoped_organizations: [id] });
+		for (const [i, path] of paths.entries())
+			expect((await call("GET", path, { key })).body).toEqual(open[i]?.body);
+		const narrow = await keyFor(owner.id, { scoped_projects: [project] });
+		for (const path of paths) {
+			const answer = await call("GET", path, { key: narrow });
+			expect(answer.body.detail).toMatch(
+				/^API key does not have access to the requested project: ID \d+\.$/,
+			);
+		}
+	});
+
+	test("its restriction before what exists, and before what is wrong with the body", async () => {
+		const { owner, id } = await world();
+		const key = await keyFor(owner.id, { scoped_organizations: [id] });
+		const missing = "00000000-0000-0000-0000-000000000000";
+		expect(
+			(await call("GET", `/api/organizations/${missing}`, { key })).body.detail,
+		).toBe(
+			`API key does not have access to the requested organization: ID ${missing}.`,
+		);
+		for (const asked of [
+			{ body: {} },
+			{ raw: "x", headers: { "content-type": "text/plain" } },
+		])
+			expect(
+				(await call("POST", "/api/organizations", { key, ...asked })).body
+					.detail,
+			).toBe("API keys with scoped organizations can't create organizations.");
+		const narrow = await keyFor(owner.id, { scoped_projects: [1] });
+		expect(
+			(await call("POST", "/api/projects", { key: narrow, body: {} })).body
+				.detail,
+		).toBe("API keys with scoped projects can't create projects.");
+	});
+});
+
+test("a body that is too large is refused after everything else", async () => {
+	const { id } = await world();
+	const raw = JSON.stringify({ name: "x".repeat(2 ** 20) });
+	const headers = { "content-type": "application/json" };
+	const [stranger, member, admin] = [
+		await person(),
+		await join(id, 1),
+		await join(id, 8),
+	];
+	const patch = (key: string) =>
+		call("PATCH", `/api/organizations/${id}`, { key, raw, headers });
+	expect([
+		(await patch(stranger.key)).status,
+		(await patch(member.key)).status,
+		(await patch(admin.key)).status,
+	]).toEqual([404, 403, 413]);
+});
+
+test("a revoked key that KV still knows is forgotten by KV, and counts as a guess", async () => {
+	const { owner } = await world();
+	const headers = { "cf-connecting-ip": "192.0.2.99" };
+	const answers = new Set<number>();
+	for (let i = 0; i < 125; i++) {
+		const key = await keyFor(owner.id);
+		const hash = await digest(key);
+		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash));
+		answers.add((await call("GET", "/api/users/@me", { key, headers })).status);
+		expect(await env.KEYS.get(`key:${hash}`)).toBeNull();
+	}
+	expect(answers).toEqual(new Set([401, 429]));
+});
+
+test("a key that a replica does not know yet is asked of the primary", async () => {
+	const { key } = await person();
+	const starts: string[] = [];
+	const withSession = (start: string) => {
+		starts.push(start);
+		return env.DB.withSession(start);
+	};
+	const DB: D1Database = Object.assign(Object.create(env.DB), { withSession });
+	expect(
+		cost(await call("GET", "/api/users/@me", { key, env: { DB } })).trips,
+	).toBe(1);
+	expect(starts).toEqual(["first-unconstrained"]);
+	await db
+		.delete(personalApiKeys)
+		.where(eq(personalApiKeys.hash, await digest(key)));
+	expect(
+		(await call("GET", "/api/users/@me", { key, env: { DB } })).status,
+	).toBe(401);
+	expect(starts).toEqual([
+		"first-unconstrained",
+		"first-unconstrained",
+		"first-primary",
+	]);
+});
