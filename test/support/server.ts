@@ -1,7 +1,13 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import {
+	type ChildProcess,
+	execFile,
+	execFileSync,
+	spawn,
+} from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
+import { promisify } from "node:util";
 
 const root = `${import.meta.dirname}/../..`;
 
@@ -32,27 +38,27 @@ export const freePort = () =>
 		});
 	});
 
-/** Runs an npm script as a person would; what it printed and how it ended. */
-export function npm(
+const execute = promisify(execFile);
+
+/**
+ * Runs an npm script as a person would; what it printed and how it ended. Never blocks: a test that did would not
+ * notice that a server closed its connection.
+ */
+export async function npm(
 	script: string,
 	words: string[],
 	environment: Record<string, string>,
 ) {
 	try {
-		const out = execFileSync(
+		const { stdout: out } = await execute(
 			"npm",
 			["run", "--silent", script, "--", ...words],
-			{
-				cwd: root,
-				env: { ...process.env, ...environment },
-				encoding: "utf8",
-				stdio: ["ignore", "pipe", "pipe"],
-			},
+			{ cwd: root, env: { ...process.env, ...environment } },
 		);
 		return { code: 0, out, err: "" };
 	} catch (error) {
-		const { status = -1, stdout = "", stderr = "" } = Object(error);
-		return { code: Number(status), out: String(stdout), err: String(stderr) };
+		const { code = -1, stdout = "", stderr = "" } = Object(error);
+		return { code: Number(code), out: String(stdout), err: String(stderr) };
 	}
 }
 
