@@ -1,0 +1,72 @@
+import * as z from "zod";
+import { invalid } from "../http/errors.ts";
+
+const Plugin = z.object({
+	name: z.string().max(200).nullish(),
+	description: z.string().nullish(),
+	icon: z.string().nullish(),
+	main: z.string().nullish(),
+	config: z
+		.union([z.array(z.unknown()), z.record(z.string(), z.unknown())], {
+			error: "Must be a list or an object",
+		})
+		.nullish(),
+	publicJobs: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/** Where the code is if plugin.json doesn't say: its source before what was built of it. */
+const MAINS = ["index.js", "index.ts", "dist/index.js"];
+/** A plugin of these alone runs in browsers only and has no main file. */
+const BROWSER = ["frontend.tsx", "site.ts"];
+
+export type Manifest = ReturnType<typeof manifest>;
+
+/**
+ * What plugin.json says of the plugin in these files; keys that it has besides are nobody's business here.
+ * `main` is the path of a file that is there, null: it has none, and needs none.
+ */
+export function manifest(files: ReadonlyMap<string, string>) {
+	const text = files.get("plugin.json");
+	if (text === undefined)
+		throw invalid(null, "Could not find plugin.json in the plugin");
+	const { data, error } = Plugin.safeParse(json(text));
+	if (error) {
+		const [issue] = error.issues;
+		const where = ["plugin.json", ...(issue?.path ?? [])].join(".");
+		throw invalid(null, `Could not read ${where}: ${issue?.message}`);
+	}
+	return {
+		name: data.name ?? "",
+		description: data.description ?? "",
+		icon: data.icon ?? null,
+		main: mainOf(files, data.main),
+		config_schema: data.config ?? [],
+		public_jobs: data.publicJobs ?? {},
+	};
+}
+
+function json(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch (error) {
+		throw invalid(null, `Could not read plugin.json: ${error}`);
+	}
+}
+
+function mainOf(
+	files: ReadonlyMap<string, string>,
+	stated: string | null | undefined,
+) {
+	if (stated) {
+		const path = stated.replace(/^(\.?\/)+/, "");
+		if (files.has(path)) return path;
+		throw invalid(null, `Could not find main file ${stated} in plugin`);
+	}
+	const main = MAINS.find((path) => files.has(path));
+	if (main === undefined && !BROWSER.some((path) => files.has(path)))
+		throw invalid(
+			null,
+			"Could not find main file index.js or index.ts in plugin",
+		);
+	return main ?? null;
+}

@@ -1,0 +1,243 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { unpack } from "../../src/plugins/archive.ts";
+import { manifest } from "../../src/plugins/manifest.ts";
+import { download, latest } from "../../src/plugins/registries.ts";
+import { HEAD, RELEASE, TOKEN } from "../support/registry.ts";
+import { world } from "../support/world.ts";
+
+const refused = (detail: string) => ({
+	status: 400,
+	body: { type: "validation_error", code: "invalid_input", detail, attr: null },
+});
+const npm = (name: string) => `https://www.npmjs.com/package/${name}`;
+const github = (path: string) => `https://github.com/u/${path}`;
+const gitlab = (path: string) => `https://gitlab.com/g/sub/${path}`;
+
+/** What is in plugin.json of the archive, which says by its name what was downloaded. */
+const named = async (url: string) => {
+	const { bytes, ...versions } = await download(env, url);
+	return { ...versions, name: manifest(await unpack(bytes)).name };
+};
+
+describe("a url says what is installed", () => {
+	test.each([
+		[npm("hello"), "1.1.0", "1.1.0", "1.1.0.tgz"],
+		["https://npmjs.com/package/hello/", "1.1.0", "1.1.0", "1.1.0.tgz"],
+		[npm("@scope/hello"), "1.1.0", "1.1.0", "1.1.0.tgz"],
+		[npm("@scope/hello/v/1.0.0"), "1.0.0", "1.1.0", "1.0.0.tgz"],
+		[npm("moved"), "1.1.0", "1.1.0", "new-1.1.0.tgz"],
+		[github("hello"), HEAD, HEAD, HEAD],
+		[github("hello.git"), HEAD, HEAD, HEAD],
+		[github("hello/?tab=readme#top"), HEAD, HEAD, HEAD],
+		[github("hello/tree/v1/x"), RELEASE, RELEASE, RELEASE],
+		[github("hello/releases/tag/v1%2Fx"), RELEASE, RELEASE, RELEASE],
+		[github(`hello/commit/${RELEASE}`), RELEASE, RELEASE, RELEASE],
+		[gitlab("hello"), HEAD, HEAD, HEAD],
+		[gitlab("hello.git/"), HEAD, HEAD, HEAD],
+		[gitlab("hello/-/tree/v1"), RELEASE, RELEASE, RELEASE],
+		[gitlab("hello/-/commit/v1"), RELEASE, RELEASE, RELEASE],
+	])("%s", async (url, tag, latest_tag, name) => {
+		expect(await named(url)).toEqual({ tag, latest_tag, name });
+		expect(await latest(env, url)).toEqual({ tag: latest_tag });
+	});
+
+	test.each([
+		"",
+		"hello",
+		"https://example.com/u/hello",
+		"https://constructor/u/hello",
+		"http://github.com/u/hello",
+		"ftp://github.com/u/hello",
+		"https://github.com:444/u/hello",
+		"https://github.com@127.0.0.1/u/hello",
+		"https://someone:secret@github.com/u/hello",
+		"https://github.com.example.com/u/hello",
+		"https://github.com/u",
+		"https://github.com/u/hello/issues",
+		"https://github.com/u/hello/../../..",
+		"https://gitlab.com/group",
+		"https://gitlab.com/g/hello/-/issues",
+		"https://www.npmjs.com/hello",
+		"https://www.npmjs.com/package/",
+		"https://www.npmjs.com/package/a/b",
+		"https://www.npmjs.com/package/hello/v/",
+		"https://www.npmjs.com/package/hello/v/constructor",
+	])("%s is none", async (url) => {
+		await expect(download(env, url)).rejects.toMatchObject(
+			refused("Must be a GitHub/GitLab repository or a npm package URL!"),
+		);
+	});
+});
+
+describe("a private source is shown the token, and nobody else", () => {
+	test.each([npm("private"), github("private"), gitlab("private")])(
+		"%s",
+		async (url) => {
+			const at = `${url}?private_token=${TOKEN}`;
+			expect(await named(at)).toHaveProperty("name");
+			const wrong = await download(env, `${url}?private_token=wrong`).catch(
+				({ body }) => body.detail,
+			);
+			expect(wrong).toMatch(/^Could not find .* (\S+\/)?private\.$/);
+			// A value that no header can hold.
+			await expect(
+				download(env, `${url}?private_token=secret%0Asecret`),
+			).rejects.toMatchObject(refused(wrong.replace("find", "reach")));
+		},
+	);
+});
+
+describe("what can't be had is refused by name", () => {
+	test.each([
+		[npm("absent"), "Could not find npm package absent."],
+		[
+			npm("hello/v/9.9.9"),
+			"Could not find version 9.9.9 of npm package hello.",
+		],
+		[
+			npm("failing"),
+			"Could not reach npm package failing: the answer was the HTTP status 503.",
+		],
+		[npm("talking"), "Could not read what is said of npm package talking."],
+		[
+			npm("flooding"),
+			"Could not read npm package flooding: it is larger than 4 MiB.",
+		],
+		[npm("huge"), "Could not read npm package huge: it is larger than 10 MiB."],
+		[
+			npm("looping"),
+			"Could not reach npm package looping: it is redirected too often.",
+		],
+		[
+			github("hello/tree/v9"),
+			"Could not find GitHub repository u/hello at v9.",
+		],
+		[
+			gitlab("hello/-/tree/v9"),
+			"Could not find GitLab repository g/sub/hello at v9.",
+		],
+		[
+			"https://gitlab.com/g/absent",
+			"Could not find GitLab repository g/absent.",
+		],
+	])("%s", async (url, why) => {
+		await expect(download(env, url)).rejects.toMatchObject(refused(why));
+	});
+
+	test("10 MiB are not too much", async () => {
+		const { bytes } = await download(env, npm("full"));
+		expect(bytes.length).toBe(10 * 2 ** 20);
+	});
+
+	test.each(["hanging", "dripping"])(
+		"a registry that is %s is waited for no longer than that",
+		async (name) => {
+			const begun = Date.now();
+			await expect(latest(env, npm(name), 300)).rejects.toMatchObject(
+				refused(`Could not reach npm package ${name} within 0.3 seconds.`),
+			);
+			expect(Date.now() - begun).toBeLessThan(3000);
+		},
+	);
+
+	test("a registry that isn’t there", async () => {
+		const nobody = { ...env, GITLAB_API_URL: env.DOH_NOBODY };
+		await expect(latest(nobody, gitlab("hello"))).rejects.toMatchObject({
+			status: 400,
+			body: {
+				detail: expect.stringMatching(
+					/^Could not reach GitLab repository g\/sub\/hello/,
+				),
+			},
+		});
+	});
+
+	test.each([
+		[npm("hello"), "npm"],
+		[github("hello"), "GitHub"],
+		[gitlab("hello"), "GitLab"],
+	])("%s where it isn’t configured", async (url, label) => {
+		const none = {
+			...env,
+			NPM_REGISTRY_URL: "",
+			GITHUB_API_URL: "",
+			GITLAB_API_URL: "",
+		};
+		await expect(download(none, url)).rejects.toMatchObject(
+			refused(`Installing from ${label} is not configured.`),
+		);
+	});
+});
+
+test("a host that is not configured is never asked", async () => {
+	for (const [url, what] of [
+		[npm("foreign"), "npm package foreign"],
+		[npm("straying"), "npm package straying"],
+		[github("straying"), "GitHub repository u/straying"],
+	] as const)
+		await expect(download(env, url)).rejects.toMatchObject(
+			refused(
+				`Could not reach ${what}: it is kept at a host that is not configured.`,
+			),
+		);
+	await expect(
+		download({ ...env, GITHUB_ARCHIVE_URL: "" }, github("hello")),
+	).rejects.toMatchObject({ status: 400 });
+	expect(await (await fetch(env.FOREIGN_URL)).json()).toEqual({ asked: 0 });
+});
+
+const real = { ...env, NPM_REGISTRY_URL: env.PUBLISHED_NPM_REGISTRY_URL };
+const PUBLISHED = npm("@posthog/geoip-plugin/v/0.0.7");
+const unreachable =
+	real.NPM_REGISTRY_URL === ""
+		? "npm has no registry here"
+		: await latest(real, PUBLISHED).then(
+				() => "",
+				() => "the npm registry can’t be reached",
+			);
+
+describe.skipIf(unreachable)(
+	`packages as they are published${unreachable && ` (skipped: ${unreachable})`}`,
+	() => {
+		test("a plugin", async () => {
+			const { tag, latest_tag, bytes } = await download(real, PUBLISHED);
+			expect([tag, latest_tag]).toEqual(["0.0.7", expect.any(String)]);
+			const files = await unpack(bytes);
+			expect(manifest(files)).toMatchObject({
+				name: "GeoIP",
+				main: "index.ts",
+				config_schema: [],
+				public_jobs: {},
+			});
+			expect(files.get("index.ts")).toContain("processEvent");
+			expect([...files.keys()]).not.toContain("logo.png");
+		});
+
+		test("a plugin, through the front door", async () => {
+			const { here } = await world();
+			const made = await here("POST", "/pipeline_import_apps", {
+				body: { url: PUBLISHED },
+				env: { NPM_REGISTRY_URL: real.NPM_REGISTRY_URL },
+			});
+			expect(made).toMatchObject({
+				status: 201,
+				body: {
+					name: "GeoIP",
+					tag: "0.0.7",
+					url: PUBLISHED,
+					capabilities: { methods: ["processEvent"] },
+				},
+			});
+		});
+
+		test("a package that is no plugin", async () => {
+			const { bytes } = await download(real, npm("@posthog/plugin-contrib"));
+			const files = await unpack(bytes);
+			expect(files.get("package.json")).toContain("@posthog/plugin-contrib");
+			expect(() => manifest(files)).toThrow(
+				"Could not find plugin.json in the plugin",
+			);
+		});
+	},
+);

@@ -1,0 +1,173 @@
+import { execFileSync } from "node:child_process";
+import {
+	createServer,
+	type IncomingMessage,
+	type ServerResponse,
+} from "node:http";
+import { gzipSync } from "node:zlib";
+import { packTar } from "modern-tar";
+
+/** Commits of the repositories below: of the default branch and of a ref of it. */
+export const HEAD = "1".repeat(40);
+export const RELEASE = "2".repeat(40);
+export const TOKEN = "private-token-of-nobody";
+
+type Answers = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** Serves on a port of its own until the process ends; its origin. */
+const serve = (answers: Answers) =>
+	new Promise<string>((resolve) => {
+		const server = createServer(answers).listen(0, "127.0.0.1", () => {
+			const address = server.address();
+			server.unref();
+			if (typeof address === "object" && address)
+				resolve(`http://127.0.0.1:${address.port}`);
+		});
+		server.on("connection", (socket) => socket.unref());
+	});
+
+/** A plugin in the one folder that such archives have. */
+async function plugin(folder: string, name: string) {
+	const files = {
+		"plugin.json": JSON.stringify({ name }),
+		"index.js": "export function onEvent() {}\n",
+	};
+	const entries = Object.entries(files).map(([path, body]) => ({
+		header: { name: `${folder}/${path}`, size: body.length },
+		body,
+	}));
+	return gzipSync(await packTar(entries));
+}
+
+const json = (response: ServerResponse, value: unknown) =>
+	response
+		.setHeader("content-type", "application/json")
+		.end(JSON.stringify(value));
+
+const missing = (response: ServerResponse, status = 404) => {
+	response.statusCode = status;
+	response.end();
+};
+
+const redirect = (response: ServerResponse, location: string) => {
+	response.statusCode = 302;
+	response.setHeader("location", location).end();
+};
+
+/** Sends this many bytes. */
+function flood(response: ServerResponse, bytes: number) {
+	const chunk = Buffer.alloc(2 ** 16);
+	for (let left = bytes; left > 0; left -= chunk.length)
+		response.write(chunk.subarray(0, left));
+	response.end();
+}
+
+/** The registry that `npm` on this machine asks. */
+function published() {
+	try {
+		return execFileSync("npm", ["config", "get", "registry"], {
+			encoding: "utf8",
+			stdio: ["ignore", "pipe", "ignore"],
+		}).trim();
+	} catch {
+		return "";
+	}
+}
+
+/**
+ * npm's registry, GitHub and GitLab as far as they are asked, on loopback, with what may go wrong at them; GitHub's
+ * archives are at another origin. `FOREIGN_URL` is a host that nobody may ask: it counts who does.
+ */
+export async function registries() {
+	let asked = 0;
+	const foreign = await serve((_, response) =>
+		json(response, { asked: asked++ }),
+	);
+
+	const archives = await serve(async ({ url, headers }, response) => {
+		// What this host sees of a token is as good as lost.
+		if (headers.authorization) return missing(response, 500);
+		const [, repository = "", sha = ""] =
+			/^\/u\/(.+)\/(.+)$/.exec(url ?? "") ?? [];
+		response.end(await plugin(`u-${repository}-${sha.slice(0, 7)}`, sha));
+	});
+
+	const npm: Answers = async ({ url = "", headers }, response) => {
+		const here = `http://${headers.host}/npm`;
+		const [, name = "", file] =
+			/^\/npm\/((?:@[^/]+%2F)?[^/]+)(?:\/-\/(.+))?$/.exec(url) ?? [];
+		const tarball = `${here}/${name}/-/1.1.0.tgz`;
+		if (name === "hanging") return;
+		if (name === "dripping") return response.write("{");
+		if (name === "failing") return missing(response, 503);
+		if (name === "talking") return response.end("Hello!");
+		if (name === "flooding" && !file) return flood(response, 5 * 2 ** 20);
+		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`)
+			return missing(response);
+		if (name === "absent" || name === "") return missing(response);
+		if (!file)
+			return json(response, {
+				"dist-tags": { latest: "1.1.0" },
+				versions: {
+					"1.0.0": { dist: { tarball: `${here}/${name}/-/1.0.0.tgz` } },
+					"1.1.0": {
+						dist: {
+							tarball: name === "foreign" ? `${foreign}/foreign.tgz` : tarball,
+						},
+					},
+				},
+			});
+		if (name === "straying") return redirect(response, `${foreign}/a.tgz`);
+		if (name === "looping") return redirect(response, tarball);
+		if (name === "moved" && !file.startsWith("new-"))
+			return redirect(response, `new-${file}`);
+		if (name === "huge") return flood(response, 10 * 2 ** 20 + 1);
+		if (name === "full") return flood(response, 10 * 2 ** 20);
+		response.end(await plugin("package", file));
+	};
+
+	const github: Answers = ({ url = "", headers }, response) => {
+		const [, name, kind, ref = ""] =
+			/^\/github\/repos\/u\/([^/]+)\/(commits|tarball)\/([^/]+)$/.exec(url) ??
+			[];
+		if (!name || !headers["user-agent"]) return missing(response);
+		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`)
+			return missing(response);
+		if (kind === "tarball")
+			return redirect(
+				response,
+				`${name === "straying" ? foreign : archives}/u/${name}/${ref}`,
+			);
+		const sha = { HEAD, "v1%2Fx": RELEASE, [RELEASE]: RELEASE }[ref];
+		return sha ? json(response, { sha }) : missing(response, 422);
+	};
+
+	const gitlab: Answers = async ({ url = "", headers }, response) => {
+		const [, name, ref, sha] =
+			/^\/gitlab\/projects\/g%2Fsub%2F([^/]+)\/repository\/(?:commits\/([^/]+)|archive\.tar\.gz\?sha=(.+))$/.exec(
+				url,
+			) ?? [];
+		if (!name) return missing(response);
+		if (name === "private" && headers["private-token"] !== TOKEN)
+			return missing(response);
+		if (sha) return response.end(await plugin(`${name}-${sha}`, sha));
+		const id = { HEAD, v1: RELEASE }[ref ?? ""];
+		return id ? json(response, { id }) : missing(response);
+	};
+
+	const origin = await serve((request, response) => {
+		const [, registry = ""] = request.url?.split("/") ?? [];
+		return ({ npm, github, gitlab }[registry] ?? ((_, r) => missing(r)))(
+			request,
+			response,
+		);
+	});
+	return {
+		NPM_REGISTRY_URL: `${origin}/npm/`,
+		GITHUB_API_URL: `${origin}/github`,
+		GITHUB_ARCHIVE_URL: archives,
+		GITLAB_API_URL: `${origin}/gitlab`,
+		FOREIGN_URL: foreign,
+		PUBLISHED_NPM_REGISTRY_URL: published(),
+	};
+}
