@@ -1,9 +1,33 @@
 import { prune } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
+import { tick } from "./jobs/schedule.ts";
+import { fail, type Message, work } from "./jobs/work.ts";
+
+export { Outbound } from "./jobs/outbound.ts";
+
+const DEAD = "tenantry-jobs-dead";
 
 export default {
 	fetch: app.fetch,
-	async scheduled(_, env) {
-		await prune(env);
+
+	async scheduled({ scheduledTime }, env) {
+		await Promise.all([prune(env), tick(env, scheduledTime)]);
 	},
-} satisfies ExportedHandler<Env>;
+
+	async queue({ queue, messages }, env) {
+		const handle = (id: number) =>
+			queue === DEAD
+				? fail(env, id, "The job could not be run, however often it was tried.")
+				: work(env, id);
+		for (const message of messages)
+			await handle(message.body.id).then(
+				() => message.ack(),
+				(error: unknown) => {
+					console.error(
+						JSON.stringify({ job: message.body.id, error: String(error) }),
+					);
+					message.retry();
+				},
+			);
+	},
+} satisfies ExportedHandler<Env, Message>;

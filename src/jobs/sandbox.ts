@@ -1,0 +1,238 @@
+import * as z from "zod";
+import { toScript } from "../plugins/compile.ts";
+import { GUEST } from "./guest.ts";
+
+const TIMEOUT_MS = 10_000;
+const MOST_ENTRIES = 1000;
+const LONGEST_MESSAGE = 4000;
+const MOST_STORAGE_CALLS = 1000;
+const LONGEST_KEY = 200;
+/** Of a value as JSON, in characters. */
+const LONGEST_VALUE = 64 * 1024;
+const SHORTEST_SECRET = 4;
+
+export type Entry = {
+	/** RFC 3339; when it got here, so entries are in order. */
+	timestamp: string;
+	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
+	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
+	message: string;
+};
+
+export type Call =
+	| { kind: "job"; type: string; payload: unknown }
+	| { kind: "task"; name: string };
+
+type Guest = Rpc.WorkerEntrypointBranded & {
+	run(input: unknown): Promise<string | null>;
+};
+
+export type Run = {
+	/** The plugin's index.js or index.ts. */
+	source: string;
+	call: Call;
+	config: Record<string, unknown>;
+	/** Values that no entry and no error may show; shorter ones than four characters can't be told from words. */
+	secrets: string[];
+	storage: {
+		/** The value as JSON; null: there is none. */
+		get(key: string): Promise<string | null>;
+		set(key: string, json: string): Promise<void>;
+	};
+	/** Hosts, with a port unless it is the scheme's own, that the plugin may reach; none by default. */
+	hosts?: string[];
+	/** In milliseconds; 10 s by default. */
+	timeout?: number;
+};
+
+/** What the isolate may send: whatever else it sends was not made by our side of it. */
+const Line = z.object({
+	source: z.enum(["PLUGIN", "CONSOLE"]),
+	type: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
+	message: z.string(),
+});
+
+/**
+ * Runs a job or a scheduled task of a plugin in an isolate that is made for it, and never fails itself: what goes
+ * wrong is `error`, and the last of the entries. The isolate has no bindings, no eval, and a network only for `hosts`.
+ */
+export async function run(
+	loader: WorkerLoader | undefined,
+	{ source, call, config, secrets, storage, hosts = [], ...options }: Run,
+): Promise<{ entries: Entry[]; error: string | null }> {
+	const timeout = options.timeout ?? TIMEOUT_MS;
+	const clean = redactor(secrets);
+	const entries: Entry[] = [];
+	let open = true;
+	let full = false;
+	let storageCalls = 0;
+
+	const write = (
+		source: Entry["source"],
+		type: Entry["type"],
+		message: string,
+	) =>
+		entries.push({
+			timestamp: new Date().toISOString(),
+			source,
+			type,
+			message: clean(message),
+		});
+
+	const end = (error: string | null) => {
+		open = false;
+		if (full)
+			write(
+				"SYSTEM",
+				"WARN",
+				`The run wrote more than ${MOST_ENTRIES} entries; the others were dropped.`,
+			);
+		if (error !== null) write("SYSTEM", "ERROR", error);
+		return { entries, error: error === null ? null : clean(error) };
+	};
+
+	const stored = <T>(key: unknown, work: (key: string) => Promise<T>) => {
+		if (!open) throw new Error("The run is over.");
+		storageCalls += 1;
+		if (storageCalls > MOST_STORAGE_CALLS)
+			throw new Error(
+				`A run may call the storage ${MOST_STORAGE_CALLS} times.`,
+			);
+		if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
+			throw new Error(`A key is a text of 1 to ${LONGEST_KEY} characters.`);
+		return work(key).catch((error: unknown) => {
+			console.error(
+				JSON.stringify({
+					warning: "A plugin's storage failed",
+					error: String(error),
+				}),
+			);
+			throw new Error("The storage failed.");
+		});
+	};
+
+	/** What the isolate can call. Its arguments may be anything. */
+	const host = {
+		log(lines: unknown) {
+			if (!open || full || !Array.isArray(lines)) return;
+			for (const line of lines.slice(0, MOST_ENTRIES + 1)) {
+				const read = Line.safeParse(line);
+				if (!read.success) continue;
+				full = entries.length === MOST_ENTRIES;
+				if (full) return;
+				write(read.data.source, read.data.type, read.data.message);
+			}
+		},
+		get: (key: unknown) => stored(key, (key) => storage.get(key)),
+		set: (key: unknown, json: unknown) => {
+			if (!isJson(json))
+				throw new Error(
+					`A value is JSON of at most ${LONGEST_VALUE} characters.`,
+				);
+			return stored(key, (key) => storage.set(key, json));
+		},
+	};
+
+	if (!loader)
+		return end("This runtime has no sandbox (LOADER), so plugins don't run.");
+	const script = toScript(source);
+	if (script.error !== null)
+		return end(`The plugin can't be read: ${script.error}`);
+
+	let timer: ReturnType<typeof setTimeout> | undefined;
+	const late = new Promise<string>((resolve) => {
+		timer = setTimeout(
+			() =>
+				resolve(
+					`The run was stopped: it took longer than ${timeout / 1000} s.`,
+				),
+			timeout,
+		);
+	});
+	const work = async () => {
+		const worker = loader.load({
+			compatibilityDate: "2026-08-01",
+			mainModule: "guest.js",
+			modules: {
+				"guest.js": { js: GUEST },
+				"plugin.cjs": { cjs: wrap(script.compiled, call) },
+			},
+			globalOutbound: await outbound(hosts),
+			limits: { cpuMs: timeout, subRequests: 1000 },
+		});
+		const said: unknown = await worker.getEntrypoint<Guest>().run({
+			call,
+			config,
+			host,
+			most: MOST_ENTRIES,
+			longest: LONGEST_MESSAGE,
+		});
+		if (said === null) return null;
+		return typeof said === "string" ? said : "The plugin broke its sandbox.";
+	};
+	try {
+		return end(await Promise.race([work().catch(explain), late]));
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+/**
+ * The plugin as a function of a CommonJS module, which, unlike code of its own, may use the network and timers as it
+ * starts. It answers its top-level functions, which count as exported (behaviour 9).
+ */
+function wrap(script: string, call: Call) {
+	const names = ["setupPlugin", call.kind === "task" ? call.name : "jobs"];
+	const top = names
+		.filter((name) => /^[A-Za-z_$][\w$]*$/.test(name))
+		.map(
+			(name) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`,
+		);
+	return `module.exports = async function (module, exports, require) {${script}\n;return { ${top.join(", ")} };};`;
+}
+
+async function outbound(hosts: string[]) {
+	if (hosts.length === 0) return null;
+	const { exports } = await import("cloudflare:workers");
+	return exports.Outbound({ props: { hosts } });
+}
+
+const isJson = (json: unknown): json is string => {
+	if (typeof json !== "string" || json.length > LONGEST_VALUE) return false;
+	try {
+		JSON.parse(json);
+		return true;
+	} catch {
+		return false;
+	}
+};
+
+const explain = (error: unknown) =>
+	error instanceof Error
+		? `${error.name}: ${error.message}`
+		: "The plugin broke its sandbox.";
+
+/** Replaces secrets, also as they look within JSON, and cuts the text, without leaving the beginning of a secret at its end. */
+function redactor(secrets: string[]) {
+	const hidden = [
+		...new Set(
+			secrets.flatMap((secret) => [
+				secret,
+				JSON.stringify(secret).slice(1, -1),
+			]),
+		),
+	]
+		.filter((secret) => secret.length >= SHORTEST_SECRET)
+		.sort((a, b) => b.length - a.length);
+	return (message: string) => {
+		let text = message;
+		for (const secret of hidden) text = text.replaceAll(secret, "***");
+		if (message.length <= LONGEST_MESSAGE) return text;
+		for (const secret of hidden) {
+			let begun = Math.min(secret.length, text.length);
+			while (begun > 0 && !text.endsWith(secret.slice(0, begun))) begun -= 1;
+			text = text.slice(0, text.length - begun);
+		}
+		return `${text.slice(0, LONGEST_MESSAGE).toWellFormed()}…`;
+	};
+}

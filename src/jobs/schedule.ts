@@ -1,0 +1,106 @@
+import { and, asc, eq, inArray, lt, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
+import { fail } from "./work.ts";
+
+/** How long a message may be on its way, and a job may run, before either is taken for lost. */
+const LOST_MS = 30_000;
+const KEPT_MS = 7 * 86_400_000;
+const A_TICK = 1000;
+const A_BATCH = 100;
+
+const ago = (at: number, milliseconds: number) =>
+	new Date(at - milliseconds).toISOString();
+
+/** The scheduled tasks whose time this minute is, by the beginning of their names. */
+function due(at: Date) {
+	const hourly = at.getUTCMinutes() === 0;
+	return [
+		"runEveryMinute",
+		...(hourly ? ["runEveryHour"] : []),
+		...(hourly && at.getUTCHours() === 0 ? ["runEveryDay"] : []),
+	];
+}
+
+/**
+ * What happens every minute: tasks that are due join the queue, once for each minute; jobs whose message was lost are
+ * sent again; jobs that a restart cut off are given up, and not run again; old entries and jobs are removed.
+ */
+export async function tick(env: Env, scheduledTime: number) {
+	const db = drizzle(env.DB);
+	const at = new Date(Math.floor(scheduledTime / 60_000) * 60_000);
+	const lost = ago(Date.now(), LOST_MS);
+	await db.run(sql`insert or ignore into plugin_jobs (plugin_config_id, kind, name, scheduled_for, status, created_at)
+		select c.id, 'task', task.value, ${at.toISOString()}, 'queued', ${ago(Date.now(), LOST_MS + 1)}
+		from plugin_configs as c join plugins as p on p.id = c.plugin_id, json_each(p.capabilities, '$.scheduled_tasks') as task
+		where c.enabled and not c.deleted and exists (
+			select 1 from json_each(${JSON.stringify(due(at))}) as due where substr(task.value, 1, length(due.value)) = due.value)`);
+	const [waiting, cut] = await db.batch([
+		db
+			.update(pluginJobs)
+			.set({ created_at: new Date().toISOString() })
+			.where(
+				inArray(
+					pluginJobs.id,
+					db
+						.select({ id: pluginJobs.id })
+						.from(pluginJobs)
+						.where(
+							and(
+								eq(pluginJobs.status, "queued"),
+								lt(pluginJobs.created_at, lost),
+							),
+						)
+						.orderBy(asc(pluginJobs.created_at))
+						.limit(A_TICK),
+				),
+			)
+			.returning({ id: pluginJobs.id }),
+		db
+			.select({ id: pluginJobs.id })
+			.from(pluginJobs)
+			.where(
+				and(eq(pluginJobs.status, "running"), lt(pluginJobs.started_at, lost)),
+			)
+			.limit(A_TICK),
+	]);
+	for (let i = 0; i < waiting.length; i += A_BATCH)
+		await env.JOBS.sendBatch(
+			waiting.slice(i, i + A_BATCH).map((body) => ({ body })),
+		);
+	for (const { id } of cut)
+		await fail(
+			env,
+			id,
+			"The job was cut off by a restart, and is not run again.",
+		);
+	const old = ago(Date.now(), KEPT_MS);
+	await db.batch([
+		db
+			.delete(pluginLogEntries)
+			.where(
+				inArray(
+					pluginLogEntries.id,
+					db
+						.select({ id: pluginLogEntries.id })
+						.from(pluginLogEntries)
+						.where(lt(pluginLogEntries.timestamp, old))
+						.orderBy(pluginLogEntries.timestamp)
+						.limit(A_TICK),
+				),
+			),
+		db
+			.delete(pluginJobs)
+			.where(
+				inArray(
+					pluginJobs.id,
+					db
+						.select({ id: pluginJobs.id })
+						.from(pluginJobs)
+						.where(lt(pluginJobs.finished_at, old))
+						.orderBy(pluginJobs.finished_at)
+						.limit(A_TICK),
+				),
+			),
+	]);
+}

@@ -1,0 +1,195 @@
+import { and, eq, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { unseal } from "../auth/secrets.ts";
+import type { Database } from "../db/client.ts";
+import {
+	now,
+	pluginConfigs,
+	pluginJobs,
+	pluginSourceFiles,
+	pluginStorage,
+	plugins,
+} from "../db/schema.ts";
+import { fieldsOf } from "../plugin_configs/config.ts";
+import { step, write } from "./log.ts";
+import { run } from "./sandbox.ts";
+
+/** What the queue carries: the row of the job. */
+export type Message = { id: number };
+
+/** Takes the job, unless somebody did already; undefined then. It is `running` before anything of it runs. */
+async function take(db: Database, id: number) {
+	const [, [job], files] = await db.batch([
+		db
+			.update(pluginJobs)
+			.set({ status: "running", started_at: now() })
+			.where(and(eq(pluginJobs.id, id), eq(pluginJobs.status, "queued"))),
+		db
+			.select({
+				kind: pluginJobs.kind,
+				name: pluginJobs.name,
+				payload: pluginJobs.payload,
+				team_id: pluginConfigs.project_id,
+				plugin_id: pluginConfigs.plugin_id,
+				plugin_config_id: pluginJobs.plugin_config_id,
+				config: pluginConfigs.config,
+				config_schema: plugins.config_schema,
+				taken: sql<number>`changes()`.as("taken"),
+			})
+			.from(pluginJobs)
+			.innerJoin(
+				pluginConfigs,
+				eq(pluginConfigs.id, pluginJobs.plugin_config_id),
+			)
+			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.where(eq(pluginJobs.id, id)),
+		db
+			.select({
+				filename: pluginSourceFiles.filename,
+				source: pluginSourceFiles.source,
+			})
+			.from(pluginSourceFiles)
+			.innerJoin(
+				pluginConfigs,
+				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
+			)
+			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
+			.where(eq(pluginJobs.id, id)),
+	]);
+	if (!job?.taken) return undefined;
+	const main = ["index.ts", "index.js", "dist/index.js"].map((name) =>
+		files.find(({ filename }) => filename === name),
+	);
+	return { ...job, source: main.find(Boolean)?.source ?? "" };
+}
+
+/** The config with its secrets in the clear, and those secrets. */
+async function opened(
+	env: Env,
+	schema: Parameters<typeof fieldsOf>[0],
+	sealed: Record<string, unknown>,
+) {
+	const config = { ...sealed };
+	const secrets: string[] = [];
+	for (const { key, secret } of fieldsOf(schema)) {
+		const value = sealed[key];
+		if (!secret || typeof value !== "string" || value === "") continue;
+		const clear = await unseal(env, value);
+		config[key] = clear;
+		secrets.push(clear);
+	}
+	return { config, secrets };
+}
+
+/**
+ * The hosts that the config lets the plugin reach: names in `allowed_hosts`, a list or a text with commas. Addresses and
+ * names without a dot are none: what they lead to is not the internet.
+ */
+export function hostsOf({ allowed_hosts: given }: Record<string, unknown>) {
+	const names = typeof given === "string" ? given.split(",") : given;
+	if (!Array.isArray(names)) return [];
+	return names
+		.map((name) => String(name).trim().toLowerCase())
+		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name));
+}
+
+/** What a plugin keeps, in the rows of its config. */
+const storage = (db: Database, plugin_config_id: number) => ({
+	async get(key: string) {
+		const [row] = await db
+			.select({ value: pluginStorage.value })
+			.from(pluginStorage)
+			.where(
+				and(
+					eq(pluginStorage.plugin_config_id, plugin_config_id),
+					eq(pluginStorage.key, key),
+				),
+			);
+		return row?.value ?? null;
+	},
+	async set(key: string, value: string) {
+		await db
+			.insert(pluginStorage)
+			.values({ plugin_config_id, key, value })
+			.onConflictDoUpdate({
+				target: [pluginStorage.plugin_config_id, pluginStorage.key],
+				set: { value },
+			});
+	},
+});
+
+/** Runs a job once, and keeps what it said and how it ended. A job that is not waiting any more is passed over. */
+export async function work(env: Env, id: number) {
+	const db = drizzle(env.DB);
+	const job = await take(db, id);
+	if (!job) return;
+	const { kind, name, payload, source } = job;
+	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
+	// Nothing of it has run yet: it may wait again.
+	const config = await opened(env, job.config_schema, job.config).catch(
+		async (error: unknown) => {
+			await db
+				.update(pluginJobs)
+				.set({ status: "queued" })
+				.where(eq(pluginJobs.id, id));
+			throw error;
+		},
+	);
+	const { entries, error } = await run(env.LOADER, {
+		source,
+		call,
+		storage: storage(db, job.plugin_config_id),
+		hosts: hostsOf(job.config),
+		...config,
+	});
+	await finish(
+		db,
+		id,
+		job,
+		[
+			...entries,
+			...(error === null ? [step("INFO", `The ${kind} ${name} is done.`)] : []),
+		],
+		error,
+	);
+}
+
+/** Notes how a running job ended, once. */
+const finish = (
+	db: Database,
+	id: number,
+	place: Parameters<typeof write>[1],
+	entries: Parameters<typeof write>[2],
+	error: string | null,
+) =>
+	db.batch([
+		db
+			.update(pluginJobs)
+			.set({ status: error === null ? "done" : "failed", finished_at: now() })
+			.where(eq(pluginJobs.id, id)),
+		db
+			.update(pluginConfigs)
+			.set({ error })
+			.where(eq(pluginConfigs.id, place.plugin_config_id)),
+		write(db, place, entries),
+	]);
+
+/** Gives a job up that could not be run, with a word in its log. */
+export async function fail(env: Env, id: number, why: string) {
+	const db = drizzle(env.DB);
+	const [job] = await db
+		.select({
+			team_id: pluginConfigs.project_id,
+			plugin_id: pluginConfigs.plugin_id,
+			plugin_config_id: pluginJobs.plugin_config_id,
+		})
+		.from(pluginJobs)
+		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
+		.where(
+			and(
+				eq(pluginJobs.id, id),
+				sql`${pluginJobs.status} in ('queued', 'running')`,
+			),
+		);
+	if (job) await finish(db, id, job, [step("ERROR", why)], why);
+}

@@ -1,0 +1,402 @@
+import {
+	createExecutionContext,
+	createMessageBatch,
+	createScheduledController,
+	getQueueResult,
+} from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { desc, eq } from "drizzle-orm";
+import { describe, expect, test, vi } from "vitest";
+import {
+	pluginConfigs,
+	pluginJobs,
+	pluginLogEntries,
+	plugins,
+} from "../../src/db/schema.ts";
+import { hostsOf, type Message } from "../../src/jobs/work.ts";
+import worker from "../../src/worker.ts";
+import { wrong } from "../support/refusals.ts";
+import { db, world } from "../support/world.ts";
+
+const SOURCE = `
+export const jobs = {
+  async greet(payload, { config, storage, logger }) {
+    const times = ((await storage.get('times', 0)) ?? 0) + 1
+    await storage.set('times', times)
+    console.log('Hello ' + payload.name + ' for the ' + times + '. time')
+    logger.info('The token is ' + config.token)
+  },
+  fail() { throw new Error('It broke with hunter22') },
+}
+export async function runEveryMinute(meta) { meta.logger.log('A minute') }
+export async function runEveryHour(meta) { meta.logger.log('An hour') }
+export async function runEveryDay(meta) { meta.logger.log('A day') }
+`;
+
+/** A project with a config of a plugin that has jobs. */
+async function home(source = SOURCE, enabled = true) {
+	const here = await world();
+	const schema = [{ key: "token", type: "string", secret: true }];
+	const plugin = (
+		await here.here("POST", "/pipeline_destinations", {
+			body: { config_schema: schema },
+		})
+	).body;
+	await here.here(
+		"PATCH",
+		`/pipeline_destinations/${plugin.id}/update_source`,
+		{ body: { "index.js": source } },
+	);
+	const [config] = await db
+		.insert(pluginConfigs)
+		.values({
+			project_id: here.project,
+			organization_id: here.id,
+			plugin_id: plugin.id,
+			order: 1,
+			enabled,
+		})
+		.returning();
+	const path = `/api/projects/${here.project}/plugin_configs/${config?.id}`;
+	await here.ask("PATCH", path, { body: { config: { token: "hunter22" } } });
+	const start = (job: unknown) =>
+		here.ask("POST", `${path}/job/`, { body: { job } });
+	const logs = async () =>
+		(await here.ask("GET", `${path}/logs?limit=1000`)).body.results
+			.map(
+				(entry: { source: string; type: string; message: string }) =>
+					`${entry.source} ${entry.type} ${entry.message}`,
+			)
+			.toReversed();
+	const read = async () => (await here.ask("GET", path)).body;
+	const latest = async () =>
+		(
+			await db
+				.select()
+				.from(pluginJobs)
+				.where(eq(pluginJobs.plugin_config_id, config?.id ?? 0))
+				.orderBy(desc(pluginJobs.id))
+		)[0];
+	/** Until the newest job has ended. */
+	const ended = () =>
+		vi.waitFor(
+			async () => {
+				const job = await latest();
+				expect(job?.finished_at ?? null).not.toBeNull();
+				return job;
+			},
+			{ timeout: 15_000, interval: 100 },
+		);
+	return {
+		...here,
+		id: config?.id ?? 0,
+		path,
+		start,
+		logs,
+		read,
+		latest,
+		ended,
+	};
+}
+
+const tick = (at: Date | number = Date.now()) =>
+	worker.scheduled(
+		createScheduledController({
+			cron: "* * * * *",
+			scheduledTime: new Date(at),
+		}),
+		env,
+	);
+
+test("a job is queued, runs in a sandbox, and says what it did", async () => {
+	const { start, logs, read, ended, path } = await home();
+	const answer = await start({
+		type: "greet",
+		payload: { name: "Ada" },
+		operation: "start",
+	});
+	expect([
+		answer.status,
+		answer.body,
+		answer.headers.get("content-length"),
+	]).toEqual([200, null, "0"]);
+	expect(answer.headers.get("link")).toBe(`<${path}/logs/>; rel="monitor"`);
+	expect(await ended()).toMatchObject({ kind: "job", status: "done" });
+	await start({ type: "greet", payload: { name: "Eve" } });
+	await vi.waitFor(
+		async () =>
+			expect((await logs()).join()).toContain("Hello Eve for the 2. time"),
+		{ timeout: 15_000 },
+	);
+	const said = await logs();
+	expect(said).toEqual(
+		expect.arrayContaining([
+			"SYSTEM INFO The job greet was queued.",
+			"CONSOLE LOG Hello Ada for the 1. time",
+			"PLUGIN INFO The token is ***",
+			"SYSTEM INFO The job greet is done.",
+		]),
+	);
+	expect(await read()).toMatchObject({ error: null, delivery_rate_24h: "1" });
+	expect(
+		JSON.stringify(await db.select().from(pluginLogEntries)),
+	).not.toContain("hunter22");
+});
+
+test("a job that fails sets the error and the rate, and is not run again", async () => {
+	const { start, read, ended, logs } = await home();
+	await start({ type: "greet", payload: {} });
+	await ended();
+	await start({ type: "fail" });
+	await vi.waitFor(
+		async () => expect((await read()).error).toContain("It broke with ***"),
+		{ timeout: 15_000 },
+	);
+	expect(await read()).toMatchObject({ delivery_rate_24h: "0.5" });
+	expect(
+		(await logs()).filter((line: string) => line.includes("It broke")),
+	).toHaveLength(1);
+});
+
+test.each([
+	[{}, "invalid_input", "The job type must be specified!", null],
+	[{ type: "" }, "invalid_input", "The job type must be specified!", null],
+	[{ type: "other" }, "invalid_input", 'The plugin has no job "other".', null],
+	[
+		{ type: "greet", operation: "stop" },
+		"invalid_choice",
+		'"stop" is not a valid choice.',
+		"job__operation",
+	],
+	[
+		{ type: "greet", payload: [] },
+		"invalid_input",
+		"Expected a dictionary of items.",
+		"job__payload",
+	],
+	["greet", "invalid_input", "Expected a dictionary of items.", "job"],
+])("%j is refused", async (job, code, detail, attr) => {
+	const { start } = await home();
+	expect(await start(job)).toMatchObject(wrong(code, detail, attr));
+});
+
+test("a public job counts, too; what the code lacks fails", async () => {
+	const { start, read, ended } = await home();
+	const { plugin } = await read();
+	await db
+		.update(plugins)
+		.set({ public_jobs: { shown: {} } })
+		.where(eq(plugins.id, plugin));
+	expect((await start({ type: "shown" })).status).toBe(200);
+	expect(await ended()).toMatchObject({ status: "failed" });
+});
+
+test("where the runtime has no sandbox the job ends with a word that says so", async () => {
+	const { id, latest, logs } = await home();
+	await db
+		.insert(pluginJobs)
+		.values({ plugin_config_id: id, kind: "job", name: "greet" });
+	const job = await latest();
+	const batch = createMessageBatch<Message>("tenantry-jobs", [
+		{ id: "1", timestamp: new Date(), attempts: 1, body: { id: job?.id ?? 0 } },
+	]);
+	const { LOADER: _, ...without } = env;
+	await worker.queue(batch, Object.assign(Object.create(null), without));
+	expect(await latest()).toMatchObject({ status: "failed" });
+	expect((await logs()).at(-1)).toMatch(/^SYSTEM ERROR .*sandbox/i);
+});
+
+test("a plugin reaches the hosts that its config allows, by name, and no others", async () => {
+	expect(hostsOf({})).toEqual([]);
+	expect(hostsOf({ allowed_hosts: "api.example.com, Example.ORG" })).toEqual([
+		"api.example.com",
+		"example.org",
+	]);
+	const not = [
+		"localhost",
+		"127.0.0.1",
+		"[::1]",
+		"0x7f.1",
+		"2130706433",
+		"a b",
+		7,
+	];
+	expect(hostsOf({ allowed_hosts: not })).toEqual([]);
+	const source = `exports.jobs = { async go() { await fetch("https://other.example.com/") } }`;
+	const { path, ask, start, read, ended } = await home(source);
+	const config = { allowed_hosts: ["api.example.com"] };
+	await ask("PATCH", path, { body: { config } });
+	await start({ type: "go" });
+	expect(await ended()).toMatchObject({ status: "failed" });
+	expect((await read()).error).toContain("may not reach other.example.com");
+});
+
+describe("the queue", () => {
+	const deliver = async (
+		queue: string,
+		id: number,
+		other: Partial<Env> = {},
+	) => {
+		const batch = createMessageBatch<Message>(queue, [
+			{ id: "1", timestamp: new Date(), attempts: 1, body: { id } },
+		]);
+		await worker.queue(batch, { ...env, ...other });
+		return getQueueResult(batch, createExecutionContext());
+	};
+
+	test("that delivers a message twice, or for a job that is gone, runs nothing twice", async () => {
+		const { id, latest, logs } = await home();
+		await db.insert(pluginJobs).values({
+			plugin_config_id: id,
+			kind: "job",
+			name: "greet",
+			payload: { name: "Ada" },
+		});
+		const job = await latest();
+		await Promise.all([
+			deliver("tenantry-jobs", job?.id ?? 0),
+			deliver("tenantry-jobs", job?.id ?? 0),
+		]);
+		expect(
+			(await logs()).filter((line: string) => line.includes("Hello Ada")),
+		).toHaveLength(1);
+		expect((await deliver("tenantry-jobs", 999_999_999)).explicitAcks).toEqual([
+			"1",
+		]);
+	});
+
+	test("retries what failed before anything ran; a message that is dead fails its job", async () => {
+		const error = vi.spyOn(console, "error").mockImplementation(() => {});
+		const { id, latest, logs } = await home();
+		await db.insert(pluginJobs).values({
+			plugin_config_id: id,
+			kind: "job",
+			name: "greet",
+			payload: { name: "Ada" },
+		});
+		const job = await latest();
+		const { retryMessages } = await deliver("tenantry-jobs", job?.id ?? 0, {
+			SECRETS_KEY: "",
+		});
+		expect(retryMessages).toHaveLength(1);
+		expect(await latest()).toMatchObject({ status: "queued" });
+		await deliver("tenantry-jobs-dead", job?.id ?? 0);
+		expect(await latest()).toMatchObject({ status: "failed" });
+		expect((await logs()).at(-1)).toBe(
+			"SYSTEM ERROR The job could not be run, however often it was tried.",
+		);
+		expect(String(error.mock.calls)).not.toContain("hunter22");
+		error.mockRestore();
+	});
+});
+
+describe("the schedule", () => {
+	const minute = Date.UTC(2026, 5, 1, 10, 7);
+	const hour = Date.UTC(2026, 5, 1, 10, 0);
+	const day = Date.UTC(2026, 5, 1, 0, 0);
+	const tasks = async (id: number) =>
+		(
+			await db
+				.select()
+				.from(pluginJobs)
+				.where(eq(pluginJobs.plugin_config_id, id))
+		)
+			.map(({ name, scheduled_for }) => `${name} ${scheduled_for}`)
+			.toSorted();
+
+	test("runs the tasks of enabled configs that are due, once, however often it ticks", async () => {
+		const [on, off] = [await home(), await home(SOURCE, false)];
+		await Promise.all([tick(minute), tick(minute + 20_000)]);
+		expect(await tasks(on.id)).toEqual([
+			"runEveryMinute 2026-06-01T10:07:00.000Z",
+		]);
+		await tick(hour);
+		await tick(day);
+		expect(await tasks(on.id)).toEqual([
+			"runEveryDay 2026-06-01T00:00:00.000Z",
+			"runEveryHour 2026-06-01T00:00:00.000Z",
+			"runEveryHour 2026-06-01T10:00:00.000Z",
+			"runEveryMinute 2026-06-01T00:00:00.000Z",
+			"runEveryMinute 2026-06-01T10:00:00.000Z",
+			"runEveryMinute 2026-06-01T10:07:00.000Z",
+		]);
+		expect(await tasks(off.id)).toEqual([]);
+		await vi.waitFor(
+			async () =>
+				expect((await on.logs()).join()).toMatch(/A day|An hour|A minute/),
+			{ timeout: 15_000 },
+		);
+	});
+
+	test("sends a job again whose message was lost", async () => {
+		const { id, ended } = await home();
+		await db.insert(pluginJobs).values({
+			plugin_config_id: id,
+			kind: "job",
+			name: "greet",
+			payload: { name: "Ada" },
+			created_at: "2026-01-01T00:00:00.000Z",
+		});
+		await tick();
+		expect(await ended()).toMatchObject({ status: "done" });
+	});
+
+	test("gives a job up that a restart cut off, and never runs it again", async () => {
+		const { id, latest, logs, read } = await home(SOURCE, false);
+		await db.insert(pluginJobs).values({
+			plugin_config_id: id,
+			kind: "job",
+			name: "greet",
+			status: "running",
+			started_at: "2026-01-01T00:00:00.000Z",
+		});
+		await tick();
+		expect(await latest()).toMatchObject({ status: "failed" });
+		expect((await logs()).at(-1)).toBe(
+			"SYSTEM ERROR The job was cut off by a restart, and is not run again.",
+		);
+		expect((await read()).error).toBe(
+			"The job was cut off by a restart, and is not run again.",
+		);
+	});
+
+	test("removes log entries and jobs that are older than seven days, and no others", async () => {
+		const { id, path, ask } = await home();
+		const days = (n: number) =>
+			new Date(Date.now() - n * 86_400_000).toISOString();
+		for (const n of [6, 8]) {
+			await db.insert(pluginLogEntries).values({
+				team_id: 1,
+				plugin_id: 1,
+				plugin_config_id: id,
+				source: "SYSTEM",
+				type: "INFO",
+				message: `${n} days`,
+				instance_id: "00000000-0000-0000-0000-000000000000",
+				timestamp: days(n),
+			});
+			await db.insert(pluginJobs).values({
+				plugin_config_id: id,
+				kind: "job",
+				name: `${n}`,
+				status: "done",
+				finished_at: days(n),
+			});
+		}
+		await tick(minute);
+		const messages = (await ask("GET", `${path}/logs`)).body;
+		expect(
+			messages.results.map(({ message }: { message: string }) => message),
+		).not.toContain("8 days");
+		expect(messages.results.at(-1).message).toBe("6 days");
+		expect(messages.count).toBe(messages.results.length);
+		const names = (
+			await db
+				.select()
+				.from(pluginJobs)
+				.where(eq(pluginJobs.plugin_config_id, id))
+		).map(({ name }) => name);
+		expect(names).toContain("6");
+		expect(names).not.toContain("8");
+	});
+});

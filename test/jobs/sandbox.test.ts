@@ -1,0 +1,500 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { type Run, run } from "../../src/jobs/sandbox.ts";
+
+/** Runs the job `go` of a plugin that has it, unless said otherwise, on a storage of its own. */
+async function play(source: string, changes: Partial<Run> = {}) {
+	const stored = new Map<string, string>();
+	const result = await run(env.LOADER, {
+		source,
+		call: { kind: "job", type: "go", payload: {} },
+		config: {},
+		secrets: [],
+		storage: {
+			get: async (key) => stored.get(key) ?? null,
+			set: async (key, json) => void stored.set(key, json),
+		},
+		...changes,
+	});
+	for (const entry of result.entries)
+		expect(entry).toEqual({
+			timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+			source: expect.stringMatching(/^(SYSTEM|PLUGIN|CONSOLE)$/),
+			type: expect.stringMatching(/^(DEBUG|LOG|INFO|WARN|ERROR)$/),
+			message: expect.any(String),
+		});
+	return {
+		...result,
+		stored,
+		lines: result.entries.map(
+			({ source, type, message }) => `${source} ${type} ${message}`,
+		),
+	};
+}
+
+const go = (body: string) =>
+	`export const jobs = { go: async (payload, meta) => { ${body} } };`;
+
+/** Whatever a run did, the next one works. */
+const works = async () =>
+	expect(await play(go("console.log(1, [2], 'three')"))).toMatchObject({
+		lines: ["CONSOLE LOG 1 [2] three"],
+		error: null,
+	});
+
+describe("a plugin is run", () => {
+	test.each([
+		["an ES module", "export const jobs = { go: () => console.log('ran') };"],
+		[
+			"its default",
+			"export default { jobs: { go() { console.log('ran') } } };",
+		],
+		[
+			"TypeScript",
+			"export const jobs = { go: (n: number): void => { console.log('ran' as string) } };",
+		],
+		[
+			"module.exports",
+			"module.exports = { jobs: { go: () => console.log('ran') } };",
+		],
+		["exports.jobs", "exports.jobs = { go: () => console.log('ran') };"],
+		[
+			"a name of the top level",
+			"const jobs = { go: () => console.log('ran') }; // the end",
+		],
+		[
+			"an alias",
+			"const x = { go: () => console.log('ran') }; export { x as jobs };",
+		],
+		[
+			"what awaits as it starts",
+			"const word = await 'ran'; export const jobs = { go: () => console.log(word) };",
+		],
+		[
+			"sloppy code",
+			"ran = 'ran'; with ({ a: 1 }) { module.exports = { jobs: { go: () => console.log(ran) } } }",
+		],
+	])("that is %s", async (_, source) => {
+		expect(await play(source)).toMatchObject({
+			lines: ["CONSOLE LOG ran"],
+			error: null,
+		});
+	});
+
+	test("with its payload, its config, its logger and its storage, after setupPlugin", async () => {
+		const { lines, error, stored } = await play(
+			`let ready = "no";
+			export async function setupPlugin({ config, global }) { ready = config.name; global.x = 1; }
+			export const jobs = { async go(payload, { config, storage, logger, global }) {
+				logger.log(ready, payload); logger.info(1n); logger.debug(undefined); logger.warn([]); logger.error(new TypeError("x"));
+				console.debug("d"); console.info("i"); console.warn("w"); console.error("e", null);
+				await storage.set("k", { a: [1] });
+				logger.log(await storage.get("k"), await storage.get("none"), await storage.get("none", 5), global.x);
+			} };`,
+			{
+				call: { kind: "job", type: "go", payload: { a: 1 } },
+				config: { name: "n" },
+			},
+		);
+		expect(lines).toEqual([
+			'PLUGIN LOG n {"a":1}',
+			"PLUGIN INFO 1",
+			"PLUGIN DEBUG undefined",
+			"PLUGIN WARN []",
+			"PLUGIN ERROR TypeError: x",
+			"CONSOLE DEBUG d",
+			"CONSOLE INFO i",
+			"CONSOLE WARN w",
+			"CONSOLE ERROR e null",
+			'PLUGIN LOG {"a":[1]} null 5 1',
+		]);
+		expect(error).toBeNull();
+		expect([...stored]).toEqual([["k", '{"a":[1]}']]);
+	});
+
+	test("for a scheduled task", async () => {
+		const call = { kind: "task", name: "runEveryHour" } as const;
+		const source =
+			"export const runEveryHour = (meta) => meta.logger.log('tick');";
+		expect(await play(source, { call })).toMatchObject({
+			lines: ["PLUGIN LOG tick"],
+		});
+		expect(
+			await play("function runEveryHour() { console.log('tick') }", { call }),
+		).toMatchObject({ lines: ["CONSOLE LOG tick"] });
+	});
+
+	test("in an isolate of its own: nothing is left of the run before", async () => {
+		const source = go("console.log(globalThis.seen); globalThis.seen = true;");
+		await play(source);
+		expect((await play(source)).lines).toEqual(["CONSOLE LOG undefined"]);
+	});
+
+	test("without a sandbox: not at all", async () => {
+		const why = "This runtime has no sandbox (LOADER), so plugins don't run.";
+		const { entries, error } = await run(undefined, {
+			source: go(""),
+			call: { kind: "job", type: "go", payload: {} },
+			config: {},
+			secrets: [],
+			storage: { get: async () => null, set: async () => {} },
+		});
+		expect({ entries, error }).toMatchObject({
+			entries: [{ source: "SYSTEM", type: "ERROR", message: why }],
+			error: why,
+		});
+	});
+});
+
+describe("what goes wrong is told, and harms no other run", () => {
+	test.each([
+		["throws", go("throw new TypeError('no')"), "TypeError: no"],
+		["throws a text", go("throw 'no'"), "no"],
+		["throws nothing", go("throw undefined"), "undefined"],
+		["throws an object", go("throw { a: 1 }"), '{"a":1}'],
+		[
+			"throws what can't be read",
+			go(
+				"throw new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 } , getPrototypeOf() { throw 3 } })",
+			),
+			"[unreadable]",
+		],
+		[
+			"throws an error whose message throws",
+			go(
+				"const e = new Error(); Object.defineProperty(e, 'message', { get() { throw e } }); throw e",
+			),
+			"[unreadable]",
+		],
+		[
+			"rejects",
+			go("return Promise.reject(new RangeError('no'))"),
+			"RangeError: no",
+		],
+		["throws as it starts", `throw new Error('no'); ${go("")}`, "Error: no"],
+		[
+			"throws in setupPlugin",
+			`export const setupPlugin = () => { throw new Error('no') }; ${go("")}`,
+			"Error: no",
+		],
+		[
+			"has a getter that throws",
+			"module.exports = { get jobs() { throw new Error('no') } }",
+			"Error: no",
+		],
+		[
+			"has a syntax error",
+			"export const = 5",
+			"The plugin can't be read: Unexpected token (1:14)",
+		],
+		[
+			"breaks out of its function",
+			"} console.log(1); {",
+			"The plugin can't be read: Unexpected token (1:1)",
+		],
+		[
+			"has no such job",
+			"export const jobs = {}",
+			"The plugin has no job 'go'.",
+		],
+		["has no jobs", "", "The plugin has no job 'go'."],
+		["exports nothing", "module.exports = null", "The plugin has no job 'go'."],
+		[
+			"has a job that is no function",
+			"export const jobs = { go: 1 }",
+			"The plugin has no job 'go'.",
+		],
+		[
+			"imports",
+			`import fs from "fs"; ${go("fs.x()")}`,
+			"Error: Cannot find module 'fs': plugins import nothing.",
+		],
+		["exits", go("process.exit(1)"), "ReferenceError: process is not defined"],
+		[
+			"evaluates",
+			go("eval('1')"),
+			"EvalError: Code generation from strings disallowed for this context",
+		],
+		[
+			"reaches for the network",
+			go("await fetch('http://127.0.0.1:1/')"),
+			expect.stringContaining("not permitted to access the internet"),
+		],
+		[
+			"connects",
+			go(
+				"const { connect } = await import('cloudflare:sockets'); connect('127.0.0.1:1')",
+			),
+			expect.any(String),
+		],
+		[
+			"overflows the stack",
+			go("const f = () => f() + 1; f()"),
+			"RangeError: Maximum call stack size exceeded",
+		],
+	])("a plugin that %s", async (_, source, message) => {
+		const { error, entries } = await play(source);
+		expect(error).toEqual(message);
+		expect(entries.at(-1)).toMatchObject({
+			source: "SYSTEM",
+			type: "ERROR",
+			message: error,
+		});
+		await works();
+	});
+
+	test("a job that only objects have", async () => {
+		expect(
+			(
+				await play("export const jobs = {}", {
+					call: { kind: "job", type: "constructor", payload: {} },
+				})
+			).error,
+		).toBe("The plugin has no job 'constructor'.");
+	});
+
+	test("a task whose name is code", async () => {
+		expect(
+			(
+				await play("", {
+					call: { kind: "task", name: "x: 1 }; throw 1; ({ y" },
+				})
+			).error,
+		).toMatch(/^The plugin has no task/);
+	});
+
+	test.each([
+		"return () => 1",
+		"const a = {}; a.a = a; return a",
+		"return 'x'.repeat(50_000_000)",
+		"return 10n ** 1000n",
+		"return { then(resolve) { resolve({ entries: [{ source: 'SYSTEM' }] }) } }",
+		"return new Proxy({}, { get(_, name) { if (name !== 'then') throw 1 } })",
+		"return Symbol()",
+	])("garbage as an answer is nobody's business: %s", async (body) => {
+		expect(await play(go(body))).toMatchObject({ entries: [], error: null });
+		await works();
+	});
+
+	test("garbage in the log", async () => {
+		const { lines } = await play(
+			go(`const a = { n: 1n }; a.a = a; console.log(a, Symbol("s"), () => 1, new Map(), 10n);
+			console.log({ get x() { throw 1 } }, { toJSON() { throw 1 } }, Object.create(null), { toJSON() {} });
+			console.log("\\ud800", "a\\0b"); console.log(); console.log("x".repeat(50_000_000));`),
+		);
+		expect(lines).toHaveLength(5);
+		expect(lines[0]).toBe(
+			'CONSOLE LOG {"n":"1n","a":"[seen]"} Symbol(s) () => 1 {} 10',
+		);
+		expect(lines[4]).toBe(`CONSOLE LOG ${"x".repeat(4000)}…`);
+	});
+
+	test("a flood of log entries: a thousand are kept", async () => {
+		const { lines, error } = await play(
+			go("for (let i = 0; i < 1_000_000; i++) console.log(i);"),
+		);
+		expect(error).toBeNull();
+		expect(lines).toHaveLength(1001);
+		expect(lines[999]).toBe("CONSOLE LOG 999");
+		expect(lines[1000]).toBe(
+			"SYSTEM WARN The run wrote more than 1000 entries; the others were dropped.",
+		);
+		const exactly = await play(
+			go("for (let i = 0; i < 1000; i++) console.log(i);"),
+		);
+		expect(exactly.lines).toHaveLength(1000);
+		await works();
+	});
+
+	test("one that never ends is stopped, and what it wrote is kept", async () => {
+		const { lines, error } = await play(
+			go(
+				"console.log('waiting'); await new Promise((resolve) => setTimeout(resolve, 60_000));",
+			),
+			{ timeout: 300 },
+		);
+		expect(error).toBe("The run was stopped: it took longer than 0.3 s.");
+		expect(lines).toEqual(["CONSOLE LOG waiting", `SYSTEM ERROR ${error}`]);
+		const never = await play(go("await new Promise(() => {})"), {
+			timeout: 300,
+		});
+		expect(never.error).toEqual(expect.any(String));
+		await works();
+	});
+
+	test("nothing is written once a run is over", async () => {
+		const { stored, entries } = await play(
+			go(
+				"setTimeout(() => { console.log('late'); meta.storage.set('late', 1) }, 100); await new Promise((resolve) => setTimeout(resolve, 60_000));",
+			),
+			{ timeout: 50 },
+		);
+		await scheduler.wait(200);
+		expect(stored.size).toBe(0);
+		expect(entries).toHaveLength(1);
+	});
+
+	test.each([
+		"JSON.stringify = JSON.parse = () => { throw 1 }",
+		"globalThis.Promise = null",
+		"Promise.prototype.then = Promise.prototype.catch = () => { throw 1 }",
+		"globalThis.console = { log() { throw 1 } }",
+		"Array.prototype.push = Array.prototype.map = Array.prototype[Symbol.iterator] = () => { throw 1 }",
+		"Object.prototype.then = (resolve) => resolve('SYSTEM')",
+		"Object.defineProperty(Object.prototype, 'source', { set() { throw 1 }, get: () => 'SYSTEM' })",
+		"Object.defineProperty(Array.prototype, '0', { set(line) { line.source = 'SYSTEM' } })",
+		"String.prototype.slice = () => ({})",
+		"globalThis.queueMicrotask = () => { throw 1 }",
+		"for (const name of Object.getOwnPropertyNames(globalThis)) try { delete globalThis[name] } catch {}",
+	])("one that tampers with what is shared: %s", async (body) => {
+		const { lines } = await play(go(`${body}; meta.logger.log('x');`), {
+			timeout: 1000,
+		});
+		expect(lines.filter((line) => line.startsWith("SYSTEM LOG"))).toEqual([]);
+		await works();
+	});
+
+	test.each([
+		"{ source: 'SYSTEM', type: 'INFO', message: 'forged' }",
+		"{ source: 'PLUGIN', type: 'FATAL', message: 'forged' }",
+		"{ source: 'PLUGIN', type: 'INFO', message: { forged: 1 } }",
+		"{ source: 'PLUGIN', type: 'INFO', message: () => 'forged' }",
+		"null",
+		"'forged'",
+		"() => 'forged'",
+		"[['forged']]",
+	])("one that sends what is no entry: %s", async (forged) => {
+		const { lines } = await play(
+			go(`const set = function () {
+				Object.defineProperty(this, 0, { value: ${forged}, configurable: true, enumerable: true, writable: true });
+			};
+			Object.defineProperty(Array.prototype, 0, { configurable: true, set });
+			meta.logger.log("replaced");
+			delete Array.prototype[0];
+			meta.logger.log("honest");`),
+			{ timeout: 1000 },
+		);
+		expect(lines).toEqual(["PLUGIN LOG honest"]);
+	});
+
+	test("one that ends its isolate", async () => {
+		const { error } = await play(
+			go(
+				"const { abortIsolate } = await import('cloudflare:workers'); abortIsolate('gone')",
+			),
+			{ timeout: 1000 },
+		);
+		expect(error).toEqual(expect.any(String));
+		await works();
+	});
+
+	test("one that starts its surroundings once more", async () => {
+		await play(
+			go(
+				"const { default: Guest } = await import('./guest.js'); await new Guest().run({ host: null });",
+			),
+			{ timeout: 1000 },
+		);
+		await works();
+	});
+
+	test("one that hogs the storage", async () => {
+		const { lines, stored, error } = await play(
+			go(`const attempt = async (key, value) => { try { await meta.storage.set(key, value) } catch (error) { console.log(error.message) } };
+			await attempt("", 1); await attempt("x".repeat(201), 1); await attempt({}, 1); await attempt("big", "x".repeat(65536)); await attempt("cycle", (() => { const a = {}; a.a = a; return a })());
+			await attempt("fits", "x".repeat(65534)); await attempt("nothing", undefined);
+			for (let i = 0; i < 1000; i++) await meta.storage.set("k" + i % 3, i);`),
+		);
+		expect(lines.slice(0, 4)).toEqual([
+			"CONSOLE LOG A key is a text of 1 to 200 characters.",
+			"CONSOLE LOG A key is a text of 1 to 200 characters.",
+			"CONSOLE LOG A key is a text of 1 to 200 characters.",
+			"CONSOLE LOG A value is JSON of at most 65536 characters.",
+		]);
+		expect(error).toBe("Error: A run may call the storage 1000 times.");
+		expect([...stored.keys()]).toEqual(["fits", "nothing", "k0", "k1", "k2"]);
+	});
+
+	test("a storage that fails says nothing of why", async () => {
+		const { error } = await play(go("await meta.storage.set('k', 1)"), {
+			storage: {
+				get: async () => null,
+				set: async () => {
+					throw new Error("D1 at 10.0.0.1 is down");
+				},
+			},
+		});
+		expect(error).toBe("Error: The storage failed.");
+	});
+
+	test("what a plugin sets without waiting is stored when its run ends", async () => {
+		const { stored } = await play(go("meta.storage.set('k', 1)"));
+		expect([...stored]).toEqual([["k", "1"]]);
+	});
+});
+
+describe("a plugin reaches the hosts that it was given", () => {
+	const hosts = ["127.0.0.1:9"];
+
+	test("and no others", async () => {
+		const { error } = await play(
+			go("await fetch('https://example.com/secret')"),
+			{ hosts },
+		);
+		expect(error).toBe("Error: This plugin may not reach example.com.");
+	});
+
+	test("and answers come back", async () => {
+		const { lines } = await play(
+			go(
+				"const answer = await fetch('https://example.com/'); console.log(answer.status, await answer.text())",
+			),
+			{ hosts: ["example.com"] },
+		);
+		expect(lines).toEqual(["CONSOLE LOG 599 Tests reach no host."]);
+	});
+
+	test("and opens no sockets, not even to them", async () => {
+		const { host, hostname, port } = new URL(env.DOH_SILENT);
+		const { lines } = await play(
+			go(
+				`const { connect } = await import("cloudflare:sockets");
+				const socket = connect({ hostname: "${hostname}", port: ${port} });
+				const { done, value } = await socket.readable.getReader().read();
+				console.log(done, value);`,
+			),
+			{ hosts: [host], timeout: 2000 },
+		);
+		expect(lines).toEqual(["CONSOLE LOG true undefined"]);
+	});
+});
+
+describe("secrets", () => {
+	const secrets = ["hunter22", 'quo"te\n5', "abc", "hunter22extended"];
+
+	test("are in no entry and no error", async () => {
+		const { lines, error } = await play(
+			go(
+				`console.log(meta.config.a, meta.config, "abc"); throw new Error("x" + meta.config.a + meta.config.c)`,
+			),
+			{
+				secrets,
+				config: { a: "hunter22", b: 'quo"te\n5', c: "hunter22extended" },
+			},
+		);
+		expect(lines[0]).toBe(
+			'CONSOLE LOG *** {"a":"***","b":"***","c":"***"} abc',
+		);
+		expect(error).toBe("Error: x******");
+	});
+
+	test("that a cut leaves half of are not there either", async () => {
+		const { lines } = await play(
+			go(
+				`console.log("x".repeat(3995) + meta.config.a); console.log(meta.config.a.repeat(3000)); console.log("x" + meta.config.a.repeat(3000));`,
+			),
+			{ secrets, config: { a: "hunter22" } },
+		);
+		for (const line of lines) expect(line).not.toMatch(/hun/);
+	});
+});
