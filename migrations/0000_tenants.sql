@@ -116,6 +116,103 @@ CREATE TABLE `personal_api_keys` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`hash`);--> statement-breakpoint
 CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`);--> statement-breakpoint
+CREATE TABLE `plugin_configs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`project_id` integer NOT NULL,
+	`organization_id` text NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`enabled` integer DEFAULT false NOT NULL,
+	`order` integer NOT NULL,
+	`config` text DEFAULT '{}' NOT NULL,
+	`error` text,
+	`name` text,
+	`description` text,
+	`deleted` integer DEFAULT false NOT NULL,
+	`log_entries` integer DEFAULT 0 NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`project_id`) REFERENCES `projects`(`id`) ON UPDATE no action ON DELETE cascade,
+	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`order`,`id`);--> statement-breakpoint
+CREATE INDEX `plugin_configs_organization` ON `plugin_configs` (`organization_id`,`plugin_id`);--> statement-breakpoint
+CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);--> statement-breakpoint
+CREATE TABLE `plugin_jobs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`plugin_config_id` integer NOT NULL,
+	`kind` text NOT NULL,
+	`name` text NOT NULL,
+	`payload` text,
+	`scheduled_for` text,
+	`status` text DEFAULT 'queued' NOT NULL,
+	`created_at` text NOT NULL,
+	`started_at` text,
+	`finished_at` text,
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugin_jobs_task` ON `plugin_jobs` (`plugin_config_id`,`name`,`scheduled_for`);--> statement-breakpoint
+CREATE INDEX `plugin_jobs_config` ON `plugin_jobs` (`plugin_config_id`,`finished_at`);--> statement-breakpoint
+CREATE INDEX `plugin_jobs_open` ON `plugin_jobs` (`status`,`created_at`) WHERE status in ('queued', 'running');--> statement-breakpoint
+CREATE INDEX `plugin_jobs_finished` ON `plugin_jobs` (`finished_at`);--> statement-breakpoint
+CREATE TABLE `plugin_log_entries` (
+	`id` text PRIMARY KEY NOT NULL,
+	`team_id` integer NOT NULL,
+	`plugin_id` integer NOT NULL,
+	`plugin_config_id` integer NOT NULL,
+	`timestamp` text NOT NULL,
+	`source` text NOT NULL,
+	`type` text NOT NULL,
+	`message` text NOT NULL,
+	`instance_id` text NOT NULL,
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE INDEX `plugin_log_entries_config` ON `plugin_log_entries` (`plugin_config_id`,`timestamp`,`id`);--> statement-breakpoint
+CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`);--> statement-breakpoint
+CREATE TABLE `plugin_source_files` (
+	`plugin_id` integer NOT NULL,
+	`filename` text NOT NULL,
+	`source` text NOT NULL,
+	`compiled` text,
+	`error` text,
+	`updated_at` text NOT NULL,
+	PRIMARY KEY(`plugin_id`, `filename`),
+	FOREIGN KEY (`plugin_id`) REFERENCES `plugins`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugin_storage` (
+	`plugin_config_id` integer NOT NULL,
+	`key` text NOT NULL,
+	`value` text NOT NULL,
+	PRIMARY KEY(`plugin_config_id`, `key`),
+	FOREIGN KEY (`plugin_config_id`) REFERENCES `plugin_configs`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE TABLE `plugins` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`organization_id` text NOT NULL,
+	`plugin_type` text NOT NULL,
+	`name` text DEFAULT '' NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`url` text,
+	`private_token` text,
+	`icon` text,
+	`config_schema` text DEFAULT '[]' NOT NULL,
+	`tag` text,
+	`latest_tag` text,
+	`is_global` integer DEFAULT false NOT NULL,
+	`capabilities` text NOT NULL,
+	`metrics` text DEFAULT '{}' NOT NULL,
+	`public_jobs` text DEFAULT '{}' NOT NULL,
+	`created_at` text NOT NULL,
+	`updated_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plugins_organization_url` ON `plugins` (`organization_id`,`url`);--> statement-breakpoint
+CREATE INDEX `plugins_global` ON `plugins` (`id`) WHERE is_global;--> statement-breakpoint
 CREATE TABLE `project_members` (
 	`id` text PRIMARY KEY NOT NULL,
 	`project_id` integer NOT NULL,

@@ -26,3 +26,12 @@ CREATE TRIGGER users_activity AFTER UPDATE OF is_active ON users WHEN new.is_act
   UPDATE organizations SET active_members = active_members + new.is_active - old.is_active
     WHERE id IN (SELECT organization_id FROM members WHERE user_id = new.id);
 END;
+--> statement-breakpoint
+-- plugin_configs.log_entries: what count(*) over a config's log would say.
+CREATE TRIGGER plugin_log_entries_insert AFTER INSERT ON plugin_log_entries BEGIN
+  UPDATE plugin_configs SET log_entries = log_entries + 1 WHERE id = new.plugin_config_id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGIN
+  UPDATE plugin_configs SET log_entries = log_entries - 1 WHERE id = old.plugin_config_id;
+END;

@@ -29,6 +29,9 @@ import invites, { acceptance } from "./invites/routes.ts";
 import members from "./members/routes.ts";
 import organizations from "./organizations/routes.ts";
 import personalApiKeys from "./personal_api_keys/routes.ts";
+import pluginConfigs from "./plugin_configs/routes.ts";
+import { destination, frontendApp, importApp } from "./plugins/families.ts";
+import plugins from "./plugins/routes.ts";
 import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
@@ -53,7 +56,21 @@ export const families: Family[] = [
 	[`${o}/invites`, "organization_member", inOrganization, invites],
 	[`${o}/members`, "organization_member", inOrganization, members],
 	[`${o}/activity_log`, "activity_log", inOrganization, activityLog],
+	[
+		`${o}/pipeline_destinations`,
+		"plugin",
+		inOrganization,
+		plugins(destination),
+	],
+	[
+		`${o}/pipeline_frontend_apps`,
+		"plugin",
+		inOrganization,
+		plugins(frontendApp),
+	],
+	[`${o}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
 	["/api/projects", "project", onProjects, projects],
+	[`${p}/plugin_configs`, "plugin", inProject, pluginConfigs],
 	[`${p}/members`, "project", inProject, projectMembers],
 	[`${p}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],

@@ -3,6 +3,14 @@ import type { Scope } from "./auth/scopes.ts";
 import type { Tenant } from "./db/tenant.ts";
 import type { Meter } from "./http/meter.ts";
 
+declare global {
+	/** The secrets, which wrangler.toml doesn't name. */
+	interface __BaseEnv_Env {
+		/** 32 random bytes in base64; several, separated by commas, while a new one takes over: the newest first. */
+		SECRETS_KEY?: string;
+	}
+}
+
 /** What Hono carries: the worker's bindings (generated from wrangler.toml) and what middleware puts on a request. */
 export type App = {
 	Bindings: Env;
@@ -15,6 +23,8 @@ export type App = {
 		scope: Scope;
 		/** The level that the route asks of the caller. */
 		level: number | undefined;
+		/** The `plugins_access_level` that the route asks of the caller's organization. */
+		plugins: number | undefined;
 		tenant: Tenant;
 		/** What inline styles and scripts of a page must carry. */
 		secureHeadersNonce?: string;

@@ -12,27 +12,11 @@ import {
 import type { Tenant } from "../db/tenant.ts";
 import { visibleTo } from "../db/visible.ts";
 import type { Page } from "../http/page.ts";
-import type { filters } from "./shape.ts";
+import { entryColumns, type filters } from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
 	db
-		.select({
-			id: activityLog.id,
-			user: {
-				uuid: users.uuid,
-				first_name: users.first_name,
-				email: users.email,
-			},
-			activity: activityLog.activity,
-			scope: activityLog.scope,
-			item_id: activityLog.item_id,
-			detail: {
-				name: activityLog.name,
-				changes: activityLog.changes,
-				trigger: activityLog.trigger,
-			},
-			created_at: activityLog.created_at,
-		})
+		.select(entryColumns)
 		.from(activityLog)
 		.innerJoin(users, eq(users.id, activityLog.user_id));
 

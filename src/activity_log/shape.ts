@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { activityLog, users } from "../db/schema.ts";
 import { moment, text, timestamp, uuid } from "../http/fields.ts";
 
 /** Behaviour 12. */
@@ -28,6 +29,21 @@ export const ActivityEntry = z
 		created_at: timestamp(),
 	})
 	.meta({ id: "ActivityEntry" });
+
+/** The columns of an `ActivityEntry`, of a statement over `activity_log` and its `users`. */
+export const entryColumns = {
+	id: activityLog.id,
+	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
+	activity: activityLog.activity,
+	scope: activityLog.scope,
+	item_id: activityLog.item_id,
+	detail: {
+		name: activityLog.name,
+		changes: activityLog.changes,
+		trigger: activityLog.trigger,
+	},
+	created_at: activityLog.created_at,
+};
 
 export const filters = z.object({
 	scope: text().optional(),

@@ -44,6 +44,10 @@ export const as = <C extends Column, const N extends string>(
 	name: N,
 ) => sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
 
+/** What a path says is a row's integer id; 0, which no row has, where it can't be one. */
+export const rowId = (text: string) =>
+	/^\d{1,15}$/.test(text) ? Number(text) : 0;
+
 /** `column` is one of `list`, which goes in as one value, however long it is. */
 export const among = (column: Column, list: unknown[]) =>
 	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;

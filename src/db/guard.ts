@@ -36,6 +36,7 @@ export const guard = (db: Database, { hash, organization, project }: Asked) =>
 			last_used_at: personalApiKeys.last_used_at,
 			is_active: users.is_active,
 			organization_id: left(organizations.id, "organization_id"),
+			plugins_access_level: organizations.plugins_access_level,
 			project_id: left(projects.id, "project_id"),
 			access_control: projects.access_control,
 			level: members.level,
@@ -71,6 +72,7 @@ export type Caller = {
 	level: number;
 	organization_id: string | null;
 	member_level: number | null;
+	plugins_access_level: number;
 	project_id: number | null;
 	project_level: number | null;
 };
@@ -81,6 +83,8 @@ export type Demand = {
 	itself: boolean;
 	scope: Scope;
 	level: number;
+	/** Of its organization, `plugins_access_level`. */
+	plugins: number;
 };
 
 /**
@@ -90,7 +94,7 @@ export type Demand = {
  */
 export function admit(
 	row: Found | undefined,
-	{ place, itself, scope, level: least }: Demand,
+	{ place, itself, scope, level: least, plugins }: Demand,
 ): Caller {
 	const key = row && keyOf(row);
 	if (!key || expired(key)) throw badCredentials();
@@ -115,13 +119,16 @@ export function admit(
 		if (hidden) throw forbidden("You don't have access to the project.");
 	}
 	if (level < least) throw insufficient();
-	const { last_used_at, project_level } = row;
+	const { last_used_at, project_level, plugins_access_level } = row;
+	if ((plugins_access_level ?? 0) < plugins)
+		throw forbidden("Your organization's plugin access level is insufficient.");
 	return {
 		key,
 		last_used_at,
 		level,
 		organization_id,
 		member_level,
+		plugins_access_level: plugins_access_level ?? 0,
 		project_id,
 		project_level,
 	};

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { is, SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "./client.ts";
 import { activityLog, type Change } from "./schema.ts";
 
@@ -32,7 +32,8 @@ export function record(
 ) {
 	const row = {
 		...entry,
-		item_id: sql`cast(${item_id} as text)`,
+		// A number is bound as a real one, whose text would be 7.0.
+		item_id: is(item_id, SQL) ? sql`cast(${item_id} as text)` : String(item_id),
 		organization_id: organization,
 		project_id: project,
 	};

@@ -227,6 +227,169 @@ export const domains = sqliteTable(
 	(t) => [index("domains_organization").on(t.organization_id, t.domain)],
 );
 
+/** What a plugin's code offers. A list that would be empty is absent. */
+export type Capabilities = {
+	methods?: string[] | undefined;
+	jobs?: string[] | undefined;
+	scheduled_tasks?: string[] | undefined;
+};
+
+const map = <T>() => text({ mode: "json" }).$type<T>().notNull();
+
+export const plugins = sqliteTable(
+	"plugins",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		plugin_type: text().notNull(),
+		name: text().notNull().default(""),
+		description: text().notNull().default(""),
+		/** Without its query string, which may hold a token. */
+		url: text(),
+		/** Encrypted; what a private repository asks for. */
+		private_token: text(),
+		icon: text(),
+		config_schema: map<unknown[] | Record<string, unknown>>().default([]),
+		tag: text(),
+		latest_tag: text(),
+		is_global: boolean().notNull().default(false),
+		capabilities: map<Capabilities>(),
+		metrics: map<Record<string, "sum" | "min" | "max">>().default({}),
+		public_jobs: map<Record<string, unknown>>().default({}),
+		created_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
+		index("plugins_global").on(t.id).where(sql`is_global`),
+	],
+);
+
+export const pluginSourceFiles = sqliteTable(
+	"plugin_source_files",
+	{
+		plugin_id: integer()
+			.notNull()
+			.references(() => plugins.id, { onDelete: "cascade" }),
+		filename: text().notNull(),
+		source: text().notNull(),
+		/** What a browser runs of it, for site.ts and frontend.tsx. */
+		compiled: text(),
+		/** Why it could not be compiled. */
+		error: text(),
+		updated_at: updated_at(),
+	},
+	(t) => [primaryKey({ columns: [t.plugin_id, t.filename] })],
+);
+
+export const pluginConfigs = sqliteTable(
+	"plugin_configs",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		project_id: integer()
+			.notNull()
+			.references(() => projects.id, { onDelete: "cascade" }),
+		organization_id: text().notNull(),
+		plugin_id: integer()
+			.notNull()
+			.references(() => plugins.id, { onDelete: "cascade" }),
+		enabled: boolean().notNull().default(false),
+		order: integer().notNull(),
+		/** Secret fields are encrypted, each by itself. */
+		config: map<Record<string, unknown>>().default({}),
+		/** The latest error's text. */
+		error: text(),
+		/** null: the plugin's own. */
+		name: text(),
+		description: text(),
+		deleted: boolean().notNull().default(false),
+		/** How many log entries there are; kept by triggers. */
+		log_entries: integer().notNull().default(0),
+		created_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		index("plugin_configs_project").on(t.project_id, t.order, t.id),
+		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
+		index("plugin_configs_plugin").on(t.plugin_id),
+	],
+);
+
+export const pluginLogEntries = sqliteTable(
+	"plugin_log_entries",
+	{
+		id: id(),
+		team_id: integer().notNull(),
+		plugin_id: integer().notNull(),
+		plugin_config_id: integer()
+			.notNull()
+			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
+		timestamp: created_at(),
+		source: text({ enum: ["SYSTEM", "PLUGIN", "CONSOLE"] }).notNull(),
+		type: text({ enum: ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] }).notNull(),
+		message: text().notNull(),
+		instance_id: text().notNull(),
+	},
+	(t) => [
+		index("plugin_log_entries_config").on(
+			t.plugin_config_id,
+			t.timestamp,
+			t.id,
+		),
+		index("plugin_log_entries_timestamp").on(t.timestamp),
+	],
+);
+
+/** Jobs and scheduled tasks of plugins: the outbox of the queue, and what became of each. */
+export const pluginJobs = sqliteTable(
+	"plugin_jobs",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		plugin_config_id: integer()
+			.notNull()
+			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
+		kind: text({ enum: ["job", "task"] }).notNull(),
+		name: text().notNull(),
+		payload: text({ mode: "json" }).$type<unknown>(),
+		/** Of a task, the minute that it is for: it runs once. */
+		scheduled_for: text(),
+		status: text({ enum: ["queued", "running", "done", "failed"] })
+			.notNull()
+			.default("queued"),
+		created_at: created_at(),
+		started_at: text(),
+		finished_at: text(),
+	},
+	(t) => [
+		uniqueIndex("plugin_jobs_task").on(
+			t.plugin_config_id,
+			t.name,
+			t.scheduled_for,
+		),
+		index("plugin_jobs_config").on(t.plugin_config_id, t.finished_at),
+		index("plugin_jobs_open")
+			.on(t.status, t.created_at)
+			.where(sql`status in ('queued', 'running')`),
+		index("plugin_jobs_finished").on(t.finished_at),
+	],
+);
+
+/** What plugins keep, each config for itself. */
+export const pluginStorage = sqliteTable(
+	"plugin_storage",
+	{
+		plugin_config_id: integer()
+			.notNull()
+			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
+		key: text().notNull(),
+		/** JSON. */
+		value: text().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.plugin_config_id, t.key] })],
+);
+
 /** One value that an entry of the activity log says was changed. */
 export type Change = {
 	field: string;

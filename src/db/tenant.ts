@@ -11,7 +11,7 @@ import type { App } from "../env.ts";
 import { badCredentials, found, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { changes } from "./changes.ts";
-import { connect, type Database } from "./client.ts";
+import { connect, type Database, rowId } from "./client.ts";
 import { admit, type Caller, guard, reassure } from "./guard.ts";
 import { type List, paged, type RowOf } from "./list.ts";
 import { type Entry, record } from "./record.ts";
@@ -29,10 +29,6 @@ type Where = { kind: Place["kind"]; parameter?: string; itself?: boolean };
 const HOUR = 3_600_000;
 
 const organizationId = (text: string) => text.toLowerCase();
-
-/** null: not an integer, so no project's id. */
-const projectId = (text: string) =>
-	/^\d{1,15}$/.test(text) ? Number(text) : null;
 
 const PRIMARY = "first-primary";
 
@@ -101,7 +97,7 @@ export class Tenant {
 		const known = this.#caller?.project_id;
 		if (known) return sql`${known}`;
 		return this.#where.kind === "project"
-			? this.#id(currentProject, projectId)
+			? this.#id(currentProject, rowId)
 			: sql`null`;
 	}
 
@@ -135,7 +131,7 @@ export class Tenant {
 			named: name !== undefined,
 			organization:
 				kind === "organization" && literal ? organizationId(literal) : null,
-			project: kind === "project" && literal ? projectId(literal) : null,
+			project: kind === "project" && literal ? rowId(literal) : null,
 		};
 	}
 
@@ -147,7 +143,7 @@ export class Tenant {
 		...queries: Q
 	): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const { key, scope, level = 0 } = this.#c.var;
+		const { key, scope, level = 0, plugins = 0 } = this.#c.var;
 		const place = this.#place;
 		const denied = denial(key, scope, place);
 		const { success } = await this.env.REQUESTS.limit({ key: key.id });
@@ -162,6 +158,7 @@ export class Tenant {
 			itself: this.#where.itself ?? false,
 			scope,
 			level,
+			plugins,
 		});
 		this.#caller = caller;
 		this.#noteUse(caller);
@@ -183,18 +180,20 @@ export class Tenant {
 		return [known, ...later] as const;
 	}
 
+	/** Writes what the answer needn't wait for. */
+	later(statement: (db: Database) => PromiseLike<unknown>) {
+		const write = async () => statement(drizzle(this.env.DB));
+		this.#c.executionCtx.waitUntil(write());
+	}
+
 	/** `last_used_at` is at most an hour late, and never in the way of the answer. */
 	#noteUse({ key, last_used_at }: Caller) {
 		const before = new Date(Date.now() - HOUR).toISOString();
 		if (last_used_at !== null && last_used_at > before) return;
 		const { id, last_used_at: used } = personalApiKeys;
 		const stale = and(eq(id, key.id), or(isNull(used), lt(used, before)));
-		this.#c.executionCtx.waitUntil(
-			drizzle(this.env.DB)
-				.update(personalApiKeys)
-				.set({ last_used_at: now() })
-				.where(stale)
-				.run(),
+		this.later((db) =>
+			db.update(personalApiKeys).set({ last_used_at: now() }).where(stale),
 		);
 	}
 
@@ -237,7 +236,11 @@ export class Tenant {
 			/** Fields whose values the log doesn't show. */
 			masked?: string[];
 		},
-		statements: () => [Statement, Statement & { _: { result: R[] } }],
+		statements: () => [
+			Statement,
+			...Statement[],
+			Statement & { _: { result: R[] } },
+		],
 	): Promise<R> {
 		const { masked, ...rest } = told;
 		const changed = changes(row, body, masked);
@@ -301,3 +304,9 @@ export const atLeast = (level: number) =>
 		c.set("level", level);
 		await next();
 	});
+
+/** Plugins are read with an access level of 3, and written with one of 6 (behaviour 9). */
+export const pluginAccess = createMiddleware<App>(async (c, next) => {
+	c.set("plugins", c.req.method === "GET" || c.req.method === "HEAD" ? 3 : 6);
+	await next();
+});

@@ -4,6 +4,7 @@ import {
 	members,
 	organizations,
 	personalApiKeys,
+	plugins,
 	projectMembers,
 	projects,
 	users,
@@ -44,6 +45,14 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
     and (${scoped_projects} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
+
+/** Of a statement over `plugins`, what an organization sees: its own plugins, global ones, and those that one of its projects has a config of (behaviour 9). */
+export const visiblePlugin = ({
+	organization,
+}: Tenant) => sql`${plugins.id} in (
+  select own.id from plugins as own where own.organization_id = ${organization}
+  union select shared.id from plugins as shared where shared.is_global
+  union select used.plugin_id from plugin_configs as used where used.organization_id = ${organization} and not used.deleted)`;
 
 /** The id of the organization that the user works in: the one it chose, else its oldest; null without any. */
 export const currentOrganization = (

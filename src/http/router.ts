@@ -13,8 +13,8 @@ export type Operation = {
 	answer?: z.ZodType;
 	/** Answers of other statuses that are no refusals. */
 	also?: Record<number, z.ZodType>;
-	/** The answer is a page for people. */
-	html?: boolean;
+	/** The answer is a text of this type, no JSON. */
+	media?: "text/html" | "text/javascript";
 	body?: z.ZodType;
 	query?: z.ZodObject;
 };
@@ -51,12 +51,19 @@ export const answers = (
 export const creates = (answer: z.ZodType, summary: string) =>
 	says({ status: 201, answer, summary });
 
+/** 200 without a body (interface 4.8). */
+export const acts = (summary: string) => says({ status: 200, summary });
+
 /** 204 without a body. */
 export const removes = (summary: string) => says({ status: 204, summary });
 
 /** 200 with a page for people. */
 export const shows = (summary: string) =>
-	says({ status: 200, html: true, summary });
+	says({ status: 200, media: "text/html", summary });
+
+/** 200 with a script for browsers. */
+export const scripts = (summary: string) =>
+	says({ status: 200, media: "text/javascript", summary });
 
 /** The query of every list (behaviour 1.5). Never refused: what can't be read is the default. */
 const Paging = z.object({
@@ -65,16 +72,42 @@ const Paging = z.object({
 	cursor: z.string().optional(),
 });
 
-/** 200 with a page of `item` (interface 2.1). */
+/** The envelope of interface 2.1. */
+const envelopeOf = (item: z.ZodType) => ({
+	count: z.int(),
+	next: z.url().nullable(),
+	previous: z.url().nullable(),
+	results: z.array(item),
+});
+
+/** 200 with a page of `item`. */
 export const lists = (item: z.ZodType, summary: string) =>
 	says({
 		status: 200,
+		answer: z.object(envelopeOf(item)),
+		query: Paging,
+		summary,
+	});
+
+/** 200 with a page of `item` that is a `shape`, too (behaviour 1.2): that of its first entry, all null where there is none. */
+export const listsAs = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
+	says({
+		status: 200,
 		answer: z.object({
-			count: z.int(),
-			next: z.url().nullable(),
-			previous: z.url().nullable(),
-			results: z.array(item),
+			...nullable(shape).shape,
+			...envelopeOf(item),
 		}),
 		query: Paging,
 		summary,
 	});
+
+/** A shape each of whose fields may be null. */
+const nullable = (shape: z.ZodObject) =>
+	z.object(
+		Object.fromEntries(
+			Object.entries(shape.shape).map(([name, field]) => [
+				name,
+				z.nullable(field),
+			]),
+		),
+	);

@@ -1,0 +1,347 @@
+import { and, desc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { among, rowId } from "../db/client.ts";
+import { paged } from "../db/list.ts";
+import {
+	organizations,
+	pluginConfigs,
+	pluginJobs,
+	pluginLogEntries,
+	pluginSourceFiles,
+	plugins,
+} from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { visiblePlugin } from "../db/visible.ts";
+import { found, invalid, unknown } from "../http/errors.ts";
+import { each, envelope, type Page } from "../http/page.ts";
+import { itsOrganization } from "../plugins/shape.ts";
+import { complete, fieldsOf, merge } from "./config.ts";
+import {
+	configColumns,
+	type create,
+	type job as Job,
+	type logFilters,
+	type rearrange as Rearrange,
+	toPluginConfig,
+	type update as Update,
+} from "./shape.ts";
+
+/** The access level that an organization needs to have plugin configs at all. */
+const CONFIG = 3;
+
+const select = ({ db }: Tenant) =>
+	db
+		.select(configColumns())
+		.from(pluginConfigs)
+		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+		.innerJoin(organizations, itsOrganization);
+
+/** Those of the project, of an organization that may have any. */
+const mine = ({ project, organization }: Tenant) =>
+	and(
+		eq(pluginConfigs.project_id, project),
+		sql`(select home.plugins_access_level from organizations as home where home.id = ${organization}) >= ${CONFIG}`,
+	);
+
+const one = (tenant: Tenant, id: string) =>
+	and(eq(pluginConfigs.id, rowId(id)), mine(tenant));
+
+function available({ caller }: Tenant) {
+	if (caller.plugins_access_level < CONFIG)
+		throw invalid(
+			null,
+			"Plugin configuration is not available for the current organization!",
+		);
+}
+
+/** Not deleted ones, by order. */
+export const list = async (tenant: Tenant, page: Page) =>
+	each(
+		await tenant.page(page, select(tenant).$dynamic(), {
+			where: and(mine(tenant), eq(pluginConfigs.deleted, false)),
+			by: [pluginConfigs.order, pluginConfigs.id],
+			keys: ({ order, id }) => [order, id],
+			order: "asc",
+		}),
+		toPluginConfig,
+	);
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
+	return found(row);
+}
+
+/** Deleted ones, too. */
+export const find = async (tenant: Tenant, id: string) =>
+	toPluginConfig(await read(tenant, id));
+
+/** The statement that notes what was done in the config's own log. */
+const note = (
+	{ db, project }: Tenant,
+	{ id, plugin_id }: { id: number | SQL<number>; plugin_id: number },
+	message: string,
+) =>
+	db.insert(pluginLogEntries).values({
+		team_id: project,
+		plugin_config_id: id,
+		plugin_id,
+		source: "SYSTEM",
+		type: "INFO",
+		message,
+		instance_id: v7(),
+	});
+
+/** What a change of `enabled` and `config` is called in the log. */
+const noted = (
+	before: { enabled: boolean },
+	after: { enabled: boolean },
+	configured: boolean,
+) => [
+	...(configured ? ["The config was changed."] : []),
+	...(before.enabled === after.enabled
+		? []
+		: [after.enabled ? "The plugin was enabled." : "The plugin was disabled."]),
+];
+
+export async function insert(
+	tenant: Tenant,
+	{ plugin: plugin_id, config = {}, ...body }: z.infer<typeof create>,
+) {
+	const { db, project, organization } = tenant;
+	const [[plugin]] = await tenant.read(
+		db
+			.select({ name: plugins.name, config_schema: plugins.config_schema })
+			.from(plugins)
+			.where(and(eq(plugins.id, plugin_id), visiblePlugin(tenant))),
+	);
+	available(tenant);
+	if (!plugin) throw unknown("plugin", plugin_id);
+	const fields = fieldsOf(plugin.config_schema);
+	const enabled = body.enabled === true && body.deleted !== true;
+	if (enabled) complete(fields, config);
+	const id = sql<number>`(select max(made.id) from plugin_configs as made where made.project_id = ${project})`;
+	const [row] = await tenant.write(
+		{
+			activity: "created",
+			scope: "PluginConfig",
+			item_id: id,
+			name: body.name ?? plugin.name,
+		},
+		db.insert(pluginConfigs).values({
+			...body,
+			enabled,
+			plugin_id,
+			project_id: project,
+			organization_id: organization,
+			config: await merge(tenant.env, fields, {}, config),
+		}),
+		...noted({ enabled: false }, { enabled }, false).map((message) =>
+			note(tenant, { id, plugin_id }, message),
+		),
+		select(tenant).where(
+			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
+		),
+	);
+	return toPluginConfig(found(row));
+}
+
+export async function update(
+	tenant: Tenant,
+	id: string,
+	{ config, ...body }: z.infer<typeof Update>,
+) {
+	const row = await read(tenant, id);
+	const { db } = tenant;
+	const fields = fieldsOf(row.plugin.config_schema);
+	const merged =
+		config === undefined
+			? row.config
+			: await merge(tenant.env, fields, row.config, config);
+	const deleted = body.deleted ?? row.deleted;
+	const enabled = (body.enabled ?? row.enabled) && !deleted;
+	if (enabled && (!row.enabled || config !== undefined))
+		complete(fields, merged);
+	const after = { ...body, enabled, config: merged };
+	const told = {
+		scope: "PluginConfig",
+		name: body.name ?? row.name ?? row.plugin.name,
+		masked: ["config"],
+	};
+	const messages = noted(
+		row,
+		{ enabled },
+		JSON.stringify(merged) !== JSON.stringify(row.config),
+	);
+	return toPluginConfig(
+		await tenant.patch(row, after, told, () => [
+			db.update(pluginConfigs).set(after).where(one(tenant, id)),
+			...messages.map((message) =>
+				note(tenant, { id: row.id, plugin_id: row.plugin.id }, message),
+			),
+			select(tenant).where(one(tenant, id)),
+		]),
+	);
+}
+
+/** For good: its log goes along. */
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	await tenant.write(
+		{
+			activity: "deleted",
+			scope: "PluginConfig",
+			item_id: row.id,
+			name: row.name ?? row.plugin.name,
+		},
+		tenant.db.delete(pluginConfigs).where(one(tenant, id)),
+	);
+}
+
+/** Gives the enabled configs that `orders` names their order; passes over what is none. */
+export async function rearrange(
+	tenant: Tenant,
+	{ orders }: z.infer<typeof Rearrange>,
+) {
+	await tenant.read();
+	available(tenant);
+	const given = JSON.stringify(orders);
+	await tenant.write(
+		{
+			activity: "rearranged",
+			scope: "PluginConfig",
+			item_id: tenant.project,
+			name: "Plugin configs",
+		},
+		tenant.db
+			.update(pluginConfigs)
+			.set({
+				order: sql`(select value from json_each(${given}) where key = cast(${pluginConfigs.id} as text))`,
+			})
+			.where(
+				and(
+					eq(pluginConfigs.project_id, tenant.project),
+					eq(pluginConfigs.enabled, true),
+					among(pluginConfigs.id, Object.keys(orders).map(rowId)),
+				),
+			),
+	);
+}
+
+/** As `find`, where configs are to be had at all. */
+export async function findAvailable(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
+	available(tenant);
+	return found(row);
+}
+
+/** Queues a job of the config's plugin: a row first, which outlives the message that says so. */
+export async function start(
+	tenant: Tenant,
+	id: string,
+	{ job }: z.infer<typeof Job>,
+) {
+	const row = await findAvailable(tenant, id);
+	const { type: name, payload = {} } = job;
+	if (!name) throw invalid(null, "The job type must be specified!");
+	const { capabilities, public_jobs } = row.plugin;
+	if (
+		![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name)
+	)
+		throw invalid(null, `The plugin has no job "${name}".`);
+	const { db } = tenant;
+	const place = { id: row.id, plugin_id: row.plugin.id };
+	const [queued] = await tenant.write(
+		{
+			activity: "job_triggered",
+			scope: "PluginConfig",
+			item_id: row.id,
+			name: row.name ?? row.plugin.name,
+		},
+		db
+			.insert(pluginJobs)
+			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
+		note(tenant, place, `The job ${name} was queued.`),
+		db
+			.select({ id: pluginJobs.id })
+			.from(pluginJobs)
+			.where(eq(pluginJobs.plugin_config_id, row.id))
+			.orderBy(desc(pluginJobs.id))
+			.limit(1),
+	);
+	const message = found(queued);
+	// Where it can't be sent, the schedule finds the row.
+	tenant.later(() => tenant.env.JOBS.send(message));
+	return row;
+}
+
+/** Throws: there is nothing to migrate to yet. */
+export async function migrate(tenant: Tenant, id: string) {
+	await read(tenant, id);
+	throw invalid(null, "No migration available for this plugin");
+}
+
+/** The log of a config, newest first. */
+export async function logs(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ after, before, search, type_filter }: z.infer<typeof logFilters>,
+) {
+	const filter = and(
+		after ? gt(pluginLogEntries.timestamp, after) : undefined,
+		before ? lt(pluginLogEntries.timestamp, before) : undefined,
+		search
+			? sql`instr(lower(${pluginLogEntries.message}), lower(${search})) > 0`
+			: undefined,
+		type_filter?.length ? among(pluginLogEntries.type, type_filter) : undefined,
+	);
+	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));
+	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
+		timestamp,
+		id,
+	];
+	const [rows, [counted], [config]] = await tenant.read(
+		...paged(
+			tenant.db,
+			page,
+			tenant.db.select().from(pluginLogEntries).$dynamic(),
+			{
+				where: and(of, filter),
+				by: [pluginLogEntries.timestamp, pluginLogEntries.id],
+				keys,
+				...(filter
+					? {}
+					: {
+							total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${one(tenant, id)})`,
+						}),
+			},
+		),
+		tenant.db
+			.select({ id: pluginConfigs.id })
+			.from(pluginConfigs)
+			.where(one(tenant, id)),
+	);
+	found(config);
+	return envelope(page, rows, counted?.count ?? 0, keys);
+}
+
+/** What browsers run of the config's plugin; null where there is nothing, or it could not be compiled. */
+export async function frontend(tenant: Tenant, id: string) {
+	const { db } = tenant;
+	const [[row], [file]] = await tenant.read(
+		select(tenant).where(one(tenant, id)),
+		db
+			.select({ compiled: pluginSourceFiles.compiled })
+			.from(pluginSourceFiles)
+			.innerJoin(
+				pluginConfigs,
+				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
+			)
+			.where(
+				and(one(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx")),
+			),
+	);
+	const { id: config, team_id } = found(row);
+	return { id: config, team_id, script: file?.compiled ?? null };
+}

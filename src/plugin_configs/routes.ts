@@ -1,0 +1,149 @@
+import type { Context } from "hono";
+import type { App } from "../env.ts";
+import { found } from "../http/errors.ts";
+import { page } from "../http/page.ts";
+import {
+	acts,
+	answers,
+	creates,
+	lists,
+	removes,
+	router,
+	scripts,
+} from "../http/router.ts";
+import { body, query } from "../http/valid.ts";
+import * as configs from "./queries.ts";
+import {
+	create,
+	job,
+	logFilters,
+	PluginConfig,
+	PluginLogEntry,
+	rearrange,
+	update,
+} from "./shape.ts";
+
+/** 200 without a body; where there is something to read, a link says where (behaviour 1.2). */
+function nothing(c: Context<App>, link?: string) {
+	if (link) c.header("Link", link);
+	c.header("Content-Length", "0");
+	return c.body("", 200);
+}
+
+/** Interface 4.8, behaviour 10. */
+export default router()
+	.get(
+		"/",
+		lists(PluginConfig, "List the plugin configs, by order"),
+		async (c) => c.json(await configs.list(c.var.tenant, page(c))),
+	)
+	.post(
+		"/",
+		creates(PluginConfig, "Add a config of a plugin"),
+		body(create),
+		async (c) =>
+			c.json(await configs.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.patch(
+		"/rearrange",
+		acts("Give enabled configs their order"),
+		body(rearrange),
+		async (c) => {
+			await configs.rearrange(c.var.tenant, c.req.valid("json"));
+			return nothing(c);
+		},
+	)
+	.get("/:id", answers(PluginConfig, "Retrieve a config"), async (c) =>
+		c.json(await configs.find(c.var.tenant, c.req.param("id"))),
+	)
+	.patch(
+		"/:id",
+		answers(PluginConfig, "Change a config"),
+		body(update, configs.find),
+		async (c) =>
+			c.json(
+				await configs.update(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.valid("json"),
+				),
+			),
+	)
+	.delete(
+		"/:id",
+		removes("Delete a config and its log, for good"),
+		async (c) => {
+			await configs.remove(c.var.tenant, c.req.param("id"));
+			return c.body(null, 204);
+		},
+	)
+	.get(
+		"/:id/activity",
+		acts("Say where the config's activity is told"),
+		async (c) => {
+			const { id, team_id } = await configs.find(
+				c.var.tenant,
+				c.req.param("id"),
+			);
+			const log = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
+			return nothing(c, `<${log}>; rel="alternate"`);
+		},
+	)
+	.get(
+		"/:id/frontend",
+		acts("Say where the config's script for browsers is"),
+		async (c) => {
+			const { id, team_id, script } = await configs.frontend(
+				c.var.tenant,
+				c.req.param("id"),
+			);
+			if (script === null) return nothing(c);
+			const there = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
+			return nothing(c, `<${there}>; rel="alternate"; type="text/javascript"`);
+		},
+	)
+	.get(
+		"/:id/frontend.js",
+		scripts("The config's script for browsers"),
+		async (c) => {
+			const { script } = await configs.frontend(
+				c.var.tenant,
+				c.req.param("id"),
+			);
+			return c.body(found(script), 200, { "Content-Type": "text/javascript" });
+		},
+	)
+	.post(
+		"/:id/job",
+		acts("Queue a job of the config's plugin"),
+		body(job, configs.findAvailable),
+		async (c) => {
+			const { id, team_id } = await configs.start(
+				c.var.tenant,
+				c.req.param("id"),
+				c.req.valid("json"),
+			);
+			return nothing(
+				c,
+				`</api/projects/${team_id}/plugin_configs/${id}/logs/>; rel="monitor"`,
+			);
+		},
+	)
+	.post("/:id/migrate", acts("Migrate the config"), async (c) => {
+		await configs.migrate(c.var.tenant, c.req.param("id"));
+		return nothing(c);
+	})
+	.get(
+		"/:plugin_config_id/logs",
+		lists(PluginLogEntry, "List the log of a config, newest first"),
+		query(logFilters),
+		async (c) =>
+			c.json(
+				await configs.logs(
+					c.var.tenant,
+					c.req.param("plugin_config_id"),
+					page(c),
+					c.req.valid("query"),
+				),
+			),
+	);

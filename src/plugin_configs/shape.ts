@@ -1,0 +1,157 @@
+import { sql } from "drizzle-orm";
+import * as z from "zod";
+import { pluginConfigs, pluginJobs } from "../db/schema.ts";
+import { boolean, moment, text, timestamp } from "../http/fields.ts";
+import { pluginColumns, toPlugin } from "../plugins/shape.ts";
+import { fieldsOf, masked } from "./config.ts";
+
+/** Interface 2.10. */
+export const PluginConfig = z
+	.object({
+		id: z.int(),
+		plugin: z.int(),
+		enabled: z.boolean(),
+		order: z.int(),
+		config: z.string(),
+		error: z.string().nullable(),
+		team_id: z.int(),
+		plugin_info: z.string(),
+		delivery_rate_24h: z.string().nullable(),
+		created_at: timestamp(),
+		updated_at: timestamp(),
+		name: z.string(),
+		description: z.string(),
+		deleted: z.boolean(),
+	})
+	.meta({ id: "PluginConfig" });
+
+/** Of the jobs that ended in the last 24 hours, the share that did well; null where none did. */
+const rate = () =>
+	sql<
+		number | null
+	>`(select avg(${pluginJobs.status} = 'done') from ${pluginJobs} where ${pluginJobs.plugin_config_id} = ${pluginConfigs.id}
+		and ${pluginJobs.finished_at} > ${new Date(Date.now() - 86_400_000).toISOString()})`.as(
+		"delivery_rate_24h",
+	);
+
+/** The columns of a `PluginConfig`, of a statement over `plugin_configs`, its `plugins` and their `organizations`. */
+export const configColumns = () => ({
+	delivery_rate_24h: rate(),
+	id: pluginConfigs.id,
+	team_id: pluginConfigs.project_id,
+	enabled: pluginConfigs.enabled,
+	order: pluginConfigs.order,
+	config: pluginConfigs.config,
+	error: pluginConfigs.error,
+	name: pluginConfigs.name,
+	description: pluginConfigs.description,
+	deleted: pluginConfigs.deleted,
+	created_at: pluginConfigs.created_at,
+	updated_at: pluginConfigs.updated_at,
+	plugin: pluginColumns,
+});
+
+type Row = Pick<
+	typeof pluginConfigs.$inferSelect,
+	Exclude<
+		keyof ReturnType<typeof configColumns>,
+		"plugin" | "team_id" | "delivery_rate_24h"
+	>
+> & {
+	team_id: number;
+	delivery_rate_24h: number | null;
+	plugin: Parameters<typeof toPlugin>[0];
+};
+
+export const toPluginConfig = ({
+	plugin,
+	config,
+	delivery_rate_24h,
+	...row
+}: Row): z.infer<typeof PluginConfig> => ({
+	...row,
+	plugin: plugin.id,
+	config: JSON.stringify(masked(fieldsOf(plugin.config_schema), config)),
+	plugin_info: JSON.stringify(toPlugin(plugin)),
+	delivery_rate_24h:
+		delivery_rate_24h === null ? null : String(delivery_rate_24h),
+	name: row.name ?? plugin.name,
+	description: row.description ?? plugin.description,
+});
+
+const NO_DICTIONARY = "Expected a dictionary of items.";
+
+/** An object, or its JSON text: replaces the whole. */
+const config = z
+	.preprocess(
+		(value, { issues }) => {
+			if (typeof value !== "string") return value;
+			try {
+				return JSON.parse(value);
+			} catch {
+				issues.push({ code: "custom", input: value, message: NO_DICTIONARY });
+				return z.NEVER;
+			}
+		},
+		z.record(z.string(), z.unknown()),
+	)
+	.optional();
+
+export const create = z.object({
+	plugin: z.int32(),
+	enabled: boolean().optional(),
+	order: z.int32(),
+	name: text(400).nullable().optional(),
+	description: text(1000).nullable().optional(),
+	deleted: boolean().optional(),
+	/** Beyond the interface. */
+	config,
+});
+
+/** Its plugin stays the one that it is of. */
+export const update = create.omit({ plugin: true }).partial();
+
+/** A job to run; `operation` is only ever to start it. */
+export const job = z.object({
+	job: z.object({
+		type: text(200).optional(),
+		payload: z.record(z.string(), z.unknown()).optional(),
+		operation: z.enum(["start"]).optional(),
+	}),
+});
+
+/** Orders by the ids of configs. */
+export const rearrange = z.object({
+	orders: z.record(z.string(), z.int32()),
+});
+
+const TYPES = ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] as const;
+
+/** Interface 2.11. */
+export const PluginLogEntry = z
+	.object({
+		id: z.guid(),
+		team_id: z.int(),
+		plugin_id: z.int(),
+		plugin_config_id: z.int(),
+		timestamp: timestamp(),
+		source: z.enum(["SYSTEM", "PLUGIN", "CONSOLE"]),
+		type: z.enum(TYPES),
+		message: z.string(),
+		instance_id: z.guid(),
+	})
+	.meta({ id: "PluginLogEntry" });
+
+export const logFilters = z.object({
+	after: moment().optional(),
+	before: moment().optional(),
+	/** In any case. */
+	search: text().optional(),
+	/** May be given several times. */
+	type_filter: z
+		.preprocess(
+			(value) => (typeof value === "string" ? [value] : value),
+			z.array(z.enum(TYPES)),
+		)
+		.optional(),
+});

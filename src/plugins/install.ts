@@ -1,0 +1,62 @@
+import { invalid } from "../http/errors.ts";
+import { unpack } from "./archive.ts";
+import { capabilitiesOf } from "./capabilities.ts";
+import { compile } from "./compile.ts";
+import { manifest } from "./manifest.ts";
+import { download } from "./registries.ts";
+
+const MOST_BYTES = 2 ** 20;
+
+/** What is kept of an archive, besides the main file. */
+const KEPT = ["plugin.json", "site.ts", "frontend.tsx"];
+
+/** Throws where the files of a plugin are more than it may have. */
+export function bounded(files: Record<string, string>) {
+	const bytes = Object.values(files).reduce(
+		(sum, text) => sum + new TextEncoder().encode(text).length,
+		0,
+	);
+	if (bytes > MOST_BYTES)
+		throw invalid(null, "The source of a plugin has at most 1 MiB.");
+	return files;
+}
+
+/** The capabilities of a plugin with this main file; what would be an empty list is left out. */
+export const capabilities = (main: string) =>
+	Object.fromEntries(
+		Object.entries(capabilitiesOf(main)).filter(
+			([, names]) => names.length > 0,
+		),
+	);
+
+/** A file as it is stored, with what browsers run of it. */
+export const toFile = (filename: string, source: string) => ({
+	filename,
+	source,
+	...compile(filename, source),
+});
+
+/** The plugin that the url leads to: what its plugin.json and its source say of it, and its files. */
+export async function install(env: Env, url: string) {
+	const { bytes, tag, latest_tag } = await download(env, url);
+	const all = await unpack(bytes);
+	const { main, ...facts } = manifest(all);
+	const names = [...KEPT, ...(main === null ? [] : [main])];
+	const files = bounded(
+		Object.fromEntries(
+			names.flatMap((name) => {
+				const text = all.get(name);
+				return text === undefined ? [] : [[name, text]];
+			}),
+		),
+	);
+	return {
+		facts: {
+			...facts,
+			tag,
+			latest_tag,
+			capabilities: main === null ? {} : capabilities(files[main] ?? ""),
+		},
+		files: Object.entries(files).map(([name, text]) => toFile(name, text)),
+	};
+}

@@ -1,0 +1,366 @@
+import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { entryColumns } from "../activity_log/shape.ts";
+import { seal, unseal } from "../auth/secrets.ts";
+import { changes } from "../db/changes.ts";
+import { rowId } from "../db/client.ts";
+import {
+	activityLog,
+	organizations,
+	pluginConfigs,
+	pluginSourceFiles,
+	plugins,
+	projects,
+	users,
+} from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { visiblePlugin, visibleProject } from "../db/visible.ts";
+import { forbidden, found, invalid } from "../http/errors.ts";
+import { type Envelope, each, envelope, type Page } from "../http/page.ts";
+import { configColumns, toPluginConfig } from "../plugin_configs/shape.ts";
+import { destination, type Family } from "./families.ts";
+import { install } from "./install.ts";
+import { latest } from "./registries.ts";
+import { repository } from "./repository.ts";
+import {
+	type create,
+	itsOrganization,
+	Plugin,
+	pluginColumns,
+	toPlugin,
+	type update as Update,
+} from "./shape.ts";
+
+const select = ({ db }: Tenant) =>
+	db
+		.select(pluginColumns)
+		.from(plugins)
+		.innerJoin(organizations, itsOrganization);
+
+export const one = (tenant: Tenant, { holds }: Family, id: string) =>
+	and(eq(plugins.id, rowId(id)), holds, visiblePlugin(tenant));
+
+/** Newest first. */
+export const list = async (tenant: Tenant, family: Family, page: Page) =>
+	each(
+		await tenant.page(page, select(tenant).$dynamic(), {
+			where: and(family.holds, visiblePlugin(tenant)),
+			...newest,
+		}),
+		toPlugin,
+	);
+
+const newest = { by: [plugins.id], keys: ({ id }: { id: number }) => [id] };
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+async function read(tenant: Tenant, family: Family, id: string) {
+	const [[row]] = await tenant.read(
+		select(tenant).where(one(tenant, family, id)),
+	);
+	return found(row);
+}
+
+export const find = async (tenant: Tenant, family: Family, id: string) =>
+	toPlugin(await read(tenant, family, id));
+
+/** Throws unless the plugin is the organization's own to change. */
+export function own<R extends { organization_id: string }>(
+	{ caller }: Tenant,
+	row: R,
+) {
+	if (row.organization_id !== caller.organization_id)
+		throw forbidden(
+			"This plugin installation is managed by another organization",
+		);
+	return row;
+}
+
+export const findOwn = async (tenant: Tenant, family: Family, id: string) =>
+	own(tenant, await read(tenant, family, id));
+
+const ROOT = 9;
+
+function mayBeGlobal({ caller }: Tenant, asked: boolean) {
+	if (asked && caller.plugins_access_level < ROOT)
+		throw forbidden("This organization can't manage global plugins!");
+}
+
+const NOBODY = Object.fromEntries(
+	Object.keys(Plugin.shape).map((field) => [field, null]),
+);
+
+/** A page of entries that is its first entry's plugin, too (behaviour 1.2). */
+function about<T extends { plugin: Row | null }>(page: Envelope<T>) {
+	const plugin = page.results[0]?.plugin;
+	return {
+		...NOBODY,
+		...(plugin && toPlugin(plugin)),
+		...each(page, ({ plugin: _, ...entry }) => entry),
+	};
+}
+
+/** What was done to the family's plugins, newest first. */
+export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
+	about(
+		await tenant.page(
+			page,
+			tenant.db
+				.select({ ...entryColumns, plugin: pluginColumns })
+				.from(activityLog)
+				.innerJoin(users, eq(users.id, activityLog.user_id))
+				.innerJoin(
+					plugins,
+					sql`${plugins.id} = cast(${activityLog.item_id} as integer)`,
+				)
+				.innerJoin(organizations, itsOrganization)
+				.$dynamic(),
+			{
+				where: and(
+					eq(activityLog.organization_id, tenant.organization),
+					eq(activityLog.scope, "Plugin"),
+					holds,
+					visiblePlugin(tenant),
+				),
+				by: [activityLog.created_at, activityLog.id],
+				keys: ({ created_at, id }) => [created_at, id],
+			},
+		),
+	);
+
+/** Visible plugins without an enabled config in the organization. */
+export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
+	const used = sql`exists (select 1 from plugin_configs as used
+		where used.organization_id = ${tenant.organization} and used.plugin_id = ${plugins.id} and used.enabled and not used.deleted)`;
+	const rows = await tenant.page(page, select(tenant).$dynamic(), {
+		where: and(holds, visiblePlugin(tenant), sql`not ${used}`),
+		...newest,
+	});
+	const [first] = rows.results;
+	return { ...NOBODY, ...(first && toPlugin(first)), ...each(rows, toPlugin) };
+}
+
+/** Enabled configs of the family's destinations, in the projects that the caller sees, newest first. */
+export const exportConfigs = async (
+	tenant: Tenant,
+	{ holds }: Family,
+	page: Page,
+) => {
+	const rows = await tenant.page(
+		page,
+		tenant.db
+			.select(configColumns())
+			.from(pluginConfigs)
+			.innerJoin(projects, eq(projects.id, pluginConfigs.project_id))
+			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(organizations, itsOrganization)
+			.$dynamic(),
+		{
+			where: and(
+				eq(pluginConfigs.organization_id, tenant.organization),
+				eq(pluginConfigs.enabled, true),
+				eq(pluginConfigs.deleted, false),
+				visibleProject(tenant),
+				destination.holds,
+				holds,
+			),
+			by: [pluginConfigs.id],
+			keys: ({ id }) => [id],
+		},
+	);
+	const plugin = rows.results[0]?.plugin;
+	return {
+		...NOBODY,
+		...(plugin && toPlugin(plugin)),
+		...each(rows, toPluginConfig),
+	};
+};
+
+/** The plugins that can be installed, and whether the organization did. */
+export async function listed(tenant: Tenant, page: Page) {
+	const [rows] = await tenant.read(
+		select(tenant).where(
+			and(
+				eq(plugins.organization_id, tenant.organization),
+				sql`${plugins.url} is not null`,
+			),
+		),
+	);
+	const all = await repository(tenant.env);
+	const entries = all
+		.slice(page.offset, page.offset + page.limit + 1)
+		.map((entry) => ({
+			...entry,
+			installed: rows.some(({ url }) => url === entry.url),
+		}));
+	const plugin = rows.find(({ url }) => url === entries[0]?.url);
+	return {
+		...NOBODY,
+		...(plugin && toPlugin(plugin)),
+		...envelope(page, entries, all.length, () => []),
+	};
+}
+
+/** The organization's newest plugin, in the batch that makes it. */
+const made = ({ organization }: Tenant) =>
+	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
+
+/** A url without its query, and the token that the query may hold. */
+function parts(url: string) {
+	const [address = ""] = url.split("?");
+	const token = new URLSearchParams(url.slice(address.length)).get(
+		"private_token",
+	);
+	return { address, token };
+}
+
+export async function insert(
+	tenant: Tenant,
+	family: Family,
+	{ url, ...body }: z.infer<typeof create>,
+) {
+	const { db, env } = tenant;
+	const { address, token } = parts(url ?? "");
+	const [[there]] = await tenant.read(
+		db
+			.select({ id: plugins.id })
+			.from(plugins)
+			.where(
+				and(
+					eq(plugins.organization_id, tenant.organization),
+					eq(plugins.url, address),
+				),
+			),
+	);
+	mayBeGlobal(tenant, body.is_global === true);
+	if (there)
+		throw invalid(null, `Plugin from URL "${address}" already installed!`);
+	const { facts, files } = url
+		? await install(env, url)
+		: { facts: {}, files: [] };
+	const id = made(tenant);
+	const row = {
+		...body,
+		plugin_type: body.plugin_type ?? (url ? "custom" : "source"),
+		capabilities: body.capabilities ?? family.capabilities,
+		...facts,
+		organization_id: tenant.organization,
+		url: url ? address : null,
+		private_token: token === null ? null : await seal(env, token),
+	};
+	const [plugin] = await tenant.write(
+		{ activity: "created", scope: "Plugin", item_id: id, name: row.name ?? "" },
+		db.insert(plugins).values(row),
+		...files.map((file) =>
+			db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
+		),
+		select(tenant).where(eq(plugins.id, id)),
+	);
+	return toPlugin(found(plugin));
+}
+
+export async function update(
+	tenant: Tenant,
+	family: Family,
+	id: string,
+	body: z.infer<typeof Update>,
+) {
+	const row = await findOwn(tenant, family, id);
+	mayBeGlobal(tenant, body.is_global !== undefined);
+	const same = eq(plugins.id, row.id);
+	const told = { scope: "Plugin", name: body.name ?? row.name };
+	return toPlugin(
+		await tenant.patch(row, body, told, () => [
+			tenant.db.update(plugins).set(body).where(same),
+			select(tenant).where(same),
+		]),
+	);
+}
+
+/** Its source and configs go along. */
+export async function remove(tenant: Tenant, family: Family, id: string) {
+	const row = await findOwn(tenant, family, id);
+	if (row.is_global)
+		throw invalid(
+			null,
+			"This plugin is marked as global! Make it local before uninstallation",
+		);
+	await tenant.write(
+		{ activity: "deleted", scope: "Plugin", item_id: row.id, name: row.name },
+		tenant.db
+			.delete(plugins)
+			.where(and(eq(plugins.id, row.id), eq(plugins.is_global, false))),
+	);
+}
+
+/** The row's own secret, which no answer holds. */
+const tokenOf = ({ db }: Tenant, id: string) =>
+	db
+		.select({ private_token: plugins.private_token })
+		.from(plugins)
+		.where(eq(plugins.id, rowId(id)));
+
+/** A plugin, and the url to install it from again; null where it was not installed from one. */
+async function installed(tenant: Tenant, family: Family, id: string) {
+	const [[row], [secret]] = await tenant.read(
+		select(tenant).where(one(tenant, family, id)),
+		tokenOf(tenant, id),
+	);
+	const { url, plugin_type } = found(row);
+	const token = secret?.private_token;
+	const query = token
+		? `?${new URLSearchParams({ private_token: await unseal(tenant.env, token) })}`
+		: "";
+	return {
+		row: found(row),
+		url:
+			url && !["source", "local"].includes(plugin_type)
+				? `${url}${query}`
+				: null,
+	};
+}
+
+/** Asks where the plugin came from for its newest tag, which is noted after the answer. */
+export async function checkForUpdates(
+	tenant: Tenant,
+	family: Family,
+	id: string,
+) {
+	const { row, url } = await installed(tenant, family, id);
+	if (url === null) return { ...toPlugin(row), update_available: false };
+	const { tag: latest_tag } = await latest(tenant.env, url);
+	if (latest_tag !== row.latest_tag)
+		tenant.later((db) =>
+			db.update(plugins).set({ latest_tag }).where(eq(plugins.id, row.id)),
+		);
+	return {
+		...toPlugin(row),
+		latest_tag,
+		update_available: latest_tag !== row.tag,
+	};
+}
+
+/** Installs the plugin anew from where it came from; nothing happens to one that came from nowhere. */
+export async function upgrade(tenant: Tenant, family: Family, id: string) {
+	const { row, url } = await installed(tenant, family, id);
+	own(tenant, row);
+	if (url === null) return toPlugin(row);
+	const { db, env } = tenant;
+	const { facts, files } = await install(env, url);
+	const [after] = await tenant.write(
+		{
+			activity: "upgraded",
+			scope: "Plugin",
+			item_id: row.id,
+			name: facts.name,
+			changes: changes({ tag: row.tag }, { tag: facts.tag }),
+		},
+		db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, row.id)),
+		...files.map((file) =>
+			db.insert(pluginSourceFiles).values({ ...file, plugin_id: row.id }),
+		),
+		db.update(plugins).set(facts).where(eq(plugins.id, row.id)),
+		select(tenant).where(eq(plugins.id, row.id)),
+	);
+	return toPlugin(found(after));
+}

@@ -1,0 +1,121 @@
+import { eq } from "drizzle-orm";
+import * as z from "zod";
+import { as } from "../db/client.ts";
+import { organizations, plugins } from "../db/schema.ts";
+import { boolean, text } from "../http/fields.ts";
+
+const names = z.array(text(200)).max(100);
+
+/** `{methods?, jobs?, scheduled_tasks?}` (behaviour 9). */
+const capabilities = z.object({
+	methods: names.optional(),
+	jobs: names.optional(),
+	scheduled_tasks: names.optional(),
+});
+
+const map = z.record(z.string(), z.unknown());
+const metrics = z.record(z.string(), z.enum(["sum", "min", "max"]));
+
+/** A list or a map, as plugins write it. */
+const configSchema = z.union([z.array(z.unknown()), map]);
+
+/** Interface 2.9. */
+export const Plugin = z
+	.object({
+		id: z.int(),
+		plugin_type: z.string(),
+		name: z.string(),
+		description: z.string(),
+		url: z.string().nullable(),
+		icon: z.string().nullable(),
+		config_schema: configSchema,
+		tag: z.string().nullable(),
+		latest_tag: z.string().nullable(),
+		is_global: z.boolean(),
+		organization_id: z.guid(),
+		organization_name: z.string(),
+		capabilities,
+		metrics,
+		public_jobs: map,
+		x_function_migration_available: z.literal("false"),
+	})
+	.meta({ id: "Plugin" });
+
+/** The columns of a `Plugin`, for a statement over `plugins` and `organizations` that may have an `id` of its own. */
+export const pluginColumns = {
+	id: as(plugins.id, "plugin_row_id"),
+	plugin_type: plugins.plugin_type,
+	name: as(plugins.name, "plugin_name"),
+	description: as(plugins.description, "plugin_description"),
+	url: plugins.url,
+	icon: plugins.icon,
+	config_schema: plugins.config_schema,
+	tag: plugins.tag,
+	latest_tag: plugins.latest_tag,
+	is_global: plugins.is_global,
+	organization_id: as(plugins.organization_id, "plugin_organization_id"),
+	organization_name: as(organizations.name, "organization_name"),
+	capabilities: plugins.capabilities,
+	metrics: plugins.metrics,
+	public_jobs: plugins.public_jobs,
+};
+
+/** That the `organizations` of a statement is the plugin's. */
+export const itsOrganization = eq(organizations.id, plugins.organization_id);
+
+export const toPlugin = <
+	R extends Omit<z.infer<typeof Plugin>, "x_function_migration_available">,
+>(
+	row: R,
+): z.infer<typeof Plugin> => ({
+	...row,
+	// Until there is something to migrate to (behaviour 10).
+	x_function_migration_available: "false",
+});
+
+export const update = z.object({
+	plugin_type: z
+		.enum(["local", "custom", "repository", "source", "inline"])
+		.optional(),
+	name: text(200).optional(),
+	description: text().optional(),
+	icon: text().nullable().optional(),
+	config_schema: z
+		.unknown()
+		.refine((value) => typeof value === "object" && value !== null, {
+			abort: true,
+			error: "Expected a list or a dictionary of items.",
+		})
+		.pipe(configSchema)
+		.optional(),
+	tag: text(200).nullable().optional(),
+	is_global: boolean().optional(),
+	capabilities: capabilities.optional(),
+	metrics: metrics.optional(),
+	public_jobs: map.optional(),
+});
+
+/** `url` is ours, beyond the interface: what to install. */
+export const create = update.extend({ url: text(800).optional() });
+
+/** A plugin, and whether there is a newer one (behaviour 1.2). */
+export const PluginUpdate = Plugin.extend({
+	update_available: z.boolean(),
+}).meta({
+	id: "PluginUpdate",
+});
+
+/** A plugin and its source (behaviour 1.2). */
+export const PluginSource = Plugin.extend({
+	files: z.record(z.string(), z.string()),
+}).meta({ id: "PluginSource" });
+
+const MOST_FILES = 50;
+
+/** Texts by filename; null deletes. */
+export const source = z
+	.record(text(200).min(1), z.string().nullable())
+	.refine(
+		(files) => Object.keys(files).length <= MOST_FILES,
+		`At most ${MOST_FILES} files can be written in a single request.`,
+	);

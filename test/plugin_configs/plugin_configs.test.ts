@@ -1,0 +1,496 @@
+import { env } from "cloudflare:workers";
+import { eq, sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { unseal } from "../../src/auth/secrets.ts";
+import {
+	organizations,
+	pluginConfigs,
+	pluginLogEntries,
+} from "../../src/db/schema.ts";
+import { wrong } from "../support/refusals.ts";
+import { cost, db, world } from "../support/world.ts";
+
+const MASK = "**************** SECRET ****************";
+
+const SCHEMA = [
+	{ key: "url", type: "string", required: true },
+	{ key: "token", type: "string", secret: true },
+	{ key: "mode", type: "choice", choices: ["fast", "safe"] },
+	{ markdown: "Just text." },
+];
+
+/** A project with a plugin, and ways to its configs. */
+async function home(schema: unknown = SCHEMA) {
+	const here = await world();
+	const plugin = (
+		await here.here("POST", "/pipeline_destinations", {
+			body: { name: "Plugin", description: "About it.", config_schema: schema },
+		})
+	).body;
+	const at = (method: string, path = "", body?: unknown) =>
+		here.ask(
+			method,
+			`/api/projects/${here.project}/plugin_configs${path}`,
+			body === undefined ? {} : { body },
+		);
+	const make = async (body: object = {}) => {
+		const made = await at("POST", "/", {
+			plugin: plugin.id,
+			order: 1,
+			...body,
+		});
+		expect(made.status).toBe(201);
+		return made.body;
+	};
+	return { ...here, plugin, at, make };
+}
+
+const configOf = (body: { config: string }) => JSON.parse(body.config);
+
+test("a config is made, with all fields, and found again", async () => {
+	const { at, make, plugin, project } = await home();
+	const made = await make();
+	expect(made).toEqual({
+		id: expect.any(Number),
+		plugin: plugin.id,
+		enabled: false,
+		order: 1,
+		config: "{}",
+		error: null,
+		team_id: project,
+		plugin_info: JSON.stringify(plugin),
+		delivery_rate_24h: null,
+		created_at: expect.any(String),
+		updated_at: expect.any(String),
+		name: "Plugin",
+		description: "About it.",
+		deleted: false,
+	});
+	expect((await at("GET", `/${made.id}/`)).body).toEqual(made);
+	expect((await at("GET", "/")).body).toMatchObject({
+		count: 1,
+		results: [made],
+	});
+});
+
+test.each([
+	[{ order: 1 }, "required", "This field is required.", "plugin"],
+	[{ plugin: 1 }, "required", "This field is required.", "order"],
+	[
+		{ plugin: 2 ** 30, order: 1 },
+		"does_not_exist",
+		`Invalid pk "${2 ** 30}" - object does not exist.`,
+		"plugin",
+	],
+	[
+		{ plugin: 1, order: 2 ** 31 },
+		"max_value",
+		"Ensure this value is less than or equal to 2147483647.",
+		"order",
+	],
+	[
+		{ plugin: 1, order: 1, name: "x".repeat(401) },
+		"max_length",
+		"Ensure this field has no more than 400 characters.",
+		"name",
+	],
+	[
+		{ plugin: 1, order: 1, description: "x".repeat(1001) },
+		"max_length",
+		"Ensure this field has no more than 1000 characters.",
+		"description",
+	],
+	[
+		{ plugin: 1, order: 1, config: "{" },
+		"invalid_input",
+		"Expected a dictionary of items.",
+		"config",
+	],
+	[
+		{ plugin: 1, order: 1, config: [] },
+		"invalid_input",
+		"Expected a dictionary of items.",
+		"config",
+	],
+])("%j is refused", async (body, code, detail, attr) => {
+	const { at } = await home();
+	expect(await at("POST", "", body)).toMatchObject(wrong(code, detail, attr));
+});
+
+test("a plugin that the organization doesn’t see does not exist for it", async () => {
+	const [mine, other] = [await home(), await home()];
+	expect(
+		await mine.at("POST", "", { plugin: other.plugin.id, order: 1 }),
+	).toMatchObject({
+		status: 400,
+		body: { code: "does_not_exist", attr: "plugin" },
+	});
+});
+
+test("a name of its own stands before the plugin’s; null gives it up", async () => {
+	const { at, make } = await home();
+	const made = await make({ name: "Mine", description: "My own." });
+	expect(made).toMatchObject({ name: "Mine", description: "My own." });
+	expect(
+		(await at("PATCH", `/${made.id}`, { name: null, description: null })).body,
+	).toMatchObject({ name: "Plugin", description: "About it." });
+});
+
+describe("a config", () => {
+	test("replaces the whole, as an object or as JSON text", async () => {
+		const { at, make } = await home();
+		const made = await make({ config: { url: "a", extra: { deep: [1] } } });
+		expect(configOf(made)).toEqual({ url: "a", extra: { deep: [1] } });
+		expect(
+			configOf(
+				(await at("PATCH", `/${made.id}`, { config: '{"url": "b"}' })).body,
+			),
+		).toEqual({ url: "b" });
+	});
+
+	test("has what is required when it is enabled", async () => {
+		const { at, make } = await home();
+		const refusal = wrong("required", "This field is required.", "config__url");
+		expect(
+			await at("POST", "", {
+				plugin: (await make()).plugin,
+				order: 1,
+				enabled: true,
+			}),
+		).toMatchObject(refusal);
+		const made = await make();
+		expect(await at("PATCH", `/${made.id}`, { enabled: true })).toMatchObject(
+			refusal,
+		);
+		expect(
+			(
+				await at("PATCH", `/${made.id}`, {
+					enabled: true,
+					config: { url: "a" },
+				})
+			).body.enabled,
+		).toBe(true);
+		expect(await at("PATCH", `/${made.id}`, { config: {} })).toMatchObject(
+			refusal,
+		);
+	});
+
+	test.each([
+		[
+			{ mode: "slow" },
+			"invalid_choice",
+			'"slow" is not a valid choice.',
+			"config__mode",
+		],
+		[{ url: 7 }, "invalid_input", "Not a valid string.", "config__url"],
+	])("%j is refused", async (config, code, detail, attr) => {
+		const { make, at } = await home();
+		expect(
+			await at("PATCH", `/${(await make()).id}`, { config }),
+		).toMatchObject(wrong(code, detail, attr));
+	});
+
+	test("of a field of unknown type is refused", async () => {
+		const { at, plugin } = await home([{ key: "k", type: "colour" }]);
+		expect(
+			await at("POST", "", {
+				plugin: plugin.id,
+				order: 1,
+				config: { k: "red" },
+			}),
+		).toMatchObject(
+			wrong("invalid_input", 'Unknown type "colour".', "config__k"),
+		);
+	});
+
+	test("keeps its secrets: masked where it is read, sealed where it is stored", async () => {
+		const { at, make, here } = await home();
+		const made = await make({ config: { url: "a", token: "hunter22" } });
+		const stored = async () => {
+			const [row] = await db
+				.select()
+				.from(pluginConfigs)
+				.where(eq(pluginConfigs.id, made.id));
+			return row?.config.token;
+		};
+		expect(configOf(made)).toEqual({ url: "a", token: MASK });
+		expect(await unseal(env, String(await stored()))).toBe("hunter22");
+		for (const config of [
+			{ url: "b", token: MASK },
+			{ url: "c", token: null },
+			{ url: "d" },
+		]) {
+			expect(
+				configOf((await at("PATCH", `/${made.id}`, { config })).body),
+			).toEqual({ url: config.url, token: MASK });
+			expect(await unseal(env, String(await stored()))).toBe("hunter22");
+		}
+		await at("PATCH", `/${made.id}`, {
+			config: { url: "e", token: "other999" },
+		});
+		expect(await unseal(env, String(await stored()))).toBe("other999");
+		const everything = [
+			await db.select().from(pluginConfigs),
+			await db.select().from(pluginLogEntries),
+			(await here("GET", "/activity_log")).body,
+			(await at("GET", `/${made.id}/logs`)).body,
+			(await at("GET")).body,
+		];
+		expect(JSON.stringify(everything)).not.toMatch(/hunter22|other999/);
+		expect(
+			configOf(
+				(await at("PATCH", `/${made.id}`, { config: { url: "f", token: "" } }))
+					.body,
+			),
+		).toEqual({ url: "f", token: "" });
+	});
+
+	test("with a secret is refused where no key is configured; a new key reads what an old one sealed", async () => {
+		const { ask, project, plugin, make, at } = await home();
+		const body = { plugin: plugin.id, order: 1, config: { token: "hunter22" } };
+		const answer = await ask(
+			"POST",
+			`/api/projects/${project}/plugin_configs`,
+			{ body, env: { SECRETS_KEY: "" } },
+		);
+		expect(answer.body.detail).toBe(
+			"Secrets can't be kept: SECRETS_KEY is not configured.",
+		);
+		const { id } = await make({ config: { token: "hunter22" } });
+		const [row] = await db
+			.select()
+			.from(pluginConfigs)
+			.where(eq(pluginConfigs.id, id));
+		const rotated = {
+			...env,
+			SECRETS_KEY: `${btoa("n".repeat(32))},${env.SECRETS_KEY}`,
+		};
+		expect(await unseal(rotated, String(row?.config.token))).toBe("hunter22");
+		await expect(
+			unseal(
+				{ ...env, SECRETS_KEY: btoa("n".repeat(32)) },
+				String(row?.config.token),
+			),
+		).rejects.toThrow("No key");
+		expect((await at("GET", `/${id}`)).status).toBe(200);
+	});
+});
+
+test("PATCH keeps the plugin, and {} changes nothing", async () => {
+	const { at, make, plugin } = await home();
+	const made = await make();
+	expect((await at("PATCH", `/${made.id}`, {})).body).toEqual(made);
+	expect(
+		(await at("PATCH", `/${made.id}`, { plugin: plugin.id + 1 })).body,
+	).toEqual(made);
+	expect((await at("PATCH", `/${made.id}`, { order: "x" })).body).toMatchObject(
+		{ code: "invalid_input", attr: "order" },
+	);
+	expect((await at("PATCH", "/999999999", { order: "x" })).status).toBe(404);
+});
+
+test("a deleted config is disabled and not listed, but there; DELETE is for good", async () => {
+	const { at, make } = await home();
+	const { id } = await make({ config: { url: "a" }, enabled: true });
+	expect(
+		(await at("PATCH", `/${id}`, { deleted: true, enabled: true })).body,
+	).toMatchObject({ deleted: true, enabled: false });
+	expect((await at("GET")).body.count).toBe(0);
+	expect((await at("GET", `/${id}`)).body.deleted).toBe(true);
+	expect((await at("PATCH", `/${id}`, { deleted: false })).body).toMatchObject({
+		deleted: false,
+		enabled: false,
+	});
+	expect((await at("GET")).body.count).toBe(1);
+	expect((await at("DELETE", `/${id}/`)).status).toBe(204);
+	expect((await at("GET", `/${id}`)).status).toBe(404);
+	expect(
+		await db
+			.select()
+			.from(pluginLogEntries)
+			.where(eq(pluginLogEntries.plugin_config_id, id)),
+	).toEqual([]);
+});
+
+test("an organization without access has no configs", async () => {
+	const { at, make, id } = await home();
+	const made = await make();
+	await db
+		.update(organizations)
+		.set({ plugins_access_level: 0 })
+		.where(eq(organizations.id, id));
+	const refusal = wrong(
+		"invalid_input",
+		"Plugin configuration is not available for the current organization!",
+		null,
+	);
+	expect((await at("GET")).body.count).toBe(0);
+	expect((await at("GET", `/${made.id}`)).status).toBe(404);
+	expect(await at("POST", "", { plugin: made.plugin, order: 1 })).toMatchObject(
+		refusal,
+	);
+	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(
+		refusal,
+	);
+});
+
+test("the list is by order, which rearrange gives to enabled configs", async () => {
+	const { at, make } = await home([]);
+	const [a, b, off] = [
+		await make({ order: 2, enabled: true }),
+		await make({ order: 1, enabled: true }),
+		await make({ order: 3 }),
+	];
+	const ids = async () =>
+		(await at("GET")).body.results.map(({ id }: { id: number }) => id);
+	expect(await ids()).toEqual([b.id, a.id, off.id]);
+	const elsewhere = await home([]);
+	const other = await elsewhere.make({ order: 5, enabled: true });
+	const answer = await at("PATCH", "/rearrange/", {
+		orders: {
+			[a.id]: 1,
+			[b.id]: 2,
+			[off.id]: 0,
+			[other.id]: 9,
+			x: 1,
+			999999: 1,
+		},
+	});
+	expect(answer).toMatchObject({ status: 200, body: null });
+	expect(answer.headers.get("content-length")).toBe("0");
+	expect(await ids()).toEqual([a.id, b.id, off.id]);
+	expect((await at("GET", `/${off.id}`)).body.order).toBe(3);
+	expect((await elsewhere.at("GET", `/${other.id}`)).body.order).toBe(5);
+	expect(await at("PATCH", "/rearrange", {})).toMatchObject(
+		wrong("required", "This field is required.", "orders"),
+	);
+	expect(
+		await at("PATCH", "/rearrange", { orders: { [a.id]: "x" } }),
+	).toMatchObject(
+		wrong("invalid_input", "A valid integer is required.", `orders__${a.id}`),
+	);
+});
+
+test("activity and frontend have no body, and a link where there is something", async () => {
+	const { at, make, ask, here, plugin } = await home([]);
+	const { id } = await make({ name: "Linked" });
+	const activity = await at("GET", `/${id}/activity/`);
+	expect([
+		activity.status,
+		activity.body,
+		activity.headers.get("content-length"),
+	]).toEqual([200, null, "0"]);
+	const [, to = ""] =
+		/^<(.+)>; rel="alternate"$/.exec(activity.headers.get("link") ?? "") ?? [];
+	expect((await ask("GET", to)).body).toMatchObject({
+		count: 1,
+		results: [{ scope: "PluginConfig", item_id: String(id) }],
+	});
+	expect((await at("GET", `/${id}/frontend`)).headers.get("link")).toBeNull();
+	expect((await at("GET", `/${id}/frontend.js`)).status).toBe(404);
+	await here("PATCH", `/pipeline_destinations/${plugin.id}/update_source`, {
+		body: {
+			"frontend.tsx": "export const scene: object = <p>Hi</p>",
+			"index.js": "export function onEvent() {}",
+		},
+	});
+	const frontend = await at("GET", `/${id}/frontend/`);
+	const [, script = ""] =
+		/^<(.+)>; rel="alternate"; type="text\/javascript"$/.exec(
+			frontend.headers.get("link") ?? "",
+		) ?? [];
+	const { headers, body } = await ask("GET", script);
+	expect(headers.get("content-type")).toBe("text/javascript");
+	expect(body).toContain("React.createElement");
+});
+
+test("there is nothing to migrate to", async () => {
+	const { at, make } = await home();
+	expect(await at("POST", `/${(await make()).id}/migrate/`)).toMatchObject(
+		wrong("invalid_input", "No migration available for this plugin", null),
+	);
+});
+
+describe("the log", () => {
+	test("says what was enabled, disabled and configured, newest first", async () => {
+		const { at, make, project, plugin } = await home();
+		const { id } = await make({ config: { url: "a" }, enabled: true });
+		await at("PATCH", `/${id}`, { config: { url: "b" } });
+		await at("PATCH", `/${id}`, { enabled: false });
+		const { body } = await at("GET", `/${id}/logs/`);
+		expect(
+			body.results.map(({ message }: { message: string }) => message),
+		).toEqual([
+			"The plugin was disabled.",
+			"The config was changed.",
+			"The plugin was enabled.",
+		]);
+		expect(body.results[0]).toEqual({
+			id: expect.any(String),
+			team_id: project,
+			plugin_id: plugin.id,
+			plugin_config_id: id,
+			timestamp: expect.any(String),
+			source: "SYSTEM",
+			type: "INFO",
+			message: "The plugin was disabled.",
+			instance_id: expect.any(String),
+		});
+	});
+
+	/** Fills the log with `n` entries, a second apart. */
+	const fill = (
+		{ project, plugin }: { project: number; plugin: { id: number } },
+		config: number,
+		n: number,
+	) =>
+		db.run(sql`insert into plugin_log_entries
+			with recursive i (i) as (select 0 union all select i + 1 from i where i + 1 < ${n})
+			select printf('01900000-0000-7000-8000-%06x%06x', ${config}, i), ${project}, ${plugin.id}, ${config},
+				strftime('%Y-%m-%dT%H:%M:%S.000Z', '2026-01-01', '+' || i || ' seconds'), 'CONSOLE', iif(i % 2, 'ERROR', 'LOG'),
+				'Message ' || i, '00000000-0000-0000-0000-000000000000' from i`);
+
+	test("can be filtered", async () => {
+		const there = await home();
+		const { id } = await there.make();
+		await fill(there, id, 10);
+		const count = async (query: string) =>
+			(await there.at("GET", `/${id}/logs?${query}`)).body.count;
+		expect(await count("")).toBe(10);
+		expect(await count("type_filter=ERROR")).toBe(5);
+		expect(await count("type_filter=ERROR&type_filter=LOG")).toBe(10);
+		expect(await count("search=MESSAGE%207")).toBe(1);
+		expect(await count("after=2026-01-01T00:00:03Z")).toBe(6);
+		expect(await count("before=2026-01-01T00:00:03Z")).toBe(3);
+		expect(
+			(await there.at("GET", `/${id}/logs?type_filter=LOUD`)).body,
+		).toMatchObject({ code: "invalid_choice", attr: "type_filter__0" });
+		expect((await there.at("GET", `/${id}/logs?after=x`)).body).toMatchObject({
+			code: "invalid_input",
+			attr: "after",
+		});
+		expect((await there.at("GET", "/999999999/logs")).status).toBe(404);
+	});
+
+	test("costs a page the same however long it is, and each row about once to walk", async () => {
+		const there = await home();
+		const [short, long] = [(await there.make()).id, (await there.make()).id];
+		await fill(there, short, 1000);
+		await fill(there, long, 100_000);
+		const page = async (id: number) => there.at("GET", `/${id}/logs?limit=100`);
+		const [a, b] = [cost(await page(short)), cost(await page(long))];
+		expect(a).toMatchObject({ trips: 1, written: 0 });
+		expect(Math.abs(a.read - b.read)).toBeLessThanOrEqual(2);
+		expect(b.read).toBeLessThan(100 + 40);
+		expect((await page(long)).body.count).toBe(100_000);
+		let read = 0;
+		let path: string | null =
+			`/api/projects/${there.project}/plugin_configs/${long}/logs?limit=1000`;
+		while (path) {
+			const answer = await there.ask("GET", path);
+			read += cost(answer).read;
+			path = answer.body.next;
+		}
+		expect(read).toBeLessThan(1.2 * 100_000);
+	});
+});
