@@ -3,42 +3,72 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
 import { closing } from "./test/support/closing.ts";
+import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+
+const originOf = (url: string) =>
+	URL.canParse(url) ? new URL(url).origin : "";
 
 export default defineConfig({
 	test: {
 		reporters: ["default", closing],
 		projects: [
 			{
-				plugins: [
-					cloudflareTest(async () => ({
-						wrangler: { configPath: "./wrangler.toml" },
-						miniflare: {
-							bindings: {
-								MIGRATIONS: await readD1Migrations(
-									path.join(import.meta.dirname, "migrations"),
-								),
-								MAIL_FROM: "tenantry@example.com",
-								...(await resolvers()),
-							},
-							/** Nothing leaves this machine. */
-							outboundService: async (request) => {
-								if (new URL(request.url).hostname !== "127.0.0.1")
-									return new Response("Tests reach no host.", { status: 599 });
-								const answer = await fetch(request.url, {
-									method: request.method,
-									headers: [...request.headers],
-									body: await request.arrayBuffer(),
-									signal: AbortSignal.timeout(5000),
-								});
-								return new Response(await answer.arrayBuffer(), {
-									status: answer.status,
-								});
-							},
+				resolve: {
+					alias: [
+						{
+							// As CommonJS each of its files would be loaded twice here, so no one could count its steps.
+							find: /^sucrase\/dist\/(?!esm)/,
+							replacement: `${import.meta.dirname}/node_modules/sucrase/dist/esm/`,
 						},
-					})),
+					],
+				},
+				plugins: [
+					cloudflareTest(async () => {
+						const plugins = await registries();
+						return {
+							wrangler: { configPath: "./wrangler.toml" },
+							miniflare: {
+								bindings: {
+									MIGRATIONS: await readD1Migrations(
+										path.join(import.meta.dirname, "migrations"),
+									),
+									MAIL_FROM: "tenantry@example.com",
+									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
+									...(await resolvers()),
+									...plugins,
+								},
+								/** Nothing leaves this machine, but for the registry that npm asks anyway. */
+								outboundService: async (request) => {
+									const { hostname, origin } = new URL(request.url);
+									if (
+										hostname !== "127.0.0.1" &&
+										origin !== originOf(plugins.PUBLISHED_NPM_REGISTRY_URL)
+									)
+										return new Response("Tests reach no host.", {
+											status: 599,
+										});
+									const asks = !["GET", "HEAD"].includes(request.method);
+									const answer = await fetch(request.url, {
+										method: request.method,
+										headers: [...request.headers].filter(
+											([name]) => name !== "host",
+										),
+										...(asks && { body: await request.arrayBuffer() }),
+										redirect: "manual",
+										signal: AbortSignal.timeout(5000),
+									});
+									const location = answer.headers.get("location");
+									return new Response(answer.body, {
+										status: answer.status,
+										headers: location ? { location } : {},
+									});
+								},
+							},
+						};
+					}),
 				],
 				test: {
 					name: "worker",

@@ -43,7 +43,9 @@ const content = (schema: Json) => ({
 
 const problem = content(schemaOf(Problem));
 
-const page = { content: { "text/html": { schema: { type: "string" } } } };
+const text = (media: string) => ({
+	content: { [media]: { schema: { type: "string" } } },
+});
 
 const REFUSALS: Record<number, string> = {
 	400: "The request is wrong",
@@ -60,22 +62,23 @@ const REFUSALS: Record<number, string> = {
 function refusals(
 	method: string,
 	path: string,
-	{ body, query, html }: Operation,
+	{ body, query, media }: Operation,
 	open: boolean,
 ) {
 	const names = path.includes("{");
+	const page = media === "text/html";
 	const statuses = [
 		...(method !== "GET" || query ? [400] : []),
 		...(names || !open ? [401, 429] : []),
 		...(open ? [] : [403]),
 		...(names ? [404] : []),
-		...(html ? [410, 413] : []),
+		...(page ? [410, 413] : []),
 		...(body ? [413, 415] : []),
 	];
 	return Object.fromEntries(
 		statuses.map((status) => [
 			status,
-			{ description: REFUSALS[status], ...(html ? page : problem) },
+			{ description: REFUSALS[status], ...(page ? text(media) : problem) },
 		]),
 	);
 }
@@ -109,7 +112,7 @@ const operation = (
 		[says.status ?? 200]: {
 			description: "Done",
 			...(says.answer && content(schemaOf(says.answer))),
-			...(says.html && page),
+			...(says.media && text(says.media)),
 		},
 		...Object.fromEntries(
 			Object.entries(says.also ?? {}).map(([status, answer]) => [

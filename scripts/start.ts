@@ -1,5 +1,6 @@
 /** `npm start`: the whole service on this machine, ready to be tried. PORT and STATE_DIR say where. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import {
 	copyFileSync,
 	existsSync,
@@ -58,6 +59,15 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
+/** A file with a key for the secrets in this state, made once. */
+function secrets() {
+	const file = `${state}/secrets.env`;
+	const key = randomBytes(32).toString("base64");
+	if (!existsSync(file))
+		writeFileSync(file, `SECRETS_KEY="${key}"\n`, { mode: 0o600 });
+	return file;
+}
+
 /** Whether the server has answered, and what it said before: of interest only if it never does. */
 let started = false;
 let complaints = "";
@@ -67,7 +77,14 @@ let complaints = "";
  * on; of mails, which it writes to files that go with it, a copy is kept beside the state.
  */
 function serve() {
-	const variables = ["--var", `MAIL_FROM:${EMAIL}`];
+	const variables = [
+		...["--var", `MAIL_FROM:${EMAIL}`],
+		...[
+			"--var",
+			`NPM_REGISTRY_URL:${run("npm", "config", "get", "registry").trim()}`,
+		],
+		...["--env-file", secrets()],
+	];
 	const words = [
 		"dev",
 		...["--port", String(port)],

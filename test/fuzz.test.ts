@@ -1,6 +1,8 @@
+import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { operations } from "./support/contract.ts";
+import { subject } from "./support/routes.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
 
 const RUNS = 40;
@@ -97,9 +99,33 @@ const sendable = (given: object) =>
 
 describe("no request is answered with a 5xx, and every answer is one that the document promises", () => {
 	let home: Awaited<ReturnType<typeof furnished>>;
+	const SECRET = "secret-that-nobody-may-see";
+	/** A config with a secret, and a job that logs it. */
+	const plugin = {
+		config_schema: [{ key: "token", type: "string", secret: true }],
+		"index.js":
+			"exports.jobs = { go(_, { config }) { console.log(config.token); throw new Error(config.token) } }",
+	};
+
 	beforeAll(async () => {
 		home = await furnished();
-	});
+		const { ask, here, frontend, config } = home;
+		const path = `/pipeline_frontend_apps/${frontend}`;
+		const { "index.js": index, ...fields } = plugin;
+		await here("PATCH", path, { body: fields });
+		await here("PATCH", `${path}/update_source`, {
+			body: { "index.js": index },
+		});
+		const at = `/api/projects/${home.project}/plugin_configs/${config}`;
+		const set = { config: { token: SECRET } };
+		expect((await ask("PATCH", at, { body: set })).status).toBe(200);
+		const job = { job: { type: "go" } };
+		expect((await ask("POST", `${at}/job`, { body: job })).status).toBe(200);
+		await vi.waitFor(
+			async () => expect((await ask("GET", at)).body.error).toContain("***"),
+			{ timeout: 15_000 },
+		);
+	}, 30_000);
 
 	test.each(
 		operations.map((one) => [`${one.method} ${one.path}`, one] as const),
@@ -110,14 +136,9 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 			["project_id", String(home.project)],
 			["user_uuid", home.member],
 			["uuid", "@me"],
-			[
-				"id",
-				path.startsWith("/api/org")
-					? home.id
-					: path.startsWith("/api/proj")
-						? String(home.project)
-						: home.key_id,
-			],
+			["id", subject(path, home)],
+			["plugin_config_id", String(home.config)],
+			["user__uuid", home.member],
 		]);
 		const names = [...path.matchAll(/\{(\w+)\}/g)].map(
 			([, name]) => name ?? "",
@@ -178,6 +199,7 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 						...(method !== "GET" && { raw }),
 					});
 					expect(status).toBeLessThan(500);
+					expect(JSON.stringify(body)).not.toContain(SECRET);
 					if (status >= 400 && typeof body === "object")
 						expect(Object.keys(body)).toEqual([
 							"type",
@@ -189,5 +211,16 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 			),
 			{ numRuns: RUNS },
 		);
+	});
+
+	test("afterwards no secret is in the database, nor was in an answer", async () => {
+		const { results: tables } = await env.DB.prepare(
+			"select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '\\_cf%' escape '\\'",
+		).all<{ name: string }>();
+		for (const { name } of tables) {
+			const { results } = await env.DB.prepare(`select * from "${name}"`).all();
+			expect(JSON.stringify(results)).not.toContain(SECRET);
+		}
+		expect(tables.length).toBeGreaterThan(15);
 	});
 });

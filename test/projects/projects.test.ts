@@ -211,3 +211,13 @@ test("of several wrong fields the first is named", async () => {
 	expect(await attr(body)).toBe("name");
 	expect(await attr({ ...body, name: "x" })).toBe("organization");
 });
+
+test("a project's entries in the log are found by its id", async () => {
+	const { ask, project } = await world();
+	await ask("PATCH", `/api/projects/${project}`, { body: { name: "x" } });
+	const log = `/api/projects/${project}/activity_log?item_id=${project}`;
+	expect((await ask("GET", log)).body).toMatchObject({
+		count: 1,
+		results: [{ item_id: String(project) }],
+	});
+});

@@ -92,6 +92,43 @@ test("a server that hangs is started again, with its state", async () => {
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
 });
 
+test("a plugin that spins hangs the server, which is started again, with the job failed", async () => {
+	const ask = async (method: string, path: string, body?: unknown) => {
+		const answer = await fetch(`http://127.0.0.1:${port}/api${path}`, {
+			method,
+			headers: {
+				authorization: `Bearer ${key}`,
+				"content-type": "application/json",
+			},
+			...(body !== undefined && { body: JSON.stringify(body) }),
+		});
+		return JSON.parse((await answer.text()) || "null");
+	};
+	const here = "/organizations/@current/pipeline_frontend_apps";
+	const plugin = await ask("POST", here, {});
+	await ask("PATCH", `${here}/${plugin.id}/update_source`, {
+		"index.js": "exports.jobs = { spin() { for (;;); } };",
+	});
+	const configs = "/projects/@current/plugin_configs";
+	const config = await ask("POST", configs, { plugin: plugin.id, order: 1 });
+	const from = server.printed.length;
+	const one = `${configs}/${config.id}`;
+	await ask("POST", `${one}/job`, { job: { type: "spin" } });
+	await server.says(/does not answer/, 60, from);
+	await server.says(/again\./, 60, from);
+	const scheduled = `http://127.0.0.1:${port}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`;
+	await expect
+		.poll(
+			async () => {
+				await fetch(scheduled);
+				return (await ask("GET", one)).error;
+			},
+			{ timeout: 60_000, interval: 2000 },
+		)
+		.toBe("The job was cut off by a restart, and is not run again.");
+	expect((await get("/api/organizations/@current/")).status).toBe(200);
+}, 180_000);
+
 test("Ctrl-C stops it, and leaves no process behind; the next start prints the same key", async () => {
 	await server.stop();
 	await nothingLeft();

@@ -12,7 +12,6 @@ type Operation = {
 		{
 			content?: {
 				"application/json"?: { schema: object };
-				"text/html"?: object;
 			};
 		}
 	>;
@@ -61,9 +60,10 @@ export async function hold(request: Request, answer: Response) {
 		if (text !== "") throw new Error(`A body where none is promised: ${what}`);
 		return;
 	}
-	if (answer.headers.get("content-type")?.startsWith("text/html")) {
-		if (!described?.content?.["text/html"])
-			throw new Error(`A page where none is promised: ${what}`);
+	const [media = ""] = answer.headers.get("content-type")?.split(";") ?? [];
+	if (media.startsWith("text/")) {
+		if (!described?.content || !(media in described.content))
+			throw new Error(`A text where none is promised: ${what}`);
 		return;
 	}
 	if (!answer.headers.get("content-type")?.startsWith("application/json"))

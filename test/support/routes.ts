@@ -5,6 +5,10 @@ export type World = Awaited<ReturnType<typeof world>> & {
 	key_id: string;
 	domain: string;
 	invite: string;
+	destination: number;
+	frontend: number;
+	importer: number;
+	config: number;
 	member: string;
 };
 
@@ -15,6 +19,8 @@ export type Route = {
 	scope: string | null;
 	/** A body that succeeds. */
 	body?: (world: World) => unknown;
+	/** The route never succeeds yet, but for this. */
+	fails?: number;
 };
 
 const route =
@@ -37,6 +43,25 @@ const invites = route("/api/organizations/:organization_id/invites");
 const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const keys = route("/api/personal_api_keys");
+
+/** What the two families of 4.6 offer besides. */
+const more = (plugins: ReturnType<typeof route>) => [
+	plugins("GET", "/:id/check_for_updates", "plugin:read"),
+	plugins("GET", "/:id/source", "plugin:read"),
+	plugins("PATCH", "/:id/update_source", "plugin:write", () => ({
+		"index.js": "",
+	})),
+	plugins("POST", "/:id/upgrade", "plugin:write"),
+	plugins("GET", "/activity", "plugin:read"),
+	plugins("GET", "/exports_unsubscribe_configs", "plugin:read"),
+	plugins("GET", "/repository", "plugin:read"),
+	plugins("GET", "/unused", "plugin:read"),
+];
+
+const imports = route(
+	"/api/organizations/:organization_id/pipeline_import_apps",
+);
+const configs = route("/api/projects/:project_id/plugin_configs");
 
 /**
  * Interface 4 as far as it is built, word for word; a route's scope "none" there is its family's (behaviour 2).
@@ -78,10 +103,45 @@ export const stated: Route[] = [
 		level: 8,
 	})),
 	members("DELETE", "/:user__uuid", "organization_member:write"),
+	// 4.6
+	...["/pipeline_destinations", "/pipeline_frontend_apps"].flatMap((family) => {
+		const plugins = route(`/api/organizations/:organization_id${family}`);
+		return [
+			plugins("GET", "", "plugin:read"),
+			plugins("POST", "", "plugin:write", () => ({ name: "New" })),
+			plugins("GET", "/:id", "plugin:read"),
+			plugins("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
+			plugins("DELETE", "/:id", "plugin:write"),
+			...more(plugins),
+		];
+	}),
+	// 4.7
+	imports("GET", "", "plugin:read"),
+	imports("POST", "", "plugin:write", () => ({ name: "New" })),
+	// 4.8
+	configs("GET", "", "plugin:read"),
+	configs("POST", "", "plugin:write", ({ destination }) => ({
+		plugin: destination,
+		order: 1,
+	})),
+	configs("GET", "/:id", "plugin:read"),
+	configs("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
+	configs("DELETE", "/:id", "plugin:write"),
+	configs("GET", "/:id/activity", "plugin:read"),
+	configs("GET", "/:id/frontend", "plugin:read"),
+	configs("POST", "/:id/job", "plugin:write", () => ({ job: { type: "go" } })),
+	{ ...configs("POST", "/:id/migrate", "plugin:write"), fails: 400 },
+	configs("GET", "/:plugin_config_id/logs", "plugin:read"),
+	configs("PATCH", "/rearrange", "plugin:write", () => ({ orders: {} })),
 ];
 
-/** What the behaviour document adds: sections 2.1, 5, 7, 12. */
+/** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 12. */
 export const added: Route[] = [
+	imports("GET", "/:id", "plugin:read"),
+	imports("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
+	imports("DELETE", "/:id", "plugin:write"),
+	...more(imports),
+	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
 	projects("GET", "", "project:read"),
 	projects("POST", "", "project:write", () => ({ name: "New" })),
@@ -125,12 +185,21 @@ export const guarded = routes.flatMap(({ scope, ...rest }) =>
 );
 
 /** What `:id` is, by where it stands. */
-function subject(path: string, { id, project, key_id, domain, invite }: World) {
-	if (path.includes("/domains")) return domain;
-	if (path.includes("/invites")) return invite;
-	if (path.startsWith("/api/organizations")) return id;
-	if (path.startsWith("/api/projects")) return project;
-	return key_id;
+export function subject(path: string, world: World) {
+	const known: Record<string, string | number> = {
+		"/pipeline_destinations": world.destination,
+		"/pipeline_frontend_apps": world.frontend,
+		"/pipeline_import_apps": world.importer,
+		"/plugin_configs": world.config,
+		"/domains": world.domain,
+		"/invites": world.invite,
+		"/personal_api_keys": world.key_id,
+		"/api/projects": world.project,
+		"/api/organizations": world.id,
+	};
+	const [, id] =
+		Object.entries(known).find(([part]) => path.includes(part)) ?? [];
+	return String(id);
 }
 
 /** The address of a route in this world. */
@@ -142,4 +211,4 @@ export const address = (path: string, world: World) =>
 		.replace(":user_uuid", world.member)
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
-		.replace(":id", String(subject(path, world)));
+		.replace(/:id|:plugin_config_id/, subject(path, world));

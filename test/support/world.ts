@@ -10,10 +10,14 @@ import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
 import { digest, mask, mint, newToken, remember } from "../../src/auth/keys.ts";
 import {
+	type Capabilities,
 	domains,
 	invites,
 	members,
 	personalApiKeys,
+	pluginConfigs,
+	pluginSourceFiles,
+	plugins,
 	projectMembers,
 	projects,
 	users,
@@ -61,10 +65,11 @@ export async function call(
 	await waitOnExecutionContext(context);
 	await hold(request, answer);
 	const text = await answer.text();
+	const json = answer.headers.get("content-type")?.includes("json");
 	return {
 		status: answer.status,
 		headers: answer.headers,
-		body: text === "" ? null : text.startsWith("<") ? text : JSON.parse(text),
+		body: text === "" ? null : json ? JSON.parse(text) : text,
 	};
 }
 
@@ -214,7 +219,48 @@ export async function furnished() {
 			token_hash: v7(),
 		}),
 	]);
-	return { ...home, key_id, domain, invite, member: member.uuid };
+	const plugin = (capabilities: Capabilities) =>
+		db
+			.insert(plugins)
+			.values({
+				organization_id: home.id,
+				plugin_type: "source",
+				name: "Plugin",
+				capabilities,
+			})
+			.returning();
+	const [[destination], [frontend], [importer]] = await db.batch([
+		plugin({ methods: ["onEvent"] }),
+		plugin({ jobs: ["go"] }),
+		plugin({ scheduled_tasks: ["runEveryHour"] }),
+	]);
+	if (!destination || !frontend || !importer) throw new Error("No plugin.");
+	await db.insert(pluginSourceFiles).values({
+		plugin_id: frontend.id,
+		filename: "frontend.tsx",
+		source: "",
+		compiled: "export {};",
+	});
+	const [config] = await db
+		.insert(pluginConfigs)
+		.values({
+			project_id: home.project,
+			organization_id: home.id,
+			plugin_id: frontend.id,
+			order: 1,
+		})
+		.returning();
+	return {
+		...home,
+		key_id,
+		domain,
+		invite,
+		member: member.uuid,
+		destination: destination.id,
+		frontend: frontend.id,
+		importer: importer.id,
+		config: config?.id ?? 0,
+	};
 }
 
 /** A new member of the organization. */
