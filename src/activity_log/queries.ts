@@ -1,7 +1,8 @@
-import { and, type Column, eq, gt, inArray, lt, sql } from "drizzle-orm";
+import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
 import { ADMIN } from "../auth/levels.ts";
+import { expire } from "../db/client.ts";
 import {
 	activityCounts,
 	activityLog,
@@ -64,18 +65,14 @@ export function list(
 	});
 }
 
-const KEPT_DAYS = 365;
-const A_TICK = 1000;
+const KEPT_MS = 365 * 86_400_000;
 
-/** Removes what is older than it is kept, at most a thousand entries at a time. */
-export async function prune({ DB }: Env) {
-	const db = drizzle(DB);
-	const oldest = new Date(Date.now() - KEPT_DAYS * 86_400_000).toISOString();
-	const old = db
-		.select({ id: activityLog.id })
-		.from(activityLog)
-		.where(lt(activityLog.created_at, oldest))
-		.orderBy(activityLog.created_at)
-		.limit(A_TICK);
-	await db.delete(activityLog).where(inArray(activityLog.id, old));
-}
+/** Removes what is older than it is kept. */
+export const prune = async ({ DB }: Env) =>
+	expire(
+		drizzle(DB),
+		activityLog,
+		activityLog.id,
+		activityLog.created_at,
+		new Date(Date.now() - KEPT_MS).toISOString(),
+	);

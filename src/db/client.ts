@@ -1,6 +1,14 @@
-import { type Column, getTableColumns, is, SQL, sql } from "drizzle-orm";
+import {
+	type Column,
+	getTableColumns,
+	inArray,
+	is,
+	lt,
+	SQL,
+	sql,
+} from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import type { App } from "../env.ts";
 
@@ -74,4 +82,21 @@ export function insertWhere<T extends SQLiteTable>(
 	return db
 		.insert(table)
 		.select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
+}
+
+/** The statement that removes rows whose `at` is before a moment, oldest first: a thousand at most, so no tick is long. */
+export function expire(
+	db: Database,
+	table: SQLiteTable,
+	id: SQLiteColumn,
+	at: SQLiteColumn,
+	before: string,
+) {
+	const old = db
+		.select({ id })
+		.from(table)
+		.where(lt(at, before))
+		.orderBy(at)
+		.limit(1000);
+	return db.delete(table).where(inArray(id, old));
 }

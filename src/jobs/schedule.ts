@@ -1,5 +1,6 @@
 import { and, asc, eq, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { expire } from "../db/client.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
 import { fail } from "./work.ts";
 
@@ -75,32 +76,9 @@ export async function tick(env: Env, scheduledTime: number) {
 			"The job was cut off by a restart, and is not run again.",
 		);
 	const old = ago(Date.now(), KEPT_MS);
+	const { timestamp } = pluginLogEntries;
 	await db.batch([
-		db
-			.delete(pluginLogEntries)
-			.where(
-				inArray(
-					pluginLogEntries.id,
-					db
-						.select({ id: pluginLogEntries.id })
-						.from(pluginLogEntries)
-						.where(lt(pluginLogEntries.timestamp, old))
-						.orderBy(pluginLogEntries.timestamp)
-						.limit(A_TICK),
-				),
-			),
-		db
-			.delete(pluginJobs)
-			.where(
-				inArray(
-					pluginJobs.id,
-					db
-						.select({ id: pluginJobs.id })
-						.from(pluginJobs)
-						.where(lt(pluginJobs.finished_at, old))
-						.orderBy(pluginJobs.finished_at)
-						.limit(A_TICK),
-				),
-			),
+		expire(db, pluginLogEntries, pluginLogEntries.id, timestamp, old),
+		expire(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, old),
 	]);
 }

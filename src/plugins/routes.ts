@@ -12,6 +12,7 @@ import {
 import { body } from "../http/valid.ts";
 import { PluginConfig } from "../plugin_configs/shape.ts";
 import type { Family } from "./families.ts";
+import * as overviews from "./overviews.ts";
 import * as plugins from "./queries.ts";
 import { RepositoryEntry } from "./repository.ts";
 import {
@@ -49,7 +50,7 @@ export default (family: Family) => {
 				"List what was done to the plugins, newest first",
 			),
 			async (c) =>
-				c.json(await plugins.activity(c.var.tenant, family, page(c))),
+				c.json(await overviews.activity(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/exports_unsubscribe_configs",
@@ -59,7 +60,7 @@ export default (family: Family) => {
 				"List the enabled configs of the destinations",
 			),
 			async (c) =>
-				c.json(await plugins.exportConfigs(c.var.tenant, family, page(c))),
+				c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/repository",
@@ -68,12 +69,13 @@ export default (family: Family) => {
 				RepositoryEntry,
 				"List the plugins that can be installed",
 			),
-			async (c) => c.json(await plugins.listed(c.var.tenant, page(c))),
+			async (c) => c.json(await overviews.listed(c.var.tenant, page(c))),
 		)
 		.get(
 			"/unused",
 			listsAs(Plugin, Plugin, "List the plugins without an enabled config"),
-			async (c) => c.json(await plugins.unused(c.var.tenant, family, page(c))),
+			async (c) =>
+				c.json(await overviews.unused(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/:id/check_for_updates",

@@ -1,0 +1,133 @@
+import { and, eq, sql } from "drizzle-orm";
+import { entryColumns } from "../activity_log/shape.ts";
+import {
+	activityLog,
+	organizations,
+	pluginConfigs,
+	plugins,
+	projects,
+	users,
+} from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { visiblePlugin, visibleProject } from "../db/visible.ts";
+import { type Envelope, each, envelope, type Page } from "../http/page.ts";
+import { configColumns, toPluginConfig } from "../plugin_configs/shape.ts";
+import { destination, type Family } from "./families.ts";
+import { newest, type Row, select } from "./queries.ts";
+import { repository } from "./repository.ts";
+import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
+
+const NOBODY = Object.fromEntries(
+	Object.keys(Plugin.shape).map((field) => [field, null]),
+);
+
+/** A page of entries that is its first entry's plugin, too (behaviour 1.2). */
+function about<T extends { plugin: Row | null }>(page: Envelope<T>) {
+	const plugin = page.results[0]?.plugin;
+	return {
+		...NOBODY,
+		...(plugin && toPlugin(plugin)),
+		...each(page, ({ plugin: _, ...entry }) => entry),
+	};
+}
+
+/** What was done to the family's plugins, newest first. */
+export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
+	about(
+		await tenant.page(
+			page,
+			tenant.db
+				.select({ ...entryColumns, plugin: pluginColumns })
+				.from(activityLog)
+				.innerJoin(users, eq(users.id, activityLog.user_id))
+				.innerJoin(
+					plugins,
+					sql`${plugins.id} = cast(${activityLog.item_id} as integer)`,
+				)
+				.innerJoin(organizations, itsOrganization)
+				.$dynamic(),
+			{
+				where: and(
+					eq(activityLog.organization_id, tenant.organization),
+					eq(activityLog.scope, "Plugin"),
+					holds,
+					visiblePlugin(tenant),
+				),
+				by: [activityLog.created_at, activityLog.id],
+				keys: ({ created_at, id }) => [created_at, id],
+			},
+		),
+	);
+
+/** Visible plugins without an enabled config in the organization. */
+export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
+	const used = sql`exists (select 1 from plugin_configs as used
+		where used.organization_id = ${tenant.organization} and used.plugin_id = ${plugins.id} and used.enabled and not used.deleted)`;
+	const rows = await tenant.page(page, select(tenant).$dynamic(), {
+		where: and(holds, visiblePlugin(tenant), sql`not ${used}`),
+		...newest,
+	});
+	const [first] = rows.results;
+	return { ...NOBODY, ...(first && toPlugin(first)), ...each(rows, toPlugin) };
+}
+
+/** Enabled configs of the family's destinations, in the projects that the caller sees, newest first. */
+export const exportConfigs = async (
+	tenant: Tenant,
+	{ holds }: Family,
+	page: Page,
+) => {
+	const rows = await tenant.page(
+		page,
+		tenant.db
+			.select(configColumns())
+			.from(pluginConfigs)
+			.innerJoin(projects, eq(projects.id, pluginConfigs.project_id))
+			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(organizations, itsOrganization)
+			.$dynamic(),
+		{
+			where: and(
+				eq(pluginConfigs.organization_id, tenant.organization),
+				eq(pluginConfigs.enabled, true),
+				eq(pluginConfigs.deleted, false),
+				visibleProject(tenant),
+				destination.holds,
+				holds,
+			),
+			by: [pluginConfigs.id],
+			keys: ({ id }) => [id],
+		},
+	);
+	const plugin = rows.results[0]?.plugin;
+	return {
+		...NOBODY,
+		...(plugin && toPlugin(plugin)),
+		...each(rows, toPluginConfig),
+	};
+};
+
+/** The plugins that can be installed, and whether the organization did. */
+export async function listed(tenant: Tenant, page: Page) {
+	const [rows] = await tenant.read(
+		select(tenant).where(
+			and(
+				eq(plugins.organization_id, tenant.organization),
+				sql`${plugins.url} is not null`,
+			),
+		),
+	);
+	const all = await repository(tenant.env);
+	const entries = all
+		.slice(page.offset, page.offset + page.limit + 1)
+		.map((entry) => ({
+			...entry,
+			installed: rows.some(({ url }) => url === entry.url),
+		}));
+	const plugin = rows.find(({ url }) => url === entries[0]?.url);
+	return {
+		...NOBODY,
+		...(plugin && toPlugin(plugin)),
+		...envelope(page, entries, all.length, () => []),
+	};
+}
