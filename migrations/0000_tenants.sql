@@ -138,6 +138,7 @@ CREATE TABLE `plugin_configs` (
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`order`,`id`);--> statement-breakpoint
 CREATE INDEX `plugin_configs_organization` ON `plugin_configs` (`organization_id`,`plugin_id`);--> statement-breakpoint
 CREATE INDEX `plugin_configs_plugin` ON `plugin_configs` (`plugin_id`);--> statement-breakpoint
+CREATE INDEX `plugin_configs_enabled` ON `plugin_configs` (`plugin_id`) WHERE enabled and not deleted;--> statement-breakpoint
 CREATE TABLE `plugin_jobs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`plugin_config_id` integer NOT NULL,

@@ -314,6 +314,10 @@ export const pluginConfigs = sqliteTable(
 		index("plugin_configs_project").on(t.project_id, t.order, t.id),
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
 		index("plugin_configs_plugin").on(t.plugin_id),
+		// What the clock looks for every minute.
+		index("plugin_configs_enabled")
+			.on(t.plugin_id)
+			.where(sql`enabled and not deleted`),
 	],
 );
 

@@ -682,6 +682,27 @@ describe("what is about many, and a plugin, too", () => {
 		).toBe(false);
 	});
 
+	test("the repository may be elsewhere", async () => {
+		const { here } = await world();
+		const at = (list: string) =>
+			here("GET", `/${IMPORTS}/repository`, {
+				env: {
+					PLUGIN_REPOSITORY_URL: env.GITHUB_API_URL.replace("github", list),
+				},
+			});
+		expect((await at("lists/own")).body).toMatchObject({
+			count: 1,
+			results: [{ name: "Own", icon: null, installed: false }],
+		});
+		expect(await at("lists/none")).toMatchObject(
+			wrong(
+				"invalid_input",
+				"The plugin repository answered no list of plugins.",
+				null,
+			),
+		);
+	});
+
 	test("a repository elsewhere that can’t be reached, or answers no list, is said to be so", async () => {
 		const { here } = await world();
 		const ask = (PLUGIN_REPOSITORY_URL: string) =>

@@ -126,6 +126,24 @@ export async function registries() {
 		response.end(await plugin("package", file));
 	};
 
+	/** A list of plugins of somebody's own, and what is none. */
+	const lists: Answers = ({ url = "" }, response) =>
+		json(
+			response,
+			url.endsWith("none")
+				? { plugins: [] }
+				: [
+						{
+							name: "Own",
+							url: "https://github.com/u/own",
+							description: "Ours alone.",
+							verified: false,
+							maintainer: "us",
+							type: "other",
+						},
+					],
+		);
+
 	const github: Answers = ({ url = "", headers }, response) => {
 		const [, name, kind, ref = ""] =
 			/^\/github\/repos\/u\/([^/]+)\/(commits|tarball)\/([^/]+)$/.exec(url) ??
@@ -157,7 +175,7 @@ export async function registries() {
 
 	const origin = await serve((request, response) => {
 		const [, registry = ""] = request.url?.split("/") ?? [];
-		return ({ npm, github, gitlab }[registry] ?? ((_, r) => missing(r)))(
+		return ({ npm, github, gitlab, lists }[registry] ?? ((_, r) => missing(r)))(
 			request,
 			response,
 		);
