@@ -1,7 +1,8 @@
+import type { Capabilities } from "../db/schema.ts";
 import { invalid } from "../http/errors.ts";
 import { unpack } from "./archive.ts";
 import { capabilitiesOf } from "./capabilities.ts";
-import { compile } from "./compile.ts";
+import { compile, toScript } from "./compile.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
 
@@ -21,13 +22,21 @@ export function bounded(files: Record<string, string>) {
 	return files;
 }
 
-/** The capabilities of a plugin with this main file; what would be an empty list is left out. */
-export const capabilities = (main: string) =>
-	Object.fromEntries(
-		Object.entries(capabilitiesOf(main)).filter(
-			([, names]) => names.length > 0,
-		),
-	);
+/**
+ * The capabilities of a plugin with this main file; what would be an empty list is left out. Of a source that can't be
+ * read nothing can be said: they stay what they were.
+ */
+export const capabilities = (
+	main: string,
+	before: Capabilities = {},
+): Capabilities =>
+	toScript(main).error === null
+		? Object.fromEntries(
+				Object.entries(capabilitiesOf(main)).filter(
+					([, names]) => names.length > 0,
+				),
+			)
+		: before;
 
 /** A file as it is stored, with what browsers run of it. */
 export const toFile = (filename: string, source: string) => ({

@@ -148,7 +148,9 @@ export async function update(
 			.set({
 				updated_at: now(),
 				...facts,
-				...(main !== undefined && { capabilities: capabilities(main) }),
+				...(main !== undefined && {
+					capabilities: capabilities(main, row.capabilities),
+				}),
 			})
 			.where(eq(plugins.id, row.id)),
 		select(tenant).where(eq(plugins.id, row.id)),

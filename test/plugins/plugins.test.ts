@@ -397,6 +397,20 @@ describe("source", () => {
 		).toEqual({});
 	});
 
+	test("that can't be read leaves what the plugin can as it was", async () => {
+		const home = await world();
+		const { id } = await make(home);
+		const path = `/${DESTINATIONS}/${id}`;
+		const body = { "index.ts": `export const x = ${"<T>(".repeat(40)}` };
+		const { status } = await home.here("PATCH", `${path}/update_source`, {
+			body,
+		});
+		expect(status).toBe(200);
+		expect((await home.here("GET", path)).body.capabilities).toEqual({
+			methods: ["onEvent"],
+		});
+	});
+
 	test("of more than 1 MiB in all, or of a plugin that is no source, is refused", async () => {
 		const home = await world();
 		const { id } = await make(home);
