@@ -26,7 +26,7 @@ export default {
 					console.error(
 						JSON.stringify({ job: message.body.id, error: String(error) }),
 					);
-					message.retry();
+					message.retry({ delaySeconds: 30 });
 				},
 			);
 	},

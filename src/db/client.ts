@@ -84,7 +84,7 @@ export function insertWhere<T extends SQLiteTable>(
 		.select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
 }
 
-/** The statement that removes rows whose `at` is before a moment, oldest first: a thousand at most, so no tick is long. */
+/** The statement that removes rows whose `at` is before a moment, oldest first: ten thousand at most, so no tick is long. */
 export function expire(
 	db: Database,
 	table: SQLiteTable,
@@ -97,6 +97,6 @@ export function expire(
 		.from(table)
 		.where(lt(at, before))
 		.orderBy(at)
-		.limit(1000);
+		.limit(10_000);
 	return db.delete(table).where(inArray(id, old));
 }

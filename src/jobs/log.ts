@@ -11,7 +11,10 @@ export type Place = {
 	plugin_config_id: number;
 };
 
-/** The statement that writes entries, all of one run: they go in as one value, however many they are. */
+/** So many that their texts, at their longest, stay below what D1 takes as one value. */
+const A_STATEMENT = 100;
+
+/** The statements that write the entries of one run: many go in as one value. */
 export function write(
 	db: Database,
 	{ team_id, plugin_id, plugin_config_id }: Place,
@@ -19,9 +22,15 @@ export function write(
 ) {
 	const instance_id = v7();
 	const rows = entries.map((entry) => ({ id: v7(), ...entry }));
-	return db.insert(pluginLogEntries).select(
-		sql`select value ->> 'id', ${team_id}, ${plugin_id}, ${plugin_config_id}, value ->> 'timestamp', value ->> 'source',
-			value ->> 'type', value ->> 'message', ${instance_id} from json_each(${JSON.stringify(rows)})`,
+	const parts = Array.from(
+		{ length: Math.ceil(rows.length / A_STATEMENT) },
+		(_, i) => rows.slice(i * A_STATEMENT, (i + 1) * A_STATEMENT),
+	);
+	return parts.map((part) =>
+		db.insert(pluginLogEntries).select(
+			sql`select value ->> 'id', ${team_id}, ${plugin_id}, ${plugin_config_id}, value ->> 'timestamp', value ->> 'source',
+			value ->> 'type', value ->> 'message', ${instance_id} from json_each(${JSON.stringify(part)})`,
+		),
 	);
 }
 

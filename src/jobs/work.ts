@@ -81,6 +81,9 @@ async function opened(
 	return { config, secrets };
 }
 
+/** Names that lead to the machine or the network that asks. */
+const INWARD = /\.(localhost|local|internal|lan|home|test|arpa)$/;
+
 /**
  * The hosts that the config lets the plugin reach: names in `allowed_hosts`, a list or a text with commas. Addresses and
  * names without a dot are none: what they lead to is not the internet.
@@ -90,7 +93,8 @@ export function hostsOf({ allowed_hosts: given }: Record<string, unknown>) {
 	if (!Array.isArray(names)) return [];
 	return names
 		.map((name) => String(name).trim().toLowerCase())
-		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name));
+		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name))
+		.filter((name) => !INWARD.test(name));
 }
 
 /** What a plugin keeps, in the rows of its config. */
@@ -166,12 +170,17 @@ const finish = (
 		db
 			.update(pluginJobs)
 			.set({ status: error === null ? "done" : "failed", finished_at: now() })
-			.where(eq(pluginJobs.id, id)),
+			.where(
+				and(
+					eq(pluginJobs.id, id),
+					sql`${pluginJobs.status} in ('queued', 'running')`,
+				),
+			),
 		db
 			.update(pluginConfigs)
 			.set({ error })
 			.where(eq(pluginConfigs.id, place.plugin_config_id)),
-		write(db, place, entries),
+		...write(db, place, entries),
 	]);
 
 /** Gives a job up that could not be run, with a word in its log. */

@@ -9,10 +9,10 @@ type Config = Record<string, unknown>;
 
 const Field = z.object({
 	key: z.string(),
-	type: z.string().default("string"),
-	required: z.boolean().default(false),
-	secret: z.boolean().default(false),
-	choices: z.array(z.string()).default([]),
+	type: z.string().catch("string"),
+	required: z.coerce.boolean().default(false),
+	secret: z.coerce.boolean().default(false),
+	choices: z.array(z.coerce.string()).catch([]),
 });
 type Field = z.infer<typeof Field>;
 
@@ -66,15 +66,22 @@ export async function merge(
 ): Promise<Config> {
 	const merged = { ...given };
 	for (const field of fields) {
-		const value = given[field.key];
+		const value = Object.hasOwn(given, field.key)
+			? given[field.key]
+			: undefined;
 		const problem = wrong(field, value);
 		if (problem)
 			throw invalid(`config__${field.key}`, problem.why, problem.code);
 		if (!field.secret) continue;
 		if (value === undefined || value === null || value === MASK) {
-			if (field.key in stored) merged[field.key] = stored[field.key];
+			if (Object.hasOwn(stored, field.key))
+				merged[field.key] = stored[field.key];
 			else delete merged[field.key];
-		} else if (value !== "") merged[field.key] = await seal(env, String(value));
+		} else if (value !== "")
+			merged[field.key] = await seal(
+				env,
+				typeof value === "string" ? value : JSON.stringify(value),
+			);
 	}
 	return merged;
 }
@@ -82,6 +89,6 @@ export async function merge(
 /** Throws for the first required field that an enabled config lacks. */
 export function complete(fields: Field[], config: Config) {
 	for (const { key, required } of fields)
-		if (required && empty(config[key]))
+		if (required && empty(Object.hasOwn(config, key) ? config[key] : null))
 			throw invalid(`config__${key}`, "This field is required.", "required");
 }

@@ -1,6 +1,7 @@
 import { and, desc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { changes } from "../db/changes.ts";
 import { among, rowId } from "../db/client.ts";
 import { paged } from "../db/list.ts";
 import {
@@ -22,6 +23,7 @@ import {
 	type create,
 	type job as Job,
 	type logFilters,
+	type PluginConfig,
 	type rearrange as Rearrange,
 	toPluginConfig,
 	type update as Update,
@@ -119,7 +121,8 @@ export async function insert(
 	if (!plugin) throw unknown("plugin", plugin_id);
 	const fields = fieldsOf(plugin.config_schema);
 	const enabled = body.enabled === true && body.deleted !== true;
-	if (enabled) complete(fields, config);
+	const merged = await merge(tenant.env, fields, {}, config);
+	if (enabled) complete(fields, merged);
 	const id = sql<number>`(select max(made.id) from plugin_configs as made where made.project_id = ${project})`;
 	const [row] = await tenant.write(
 		{
@@ -134,7 +137,7 @@ export async function insert(
 			plugin_id,
 			project_id: project,
 			organization_id: organization,
-			config: await merge(tenant.env, fields, {}, config),
+			config: merged,
 		}),
 		...noted({ enabled: false }, { enabled }, false).map((message) =>
 			note(tenant, { id, plugin_id }, message),
@@ -150,7 +153,7 @@ export async function update(
 	tenant: Tenant,
 	id: string,
 	{ config, ...body }: z.infer<typeof Update>,
-) {
+): Promise<z.infer<typeof PluginConfig>> {
 	const row = await read(tenant, id);
 	const { db } = tenant;
 	const fields = fieldsOf(row.plugin.config_schema);
@@ -162,26 +165,39 @@ export async function update(
 	const enabled = (body.enabled ?? row.enabled) && !deleted;
 	if (enabled && (!row.enabled || config !== undefined))
 		complete(fields, merged);
-	const after = { ...body, enabled, config: merged };
+	const set = {
+		...body,
+		...(config !== undefined && { config: merged }),
+		...(enabled !== row.enabled && { enabled }),
+	};
+	if (enabled === row.enabled) delete set.enabled;
 	const told = {
 		scope: "PluginConfig",
 		name: body.name ?? row.name ?? row.plugin.name,
 		masked: ["config"],
 	};
-	const messages = noted(
-		row,
-		{ enabled },
-		JSON.stringify(merged) !== JSON.stringify(row.config),
-	);
-	return toPluginConfig(
-		await tenant.patch(row, after, told, () => [
-			db.update(pluginConfigs).set(after).where(one(tenant, id)),
-			...messages.map((message) =>
-				note(tenant, { id: row.id, plugin_id: row.plugin.id }, message),
+	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
+	const after = await tenant.patch(row, set, told, () => [
+		db
+			.update(pluginConfigs)
+			.set(set)
+			.where(
+				and(
+					one(tenant, id),
+					// Still what the new values were made of.
+					eq(pluginConfigs.enabled, row.enabled),
+					eq(pluginConfigs.deleted, row.deleted),
+					eq(pluginConfigs.config, row.config),
+				),
 			),
-			select(tenant).where(one(tenant, id)),
-		]),
-	);
+		...noted(row, { enabled }, configured).map((message) =>
+			note(tenant, { id: row.id, plugin_id: row.plugin.id }, message),
+		),
+		select(tenant).where(one(tenant, id)),
+	]);
+	return changes(after, set).length > 0
+		? update(tenant, id, { config, ...body })
+		: toPluginConfig(after);
 }
 
 /** For good: its log goes along. */
@@ -205,7 +221,10 @@ export async function rearrange(
 ) {
 	await tenant.read();
 	available(tenant);
-	const given = JSON.stringify(orders);
+	const known = Object.entries(orders).filter(
+		([id]) => String(rowId(id)) === id,
+	);
+	const given = JSON.stringify(Object.fromEntries(known));
 	await tenant.write(
 		{
 			activity: "rearranged",
@@ -222,7 +241,10 @@ export async function rearrange(
 				and(
 					eq(pluginConfigs.project_id, tenant.project),
 					eq(pluginConfigs.enabled, true),
-					among(pluginConfigs.id, Object.keys(orders).map(rowId)),
+					among(
+						pluginConfigs.id,
+						known.map(([id]) => rowId(id)),
+					),
 				),
 			),
 	);

@@ -114,7 +114,7 @@ export const update = create.omit({ plugin: true }).partial();
 /** A job to run; `operation` is only ever to start it. */
 export const job = z.object({
 	job: z.object({
-		type: text(200).optional(),
+		type: text(200).nullish(),
 		payload: z.record(z.string(), z.unknown()).optional(),
 		operation: z.enum(["start"]).optional(),
 	}),

@@ -50,13 +50,17 @@ export async function install(env: Env, url: string) {
 	const { bytes, tag, latest_tag } = await download(env, url);
 	const all = await unpack(bytes);
 	const { main, ...facts } = manifest(all);
-	const names = [...KEPT, ...(main === null ? [] : [main])];
+	const source = main === null ? undefined : all.get(main);
+	// Wherever a package has its main file, it is kept under the name that jobs look for.
+	const kept = [
+		...KEPT.map((name) => [name, all.get(name)] as const),
+		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
+	];
 	const files = bounded(
 		Object.fromEntries(
-			names.flatMap((name) => {
-				const text = all.get(name);
-				return text === undefined ? [] : [[name, text]];
-			}),
+			kept.flatMap(([name, text]) =>
+				text === undefined ? [] : [[name, text]],
+			),
 		),
 	);
 	return {
@@ -64,7 +68,7 @@ export async function install(env: Env, url: string) {
 			...facts,
 			tag,
 			latest_tag,
-			capabilities: main === null ? {} : capabilities(files[main] ?? ""),
+			capabilities: source === undefined ? {} : capabilities(source),
 		},
 		files: Object.entries(files).map(([name, text]) => toFile(name, text)),
 	};

@@ -83,7 +83,13 @@ function registryOf(env: Env, text: string): Registry {
 	const url = URL.canParse(text) ? new URL(text) : undefined;
 	const website = url && websites.get(url.host.replace(/^www\./, ""));
 	const [, name, ref] = website?.page.exec(url?.pathname ?? "") ?? [];
-	if (!website || !name || url?.protocol !== "https:" || url.username)
+	if (
+		!website ||
+		!name ||
+		url?.protocol !== "https:" ||
+		url.username ||
+		url.password
+	)
 		throw invalid(
 			null,
 			"Must be a GitHub/GitLab repository or a npm package URL!",

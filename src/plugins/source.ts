@@ -9,6 +9,7 @@ import {
 } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
+import { text } from "../http/fields.ts";
 import type { Family } from "./families.ts";
 import { bounded, capabilities, toFile } from "./install.ts";
 import { one, own } from "./queries.ts";
@@ -21,6 +22,9 @@ import {
 } from "./shape.ts";
 
 type Files = Record<string, string>;
+
+/** Where the main file is, the first that is there. */
+const MAINS = ["index.ts", "index.js"];
 
 const select = ({ db }: Tenant) =>
 	db
@@ -63,7 +67,7 @@ export async function findOwn(tenant: Tenant, family: Family, id: string) {
 }
 
 const Manifest = z.object({
-	name: z.string().max(200).optional(),
+	name: text(200).optional(),
 	config: z
 		.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
 		.optional(),
@@ -105,7 +109,7 @@ export async function update(
 	);
 	const facts = manifest(body["plugin.json"] ?? "{}");
 	if (changed.length === 0) return toSource(row);
-	const main = files["index.ts"] ?? files["index.js"];
+	const [main] = MAINS.flatMap((name) => files[name] ?? []);
 	const { db } = tenant;
 	const gone = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const written = changed.flatMap(([filename, text]) =>
@@ -148,8 +152,9 @@ export async function update(
 			.set({
 				updated_at: now(),
 				...facts,
-				...(main !== undefined && {
-					capabilities: capabilities(main, row.capabilities),
+				...(changed.some(([name]) => MAINS.includes(name)) && {
+					capabilities:
+						main === undefined ? {} : capabilities(main, row.capabilities),
 				}),
 			})
 			.where(eq(plugins.id, row.id)),

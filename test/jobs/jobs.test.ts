@@ -218,6 +218,8 @@ test("a plugin reaches the hosts that its config allows, by name, and no others"
 		"[::1]",
 		"0x7f.1",
 		"2130706433",
+		"db.localhost",
+		"metadata.google.internal",
 		"a b",
 		7,
 	];
