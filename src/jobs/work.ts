@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { unseal } from "../auth/secrets.ts";
 import type { Database } from "../db/client.ts";
@@ -11,11 +11,16 @@ import {
 	plugins,
 } from "../db/schema.ts";
 import { fieldsOf } from "../plugin_configs/config.ts";
+import { MAINS } from "../plugins/install.ts";
 import { step, write } from "./log.ts";
 import { run } from "./sandbox.ts";
 
 /** What the queue carries: the row of the job. */
 export type Message = { id: number };
+
+/** The job, as long as it hasn't ended. */
+const open = (id: number) =>
+	and(eq(pluginJobs.id, id), inArray(pluginJobs.status, ["queued", "running"]));
 
 /** Takes the job, unless somebody did already; undefined then. It is `running` before anything of it runs. */
 async function take(db: Database, id: number) {
@@ -57,7 +62,7 @@ async function take(db: Database, id: number) {
 			.where(eq(pluginJobs.id, id)),
 	]);
 	if (!job?.taken) return undefined;
-	const main = ["index.ts", "index.js", "dist/index.js"].map((name) =>
+	const main = MAINS.map((name) =>
 		files.find(({ filename }) => filename === name),
 	);
 	return { ...job, source: main.find(Boolean)?.source ?? "" };
@@ -170,12 +175,7 @@ const finish = (
 		db
 			.update(pluginJobs)
 			.set({ status: error === null ? "done" : "failed", finished_at: now() })
-			.where(
-				and(
-					eq(pluginJobs.id, id),
-					sql`${pluginJobs.status} in ('queued', 'running')`,
-				),
-			),
+			.where(open(id)),
 		db
 			.update(pluginConfigs)
 			.set({ error })
@@ -194,11 +194,6 @@ export async function fail(env: Env, id: number, why: string) {
 		})
 		.from(pluginJobs)
 		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
-		.where(
-			and(
-				eq(pluginJobs.id, id),
-				sql`${pluginJobs.status} in ('queued', 'running')`,
-			),
-		);
+		.where(open(id));
 	if (job) await finish(db, id, job, [step("ERROR", why)], why);
 }

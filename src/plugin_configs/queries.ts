@@ -2,7 +2,7 @@ import { and, desc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { among, rowId } from "../db/client.ts";
+import { among, insertWhere, rowId } from "../db/client.ts";
 import { paged } from "../db/list.ts";
 import {
 	organizations,
@@ -78,21 +78,26 @@ async function read(tenant: Tenant, id: string) {
 export const find = async (tenant: Tenant, id: string) =>
 	toPluginConfig(await read(tenant, id));
 
-/** The statement that notes what was done in the config's own log. */
+/** The statement that notes in the config's own log what the one before it did, if that changed anything. */
 const note = (
 	{ db, project }: Tenant,
 	{ id, plugin_id }: { id: number | SQL<number>; plugin_id: number },
 	message: string,
 ) =>
-	db.insert(pluginLogEntries).values({
-		team_id: project,
-		plugin_config_id: id,
-		plugin_id,
-		source: "SYSTEM",
-		type: "INFO",
-		message,
-		instance_id: v7(),
-	});
+	insertWhere(
+		db,
+		pluginLogEntries,
+		{
+			team_id: project,
+			plugin_config_id: id,
+			plugin_id,
+			source: "SYSTEM",
+			type: "INFO",
+			message,
+			instance_id: v7(),
+		},
+		sql`changes() > 0`,
+	);
 
 /** What a change of `enabled` and `config` is called in the log. */
 const noted = (
@@ -149,6 +154,7 @@ export async function insert(
 	return toPluginConfig(found(row));
 }
 
+/** What another changed meanwhile is read again, and changed as it then is. */
 export async function update(
 	tenant: Tenant,
 	id: string,
@@ -168,9 +174,8 @@ export async function update(
 	const set = {
 		...body,
 		...(config !== undefined && { config: merged }),
-		...(enabled !== row.enabled && { enabled }),
+		enabled: enabled === row.enabled ? undefined : enabled,
 	};
-	if (enabled === row.enabled) delete set.enabled;
 	const told = {
 		scope: "PluginConfig",
 		name: body.name ?? row.name ?? row.plugin.name,

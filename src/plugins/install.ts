@@ -6,6 +6,9 @@ import { compile, toScript } from "./compile.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
 
+/** Where the main file of a plugin is, wherever its package had it: the first that is there. */
+export const MAINS = ["index.ts", "index.js"];
+
 const MOST_BYTES = 2 ** 20;
 
 /** What is kept of an archive, besides the main file. */
@@ -51,7 +54,6 @@ export async function install(env: Env, url: string) {
 	const all = await unpack(bytes);
 	const { main, ...facts } = manifest(all);
 	const source = main === null ? undefined : all.get(main);
-	// Wherever a package has its main file, it is kept under the name that jobs look for.
 	const kept = [
 		...KEPT.map((name) => [name, all.get(name)] as const),
 		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,

@@ -11,7 +11,7 @@ import type { Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { text } from "../http/fields.ts";
 import type { Family } from "./families.ts";
-import { bounded, capabilities, toFile } from "./install.ts";
+import { bounded, capabilities, MAINS, toFile } from "./install.ts";
 import { one, own } from "./queries.ts";
 import {
 	itsOrganization,
@@ -22,9 +22,6 @@ import {
 } from "./shape.ts";
 
 type Files = Record<string, string>;
-
-/** Where the main file is, the first that is there. */
-const MAINS = ["index.ts", "index.js"];
 
 const select = ({ db }: Tenant) =>
 	db

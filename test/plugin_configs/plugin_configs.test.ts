@@ -8,7 +8,7 @@ import {
 	pluginLogEntries,
 } from "../../src/db/schema.ts";
 import { wrong } from "../support/refusals.ts";
-import { cost, db, world } from "../support/world.ts";
+import { cost, db, racing, world } from "../support/world.ts";
 
 const MASK = "**************** SECRET ****************";
 
@@ -201,6 +201,48 @@ describe("a config", () => {
 		).toMatchObject(
 			wrong("invalid_input", 'Unknown type "colour".', "config__k"),
 		);
+	});
+
+	test("that another changes meanwhile is changed once, as it then is", async () => {
+		const { ask, project, at, make } = await home();
+		const { id } = await make({ config: { url: "a", token: "hunter22" } });
+		const between = async () => {
+			await at("PATCH", `/${id}`, { config: { url: "b", token: "other999" } });
+		};
+		const answer = await ask(
+			"PATCH",
+			`/api/projects/${project}/plugin_configs/${id}`,
+			{ body: { config: { url: "c" }, enabled: true }, env: racing(between) },
+		);
+		expect(answer.status).toBe(200);
+		expect(configOf(answer.body)).toEqual({ url: "c", token: MASK });
+		const [row] = await db
+			.select()
+			.from(pluginConfigs)
+			.where(eq(pluginConfigs.id, id));
+		expect(await unseal(env, String(row?.config.token))).toBe("other999");
+		const { body } = await at("GET", `/${id}/logs`);
+		expect(
+			body.results
+				.map(({ message }: { message: string }) => message)
+				.toSorted(),
+		).toEqual([
+			"The config was changed.",
+			"The config was changed.",
+			"The plugin was enabled.",
+		]);
+	});
+
+	test("of a schema with odd words masks what it calls secret", async () => {
+		const { make } = await home([
+			{ key: "token", type: 7, secret: 1, required: "yes", choices: "none" },
+			{ key: "other", secret: true, choices: [1, 2] },
+		]);
+		const config = { token: "hunter22", other: "hunter22" };
+		expect(configOf(await make({ config }))).toEqual({
+			token: MASK,
+			other: MASK,
+		});
 	});
 
 	test("keeps its secrets: masked where it is read, sealed where it is stored", async () => {
