@@ -8,6 +8,8 @@ declare global {
 	interface __BaseEnv_Env {
 		/** 32 random bytes in base64; several, separated by commas, while a new one takes over: the newest first. */
 		SECRETS_KEY?: string;
+		/** Of ClickHouse's user. */
+		CLICKHOUSE_PASSWORD?: string;
 	}
 }
 

@@ -394,6 +394,218 @@ export const pluginStorage = sqliteTable(
 	(t) => [primaryKey({ columns: [t.plugin_config_id, t.key] })],
 );
 
+/** Where an export's rows go (interface 2.3). */
+export type Destination = { type: string; config: Record<string, unknown> };
+
+/** No foreign key to the project: what runs for an export still has to be cleaned up after the project is gone. */
+export const batchExports = sqliteTable(
+	"batch_exports",
+	{
+		id: id(),
+		organization_id: text().notNull(),
+		project_id: integer().notNull(),
+		name: text().notNull(),
+		model: text({ enum: ["events", "persons"] })
+			.notNull()
+			.default("events"),
+		/** Secrets are encrypted, each by itself. */
+		destination: map<Destination>(),
+		interval: text({
+			enum: ["hour", "day", "week", "every 5 minutes", "every 15 minutes"],
+		}).notNull(),
+		paused: boolean().notNull().default(false),
+		created_at: created_at(),
+		last_updated_at: updated_at(),
+		last_paused_at: text(),
+		start_at: text(),
+		end_at: text(),
+		xql_query: text(),
+		schema: text({ mode: "json" }).$type<QuerySchema>(),
+		deleted: boolean().notNull().default(false),
+		/** Where the next window that the schedule runs ends, and when its run is to start. */
+		next_end_at: text().notNull(),
+		due_at: text().notNull(),
+		/** When its admins were last told that it fails. */
+		mailed_at: text(),
+		/** How many there are; kept by triggers. */
+		runs: integer().notNull().default(0),
+		log_entries: integer().notNull().default(0),
+	},
+	(t) => [
+		index("batch_exports_organization").on(t.organization_id, t.id),
+		index("batch_exports_project").on(t.project_id, t.id),
+		index("batch_exports_due")
+			.on(t.due_at)
+			.where(sql`not paused and not deleted`),
+		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
+	],
+);
+
+/** What was parsed of an export's query; `values` by the placeholders that the expressions have in their stead. */
+export type QuerySchema = {
+	fields: { expression: string; alias: string }[];
+	values: Record<string, string | number | boolean>;
+	xql_query: string;
+};
+
+export const batchExportBackfills = sqliteTable(
+	"batch_export_backfills",
+	{
+		id: id(),
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		project_id: integer().notNull(),
+		start_at: text().notNull(),
+		end_at: text().notNull(),
+		status: text({ enum: ["Running", "Completed", "Cancelled"] })
+			.notNull()
+			.default("Running"),
+		total_runs: integer().notNull(),
+		/** Those that ended, however they did, and those of them that failed; kept by triggers. */
+		finished_runs: integer().notNull().default(0),
+		failed_runs: integer().notNull().default(0),
+		created_at: created_at(),
+		finished_at: text(),
+		last_updated_at: updated_at(),
+	},
+	(t) => [
+		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
+		index("batch_export_backfills_running")
+			.on(t.project_id)
+			.where(sql`status = 'Running'`),
+	],
+);
+
+export const batchExportRuns = sqliteTable(
+	"batch_export_runs",
+	{
+		id: id(),
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** null: the schedule's. */
+		backfill_id: text().references(() => batchExportBackfills.id, {
+			onDelete: "cascade",
+		}),
+		status: text({
+			enum: [
+				"Starting",
+				"Running",
+				"Completed",
+				"Failed",
+				"FailedRetryable",
+				"Cancelled",
+			],
+		})
+			.notNull()
+			.default("Starting"),
+		records_completed: integer().notNull().default(0),
+		records_total_count: integer(),
+		latest_error: text(),
+		data_interval_start: text().notNull(),
+		data_interval_end: text().notNull(),
+		/** JSON: behind which row the run would go on; null: it begins. */
+		cursor: text(),
+		/** What its destination has to know to go on there, or to be cleaned up; null: nothing. */
+		state: text({ mode: "json" }).$type<unknown>(),
+		/** How often it was begun; only who began it last may write of it. */
+		attempt: integer().notNull().default(0),
+		created_at: created_at(),
+		finished_at: text(),
+		last_updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("batch_export_runs_scheduled")
+			.on(t.batch_export_id, t.data_interval_end)
+			.where(sql`backfill_id is null`),
+		uniqueIndex("batch_export_runs_backfill").on(
+			t.backfill_id,
+			t.data_interval_end,
+		),
+		index("batch_export_runs_export").on(t.batch_export_id, t.id),
+		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
+		index("batch_export_runs_open")
+			.on(t.last_updated_at)
+			.where(sql`finished_at is null`),
+		index("batch_export_runs_unclean")
+			.on(t.finished_at)
+			.where(sql`finished_at is not null and state is not null`),
+	],
+);
+
+export const batchExportLogEntries = sqliteTable(
+	"batch_export_log_entries",
+	{
+		id: id(),
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** null: of the export itself. */
+		run_id: text(),
+		timestamp: created_at(),
+		level: text({ enum: ["DEBUG", "INFO", "WARNING", "ERROR"] }).notNull(),
+		message: text().notNull(),
+	},
+	(t) => [
+		index("batch_export_log_entries_export").on(
+			t.batch_export_id,
+			t.timestamp,
+			t.id,
+		),
+		index("batch_export_log_entries_run").on(t.run_id, t.timestamp, t.id),
+		index("batch_export_log_entries_timestamp").on(t.timestamp),
+	],
+);
+
+/** What happened in a project: the embedded source of its exports. No foreign keys, which would make a project's end long. */
+export const events = sqliteTable(
+	"events",
+	{
+		team_id: integer().notNull(),
+		uuid: text().notNull(),
+		event: text().notNull(),
+		distinct_id: text().notNull(),
+		person_id: text(),
+		/** JSON. */
+		properties: text().notNull(),
+		person_properties: text(),
+		elements_chain: text().notNull().default(""),
+		/** When it happened. */
+		timestamp: text().notNull(),
+		created_at: text().notNull(),
+		/** When it got here. */
+		_inserted_at: text().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.team_id, t.uuid] }),
+		index("events_inserted").on(t.team_id, t._inserted_at, t.uuid),
+		index("events_happened").on(t.team_id, t.timestamp, t.uuid),
+	],
+);
+
+/** What is known of those who did it: one row for each of their distinct ids. */
+export const persons = sqliteTable(
+	"persons",
+	{
+		team_id: integer().notNull(),
+		distinct_id: text().notNull(),
+		person_id: text().notNull(),
+		/** JSON. */
+		properties: text().notNull(),
+		/** How often the row was written. */
+		person_version: integer().notNull().default(1),
+		created_at: text().notNull(),
+		/** When it was last written. */
+		_inserted_at: text().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.team_id, t.distinct_id] }),
+		index("persons_inserted").on(t.team_id, t._inserted_at, t.distinct_id),
+		index("persons_made").on(t.team_id, t.created_at, t.distinct_id),
+	],
+);
+
 /** One value that an entry of the activity log says was changed. */
 export type Change = {
 	field: string;

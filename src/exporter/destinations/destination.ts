@@ -1,0 +1,52 @@
+import type { Column, Model, Row } from "../rows.ts";
+
+/** The run that a destination works for, as far as it shows in what is written. */
+export type Job = {
+	run_id: string;
+	team_id: number;
+	model: Model;
+	columns: Column[];
+	/** The window, RFC 3339, UTC. */
+	start: string;
+	end: string;
+};
+
+/** What went wrong is the user's to mend: nothing is tried again. The message is for that user, and holds no secret. */
+export class Misconfigured extends Error {}
+
+/**
+ * Takes one run's rows. What must outlive a crash is its state, which is JSON: it is kept together with the position in
+ * the rows that it stands for, and handed to `open` when the run goes on from there.
+ */
+export type Sink<State> = {
+	/**
+	 * Takes the next rows. Answers the state if all rows so far are in it or safe at the destination; null while some are
+	 * only in memory.
+	 */
+	write(rows: Row[]): Promise<State | null>;
+	/** No more rows: what is written appears. Called again after a crash, it finds what it did. Called without a row before it, it does nothing. */
+	close(): Promise<void>;
+};
+
+/** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */
+export type Step = { name: string; error: string | null };
+
+/** A place that rows can be written to, with its config in the clear. `State` is JSON. */
+export type Destination<State = unknown> = {
+	/** Databases get the columns that tell rows apart, whatever the query says. */
+	database: boolean;
+	/**
+	 * @param state where the run goes on; null: it begins
+	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
+	 * ended, like an upload
+	 */
+	open(
+		job: Job,
+		state: State | null,
+		keep: (state: State) => Promise<void>,
+	): Promise<Sink<State>>;
+	/** Removes what a run that has ended left unfinished. */
+	abort(job: Job, state: State): Promise<void>;
+	/** Tries it: reach, sign in, write, remove. Ends with the first step that fails. */
+	test(): Promise<Step[]>;
+};
