@@ -4,6 +4,7 @@ CREATE TABLE `batch_export_backfills` (
 	`project_id` integer NOT NULL,
 	`start_at` text NOT NULL,
 	`end_at` text NOT NULL,
+	`interval` text NOT NULL,
 	`status` text DEFAULT 'Running' NOT NULL,
 	`total_runs` integer NOT NULL,
 	`finished_runs` integer DEFAULT 0 NOT NULL,
@@ -15,7 +16,7 @@ CREATE TABLE `batch_export_backfills` (
 );
 --> statement-breakpoint
 CREATE INDEX `batch_export_backfills_export` ON `batch_export_backfills` (`batch_export_id`,`id`);--> statement-breakpoint
-CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`) WHERE status = 'Running';--> statement-breakpoint
+CREATE INDEX `batch_export_backfills_running` ON `batch_export_backfills` (`project_id`,`last_updated_at`) WHERE status = 'Running';--> statement-breakpoint
 CREATE TABLE `batch_export_log_entries` (
 	`id` text PRIMARY KEY NOT NULL,
 	`batch_export_id` text NOT NULL,
@@ -41,6 +42,7 @@ CREATE TABLE `batch_export_runs` (
 	`data_interval_end` text NOT NULL,
 	`cursor` text,
 	`state` text,
+	`launched` integer DEFAULT false NOT NULL,
 	`attempt` integer DEFAULT 0 NOT NULL,
 	`created_at` text NOT NULL,
 	`finished_at` text,
@@ -53,8 +55,9 @@ CREATE UNIQUE INDEX `batch_export_runs_scheduled` ON `batch_export_runs` (`batch
 CREATE UNIQUE INDEX `batch_export_runs_backfill` ON `batch_export_runs` (`backfill_id`,`data_interval_end`);--> statement-breakpoint
 CREATE INDEX `batch_export_runs_export` ON `batch_export_runs` (`batch_export_id`,`id`);--> statement-breakpoint
 CREATE INDEX `batch_export_runs_status` ON `batch_export_runs` (`batch_export_id`,`status`,`id`);--> statement-breakpoint
-CREATE INDEX `batch_export_runs_open` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is null;--> statement-breakpoint
-CREATE INDEX `batch_export_runs_unclean` ON `batch_export_runs` (`finished_at`) WHERE finished_at is not null and state is not null;--> statement-breakpoint
+CREATE INDEX `batch_export_runs_open` ON `batch_export_runs` (`batch_export_id`,`id`) WHERE finished_at is null;--> statement-breakpoint
+CREATE INDEX `batch_export_runs_driven` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is null;--> statement-breakpoint
+CREATE INDEX `batch_export_runs_unclean` ON `batch_export_runs` (`last_updated_at`) WHERE finished_at is not null and state is not null;--> statement-breakpoint
 CREATE TABLE `batch_exports` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` text NOT NULL,

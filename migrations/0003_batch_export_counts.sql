@@ -25,7 +25,8 @@ END;
 --> statement-breakpoint
 -- With a project its exports end, and what runs for them; the clock then removes their rows.
 CREATE TRIGGER projects_delete AFTER DELETE ON projects BEGIN
-  UPDATE batch_exports SET deleted = 1 WHERE project_id = old.id;
+  UPDATE batch_exports SET deleted = 1, last_updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
+    WHERE project_id = old.id AND NOT deleted;
 END;
 --> statement-breakpoint
 -- What runs for a deleted export is cancelled.

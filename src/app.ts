@@ -7,6 +7,7 @@ import type { Schema } from "hono/types";
 import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { type ScopeObject, scope } from "./auth/scopes.ts";
+import batchExports from "./batch_exports/routes.ts";
 import {
 	asCaller,
 	inOrganization,
@@ -52,6 +53,7 @@ const p = "/api/projects/:project_id";
 
 export const families: Family[] = [
 	["/api/organizations", "organization", onOrganizations, organizations],
+	[`${o}/batch_exports`, "batch_export", inOrganization, batchExports],
 	[`${o}/domains`, "organization", inOrganization, domains],
 	[`${o}/invites`, "organization_member", inOrganization, invites],
 	[`${o}/members`, "organization_member", inOrganization, members],
@@ -70,6 +72,7 @@ export const families: Family[] = [
 	],
 	[`${o}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
 	["/api/projects", "project", onProjects, projects],
+	[`${p}/batch_exports`, "batch_export", inProject, batchExports],
 	[`${p}/plugin_configs`, "plugin", inProject, pluginConfigs],
 	[`${p}/members`, "project", inProject, projectMembers],
 	[`${p}/activity_log`, "activity_log", inProject, activityLog],

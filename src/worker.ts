@@ -1,8 +1,10 @@
 import { prune } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
+import { tick as exportsTick } from "./exporter/schedule.ts";
 import { tick } from "./jobs/schedule.ts";
 import { fail, type Message, work } from "./jobs/work.ts";
 
+export { ExportRun } from "./exporter/run.ts";
 export { Outbound } from "./jobs/outbound.ts";
 
 const DEAD = "tenantry-jobs-dead";
@@ -11,7 +13,11 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		await Promise.all([prune(env), tick(env, scheduledTime)]);
+		await Promise.all([
+			prune(env),
+			tick(env, scheduledTime),
+			exportsTick(env, scheduledTime),
+		]);
 	},
 
 	async queue({ queue, messages }, env) {

@@ -58,3 +58,16 @@ export async function unseal(env: Env, sealed: string) {
 	);
 	return new TextDecoder().decode(secret);
 }
+
+/** Shorter secrets can't be told from words. */
+const SHORTEST_SECRET = 4;
+
+/** What replaces secrets in a text by asterisks, also as they look within JSON. */
+export function hiding(secrets: string[]) {
+	const hidden = secrets
+		.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
+		.filter((secret) => secret.length >= SHORTEST_SECRET)
+		.sort((a, b) => b.length - a.length);
+	return (text: string) =>
+		hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
+}

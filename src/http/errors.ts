@@ -114,15 +114,13 @@ export const unsupportedMediaType = (type: string) =>
 		`Unsupported media type "${type}" in request.`,
 	);
 
-export const throttled = (seconds: number) =>
-	new Refusal(
-		429,
-		"throttled_error",
-		"throttled",
-		`Request was throttled. Expected available in ${seconds} seconds.`,
-		null,
-		{ "Retry-After": String(seconds) },
-	);
+export const throttled = (
+	seconds: number,
+	why = `Request was throttled. Expected available in ${seconds} seconds.`,
+) =>
+	new Refusal(429, "throttled_error", "throttled", why, null, {
+		"Retry-After": String(seconds),
+	});
 
 /** Absence is a value until here: the row, or a 404. */
 export function found<T>(row: T | undefined | null): T {

@@ -101,6 +101,19 @@ export const listsAs = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
 		summary,
 	});
 
+/** 200 with a `shape` that holds a page of `item`, too (behaviour 1.2). */
+export const listsBeside = (
+	shape: z.ZodObject,
+	item: z.ZodType,
+	summary: string,
+) =>
+	says({
+		status: 200,
+		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
+		query: Paging,
+		summary,
+	});
+
 /** A shape each of whose fields may be null. */
 const nullable = (shape: z.ZodObject) =>
 	z.object(

@@ -6,11 +6,12 @@ import type { App } from "../env.ts";
 import {
 	found,
 	invalid,
-	type Refusal,
+	Refusal,
 	tooLarge,
 	unparsable,
 	unsupportedMediaType,
 } from "./errors.ts";
+import { issue } from "./fields.ts";
 import { describe } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";
@@ -125,6 +126,20 @@ async function refuse(
 	else await c.var.tenant.read();
 	throw refusal;
 }
+
+/** A check that `judge` decides: what it refuses, it throws, with an attr of the field's or of what is below it. */
+export const judged =
+	<T>(judge: (value: T) => unknown): z.core.CheckFn<T> =>
+	({ value, issues }) => {
+		try {
+			judge(value);
+		} catch (error) {
+			if (!(error instanceof Refusal)) throw error;
+			const { attr, code, detail } = error.body;
+			const path = attr?.split("__").slice(1) ?? [];
+			issues.push({ ...issue(value, code, detail), path });
+		}
+	};
 
 type Target = "json" | "query";
 

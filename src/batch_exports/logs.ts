@@ -1,0 +1,84 @@
+import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { among } from "../db/client.ts";
+import { paged } from "../db/list.ts";
+import { batchExportLogEntries, batchExports } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { found } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
+import { selectName, selectOne } from "./queries.ts";
+import { selectOne as selectRun } from "./runs.ts";
+import { entryColumns, type logFilters, toBatchExport } from "./shape.ts";
+
+type Filters = z.infer<typeof logFilters>;
+
+const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
+	timestamp,
+	id,
+];
+
+/** The statements of a page of entries, newest first. */
+function selectPage(
+	{ db }: Tenant,
+	page: Page,
+	of: SQL,
+	{ after, before, search, level }: Filters,
+	total?: SQL,
+) {
+	const { timestamp, message } = batchExportLogEntries;
+	const filter = and(
+		after ? gt(timestamp, after) : undefined,
+		before ? lt(timestamp, before) : undefined,
+		search ? sql`instr(lower(${message}), lower(${search})) > 0` : undefined,
+		level?.length ? among(batchExportLogEntries.level, level) : undefined,
+	);
+	return paged(
+		db,
+		page,
+		db.select(entryColumns).from(batchExportLogEntries).$dynamic(),
+		{
+			where: and(of, filter),
+			by: [timestamp, batchExportLogEntries.id],
+			keys,
+			...(!filter && total && { total }),
+		},
+	);
+}
+
+/** The export, and a page of its log and of its runs'. */
+export async function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	filters: Filters,
+) {
+	const its = eq(batchExportLogEntries.batch_export_id, id.toLowerCase());
+	const total = sql`coalesce((select ${batchExports.log_entries} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
+	const [rows, [counted], [row]] = await tenant.read(
+		...selectPage(tenant, page, its, filters, total),
+		selectOne(tenant, id),
+	);
+	return {
+		...toBatchExport(found(row)),
+		...envelope(page, rows, counted?.count ?? 0, keys),
+	};
+}
+
+/** A page of the log of a run. */
+export async function listOfRun(
+	tenant: Tenant,
+	id: string,
+	run_id: string,
+	page: Page,
+	filters: Filters,
+) {
+	const its = sql`${eq(batchExportLogEntries.run_id, run_id.toLowerCase())}
+		and ${eq(batchExportLogEntries.batch_export_id, id.toLowerCase())}`;
+	const [rows, [counted], [there], [run]] = await tenant.read(
+		...selectPage(tenant, page, its, filters),
+		selectName(tenant, id),
+		selectRun(tenant, id, run_id),
+	);
+	found(there && run);
+	return envelope(page, rows, counted?.count ?? 0, keys);
+}

@@ -1,0 +1,213 @@
+import { page } from "../http/page.ts";
+import {
+	answers,
+	creates,
+	lists,
+	listsBeside,
+	removes,
+	router,
+} from "../http/router.ts";
+import { body, query } from "../http/valid.ts";
+import * as backfills from "./backfills.ts";
+import * as logs from "./logs.ts";
+import * as batchExports from "./queries.ts";
+import * as runs from "./runs.ts";
+import {
+	BackfilledExport,
+	BatchExport,
+	BatchExportBackfill,
+	BatchExportLogEntry,
+	BatchExportRun,
+	backfill,
+	create,
+	logFilters,
+	runFilters,
+	Trial,
+	trial as tried,
+	unpause,
+	update,
+} from "./shape.ts";
+import * as trial from "./trial.ts";
+
+/** Interface 4.2, behaviour 11: one router for an organization's exports and for a project's. */
+export default router()
+	.get("/", lists(BatchExport, "List the exports, newest first"), async (c) =>
+		c.json(await batchExports.list(c.var.tenant, page(c))),
+	)
+	.post("/", creates(BatchExport, "Add an export"), body(create), async (c) =>
+		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.post(
+		"/test",
+		answers(Trial, "Try a destination, step by step, before it is saved"),
+		body(tried),
+		async (c) => c.json(await trial.before(c.var.tenant, c.req.valid("json"))),
+	)
+	.get("/:id", answers(BatchExport, "Retrieve an export"), async (c) =>
+		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
+	)
+	.patch(
+		"/:id",
+		answers(BatchExport, "Change an export"),
+		body(update, batchExports.find),
+		async (c) =>
+			c.json(
+				await batchExports.update(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.valid("json"),
+				),
+			),
+	)
+	.delete(
+		"/:id",
+		removes("Delete an export, and cancel what runs for it"),
+		async (c) => {
+			await batchExports.remove(c.var.tenant, c.req.param("id"));
+			return c.body(null, 204);
+		},
+	)
+	.post(
+		"/:id/backfill",
+		answers(BackfilledExport, "Export the windows of a range again"),
+		body(backfill, batchExports.find),
+		async (c) =>
+			c.json(
+				await batchExports.backfill(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.valid("json"),
+				),
+			),
+	)
+	.post(
+		"/:id/pause",
+		answers(BatchExport, "Pause an export"),
+		body(update, batchExports.find),
+		async (c) =>
+			c.json(await batchExports.pause(c.var.tenant, c.req.param("id"))),
+	)
+	.post(
+		"/:id/unpause",
+		answers(
+			BatchExport.extend(
+				BackfilledExport.pick({ backfill_id: true }).partial().shape,
+			),
+			"Unpause an export",
+		),
+		body(unpause, batchExports.find),
+		async (c) =>
+			c.json(
+				await batchExports.unpause(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.valid("json"),
+				),
+			),
+	)
+	.post(
+		"/:id/test",
+		answers(Trial, "Try the destination of an export, step by step"),
+		body(update, batchExports.find),
+		async (c) =>
+			c.json(
+				await trial.of(c.var.tenant, c.req.param("id"), c.req.valid("json")),
+			),
+	)
+	.get(
+		"/:id/logs",
+		listsBeside(
+			BatchExport,
+			BatchExportLogEntry,
+			"List the log of an export, newest first",
+		),
+		query(logFilters),
+		async (c) =>
+			c.json(
+				await logs.list(
+					c.var.tenant,
+					c.req.param("id"),
+					page(c),
+					c.req.valid("query"),
+				),
+			),
+	)
+	.get(
+		"/:id/runs",
+		lists(BatchExportRun, "List the runs of an export, newest first"),
+		query(runFilters),
+		async (c) =>
+			c.json(
+				await runs.list(
+					c.var.tenant,
+					c.req.param("id"),
+					page(c),
+					c.req.valid("query"),
+				),
+			),
+	)
+	.get(
+		"/:id/runs/:run_id",
+		answers(BatchExportRun, "Retrieve a run"),
+		async (c) =>
+			c.json(
+				await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id")),
+			),
+	)
+	.post(
+		"/:id/runs/:run_id/cancel",
+		answers(BatchExportRun, "Cancel a run"),
+		async (c) =>
+			c.json(
+				await runs.cancel(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.param("run_id"),
+				),
+			),
+	)
+	.post(
+		"/:id/runs/:run_id/retry",
+		answers(BatchExportRun, "Run the window of a run again"),
+		async (c) =>
+			c.json(
+				await runs.retry(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.param("run_id"),
+				),
+			),
+	)
+	.get(
+		"/:id/runs/:run_id/logs",
+		lists(BatchExportLogEntry, "List the log of a run, newest first"),
+		query(logFilters),
+		async (c) =>
+			c.json(
+				await logs.listOfRun(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.param("run_id"),
+					page(c),
+					c.req.valid("query"),
+				),
+			),
+	)
+	.get(
+		"/:id/backfills",
+		lists(BatchExportBackfill, "List the backfills of an export, newest first"),
+		async (c) =>
+			c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
+	)
+	.post(
+		"/:id/backfills/:backfill_id/cancel",
+		answers(BatchExportBackfill, "Cancel a backfill"),
+		async (c) =>
+			c.json(
+				await backfills.cancel(
+					c.var.tenant,
+					c.req.param("id"),
+					c.req.param("backfill_id"),
+				),
+			),
+	);

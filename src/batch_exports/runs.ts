@@ -1,0 +1,137 @@
+import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { paged } from "../db/list.ts";
+import { batchExportRuns, batchExports, now } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { note } from "../exporter/log.ts";
+import { found, invalid } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
+import { selectName, started, told } from "./queries.ts";
+import { runColumns, type runFilters } from "./shape.ts";
+
+/** Newest first. */
+export async function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ status }: z.infer<typeof runFilters>,
+) {
+	const { db } = tenant;
+	const of = eq(batchExportRuns.batch_export_id, id.toLowerCase());
+	const keys = ({ id }: { id: string }) => [id];
+	const [rows, [counted], [there]] = await tenant.read(
+		...paged(db, page, db.select(runColumns).from(batchExportRuns).$dynamic(), {
+			where: and(of, status && eq(batchExportRuns.status, status)),
+			by: [batchExportRuns.id],
+			keys,
+			...(!status && {
+				total: sql`coalesce((select ${batchExports.runs} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`,
+			}),
+		}),
+		selectName(tenant, id),
+	);
+	found(there);
+	return envelope(page, rows, counted?.count ?? 0, keys);
+}
+
+/** The statement that answers with a run of the export. */
+export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
+	db
+		.select(runColumns)
+		.from(batchExportRuns)
+		.where(
+			and(
+				eq(batchExportRuns.id, run_id.toLowerCase()),
+				eq(batchExportRuns.batch_export_id, id.toLowerCase()),
+			),
+		);
+
+async function read(tenant: Tenant, id: string, run_id: string) {
+	const [[of], [run]] = await tenant.read(
+		selectName(tenant, id),
+		selectOne(tenant, id, run_id),
+	);
+	return { of: found(of), run: found(run) };
+}
+
+export const find = async (tenant: Tenant, id: string, run_id: string) =>
+	(await read(tenant, id, run_id)).run;
+
+/** What it began at its destination is removed by who runs it, or by the clock. */
+export async function cancel(tenant: Tenant, id: string, run_id: string) {
+	const { of, run } = await read(tenant, id, run_id);
+	if (run.finished_at !== null)
+		throw invalid(null, "Only a run that has not ended can be cancelled.");
+	const { db } = tenant;
+	const [after] = await tenant.write(
+		{ ...told(of), activity: "run_cancelled", trigger: { run_id: run.id } },
+		db
+			.update(batchExportRuns)
+			.set({
+				status: "Cancelled",
+				finished_at: now(),
+				last_updated_at: now(),
+			})
+			.where(
+				and(
+					eq(batchExportRuns.id, run.id),
+					isNull(batchExportRuns.finished_at),
+				),
+			),
+		note(db, {
+			batch_export_id: of.id,
+			run_id: run.id,
+			level: "WARNING",
+			message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.`,
+		}),
+		selectOne(tenant, id, run_id),
+	);
+	// The next of its series may be waiting for it.
+	started(tenant, of);
+	return found(after);
+}
+
+/** From the beginning: the same window, the same run. */
+export async function retry(tenant: Tenant, id: string, run_id: string) {
+	const { of, run } = await read(tenant, id, run_id);
+	if (run.finished_at === null)
+		throw invalid(null, "Only a run that has ended can be retried.");
+	const { db } = tenant;
+	const [after] = await tenant.write(
+		{ ...told(of), activity: "run_retried", trigger: { run_id: run.id } },
+		db
+			.update(batchExportRuns)
+			.set({
+				status: "Starting",
+				launched: false,
+				records_completed: 0,
+				records_total_count: null,
+				latest_error: null,
+				cursor: null,
+				finished_at: null,
+				last_updated_at: now(),
+			})
+			.where(
+				and(
+					eq(batchExportRuns.id, run.id),
+					isNotNull(batchExportRuns.finished_at),
+					isNull(batchExportRuns.state),
+				),
+			),
+		note(db, {
+			batch_export_id: of.id,
+			run_id: run.id,
+			level: "INFO",
+			message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is tried again.`,
+		}),
+		selectOne(tenant, id, run_id),
+	);
+	const answer = found(after);
+	if (answer.finished_at !== null)
+		throw invalid(
+			null,
+			"What the run left behind is still being removed. Try again in a minute.",
+		);
+	started(tenant, of);
+	return answer;
+}

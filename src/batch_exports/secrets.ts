@@ -1,0 +1,83 @@
+import { seal, unseal } from "../auth/secrets.ts";
+import type { Destination } from "../db/schema.ts";
+import { invalid } from "../http/errors.ts";
+import { check, secretsOf } from "./destination.ts";
+
+type Config = Destination["config"];
+
+/** The destination as it is shown: without its secrets. */
+export const shown = ({ type, config }: Destination): Destination => {
+	const secret = secretsOf(type);
+	return {
+		type,
+		config: Object.fromEntries(
+			Object.entries(config).filter(([key]) => !secret.includes(key)),
+		),
+	};
+};
+
+/** `config` with each of its secrets as `change` makes it. */
+async function eachSecret(
+	{ type, config }: Destination,
+	change: (secret: string, key: string) => Promise<string>,
+): Promise<Config> {
+	const changed = { ...config };
+	for (const key of secretsOf(type)) {
+		const value = config[key];
+		if (typeof value === "string") changed[key] = await change(value, key);
+	}
+	return changed;
+}
+
+/** The destination with its secrets in the clear, and those secrets. */
+export async function opened(env: Env, destination: Destination) {
+	const secrets: string[] = [];
+	const config = await eachSecret(destination, async (sealed) => {
+		const secret = await unseal(env, sealed);
+		secrets.push(secret);
+		return secret;
+	});
+	return { type: destination.type, config, secrets };
+}
+
+/** The destination to store, its secrets sealed. */
+export const sealed = async (
+	env: Env,
+	destination: Destination,
+): Promise<Destination> => ({
+	type: destination.type,
+	config: await eachSecret(destination, (secret) => seal(env, secret)),
+});
+
+/**
+ * What a PATCH makes of a stored destination: `given` merged over its config, where null removes a key. The rules are
+ * checked on the result; a secret that stays is not sealed again.
+ */
+export async function merged(
+	env: Env,
+	stored: Destination,
+	given: { type?: string | undefined; config?: Config | undefined },
+): Promise<Destination> {
+	const { type } = stored;
+	if (given.type !== undefined && given.type !== type)
+		throw invalid(
+			"destination__type",
+			"The type of a destination can't be changed.",
+		);
+	const { config: before } = await opened(env, stored);
+	const config = Object.fromEntries(
+		Object.entries({ ...before, ...given.config }).filter(
+			([, value]) => value !== null,
+		),
+	);
+	check(type, config);
+	return {
+		type,
+		config: await eachSecret({ type, config }, async (secret, key) => {
+			const old = stored.config[key];
+			return secret === before[key] && typeof old === "string"
+				? old
+				: seal(env, secret);
+		}),
+	};
+}

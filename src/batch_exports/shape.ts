@@ -1,0 +1,265 @@
+import { desc, eq, type SQL, sql } from "drizzle-orm";
+import * as z from "zod";
+import type { Database } from "../db/client.ts";
+import {
+	batchExportBackfills,
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+	INTERVALS,
+	LEVELS,
+	MODELS,
+	RUN_STATUSES,
+} from "../db/schema.ts";
+import { boolean, moment, name, text, timestamp } from "../http/fields.ts";
+import { judged } from "../http/valid.ts";
+import { check } from "./destination.ts";
+import { parse } from "./query.ts";
+import { shown } from "./secrets.ts";
+
+/** Interface 2.4. */
+export const BatchExportRun = z
+	.object({
+		id: z.guid(),
+		status: z.enum(RUN_STATUSES),
+		records_completed: z.int(),
+		records_total_count: z.int().nullable(),
+		latest_error: z.string().nullable(),
+		data_interval_start: timestamp(),
+		data_interval_end: timestamp(),
+		cursor: z.string().nullable(),
+		created_at: timestamp(),
+		finished_at: timestamp().nullable(),
+		last_updated_at: timestamp(),
+		batch_export: z.guid(),
+	})
+	.meta({ id: "BatchExportRun" });
+
+/** Interface 2.3. */
+export const BatchExport = z
+	.object({
+		id: z.guid(),
+		team_id: z.int(),
+		name: z.string(),
+		model: z.enum(MODELS),
+		destination: z.object({
+			type: z.string(),
+			config: z.record(z.string(), z.unknown()),
+		}),
+		interval: z.enum(INTERVALS),
+		paused: z.boolean(),
+		created_at: timestamp(),
+		last_updated_at: timestamp(),
+		last_paused_at: timestamp().nullable(),
+		start_at: timestamp().nullable(),
+		end_at: timestamp().nullable(),
+		latest_runs: z.array(BatchExportRun),
+		xql_query: z.string().nullable(),
+		schema: z
+			.object({
+				fields: z.array(
+					z.object({ expression: z.string(), alias: z.string() }),
+				),
+				values: z.record(
+					z.string(),
+					z.union([z.string(), z.number(), z.boolean()]),
+				),
+				xql_query: z.string(),
+			})
+			.nullable(),
+	})
+	.meta({ id: "BatchExport" });
+
+/** The columns of a `BatchExportRun`, of a statement over `batch_export_runs`. */
+export const runColumns = {
+	id: batchExportRuns.id,
+	status: batchExportRuns.status,
+	records_completed: batchExportRuns.records_completed,
+	records_total_count: batchExportRuns.records_total_count,
+	latest_error: batchExportRuns.latest_error,
+	data_interval_start: batchExportRuns.data_interval_start,
+	data_interval_end: batchExportRuns.data_interval_end,
+	cursor: batchExportRuns.cursor,
+	created_at: batchExportRuns.created_at,
+	finished_at: batchExportRuns.finished_at,
+	last_updated_at: batchExportRuns.last_updated_at,
+	batch_export: batchExportRuns.batch_export_id,
+};
+
+const LATEST = 10;
+
+/** The newest runs of an export, in a statement over `batch_exports`. */
+const latestRuns = (db: Database): SQL<z.infer<typeof BatchExportRun>[]> => {
+	const latest = db
+		.select()
+		.from(batchExportRuns)
+		.where(eq(batchExportRuns.batch_export_id, batchExports.id))
+		.orderBy(desc(batchExportRuns.id))
+		.limit(LATEST);
+	const fields = Object.entries(runColumns).flatMap(([name, column]) => [
+		sql`${name}`,
+		sql.raw(`latest.${column.name}`),
+	]);
+	return sql`(select json_group_array(json_object(${sql.join(fields, sql`, `)})) from ${latest} as latest)`.mapWith(
+		JSON.parse,
+	);
+};
+
+/** The columns of a `BatchExport`, and what is kept beside them, of a statement over `batch_exports`. */
+export const exportColumns = (db: Database) => ({
+	id: batchExports.id,
+	team_id: batchExports.project_id,
+	name: batchExports.name,
+	model: batchExports.model,
+	destination: batchExports.destination,
+	interval: batchExports.interval,
+	paused: batchExports.paused,
+	created_at: batchExports.created_at,
+	last_updated_at: batchExports.last_updated_at,
+	last_paused_at: batchExports.last_paused_at,
+	start_at: batchExports.start_at,
+	end_at: batchExports.end_at,
+	xql_query: batchExports.xql_query,
+	schema: batchExports.schema,
+	latest_runs: latestRuns(db).as("latest_runs"),
+});
+
+/** The columns of a `BatchExportBackfill`. */
+export const backfillColumns = {
+	id: batchExportBackfills.id,
+	batch_export: batchExportBackfills.batch_export_id,
+	start_at: batchExportBackfills.start_at,
+	end_at: batchExportBackfills.end_at,
+	status: batchExportBackfills.status,
+	total_runs: batchExportBackfills.total_runs,
+	finished_runs: batchExportBackfills.finished_runs,
+	failed_runs: batchExportBackfills.failed_runs,
+	created_at: batchExportBackfills.created_at,
+	finished_at: batchExportBackfills.finished_at,
+	last_updated_at: batchExportBackfills.last_updated_at,
+};
+
+/** The columns of a `BatchExportLogEntry`. */
+export const entryColumns = {
+	id: batchExportLogEntries.id,
+	timestamp: batchExportLogEntries.timestamp,
+	level: batchExportLogEntries.level,
+	message: batchExportLogEntries.message,
+	run_id: batchExportLogEntries.run_id,
+};
+
+/** The export as it is shown: without its secrets. */
+export const toBatchExport = (
+	row: z.infer<typeof BatchExport>,
+): z.infer<typeof BatchExport> => ({
+	...row,
+	destination: shown(row.destination),
+});
+
+const fields = z.object({
+	name: name(400),
+	model: z.enum(MODELS).optional(),
+	destination: z.object({
+		type: z.string(),
+		config: z.record(z.string(), z.unknown()).optional(),
+	}),
+	interval: z.enum(INTERVALS),
+	paused: boolean().optional(),
+	last_paused_at: moment().nullable().optional(),
+	start_at: moment().nullable().optional(),
+	end_at: moment().nullable().optional(),
+	xql_query: z.union([text().check(judged(parse)), z.null()]).optional(),
+});
+
+export const create = fields.extend({
+	destination: fields.shape.destination.check(
+		judged(({ type, config }) => check(type, config ?? {})),
+	),
+});
+
+/** A config is merged over the stored one, so that its rules are checked then. */
+export const update = fields
+	.extend({ destination: fields.shape.destination.partial() })
+	.partial();
+
+/** A destination that is to be tried. */
+export const trial = create.pick({ destination: true });
+
+export const unpause = update.extend({ backfill: boolean().optional() });
+
+const NAIVE = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
+
+/** A moment that says which, by its offset from UTC. */
+const instant = () =>
+	z
+		.string()
+		.trim()
+		.refine(
+			(value) => !NAIVE.test(value),
+			"Datetime needs an offset from UTC, like Z or +02:00.",
+		)
+		.pipe(moment());
+
+export const backfill = update.extend({
+	start_at: instant().nullish(),
+	end_at: instant().nullish(),
+});
+
+export const BackfilledExport = BatchExport.extend({
+	backfill_id: z.guid(),
+}).meta({ id: "BackfilledBatchExport" });
+
+/** Beyond the interface (behaviour 11.2). */
+export const BatchExportBackfill = z
+	.object({
+		id: z.guid(),
+		batch_export: z.guid(),
+		start_at: timestamp(),
+		end_at: timestamp(),
+		status: z.enum(["Running", "Completed", "Cancelled"]),
+		total_runs: z.int(),
+		finished_runs: z.int(),
+		failed_runs: z.int(),
+		created_at: timestamp(),
+		finished_at: timestamp().nullable(),
+		last_updated_at: timestamp(),
+	})
+	.meta({ id: "BatchExportBackfill" });
+
+export const BatchExportLogEntry = z
+	.object({
+		id: z.guid(),
+		timestamp: timestamp(),
+		level: z.enum(LEVELS),
+		message: z.string(),
+		run_id: z.guid().nullable(),
+	})
+	.meta({ id: "BatchExportLogEntry" });
+
+export const logFilters = z.object({
+	after: moment().optional(),
+	before: moment().optional(),
+	/** In any case. */
+	search: text().optional(),
+	/** May be given several times. */
+	level: z
+		.preprocess(
+			(value) => (typeof value === "string" ? [value] : value),
+			z.array(z.enum(LEVELS)),
+		)
+		.optional(),
+});
+
+export const runFilters = z.object({
+	status: z.enum(RUN_STATUSES).optional(),
+});
+
+/** What came of trying a destination, step by step. */
+export const Trial = z
+	.object({
+		success: z.boolean(),
+		steps: z.array(
+			z.object({ name: z.string(), error: z.string().nullable() }),
+		),
+	})
+	.meta({ id: "BatchExportTrial" });

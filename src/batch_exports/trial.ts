@@ -1,0 +1,48 @@
+import type * as z from "zod";
+import { hiding } from "../auth/secrets.ts";
+import type { Destination } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { destinationOf } from "../exporter/destinations/index.ts";
+import { read } from "./queries.ts";
+import { merged, opened } from "./secrets.ts";
+import type { create, Trial, update as Update } from "./shape.ts";
+
+/** Tries a destination, step by step, before an export to it is saved. */
+export async function before(
+	tenant: Tenant,
+	{ destination }: Pick<z.infer<typeof create>, "destination">,
+) {
+	await tenant.read();
+	return attempt(tenant.env, {
+		type: destination.type,
+		config: destination.config ?? {},
+	});
+}
+
+/** Tries the destination of an export, with what the body would change of it. */
+export async function of(
+	tenant: Tenant,
+	id: string,
+	{ destination = {} }: Pick<z.infer<typeof Update>, "destination">,
+) {
+	const row = await read(tenant, id);
+	const stored = await merged(tenant.env, row.destination, destination);
+	return attempt(tenant.env, await opened(tenant.env, stored));
+}
+
+async function attempt(
+	env: Env,
+	{ type, config }: Destination,
+): Promise<z.infer<typeof Trial>> {
+	const hide = hiding(
+		Object.values(config).filter((v) => typeof v === "string"),
+	);
+	const steps = await destinationOf(env, type, config).test();
+	return {
+		success: steps.every(({ error }) => error === null),
+		steps: steps.map(({ name, error }) => ({
+			name,
+			error: error === null ? null : hide(error),
+		})),
+	};
+}

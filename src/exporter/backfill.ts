@@ -1,0 +1,130 @@
+import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import { type Database, insertWhere } from "../db/client.ts";
+import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
+import { note } from "./log.ts";
+import { type Interval, type Window, within } from "./windows.ts";
+
+/** So many backfills of a project run at once. */
+export const MOST_BACKFILLS = 3;
+
+/** In a statement: the project may have one more backfill running. */
+export const hasRoom = (project_id: number) =>
+	sql`(select count(*) from batch_export_backfills as running
+		where running.project_id = ${project_id} and running.status = 'Running') < ${MOST_BACKFILLS}`;
+
+type Of = { id: string; team_id: number; interval: Interval };
+
+/** The statements that begin a backfill of the windows of `range` if `condition` holds, and its first run. */
+export function begin(
+	db: Database,
+	backfill_id: string,
+	{ id: batch_export_id, team_id, interval }: Of,
+	{ start, end }: Window,
+	condition: SQL,
+) {
+	const { total, window } = within(interval, start, end);
+	const run_id = v7();
+	return [
+		insertWhere(
+			db,
+			batchExportBackfills,
+			{
+				id: backfill_id,
+				batch_export_id,
+				project_id: team_id,
+				start_at: start,
+				end_at: end,
+				interval,
+				total_runs: total,
+			},
+			condition,
+		),
+		runOf(
+			db,
+			{ id: backfill_id, batch_export_id },
+			window,
+			sql`changes() > 0`,
+			run_id,
+		),
+		note(db, {
+			batch_export_id,
+			level: "INFO",
+			message: `A backfill of ${total} ${total === 1 ? "window" : "windows"} from ${start} to ${end} was started.`,
+		}),
+	] as const;
+}
+
+/** The statement that adds a run to a backfill. */
+const runOf = (
+	db: Database,
+	{
+		id: backfill_id,
+		batch_export_id,
+	}: { id: string; batch_export_id: string | SQL },
+	{ start, end }: Window,
+	condition: SQL,
+	id = v7(),
+) =>
+	insertWhere(
+		db,
+		batchExportRuns,
+		{
+			id,
+			batch_export_id,
+			backfill_id,
+			data_interval_start: start,
+			data_interval_end: end,
+		},
+		condition,
+	);
+
+/**
+ * Adds the next run to a running backfill none of whose runs is under way, or ends it. However often and by whomever
+ * it is called: each window gets one run.
+ */
+export async function advance(db: Database, id: string) {
+	const [[backfill], [last]] = await db.batch([
+		db
+			.select()
+			.from(batchExportBackfills)
+			.where(eq(batchExportBackfills.id, id)),
+		db
+			.select({ end: max(batchExportRuns.data_interval_end) })
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.backfill_id, id)),
+	]);
+	if (backfill?.status !== "Running") return;
+	const { interval, start_at, end_at, total_runs } = backfill;
+	const done = within(interval, start_at, last?.end ?? start_at).total;
+	const { window } = within(interval, start_at, end_at, done);
+	const idle = sql`not exists (select 1 from batch_export_runs as open
+		where open.batch_export_id = ${backfill.batch_export_id} and open.finished_at is null and open.backfill_id = ${id})
+		and exists (select 1 from batch_export_backfills as running where running.id = ${id} and running.status = 'Running')`;
+	if (done < total_runs) {
+		await db
+			.batch([runOf(db, backfill, window, idle)])
+			// Somebody else was faster.
+			.catch((error: unknown) => {
+				if (!String(error).includes("UNIQUE")) throw error;
+			});
+		return;
+	}
+	await db.batch([
+		db
+			.update(batchExportBackfills)
+			.set({ status: "Completed", finished_at: now() })
+			.where(
+				and(
+					eq(batchExportBackfills.id, id),
+					isNull(batchExportBackfills.finished_at),
+					idle,
+				),
+			),
+		note(db, {
+			batch_export_id: backfill.batch_export_id,
+			level: "INFO",
+			message: `The backfill from ${start_at} to ${end_at} is complete.`,
+		}),
+	]);
+}

@@ -1,0 +1,15 @@
+import { type SQL, sql } from "drizzle-orm";
+import { type Database, insertWhere } from "../db/client.ts";
+import { batchExportLogEntries, type LEVELS } from "../db/schema.ts";
+
+export type Note = {
+	batch_export_id: string | SQL;
+	/** Absent: of the export itself. */
+	run_id?: string | SQL | null;
+	level: (typeof LEVELS)[number];
+	message: string | SQL;
+};
+
+/** The statement that notes in an export's log what the one before it did, if that changed anything. */
+export const note = (db: Database, entry: Note) =>
+	insertWhere(db, batchExportLogEntries, entry, sql`changes() > 0`);

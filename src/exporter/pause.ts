@@ -1,0 +1,88 @@
+import { and, eq, gte, isNull, lt, or, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { ADMIN } from "../auth/levels.ts";
+import {
+	batchExports,
+	members,
+	now,
+	organizations,
+	users,
+} from "../db/schema.ts";
+import { configured, send } from "../mail/mail.ts";
+import { note } from "./log.ts";
+
+const DAY = 86_400_000;
+
+/** So many of an export's newest runs, and all of them failed in a row. */
+const LOOKED_AT = 24;
+const IN_A_ROW = 3;
+
+/**
+ * Pauses an export whose last three runs failed, not counting what was cancelled or lies before its last pause, and
+ * tells the organization's admins, once a day at most (behaviour 11.2).
+ */
+export async function pauseIfFailing(
+	env: Env,
+	{ id, name, organization_id }: typeof batchExports.$inferSelect,
+) {
+	const db = drizzle(env.DB);
+	const failing = sql`(select count(*) = ${IN_A_ROW} and min(status = 'Failed') from (
+		select status from (
+			select id, status, finished_at from batch_export_runs where batch_export_id = ${id} order by id desc limit ${LOOKED_AT})
+		where finished_at > coalesce(${batchExports.last_paused_at}, '') and status <> 'Cancelled'
+		order by finished_at desc, id desc limit ${IN_A_ROW}))`;
+	const at = now();
+	const yesterday = new Date(Date.now() - DAY).toISOString();
+	const { mailed_at } = batchExports;
+	const [, , told] = await db.batch([
+		db
+			.update(batchExports)
+			.set({ paused: true, last_paused_at: at })
+			.where(
+				and(
+					eq(batchExports.id, id),
+					eq(batchExports.paused, false),
+					eq(batchExports.deleted, false),
+					failing,
+				),
+			),
+		note(db, {
+			batch_export_id: id,
+			level: "ERROR",
+			message: `The export was paused: its last ${IN_A_ROW} runs failed. Mend what they say, then unpause it.`,
+		}),
+		db
+			.update(batchExports)
+			.set({ mailed_at: at, last_updated_at: at })
+			.where(
+				and(
+					eq(batchExports.id, id),
+					eq(batchExports.last_paused_at, at),
+					or(isNull(mailed_at), lt(mailed_at, yesterday)),
+				),
+			)
+			.returning({ id: batchExports.id }),
+	]);
+	if (told.length === 0 || !configured(env)) return;
+	const admins = await db
+		.select({ email: users.email, organization: organizations.name })
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.innerJoin(organizations, eq(organizations.id, members.organization_id))
+		.where(
+			and(
+				eq(members.organization_id, organization_id),
+				gte(members.level, ADMIN),
+				eq(users.is_active, true),
+			),
+		);
+	for (const { email, organization } of admins)
+		await send(env, {
+			to: email,
+			subject: `The batch export ${name} of ${organization} was paused`,
+			paragraphs: [
+				`The last ${IN_A_ROW} runs of the batch export ${name} failed, so it was paused. What they say is in its log.`,
+				"Once that is mended, unpause the export. It can then also be told to export what it missed.",
+			],
+		});
+}

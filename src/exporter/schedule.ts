@@ -1,0 +1,187 @@
+import { and, eq, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
+import { type Database, expire } from "../db/client.ts";
+import {
+	batchExportBackfills,
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+} from "../db/schema.ts";
+import { advance } from "./backfill.ts";
+import { launch, lost, waiting } from "./launch.ts";
+import { clean } from "./run.ts";
+import { dueWindows } from "./windows.ts";
+
+/** As many exports as one batch schedules; and so many batches a tick. */
+const A_BATCH = 500;
+const BATCHES = 20;
+
+/** After which a run that says nothing is taken for gone. Longer than any wait between two tries. */
+const LOST_MS = 5 * 60_000;
+
+/** How long what a run left behind waits for the run itself to remove it, and between two tries to. */
+const LEFT_MS = 60_000;
+
+/** How many of the rare things a tick does: backfills that stand still, leftovers, deleted exports. */
+const FEW = 50;
+
+/** How many runs of deleted exports a tick removes. */
+const A_BURIAL = 5000;
+
+/** How long log entries, and what was deleted, are kept. */
+const KEPT_MS = 7 * 86_400_000;
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/**
+ * What happens every minute: runs of the windows that are due are made, each once, and started; so are those that
+ * nothing is heard of, and the next of backfills that stand still; what ended runs left behind is removed.
+ */
+export async function tick(env: Env, scheduledTime: number) {
+	const db = drizzle(env.DB);
+	for (let i = 0; i < BATCHES; i += 1)
+		if ((await schedule(db, scheduledTime)) < A_BATCH) break;
+	await resume(db);
+	await launch(env, waiting);
+	await launch(env, lost(iso(scheduledTime - LOST_MS)));
+	await tidy(env, scheduledTime);
+}
+
+/** Makes the runs that are due of at most `A_BATCH` exports; answers how many exports it were. */
+async function schedule(db: Database, at: number) {
+	const due = await db
+		.select({
+			id: batchExports.id,
+			interval: batchExports.interval,
+			start_at: batchExports.start_at,
+			end_at: batchExports.end_at,
+			next_end_at: batchExports.next_end_at,
+		})
+		.from(batchExports)
+		.where(
+			and(
+				sql`not ${batchExports.paused} and not ${batchExports.deleted}`,
+				lte(batchExports.due_at, iso(at)),
+			),
+		)
+		.orderBy(batchExports.due_at)
+		.limit(A_BATCH);
+	if (due.length === 0) return 0;
+	const plans = due.map((one) => ({ one, ...dueWindows(one, at) }));
+	const made = plans.flatMap(({ one, windows }) =>
+		windows.map(({ start, end }) => ({
+			id: v7(),
+			of: one.id,
+			expected: one.next_end_at,
+			start,
+			end,
+		})),
+	);
+	const passed = plans
+		.filter(({ passed }) => passed > 0)
+		.map(({ one, passed }) => ({
+			id: v7(),
+			of: one.id,
+			expected: one.next_end_at,
+			message: `${passed} windows that ended before ${one.next_end_at} and behind were passed over: at most 24 are caught up.`,
+		}));
+	const moved = plans.map(({ one, next }) => ({
+		of: one.id,
+		expected: one.next_end_at,
+		...next,
+	}));
+	/** Only what is still as it was read: two ticks at once make no run twice. */
+	const still = sql`join batch_exports as e on e.id = value ->> 'of' and e.next_end_at = value ->> 'expected'
+		and not e.paused and not e.deleted`;
+	const now = iso(Date.now());
+	await db.batch([
+		db.run(sql`insert into batch_export_runs (id, batch_export_id, data_interval_start, data_interval_end, created_at, last_updated_at)
+			select value ->> 'id', e.id, value ->> 'start', value ->> 'end', ${now}, ${now}
+			from json_each(${JSON.stringify(made)}) ${still} where true on conflict do nothing`),
+		db.run(sql`insert into batch_export_log_entries (id, batch_export_id, timestamp, level, message)
+			select value ->> 'id', e.id, ${now}, 'WARNING', value ->> 'message'
+			from json_each(${JSON.stringify(passed)}) ${still}`),
+		db.run(sql`update batch_exports set next_end_at = value ->> 'next_end_at', due_at = value ->> 'due_at'
+			from json_each(${JSON.stringify(moved)})
+			where batch_exports.id = value ->> 'of' and batch_exports.next_end_at = value ->> 'expected'`),
+	]);
+	return due.length;
+}
+
+/** Gives backfills that stand still, since what should have gone on with them is gone, their next run. */
+async function resume(db: Database) {
+	const still = await db
+		.select({ id: batchExportBackfills.id })
+		.from(batchExportBackfills)
+		.where(
+			and(
+				eq(batchExportBackfills.status, "Running"),
+				sql`not exists (select 1 from batch_export_runs as open
+					where open.batch_export_id = ${batchExportBackfills.batch_export_id} and open.finished_at is null
+					and open.backfill_id = ${batchExportBackfills.id})`,
+			),
+		)
+		.limit(FEW);
+	for (const { id } of still) await advance(db, id);
+}
+
+async function tidy(env: Env, at: number) {
+	const db = drizzle(env.DB);
+	const left = await db
+		.select({ id: batchExportRuns.id })
+		.from(batchExportRuns)
+		.where(
+			and(
+				isNotNull(batchExportRuns.finished_at),
+				isNotNull(batchExportRuns.state),
+				lt(batchExportRuns.last_updated_at, iso(at - LEFT_MS)),
+			),
+		)
+		.orderBy(batchExportRuns.last_updated_at)
+		.limit(FEW);
+	for (const { id } of left) await clean(env, id);
+	const { timestamp } = batchExportLogEntries;
+	await db.batch([
+		expire(
+			db,
+			batchExportLogEntries,
+			batchExportLogEntries.id,
+			timestamp,
+			iso(at - KEPT_MS),
+		),
+		...bury(db, iso(at - KEPT_MS)),
+	]);
+}
+
+/** The statements that remove what was deleted before a moment: runs first, so that none takes long. */
+function bury(db: Database, before: string) {
+	const dead = and(
+		eq(batchExports.deleted, true),
+		lt(batchExports.last_updated_at, before),
+	);
+	const runs = db
+		.select({ id: batchExportRuns.id })
+		.from(batchExports)
+		.innerJoin(
+			batchExportRuns,
+			eq(batchExportRuns.batch_export_id, batchExports.id),
+		)
+		.where(
+			and(
+				dead,
+				isNotNull(batchExportRuns.finished_at),
+				isNull(batchExportRuns.state),
+			),
+		)
+		.limit(A_BURIAL);
+	const empty = db
+		.select({ id: batchExports.id })
+		.from(batchExports)
+		.where(and(dead, eq(batchExports.runs, 0), eq(batchExports.log_entries, 0)))
+		.limit(FEW);
+	return [
+		db.delete(batchExportRuns).where(inArray(batchExportRuns.id, runs)),
+		db.delete(batchExports).where(inArray(batchExports.id, empty)),
+	];
+}

@@ -1,0 +1,5 @@
+import type { Source } from "./source.ts";
+
+export function sourceOf(_env: Env): Source {
+	throw new Error("");
+}

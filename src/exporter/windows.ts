@@ -1,0 +1,121 @@
+import type { INTERVALS } from "../db/schema.ts";
+
+export type Interval = (typeof INTERVALS)[number];
+
+/** From `start`, before `end`; RFC 3339, UTC. */
+export type Window = { start: string; end: string };
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** In milliseconds. UTC's days are all of one length. */
+export const LENGTHS: Record<Interval, number> = {
+	hour: HOUR,
+	day: DAY,
+	week: 7 * DAY,
+	"every 5 minutes": 5 * MINUTE,
+	"every 15 minutes": 15 * MINUTE,
+};
+
+/** 1970-01-05, a Monday: where the grid of every interval has a line. */
+const MONDAY = 4 * DAY;
+
+/** After which no run starts. */
+const NEVER = "9999-12-31T23:59:59.999Z";
+
+/** What was sent before a window's end has arrived in the database this much later, at the latest. */
+const SETTLED = 30_000;
+
+/** So many windows are caught up, at most. */
+const CAUGHT_UP = 24;
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/** The line of the interval's grid at or before `at`. */
+export const lineBefore = (interval: Interval, at: number) => {
+	const length = LENGTHS[interval];
+	return Math.floor((at - MONDAY) / length) * length + MONDAY;
+};
+
+/** The line of the interval's grid at or behind `at`. */
+export const lineBehind = (interval: Interval, at: number) =>
+	lineBefore(interval, at - 1) + LENGTHS[interval];
+
+/**
+ * How long after a window's end its run starts, in milliseconds: for each export its own share of the interval's first
+ * twelfth, so that not all start at once.
+ */
+export const delay = (id: string, interval: Interval) =>
+	Math.max(
+		SETTLED,
+		(Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12),
+	);
+
+type Scheduled = {
+	id: string;
+	interval: Interval;
+	start_at: string | null;
+	end_at: string | null;
+};
+
+/** The columns that say when the window which ends at `end` is run; no run is triggered after `end_at`. */
+const due = (of: Scheduled, end: number) => ({
+	next_end_at: iso(end),
+	due_at:
+		of.end_at !== null && iso(end) > of.end_at
+			? NEVER
+			: iso(end + delay(of.id, of.interval)),
+});
+
+/** The first window that an export runs which is scheduled `now`: that which is under way, or the first to end at or behind `start_at`. */
+export function schedule(of: Scheduled, now: number) {
+	const under = lineBefore(of.interval, now) + LENGTHS[of.interval];
+	const first =
+		of.start_at === null
+			? under
+			: lineBehind(of.interval, Date.parse(of.start_at));
+	return due(of, Math.max(under, first));
+}
+
+/**
+ * The windows that are due `now`, oldest first, the newest 24 at most; how many older ones are passed over; and when
+ * the next is due.
+ */
+export function dueWindows(
+	of: Scheduled & { next_end_at: string },
+	now: number,
+) {
+	const length = LENGTHS[of.interval];
+	const first = Date.parse(of.next_end_at);
+	const until = Math.min(
+		now - delay(of.id, of.interval),
+		of.end_at === null ? now : Date.parse(of.end_at),
+	);
+	const n = Math.max(0, Math.floor((until - first) / length) + 1);
+	const passed = Math.max(0, n - CAUGHT_UP);
+	const windows = Array.from({ length: n - passed }, (_, i): Window => {
+		const end = first + (passed + i) * length;
+		return { start: iso(end - length), end: iso(end) };
+	});
+	return { windows, passed, next: due(of, first + n * length) };
+}
+
+/** How many whole windows there are from `start` on, and the first of them behind `done` windows. */
+export function within(
+	interval: Interval,
+	start: string,
+	end: string,
+	done = 0,
+) {
+	const length = LENGTHS[interval];
+	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
+	const at = Date.parse(start) + done * length;
+	return { total, window: { start: iso(at), end: iso(at + length) } };
+}
+
+/** The last window that is over. */
+export function lastWindow(interval: Interval, now: number): Window {
+	const end = lineBefore(interval, now);
+	return { start: iso(end - LENGTHS[interval]), end: iso(end) };
+}
