@@ -168,7 +168,7 @@ const fields = z.object({
 	last_paused_at: moment().nullable().optional(),
 	start_at: moment().nullable().optional(),
 	end_at: moment().nullable().optional(),
-	xql_query: z.union([text().check(judged(parse)), z.null()]).optional(),
+	xql_query: text().check(judged(parse)).nullable().optional(),
 });
 
 export const create = fields.extend({

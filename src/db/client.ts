@@ -84,6 +84,29 @@ export function insertWhere<T extends SQLiteTable>(
 		.select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
 }
 
+/**
+ * Inserts those of `rows`, which go in as one value, of which `condition` holds at that moment: it speaks of what is in
+ * a row as `value ->> 'name'`. All rows have the same columns; one that they lack gets one default for all.
+ */
+export function insertEach<T extends SQLiteTable>(
+	db: Database,
+	table: T,
+	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
+	condition: SQL,
+) {
+	const given = new Set(Object.keys(rows[0] ?? {}));
+	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
+		given.has(name)
+			? sql`value ->> ${name}`
+			: sql.param(column.defaultFn?.() ?? column.default ?? null, column),
+	);
+	return db
+		.insert(table)
+		.select(
+			sql`select ${sql.join(values, sql`, `)} from json_each(${JSON.stringify(rows)}) where ${condition}`,
+		);
+}
+
 /** The statement that removes rows whose `at` is before a moment, oldest first: ten thousand at most, so no tick is long. */
 export function expire(
 	db: Database,

@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { type Database, expire } from "../db/client.ts";
+import { type Database, expire, insertEach } from "../db/client.ts";
 import {
 	batchExportBackfills,
 	batchExportLogEntries,
@@ -69,42 +69,48 @@ async function schedule(db: Database, at: number) {
 		.limit(A_BATCH);
 	if (due.length === 0) return 0;
 	const plans = due.map((one) => ({ one, ...dueWindows(one, at) }));
-	const made = plans.flatMap(({ one, windows }) =>
-		windows.map(({ start, end }) => ({
-			id: v7(),
-			of: one.id,
-			expected: one.next_end_at,
-			start,
-			end,
+	const of = ({ one }: (typeof plans)[number]) => ({
+		id: v7(),
+		batch_export_id: one.id,
+		expected: one.next_end_at,
+	});
+	const runs = plans.flatMap((plan) =>
+		plan.windows.map(({ start, end }) => ({
+			...of(plan),
+			data_interval_start: start,
+			data_interval_end: end,
 		})),
 	);
-	const passed = plans
+	const words = plans
 		.filter(({ passed }) => passed > 0)
-		.map(({ one, passed }) => ({
-			id: v7(),
-			of: one.id,
-			expected: one.next_end_at,
-			message: `${passed} windows that ended before ${one.next_end_at} and behind were passed over: at most 24 are caught up.`,
+		.map((plan) => ({
+			...of(plan),
+			level: "WARNING" as const,
+			message: `${plan.passed} windows, the first of which ended at ${plan.one.next_end_at}, were passed over: at most 24 are caught up.`,
 		}));
-	const moved = plans.map(({ one, next }) => ({
-		of: one.id,
+	const moves = plans.map(({ one, next }) => ({
+		id: one.id,
 		expected: one.next_end_at,
 		...next,
 	}));
-	/** Only what is still as it was read: two ticks at once make no run twice. */
-	const still = sql`join batch_exports as e on e.id = value ->> 'of' and e.next_end_at = value ->> 'expected'
-		and not e.paused and not e.deleted`;
-	const now = iso(Date.now());
+	/** The export is as it was read: two ticks at once make no run twice. */
+	const still = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
+		and e.next_end_at = value ->> 'expected' and not e.paused and not e.deleted)`;
+	const { last_updated_at } = batchExports;
 	await db.batch([
-		db.run(sql`insert into batch_export_runs (id, batch_export_id, data_interval_start, data_interval_end, created_at, last_updated_at)
-			select value ->> 'id', e.id, value ->> 'start', value ->> 'end', ${now}, ${now}
-			from json_each(${JSON.stringify(made)}) ${still} where true on conflict do nothing`),
-		db.run(sql`insert into batch_export_log_entries (id, batch_export_id, timestamp, level, message)
-			select value ->> 'id', e.id, ${now}, 'WARNING', value ->> 'message'
-			from json_each(${JSON.stringify(passed)}) ${still}`),
-		db.run(sql`update batch_exports set next_end_at = value ->> 'next_end_at', due_at = value ->> 'due_at'
-			from json_each(${JSON.stringify(moved)})
-			where batch_exports.id = value ->> 'of' and batch_exports.next_end_at = value ->> 'expected'`),
+		insertEach(db, batchExportRuns, runs, still).onConflictDoNothing(),
+		insertEach(db, batchExportLogEntries, words, still),
+		db
+			.update(batchExports)
+			.set({
+				next_end_at: sql`value ->> 'next_end_at'`,
+				due_at: sql`value ->> 'due_at'`,
+				last_updated_at: sql`${last_updated_at}`,
+			})
+			.from(sql`json_each(${JSON.stringify(moves)})`)
+			.where(
+				sql`${batchExports.id} = value ->> 'id' and ${batchExports.next_end_at} = value ->> 'expected'`,
+			),
 	]);
 	return due.length;
 }

@@ -10,6 +10,10 @@ export type World = Awaited<ReturnType<typeof world>> & {
 	importer: number;
 	config: number;
 	member: string;
+	batch_export: string;
+	run: string;
+	ended_run: string;
+	backfill: string;
 };
 
 export type Route = {
@@ -44,8 +48,45 @@ const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const keys = route("/api/personal_api_keys");
 
+const [exportsThere, exportsHere] = [
+	route("/api/organizations/:organization_id/batch_exports"),
+	route("/api/projects/:project_id/batch_exports"),
+];
+
+/** 4.2. */
+const exporting = (exports: ReturnType<typeof route>) => [
+	exports("GET", "", "batch_export:read"),
+	exports("POST", "", "batch_export:write", () => ({
+		name: "New",
+		destination: { type: "NoOp", config: {} },
+		interval: "hour",
+	})),
+	exports("GET", "/:id", "batch_export:read"),
+	exports("PATCH", "/:id", "batch_export:write", () => ({ name: "Renamed" })),
+	exports("DELETE", "/:id", "batch_export:write"),
+	exports("POST", "/:id/backfill", "batch_export:write"),
+	exports("GET", "/:id/logs", "batch_export:read"),
+	exports("POST", "/:id/pause", "batch_export:write"),
+	exports("POST", "/:id/unpause", "batch_export:write"),
+];
+
+/** Behaviour 11.2, and the trial of a destination. */
+const alsoExports = (exports: ReturnType<typeof route>) => [
+	exports("POST", "/test", "batch_export:write", () => ({
+		destination: { type: "NoOp", config: {} },
+	})),
+	exports("POST", "/:id/test", "batch_export:write"),
+	exports("GET", "/:id/runs", "batch_export:read"),
+	exports("GET", "/:id/runs/:run_id", "batch_export:read"),
+	exports("POST", "/:id/runs/:run_id/cancel", "batch_export:write"),
+	exports("POST", "/:id/runs/:run_id/retry", "batch_export:write"),
+	exports("GET", "/:id/runs/:run_id/logs", "batch_export:read"),
+	exports("GET", "/:id/backfills", "batch_export:read"),
+	exports("POST", "/:id/backfills/:backfill_id/cancel", "batch_export:write"),
+];
+
 /** What the two families of 4.6 offer besides. */
-const more = (plugins: ReturnType<typeof route>) => [
+const alsoPlugins = (plugins: ReturnType<typeof route>) => [
 	plugins("GET", "/:id/check_for_updates", "plugin:read"),
 	plugins("GET", "/:id/source", "plugin:read"),
 	plugins("PATCH", "/:id/update_source", "plugin:write", () => ({
@@ -64,7 +105,7 @@ const imports = route(
 const configs = route("/api/projects/:project_id/plugin_configs");
 
 /**
- * Interface 4 as far as it is built, word for word; a route's scope "none" there is its family's (behaviour 2).
+ * Interface 4, word for word; a route's scope "none" there is its family's (behaviour 2).
  * Held against the application both ways, and asked for by the suites that hold for every route.
  */
 export const stated: Route[] = [
@@ -76,6 +117,8 @@ export const stated: Route[] = [
 		name: "Renamed",
 	})),
 	organizations("DELETE", "/:id", "organization:write"),
+	// 4.2
+	...exporting(exportsThere),
 	// 4.3
 	domains("GET", "", "organization:read"),
 	domains("POST", "", "organization:write", () => ({
@@ -112,7 +155,7 @@ export const stated: Route[] = [
 			plugins("GET", "/:id", "plugin:read"),
 			plugins("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
 			plugins("DELETE", "/:id", "plugin:write"),
-			...more(plugins),
+			...alsoPlugins(plugins),
 		];
 	}),
 	// 4.7
@@ -135,12 +178,14 @@ export const stated: Route[] = [
 	configs("PATCH", "/rearrange", "plugin:write", () => ({ orders: {} })),
 ];
 
-/** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 12. */
+/** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 11, 12. */
 export const added: Route[] = [
+	...exporting(exportsHere),
+	...[exportsThere, exportsHere].flatMap(alsoExports),
 	imports("GET", "/:id", "plugin:read"),
 	imports("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
 	imports("DELETE", "/:id", "plugin:write"),
-	...more(imports),
+	...alsoPlugins(imports),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
 	projects("GET", "", "project:read"),
@@ -191,6 +236,7 @@ export function subject(path: string, world: World) {
 		"/pipeline_frontend_apps": world.frontend,
 		"/pipeline_import_apps": world.importer,
 		"/plugin_configs": world.config,
+		"/batch_exports": world.batch_export,
 		"/domains": world.domain,
 		"/invites": world.invite,
 		"/personal_api_keys": world.key_id,
@@ -209,6 +255,9 @@ export const address = (path: string, world: World) =>
 		.replace(":project_id", String(world.project))
 		.replace(":user__uuid", world.member)
 		.replace(":user_uuid", world.member)
+		.replace(":run_id/retry", `${world.ended_run}/retry`)
+		.replace(":run_id", world.run)
+		.replace(":backfill_id", world.backfill)
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(/:id|:plugin_config_id/, subject(path, world));

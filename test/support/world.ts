@@ -10,6 +10,9 @@ import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
 import { digest, mask, mint, newToken, remember } from "../../src/auth/keys.ts";
 import {
+	batchExportBackfills,
+	batchExportRuns,
+	batchExports,
 	type Capabilities,
 	domains,
 	invites,
@@ -184,11 +187,18 @@ export async function times(
 	if (first) await db.batch([first, ...rest]);
 }
 
+/** An export that no tick runs. */
+export const NOT_DUE = {
+	next_end_at: "9999-01-01T00:00:00.000Z",
+	due_at: "9999-01-01T00:00:00.000Z",
+};
+
 /** A tenant with one of everything that a route's path can name. */
 export async function furnished() {
 	const home = await world();
 	const member = await join(home.id, 1);
 	const [key_id, domain, invite] = [v7(), v7(), v7()];
+	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	await db.batch([
 		db.insert(projectMembers).values({
 			project_id: home.project,
@@ -217,6 +227,42 @@ export async function furnished() {
 			created_by: home.owner.id,
 			emailing_attempt_made: false,
 			token_hash: v7(),
+		}),
+		db.insert(batchExports).values({
+			id: batch_export,
+			organization_id: home.id,
+			project_id: home.project,
+			name: "Export",
+			destination: { type: "NoOp", config: {} },
+			interval: "hour",
+			...NOT_DUE,
+		}),
+		db.insert(batchExportBackfills).values({
+			id: backfill,
+			batch_export_id: batch_export,
+			project_id: home.project,
+			interval: "hour",
+			start_at: "2026-01-01T00:00:00.000Z",
+			end_at: "2026-01-01T02:00:00.000Z",
+			total_runs: 2,
+		}),
+		db.insert(batchExportRuns).values({
+			id: ended_run,
+			batch_export_id: batch_export,
+			backfill_id: backfill,
+			data_interval_start: "2026-01-01T00:00:00.000Z",
+			data_interval_end: "2026-01-01T01:00:00.000Z",
+			status: "Failed",
+			finished_at: "2026-01-01T01:00:00.000Z",
+			launched: true,
+		}),
+		db.insert(batchExportRuns).values({
+			id: run,
+			batch_export_id: batch_export,
+			backfill_id: backfill,
+			data_interval_start: "2026-01-01T01:00:00.000Z",
+			data_interval_end: "2026-01-01T02:00:00.000Z",
+			launched: true,
 		}),
 	]);
 	const plugin = (capabilities: Capabilities) =>
@@ -256,6 +302,10 @@ export async function furnished() {
 		domain,
 		invite,
 		member: member.uuid,
+		batch_export,
+		backfill,
+		run,
+		ended_run,
 		destination: destination.id,
 		frontend: frontend.id,
 		importer: importer.id,

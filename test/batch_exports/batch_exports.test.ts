@@ -1,0 +1,863 @@
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import {
+	activityLog,
+	batchExportBackfills,
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+	projects,
+} from "../../src/db/schema.ts";
+import { wrong } from "../support/refusals.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	racing,
+	times,
+	world,
+} from "../support/world.ts";
+
+const NO_OP = { type: "NoOp", config: {} };
+const S3 = {
+	type: "S3",
+	config: {
+		bucket_name: "bucket",
+		region: "eu-central-1",
+		prefix: "events",
+		aws_access_key_id: "AKIA-the-key-id",
+		aws_secret_access_key: "the-secret-key",
+	},
+};
+const HOURLY = { name: "Hourly", destination: NO_OP, interval: "hour" };
+
+/** A tenant with an export. */
+async function exporting(body: object = {}) {
+	const home = await world();
+	const { here } = home;
+	const made = await here("POST", "/batch_exports", {
+		body: { ...HOURLY, ...body },
+	});
+	expect(made.status).toBe(201);
+	const path = `/batch_exports/${made.body.id}`;
+	return { ...home, made: made.body, path };
+}
+
+/** A run of an export, straight into the database. */
+async function run(
+	batch_export_id: string,
+	row: Partial<typeof batchExportRuns.$inferInsert> = {},
+) {
+	const id = v7();
+	await db.insert(batchExportRuns).values({
+		id,
+		batch_export_id,
+		data_interval_start: "2026-01-01T00:00:00.000Z",
+		data_interval_end: "2026-01-01T01:00:00.000Z",
+		...row,
+	});
+	return id;
+}
+
+describe("creating", () => {
+	test("an export of what is required has the defaults of the rest", async () => {
+		const { made, project } = await exporting();
+		expect(made).toEqual({
+			id: expect.any(String),
+			team_id: project,
+			name: "Hourly",
+			model: "events",
+			destination: NO_OP,
+			interval: "hour",
+			paused: false,
+			created_at: expect.any(String),
+			last_updated_at: expect.any(String),
+			last_paused_at: null,
+			start_at: null,
+			end_at: null,
+			latest_runs: [],
+			xql_query: null,
+			schema: null,
+		});
+	});
+
+	test.each([
+		[{}, "required", "This field is required.", "name"],
+		[{ ...HOURLY, name: " " }, "blank", "This field may not be blank.", "name"],
+		[
+			{ ...HOURLY, model: "sessions" },
+			"invalid_choice",
+			'"sessions" is not a valid choice.',
+			"model",
+		],
+		[
+			{ name: "x", interval: "hour" },
+			"required",
+			"This field is required.",
+			"destination",
+		],
+		[
+			{ ...HOURLY, destination: "S3" },
+			"invalid_input",
+			"Expected a dictionary of items.",
+			"destination",
+		],
+		[
+			{ ...HOURLY, interval: "month" },
+			"invalid_choice",
+			'"month" is not a valid choice.',
+			"interval",
+		],
+		[
+			{ ...HOURLY, interval: undefined },
+			"required",
+			"This field is required.",
+			"interval",
+		],
+		[
+			{ ...HOURLY, paused: "perhaps" },
+			"invalid_input",
+			"Must be a valid boolean.",
+			"paused",
+		],
+		[
+			{ ...HOURLY, start_at: "soon" },
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"start_at",
+		],
+		[
+			{
+				...HOURLY,
+				start_at: "2026-02-02T00:00:00Z",
+				end_at: "2026-02-01T00:00:00Z",
+			},
+			"invalid_input",
+			"end_at must not be before start_at.",
+			"end_at",
+		],
+		[
+			{ ...HOURLY, xql_query: 7 },
+			"invalid_input",
+			"Not a valid string.",
+			"xql_query",
+		],
+	])("%j is refused", async (body, code, detail, attr) => {
+		const { here } = await world();
+		expect(await here("POST", "/batch_exports", { body })).toMatchObject(
+			wrong(code, detail, attr),
+		);
+	});
+
+	test("naive times are UTC", async () => {
+		const { made } = await exporting({
+			start_at: "2026-02-01T00:00:00",
+			end_at: "2026-03-01T02:00:00+02:00",
+		});
+		expect(made).toMatchObject({
+			start_at: "2026-02-01T00:00:00.000Z",
+			end_at: "2026-03-01T00:00:00.000Z",
+		});
+	});
+
+	test("on an organization's path it is made in the oldest project that the caller sees", async () => {
+		const { id, project } = await world();
+		const member = await join(id, 1);
+		const asMember = () =>
+			call("POST", `/api/organizations/${id}/batch_exports`, {
+				key: member.key,
+				body: HOURLY,
+			});
+		const [second] = await db
+			.insert(projects)
+			.values({ organization_id: id, name: "Second" })
+			.returning();
+		expect((await asMember()).body.team_id).toBe(project);
+		await db
+			.update(projects)
+			.set({ access_control: true })
+			.where(eq(projects.id, project));
+		expect((await asMember()).body.team_id).toBe(second?.id);
+		await db
+			.update(projects)
+			.set({ access_control: true })
+			.where(eq(projects.organization_id, id));
+		expect(await asMember()).toMatchObject(
+			wrong(
+				"invalid_input",
+				"The organization has no project that you can see.",
+				null,
+			),
+		);
+	});
+
+	test("one that is made paused says since when", async () => {
+		const { made } = await exporting({ paused: "yes" });
+		expect(made.paused).toBe(true);
+		expect(made.last_paused_at).toEqual(expect.any(String));
+	});
+
+	test("on a project's path it is made there", async () => {
+		const { ask, project } = await world();
+		const made = await ask("POST", `/api/projects/${project}/batch_exports`, {
+			body: HOURLY,
+		});
+		expect(made).toMatchObject({ status: 201, body: { team_id: project } });
+	});
+});
+
+describe("secrets", () => {
+	test("are in no answer, and encrypted in the database", async () => {
+		const { here, made, path } = await exporting({ destination: S3 });
+		const shown = {
+			type: "S3",
+			config: {
+				bucket_name: "bucket",
+				region: "eu-central-1",
+				prefix: "events",
+			},
+		};
+		expect(made.destination).toEqual(shown);
+		expect((await here("GET", path)).body.destination).toEqual(shown);
+		const rows = JSON.stringify([
+			await db.select().from(batchExports),
+			await db.select().from(activityLog),
+		]);
+		expect(rows).not.toContain("the-secret-key");
+		expect(rows).not.toContain("AKIA-the-key-id");
+		expect(rows).toContain("sealed:");
+	});
+
+	test("stay when a PATCH doesn't speak of them, and the log masks what changed", async () => {
+		const { here, made, path } = await exporting({ destination: S3 });
+		const stored = async () => {
+			const [row] = await db
+				.select()
+				.from(batchExports)
+				.where(eq(batchExports.id, made.id));
+			return row?.destination.config;
+		};
+		const before = await stored();
+		const { body } = await here("PATCH", path, {
+			body: { destination: { config: { prefix: "other" } } },
+		});
+		expect(body.destination.config).toEqual({
+			bucket_name: "bucket",
+			region: "eu-central-1",
+			prefix: "other",
+		});
+		expect(await stored()).toEqual({ ...before, prefix: "other" });
+		const { body: log } = await here("GET", "/activity_log?scope=BatchExport");
+		expect(log.results[0].detail.changes).toEqual([
+			{
+				field: "destination",
+				action: "changed",
+				before: "********",
+				after: "********",
+			},
+		]);
+	});
+});
+
+describe("changing", () => {
+	test("PATCH {} changes nothing", async () => {
+		const { here, made, path } = await exporting();
+		expect((await here("PATCH", path, { body: {} })).body).toEqual(made);
+	});
+
+	test("null removes a key of the config", async () => {
+		const { here, path } = await exporting({
+			destination: {
+				...S3,
+				config: { ...S3.config, include_events: ["a"] },
+			},
+		});
+		const { body } = await here("PATCH", path, {
+			body: { destination: { type: "S3", config: { include_events: null } } },
+		});
+		expect(body.destination.config).not.toHaveProperty("include_events");
+	});
+
+	test("the type of a destination stays", async () => {
+		const { here, path } = await exporting();
+		expect(
+			await here("PATCH", path, { body: { destination: S3 } }),
+		).toMatchObject(
+			wrong(
+				"invalid_input",
+				"The type of a destination can't be changed.",
+				"destination__type",
+			),
+		);
+	});
+
+	test("end_at is held against the start_at that is there", async () => {
+		const { here, path } = await exporting({
+			start_at: "2026-02-02T00:00:00Z",
+		});
+		expect(
+			await here("PATCH", path, { body: { end_at: "2026-02-01T00:00:00Z" } }),
+		).toMatchObject(
+			wrong("invalid_input", "end_at must not be before start_at.", "end_at"),
+		);
+	});
+
+	test("of two who set its range at once, the second's rules are checked on the first's", async () => {
+		const { here, path, ask, id } = await exporting();
+		const at = `/api/organizations/${id}${path}`;
+		const answer = await ask("PATCH", at, {
+			body: { end_at: "2026-02-01T00:00:00Z" },
+			env: racing(() =>
+				here("PATCH", path, { body: { start_at: "2026-02-02T00:00:00Z" } }),
+			),
+		});
+		expect(answer).toMatchObject(
+			wrong("invalid_input", "end_at must not be before start_at.", "end_at"),
+		);
+	});
+
+	test("a deleted export is not found anywhere, and what ran for it is cancelled", async () => {
+		const { here, made, path } = await exporting();
+		const backfill = await here("POST", `${path}/backfill`);
+		expect(backfill.status).toBe(200);
+		expect((await here("DELETE", path)).status).toBe(204);
+		for (const [method, below] of [
+			["GET", ""],
+			["PATCH", ""],
+			["DELETE", ""],
+			["POST", "/pause"],
+			["POST", "/unpause"],
+			["POST", "/backfill"],
+			["POST", "/test"],
+			["GET", "/logs"],
+			["GET", "/runs"],
+			["GET", "/backfills"],
+		] as const)
+			expect((await here(method, `${path}${below}`)).status).toBe(404);
+		expect((await here("GET", "/batch_exports")).body.count).toBe(0);
+		const of = eq(batchExportRuns.batch_export_id, made.id);
+		for (const { status } of await db.select().from(batchExportRuns).where(of))
+			expect(["Cancelled", "Completed"]).toContain(status);
+		const [row] = await db
+			.select()
+			.from(batchExportBackfills)
+			.where(eq(batchExportBackfills.batch_export_id, made.id));
+		expect(row?.status).toBe("Cancelled");
+	});
+
+	test("with its project goes the export, and what runs for it", async () => {
+		const { ask, made, project } = await exporting();
+		const id = await run(made.id);
+		expect((await ask("DELETE", `/api/projects/${project}`)).status).toBe(204);
+		const [row] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.id, id));
+		expect(row?.status).toBe("Cancelled");
+		const [of] = await db
+			.select()
+			.from(batchExports)
+			.where(eq(batchExports.id, made.id));
+		expect(of?.deleted).toBe(true);
+	});
+});
+
+describe("who sees what", () => {
+	test("an export of a private project is not found on the organization's path by who doesn't see the project", async () => {
+		const { id, project, path } = await exporting();
+		const member = await join(id, 1);
+		const asMember = (below: string) =>
+			call("GET", `/api/organizations/${id}${below}`, { key: member.key });
+		expect((await asMember(path)).status).toBe(200);
+		await db
+			.update(projects)
+			.set({ access_control: true })
+			.where(eq(projects.id, project));
+		expect((await asMember(path)).status).toBe(404);
+		expect((await asMember("/batch_exports")).body.results).toEqual([]);
+	});
+
+	test("an export of another project is not found on a project's path", async () => {
+		const { ask, id, made } = await exporting();
+		const [second] = await db
+			.insert(projects)
+			.values({ organization_id: id, name: "Second" })
+			.returning();
+		const answer = await ask(
+			"GET",
+			`/api/projects/${second?.id}/batch_exports/${made.id}`,
+		);
+		expect(answer.status).toBe(404);
+	});
+
+	test("any member may do everything", async () => {
+		const { id, path } = await exporting();
+		const member = await join(id, 1);
+		const answer = await call("DELETE", `/api/organizations/${id}${path}`, {
+			key: member.key,
+		});
+		expect(answer.status).toBe(204);
+	});
+
+	test.each(["nonsense", "7", v7()])("%s is no export", async (id) => {
+		const { here } = await world();
+		expect((await here("GET", `/batch_exports/${id}`)).status).toBe(404);
+	});
+});
+
+describe("pausing", () => {
+	test("is idempotent: a repeat changes nothing", async () => {
+		const { here, path } = await exporting();
+		const first = await here("POST", `${path}/pause`);
+		expect(first).toMatchObject({ status: 200, body: { paused: true } });
+		expect(first.body.last_paused_at).toEqual(expect.any(String));
+		const second = await here("POST", `${path}/pause`);
+		expect(second.body).toEqual(first.body);
+		const { body: log } = await here("GET", "/activity_log?scope=BatchExport");
+		expect(
+			log.results.map(({ activity }: { activity: string }) => activity),
+		).toEqual(["paused", "created"]);
+	});
+
+	test("unpausing keeps when it was paused, and is idempotent", async () => {
+		const { here, path } = await exporting();
+		const paused = await here("POST", `${path}/pause`);
+		const first = await here("POST", `${path}/unpause`);
+		expect(first.body).toMatchObject({
+			paused: false,
+			last_paused_at: paused.body.last_paused_at,
+		});
+		expect((await here("POST", `${path}/unpause`)).body).toEqual(first.body);
+	});
+
+	test("other fields of the body are checked, and not applied", async () => {
+		const { here, path } = await exporting();
+		expect(
+			await here("POST", `${path}/pause`, { body: { interval: "month" } }),
+		).toMatchObject(
+			wrong("invalid_choice", '"month" is not a valid choice.', "interval"),
+		);
+		const { body } = await here("POST", `${path}/pause`, {
+			body: { name: "Other" },
+		});
+		expect(body).toMatchObject({ name: "Hourly", paused: true });
+	});
+
+	test("unpausing with a backfill exports what was missed since the pause", async () => {
+		const { here, path, made } = await exporting();
+		await here("POST", `${path}/pause`);
+		await db
+			.update(batchExports)
+			.set({
+				last_paused_at: new Date(Date.now() - 5 * 3_600_000).toISOString(),
+			})
+			.where(eq(batchExports.id, made.id));
+		const { body } = await here("POST", `${path}/unpause`, {
+			body: { backfill: true },
+		});
+		expect(body).toMatchObject({
+			paused: false,
+			backfill_id: expect.any(String),
+		});
+		const { body: page } = await here("GET", `${path}/backfills`);
+		expect(page.results).toMatchObject([
+			{ id: body.backfill_id, status: "Running", total_runs: 5 },
+		]);
+	});
+});
+
+describe("backfills", () => {
+	const at = (path: string) => `${path}/backfill`;
+	const hours = (from: number, to: number) => ({
+		start_at: `2026-01-01T${String(from).padStart(2, "0")}:30:00Z`,
+		end_at: `2026-01-01T${String(to).padStart(2, "0")}:45:00Z`,
+	});
+
+	test("the windows are start + k · interval, while they fit", async () => {
+		const { here, path, made } = await exporting({ paused: true });
+		const { status, body } = await here("POST", at(path), {
+			body: hours(0, 3),
+		});
+		expect(status).toBe(200);
+		expect(body).toMatchObject({
+			id: made.id,
+			backfill_id: expect.any(String),
+		});
+		const { body: page } = await here("GET", `${path}/backfills`);
+		expect(page).toMatchObject({
+			count: 1,
+			results: [
+				{
+					id: body.backfill_id,
+					batch_export: made.id,
+					start_at: "2026-01-01T00:30:00.000Z",
+					end_at: "2026-01-01T03:45:00.000Z",
+					total_runs: 3,
+				},
+			],
+		});
+		const { body: runs } = await here("GET", `${path}/runs`);
+		expect(runs.results.at(-1)).toMatchObject({
+			data_interval_start: "2026-01-01T00:30:00.000Z",
+			data_interval_end: "2026-01-01T01:30:00.000Z",
+			batch_export: made.id,
+		});
+	});
+
+	test("without a range it is the last whole interval", async () => {
+		const { here, path } = await exporting();
+		await here("POST", at(path));
+		const { body } = await here("GET", `${path}/backfills`);
+		const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+		expect(body.results[0]).toMatchObject({
+			end_at: new Date(hour).toISOString(),
+			total_runs: 1,
+		});
+	});
+
+	test.each([
+		[
+			{ start_at: "2026-01-01T00:00:00" },
+			"Datetime needs an offset from UTC, like Z or +02:00.",
+			"start_at",
+		],
+		[
+			{ start_at: "yesterday" },
+			"Datetime has wrong format. Use ISO 8601.",
+			"start_at",
+		],
+		[
+			{ end_at: "2026-01-01" },
+			"Datetime needs an offset from UTC, like Z or +02:00.",
+			"end_at",
+		],
+		[
+			{ start_at: "2026-01-02T00:00:00Z", end_at: "2026-01-02T00:00:00Z" },
+			"start_at must be before end_at.",
+			"start_at",
+		],
+		[
+			{ end_at: "2999-01-01T00:00:00Z" },
+			"end_at must not be in the future.",
+			"end_at",
+		],
+		[
+			{ start_at: "2026-01-01T00:00:00Z", end_at: "2026-01-01T00:30:00Z" },
+			"The range is shorter than the export's interval (hour).",
+			"start_at",
+		],
+	])("%j is refused", async (body, detail, attr) => {
+		const { here, path } = await exporting();
+		expect(await here("POST", at(path), { body })).toMatchObject(
+			wrong("invalid_input", detail, attr),
+		);
+	});
+
+	/** As many backfills that run, straight into the database. */
+	const running = (n: number, of: string, project_id: number) =>
+		times(n, () =>
+			db.insert(batchExportBackfills).values({
+				batch_export_id: of,
+				project_id,
+				interval: "hour",
+				start_at: "2026-01-01T00:00:00.000Z",
+				end_at: "2026-01-01T01:00:00.000Z",
+				total_runs: 1,
+			}),
+		);
+
+	test("a project has three at once, also where two race for the last", async () => {
+		const { here, path, made, project, ask, id } = await exporting();
+		await running(2, made.id, project);
+		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
+			body: hours(0, 3),
+			env: racing(() => here("POST", at(path), { body: hours(0, 3) })),
+		});
+		expect(answer).toMatchObject({
+			status: 429,
+			body: {
+				type: "throttled_error",
+				code: "throttled",
+				detail: "A project can have 3 backfills running.",
+				attr: null,
+			},
+		});
+		expect(answer.headers.get("retry-after")).toBe("60");
+		expect((await here("GET", `${path}/backfills`)).body.count).toBe(3);
+	});
+
+	test("where there is no room for its backfill, an export stays paused", async () => {
+		const { here, path, made, project } = await exporting({
+			paused: true,
+			last_paused_at: "2026-01-01T00:00:00Z",
+		});
+		await running(3, made.id, project);
+		const { status } = await here("POST", `${path}/unpause`, {
+			body: { backfill: true },
+		});
+		expect(status).toBe(429);
+		expect((await here("GET", path)).body.paused).toBe(true);
+	});
+
+	test("a cancelled one takes the run under way along", async () => {
+		const { here, path, made, project } = await exporting();
+		await running(1, made.id, project);
+		const [backfill] = await db
+			.select()
+			.from(batchExportBackfills)
+			.where(eq(batchExportBackfills.batch_export_id, made.id));
+		const backfill_id = backfill?.id ?? "";
+		await run(made.id, { backfill_id, launched: true });
+		const cancel = `${path}/backfills/${backfill_id}/cancel`;
+		expect(await here("POST", cancel)).toMatchObject({
+			status: 200,
+			body: {
+				status: "Cancelled",
+				finished_runs: 1,
+				failed_runs: 0,
+				finished_at: expect.any(String),
+			},
+		});
+		const { body } = await here("GET", `${path}/runs`);
+		expect(body.results).toMatchObject([{ status: "Cancelled" }]);
+		expect(await here("POST", cancel)).toMatchObject(
+			wrong("invalid_input", "Only a running backfill can be cancelled.", null),
+		);
+	});
+
+	test("another export's is not found", async () => {
+		const { here, path, made, project } = await exporting();
+		await running(1, made.id, project);
+		const [backfill] = await db
+			.select()
+			.from(batchExportBackfills)
+			.where(eq(batchExportBackfills.batch_export_id, made.id));
+		const other = await here("POST", "/batch_exports", { body: HOURLY });
+		const { status } = await here(
+			"POST",
+			`/batch_exports/${other.body.id}/backfills/${backfill?.id}/cancel`,
+		);
+		expect(status).toBe(404);
+		expect((await here("GET", `${path}/backfills`)).body.count).toBe(1);
+	});
+});
+
+describe("runs", () => {
+	test("are listed newest first, by status too, and the newest ten stand in the export", async () => {
+		const { here, path, made } = await exporting();
+		for (let day = 10; day < 22; day += 1)
+			await run(made.id, {
+				data_interval_start: `2026-01-${day}T00:00:00.000Z`,
+				data_interval_end: `2026-01-${day}T01:00:00.000Z`,
+				status: day % 2 ? "Failed" : "Completed",
+				finished_at: `2026-01-${day}T01:00:01.000Z`,
+				launched: true,
+			});
+		const { body: page } = await here("GET", `${path}/runs?limit=2`);
+		expect(page).toMatchObject({
+			count: 12,
+			results: [
+				{ data_interval_start: "2026-01-21T00:00:00.000Z", status: "Failed" },
+				{ data_interval_start: "2026-01-20T00:00:00.000Z" },
+			],
+		});
+		expect(
+			(await here("GET", `${path}/runs?status=Completed`)).body.count,
+		).toBe(6);
+		expect(await here("GET", `${path}/runs?status=done`)).toMatchObject(
+			wrong("invalid_choice", '"done" is not a valid choice.', "status"),
+		);
+		const { body } = await here("GET", path);
+		expect(body.latest_runs).toHaveLength(10);
+		expect(body.latest_runs[0]).toEqual(page.results[0]);
+		const one = await here("GET", `${path}/runs/${page.results[0].id}`);
+		expect(one.body).toEqual(page.results[0]);
+	});
+
+	test("one is cancelled once, and can be retried", async () => {
+		const { here, path, made } = await exporting();
+		const id = await run(made.id, { launched: true, status: "Running" });
+		const at = (word: string) => `${path}/runs/${id}/${word}`;
+		expect(await here("POST", at("retry"))).toMatchObject(
+			wrong("invalid_input", "Only a run that has ended can be retried.", null),
+		);
+		expect(await here("POST", at("cancel"))).toMatchObject({
+			status: 200,
+			body: { id, status: "Cancelled", finished_at: expect.any(String) },
+		});
+		expect(await here("POST", at("cancel"))).toMatchObject(
+			wrong(
+				"invalid_input",
+				"Only a run that has not ended can be cancelled.",
+				null,
+			),
+		);
+		expect(await here("POST", at("retry"))).toMatchObject({
+			status: 200,
+			body: { id, latest_error: null, records_completed: 0 },
+		});
+		const { body } = await here("GET", "/activity_log?scope=BatchExport");
+		expect(body.results[0]).toMatchObject({
+			activity: "run_retried",
+			detail: { trigger: { run_id: id } },
+		});
+	});
+
+	test("one whose leftovers are not yet removed can't be retried", async () => {
+		const { here, path, made } = await exporting();
+		const id = await run(made.id, {
+			launched: true,
+			status: "Failed",
+			finished_at: "2026-01-01T02:00:00.000Z",
+			state: { upload: "x" },
+		});
+		expect(await here("POST", `${path}/runs/${id}/retry`)).toMatchObject(
+			wrong(
+				"invalid_input",
+				"What the run left behind is still being removed. Try again in a minute.",
+				null,
+			),
+		);
+	});
+
+	test("another export's is not found", async () => {
+		const { here, made } = await exporting();
+		const id = await run(made.id);
+		const { body: other } = await here("POST", "/batch_exports", {
+			body: HOURLY,
+		});
+		const at = `/batch_exports/${other.id}/runs/${id}`;
+		expect((await here("GET", at)).status).toBe(404);
+		expect((await here("POST", `${at}/cancel`)).status).toBe(404);
+		expect((await here("POST", `${at}/retry`)).status).toBe(404);
+		expect((await here("GET", `${at}/logs`)).status).toBe(404);
+	});
+});
+
+describe("the log", () => {
+	async function logging() {
+		const home = await exporting();
+		const run_id = await run(home.made.id, { launched: true });
+		const entry = (
+			minute: number,
+			row: Partial<typeof batchExportLogEntries.$inferInsert>,
+		) =>
+			db.insert(batchExportLogEntries).values({
+				batch_export_id: home.made.id,
+				timestamp: `2026-01-01T00:${String(minute).padStart(2, "0")}:00.000Z`,
+				level: "INFO",
+				message: `Minute ${minute}`,
+				...row,
+			});
+		await db.batch([
+			entry(1, {}),
+			entry(2, { level: "ERROR", run_id }),
+			entry(3, { level: "WARNING", message: "Something SPECIAL", run_id }),
+			entry(4, { level: "DEBUG" }),
+		]);
+		return { ...home, run_id };
+	}
+	const messages = ({ body }: { body: { results: { message: string }[] } }) =>
+		body.results.map(({ message }) => message);
+
+	test("is a page beside the export, newest first", async () => {
+		const { here, path, made } = await logging();
+		const answer = await here("GET", `${path}/logs?limit=2`);
+		expect(answer.status).toBe(200);
+		expect(answer.body).toMatchObject({
+			id: made.id,
+			name: "Hourly",
+			count: 4,
+		});
+		expect(answer.body.results[0]).toEqual({
+			id: expect.any(String),
+			timestamp: "2026-01-01T00:04:00.000Z",
+			level: "DEBUG",
+			message: "Minute 4",
+			run_id: null,
+		});
+		const next = await here(
+			"GET",
+			`${path}/logs${new URL(answer.body.next).search}`,
+		);
+		expect(messages(next)).toEqual(["Minute 2", "Minute 1"]);
+	});
+
+	test.each([
+		["level=ERROR&level=DEBUG", ["Minute 4", "Minute 2"]],
+		["search=special", ["Something SPECIAL"]],
+		["after=2026-01-01T00:02:00Z", ["Minute 4", "Something SPECIAL"]],
+		["before=2026-01-01T00:02:00Z", ["Minute 1"]],
+	])("is filtered by %s", async (query, expected) => {
+		const { here, path } = await logging();
+		expect(messages(await here("GET", `${path}/logs?${query}`))).toEqual(
+			expected,
+		);
+	});
+
+	test("a run has its own", async () => {
+		const { here, path, run_id } = await logging();
+		const answer = await here("GET", `${path}/runs/${run_id}/logs`);
+		expect(messages(answer)).toEqual(["Something SPECIAL", "Minute 2"]);
+		expect(answer.body.count).toBe(2);
+	});
+
+	test.each([
+		[
+			"level=LOUD",
+			"invalid_choice",
+			'"LOUD" is not a valid choice.',
+			"level__0",
+		],
+		[
+			"after=soon",
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"after",
+		],
+	])("%s is refused", async (query, code, detail, attr) => {
+		const { here, path } = await exporting();
+		expect(await here("GET", `${path}/logs?${query}`)).toMatchObject(
+			wrong(code, detail, attr),
+		);
+	});
+});
+
+describe("what it costs", () => {
+	test("a page of a log of 10,000 entries reads as many rows as one of 100", async () => {
+		const read = async (n: number) => {
+			const { here, path, made } = await exporting();
+			await times(n / 100, (i) =>
+				db.run(
+					`insert into batch_export_log_entries (id, batch_export_id, timestamp, level, message)
+					with recursive n(i) as (select 0 union all select i + 1 from n where i < 99)
+					select substr('${made.id}', 1, 24) || printf('%012x', ${i * 100} + i), '${made.id}', '2026-01-01T00:00:00.000Z', 'INFO', 'x' from n`,
+				),
+			);
+			const answer = await here("GET", `${path}/logs?limit=10`);
+			expect(answer.body.count).toBe(n);
+			return cost(answer).read;
+		};
+		expect(await read(10_000)).toBeLessThanOrEqual((await read(100)) + 2);
+	});
+
+	test("a page of runs does not depend on how many there are", async () => {
+		const read = async (n: number) => {
+			const { here, path, made } = await exporting();
+			await times(n, (i) =>
+				db.insert(batchExportRuns).values({
+					batch_export_id: made.id,
+					data_interval_start: `2026-01-01T00:00:00.${i}Z`,
+					data_interval_end: `2026-01-01T01:00:00.${i}Z`,
+					status: "Completed",
+					finished_at: "2026-01-01T01:00:00.000Z",
+					launched: true,
+				}),
+			);
+			return cost(await here("GET", `${path}/runs?limit=10`)).read;
+		};
+		expect(await read(500)).toBeLessThanOrEqual((await read(50)) + 2);
+	});
+});

@@ -1,0 +1,283 @@
+import { env } from "cloudflare:workers";
+import { and, asc, eq, isNull } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import {
+	batchExportBackfills,
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+} from "../../src/db/schema.ts";
+import { tick } from "../../src/exporter/schedule.ts";
+import { db, times, world } from "../support/world.ts";
+
+const HOUR = 3_600_000;
+
+/** The whole hour before now, and what the clock says some minutes behind it, when every delay has passed. */
+const hour = Math.floor(Date.now() / HOUR) * HOUR;
+const iso = (at: number) => new Date(at).toISOString();
+const behind = (at: number) => at + 6 * 60_000;
+
+/** An hourly export whose next window ends at `next`, straight into the database. */
+async function due(
+	next = hour,
+	row: Partial<typeof batchExports.$inferInsert> = {},
+) {
+	const home = await world();
+	const id = v7();
+	await db.insert(batchExports).values({
+		id,
+		organization_id: home.id,
+		project_id: home.project,
+		name: "Export",
+		destination: { type: "NoOp", config: {} },
+		interval: "hour",
+		next_end_at: iso(next),
+		due_at: iso(next + 30_000),
+		...row,
+	});
+	const runs = () =>
+		db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.batch_export_id, id))
+			.orderBy(asc(batchExportRuns.id));
+	return { ...home, export_id: id, runs };
+}
+
+/** Nothing is started: what a tick writes is all that there is. */
+const still: Env = {
+	...env,
+	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), {
+		createBatch: async () => [],
+	}),
+};
+
+describe("a tick", () => {
+	test("makes the run of a window that is due, once, however often it comes", async () => {
+		const { runs, export_id } = await due();
+		await tick(still, behind(hour));
+		await Promise.all([tick(still, behind(hour)), tick(still, behind(hour))]);
+		expect(await runs()).toMatchObject([
+			{
+				data_interval_start: iso(hour - HOUR),
+				data_interval_end: iso(hour),
+				backfill_id: null,
+			},
+		]);
+		const [row] = await db
+			.select()
+			.from(batchExports)
+			.where(eq(batchExports.id, export_id));
+		expect(row?.next_end_at).toBe(iso(hour + HOUR));
+	});
+
+	test("that meets another tick between its reading and its writing makes no run twice", async () => {
+		const { runs } = await due(hour - HOUR);
+		let met = false;
+		const DB = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => env.DB.prepare(query),
+			batch: async (statements: D1PreparedStatement[]) => {
+				if (!met) {
+					met = true;
+					await tick(still, behind(hour));
+				}
+				return env.DB.batch(statements);
+			},
+		});
+		await tick({ ...still, DB }, behind(hour));
+		expect(met).toBe(true);
+		expect((await runs()).map((run) => run.data_interval_end)).toEqual([
+			iso(hour - HOUR),
+			iso(hour),
+		]);
+	});
+
+	test("comes before the window's delay has passed: nothing yet", async () => {
+		const { runs } = await due();
+		await tick(still, hour);
+		expect(await runs()).toEqual([]);
+	});
+
+	test.each([
+		["paused", { paused: true }],
+		["deleted", { deleted: true }],
+		["over", { due_at: "9999-12-31T23:59:59.999Z" }],
+	])("makes no run of an export that is %s", async (_, row) => {
+		const { runs } = await due(hour, row);
+		await tick(still, behind(hour));
+		expect(await runs()).toEqual([]);
+	});
+
+	test("after downtime catches up the newest 24 windows, oldest first, and says what it passed over", async () => {
+		const { runs, export_id } = await due(hour - 30 * HOUR);
+		await tick(still, behind(hour));
+		const ends = (await runs()).map((run) => run.data_interval_end);
+		expect(ends).toHaveLength(24);
+		expect(ends[0]).toBe(iso(hour - 23 * HOUR));
+		expect(ends.at(-1)).toBe(iso(hour));
+		expect([...ends].sort()).toEqual(ends);
+		const [entry] = await db
+			.select()
+			.from(batchExportLogEntries)
+			.where(eq(batchExportLogEntries.batch_export_id, export_id));
+		expect(entry).toMatchObject({
+			level: "WARNING",
+			message: expect.stringMatching(/^7 windows, .* were passed over/),
+		});
+	});
+
+	test("starts the runs of one export one after another", async () => {
+		const { runs } = await due(hour - 2 * HOUR);
+		await tick(still, behind(hour));
+		const launched = async () => (await runs()).map((run) => run.launched);
+		expect(await launched()).toEqual([true, false, false]);
+		const [first] = await runs();
+		await db
+			.update(batchExportRuns)
+			.set({ status: "Completed", finished_at: iso(Date.now()) })
+			.where(eq(batchExportRuns.id, first?.id ?? ""));
+		await tick(still, behind(hour));
+		expect(await launched()).toEqual([true, true, false]);
+	});
+
+	test("starts again what nothing was heard of for five minutes, as another attempt", async () => {
+		const { runs } = await due();
+		await tick(still, behind(hour));
+		const attempt = async () => (await runs())[0]?.attempt;
+		expect(await attempt()).toBe(1);
+		await tick(still, Date.now() + 4 * 60_000);
+		expect(await attempt()).toBe(1);
+		await tick(still, Date.now() + 6 * 60_000);
+		expect(await attempt()).toBe(2);
+	});
+
+	test("that can't start a run leaves it waiting", async () => {
+		const { runs } = await due();
+		const broken: Env = {
+			...env,
+			EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), {
+				createBatch: async () => {
+					throw new Error("Too many.");
+				},
+			}),
+		};
+		await tick(broken, behind(hour));
+		expect(await runs()).toMatchObject([{ launched: false, attempt: 1 }]);
+		await tick(still, behind(hour));
+		expect(await runs()).toMatchObject([{ launched: true, attempt: 2 }]);
+	});
+
+	test("gives a backfill that stands still its next run, and ends one that has none", async () => {
+		const { export_id, project, runs } = await due(hour, { paused: true });
+		const id = v7();
+		await db.insert(batchExportBackfills).values({
+			id,
+			batch_export_id: export_id,
+			project_id: project,
+			interval: "hour",
+			start_at: "2026-01-01T00:30:00.000Z",
+			end_at: "2026-01-01T02:45:00.000Z",
+			total_runs: 2,
+		});
+		const end = () =>
+			db
+				.update(batchExportRuns)
+				.set({ status: "Failed", finished_at: iso(Date.now()) })
+				.where(
+					and(
+						eq(batchExportRuns.backfill_id, id),
+						isNull(batchExportRuns.finished_at),
+					),
+				);
+		for (const windows of [1, 2, 2]) {
+			await Promise.all([tick(still, behind(hour)), tick(still, behind(hour))]);
+			expect(await runs()).toHaveLength(windows);
+			await end();
+		}
+		expect((await runs()).map((run) => run.data_interval_end)).toEqual([
+			"2026-01-01T01:30:00.000Z",
+			"2026-01-01T02:30:00.000Z",
+		]);
+		const [row] = await db
+			.select()
+			.from(batchExportBackfills)
+			.where(eq(batchExportBackfills.id, id));
+		expect(row).toMatchObject({
+			status: "Completed",
+			finished_runs: 2,
+			failed_runs: 2,
+		});
+	});
+
+	test("removes deleted exports and old log entries after seven days", async () => {
+		const { export_id, runs } = await due(hour, { paused: true });
+		await db.insert(batchExportRuns).values({
+			batch_export_id: export_id,
+			data_interval_start: iso(hour - HOUR),
+			data_interval_end: iso(hour),
+			status: "Completed",
+			finished_at: iso(hour),
+		});
+		await db.insert(batchExportLogEntries).values({
+			batch_export_id: export_id,
+			level: "INFO",
+			message: "x",
+		});
+		await db
+			.update(batchExports)
+			.set({ deleted: true })
+			.where(eq(batchExports.id, export_id));
+		const left = async () =>
+			(
+				await db
+					.select({ id: batchExports.id })
+					.from(batchExports)
+					.where(eq(batchExports.id, export_id))
+			).length;
+		await tick(still, Date.now() + 6 * 24 * HOUR);
+		expect([await left(), (await runs()).length]).toEqual([1, 1]);
+		for (let i = 0; i < 2; i += 1)
+			await tick(still, Date.now() + 8 * 24 * HOUR);
+		expect([await left(), (await runs()).length]).toEqual([0, 0]);
+	});
+});
+
+test("thousands of exports that are due in one minute are started within one invocation", async () => {
+	const home = await world();
+	const n = 2500;
+	await times(n / 100, (i) =>
+		db.run(
+			`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_end_at, due_at)
+			with recursive n(i) as (select 0 union all select i + 1 from n where i < 99)
+			select printf('%08x-0000-7000-8000-%012x', ${home.project}, ${i * 100} + i), '${home.id}', ${home.project}, 'Export',
+				'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour)}', '${iso(hour + 30_000)}' from n`,
+		),
+	);
+	let calls = 0;
+	const started = new Set<string>();
+	const DB = Object.assign(Object.create(env.DB), {
+		prepare: (query: string) => env.DB.prepare(query),
+		batch: (statements: D1PreparedStatement[]) => {
+			calls += 1;
+			return env.DB.batch(statements);
+		},
+	});
+	await tick(
+		{
+			...env,
+			DB,
+			EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), {
+				createBatch: async (batch: { id: string }[]) => {
+					calls += 1;
+					expect(batch.length).toBeLessThanOrEqual(100);
+					for (const { id } of batch) started.add(id);
+					return [];
+				},
+			}),
+		},
+		behind(hour),
+	);
+	expect(started.size).toBe(n);
+	expect(calls).toBeLessThan(50);
+});
