@@ -14,6 +14,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { mask } from "../src/auth/keys.ts";
 import { environment, fail, run } from "./run.ts";
+import { sample } from "./sample.ts";
 
 const port = Number(process.env.PORT ?? 8787);
 const state = process.env.STATE_DIR ?? ".wrangler/state";
@@ -184,6 +185,19 @@ Tenantry listens on ${url}. Try it:
 
 The key is ${EMAIL}'s and may do everything. State is kept in ${state}. Ctrl-C stops.
 `);
+
+if (!existsSync(`${state}/sampled`))
+	await sample(url.replace("localhost", "127.0.0.1"), key).then(
+		({ id, events }) => {
+			writeFileSync(`${state}/sampled`, id);
+			console.log(`There are ${events} sample events, and an hourly export of them to R2. Its runs, and where to find their files:
+
+  curl -H 'Authorization: Bearer ${key}' ${url}/api/projects/@current/batch_exports/${id}/logs/
+`);
+		},
+		(error: unknown) =>
+			console.log(`The sample events could not be added: ${error}`),
+	);
 
 // The local server has no clock of its own.
 setInterval(

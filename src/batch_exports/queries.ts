@@ -11,6 +11,8 @@ import { note } from "../exporter/log.ts";
 import {
 	lastWindow,
 	lineBefore,
+	nextStart,
+	reschedule,
 	schedule,
 	type Window,
 	within,
@@ -188,7 +190,8 @@ export async function update(
 		end_at: set.end_at === undefined ? row.end_at : set.end_at,
 	};
 	checkRange(after.start_at, after.end_at);
-	const timed = (["interval", "start_at", "end_at", "paused"] as const).some(
+	const resumed = row.paused && !after.paused;
+	const timed = (["interval", "start_at", "end_at"] as const).some(
 		(field) => after[field] !== row[field],
 	);
 	const { scope, name, project } = told(after);
@@ -199,7 +202,11 @@ export async function update(
 		() => [
 			tenant.db
 				.update(batchExports)
-				.set({ ...set, ...(timed && schedule(after, Date.now())) })
+				.set({
+					...set,
+					...(timed && reschedule(row, after, Date.now())),
+					...(resumed && schedule(after, Date.now())),
+				})
 				.where(and(there(row.id), same(row))),
 			selectOne(tenant, id),
 		],
@@ -269,7 +276,12 @@ export async function unpause(
 	const { interval } = row;
 	const missed = backfill &&
 		row.last_paused_at !== null && {
-			start: iso(lineBefore(interval, Date.parse(row.last_paused_at))),
+			start: iso(
+				Math.min(
+					lineBefore(interval, Date.parse(row.last_paused_at)),
+					nextStart(row),
+				),
+			),
 			end: iso(lineBefore(interval, Date.now())),
 		};
 	const wanted =

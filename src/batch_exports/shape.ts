@@ -121,6 +121,7 @@ export const exportColumns = (db: Database) => ({
 	end_at: batchExports.end_at,
 	xql_query: batchExports.xql_query,
 	schema: batchExports.schema,
+	next_end_at: batchExports.next_end_at,
 	latest_runs: latestRuns(db).as("latest_runs"),
 });
 
@@ -149,9 +150,12 @@ export const entryColumns = {
 };
 
 /** The export as it is shown: without its secrets. */
-export const toBatchExport = (
-	row: z.infer<typeof BatchExport>,
-): z.infer<typeof BatchExport> => ({
+export const toBatchExport = ({
+	next_end_at: _,
+	...row
+}: z.infer<typeof BatchExport> & { next_end_at: string }): z.infer<
+	typeof BatchExport
+> => ({
 	...row,
 	destination: shown(row.destination),
 });

@@ -13,8 +13,12 @@ const A_LAUNCH = 3000;
 
 const { id, finished_at, launched, attempt, last_updated_at } = batchExportRuns;
 
-/** Runs that wait, and whose turn it is: those of one schedule go one after another, as do those of one backfill. */
-export const waiting = sql`not ${launched} and not exists (select 1 from batch_export_runs as earlier
+/**
+ * Runs that wait, and whose turn it is: those of one schedule go one after another, as do those of one backfill. While
+ * an export is paused, its schedule's wait on, but for what is tried again.
+ */
+export const waiting = sql`not ${launched} and (backfill_id is not null or ${attempt} > 0 or exists (
+	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused)) and not exists (select 1 from batch_export_runs as earlier
 	where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
 	and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 

@@ -68,14 +68,33 @@ const due = (of: Scheduled, end: number) => ({
 			: iso(end + delay(of.id, of.interval)),
 });
 
-/** The first window that an export runs which is scheduled `now`: that which is under way, or the first to end at or behind `start_at`. */
-export function schedule(of: Scheduled, now: number) {
-	const under = lineBefore(of.interval, now) + LENGTHS[of.interval];
+/** The first window that an export runs whose rows are wanted since `from`: that which it lies in, or the first to end at or behind `start_at`. */
+export function schedule(of: Scheduled, from: number) {
+	const under = lineBefore(of.interval, from) + LENGTHS[of.interval];
 	const first =
 		of.start_at === null
 			? under
 			: lineBehind(of.interval, Date.parse(of.start_at));
 	return due(of, Math.max(under, first));
+}
+
+/** Where the window begins that the schedule runs next. */
+export const nextStart = ({
+	interval,
+	next_end_at,
+}: {
+	interval: Interval;
+	next_end_at: string;
+}) => Date.parse(next_end_at) - LENGTHS[interval];
+
+/** What the schedule of an export becomes whose interval or range changed: no window that ended is left out for it. */
+export function reschedule(
+	before: Scheduled & { next_end_at: string },
+	after: Scheduled,
+	now: number,
+) {
+	const over = before.end_at !== null && before.next_end_at > before.end_at;
+	return schedule(after, over ? now : Math.min(now, nextStart(before)));
 }
 
 /**

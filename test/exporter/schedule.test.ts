@@ -141,6 +141,33 @@ describe("a tick", () => {
 		expect(await launched()).toEqual([true, true, false]);
 	});
 
+	test("starts nothing of a paused export but what is tried again", async () => {
+		const { runs, export_id } = await due(hour - HOUR);
+		await tick(still, behind(hour));
+		const [first] = await runs();
+		const ended = eq(batchExportRuns.id, first?.id ?? "");
+		await db.batch([
+			db
+				.update(batchExports)
+				.set({ paused: true })
+				.where(eq(batchExports.id, export_id)),
+			db
+				.update(batchExportRuns)
+				.set({ status: "Failed", finished_at: iso(Date.now()) })
+				.where(ended),
+		]);
+		const launched = async () => (await runs()).map((run) => run.launched);
+		await tick(still, behind(hour));
+		expect(await launched()).toEqual([true, false]);
+		await db
+			.update(batchExportRuns)
+			.set({ status: "Starting", finished_at: null, launched: false })
+			.where(ended);
+		await tick(still, behind(hour));
+		expect(await launched()).toEqual([true, false]);
+		expect((await runs())[0]?.attempt).toBe(2);
+	});
+
 	test("starts again what nothing was heard of for five minutes, as another attempt", async () => {
 		const { runs } = await due();
 		await tick(still, behind(hour));

@@ -6,6 +6,7 @@ import {
 	type Interval,
 	LENGTHS,
 	lastWindow,
+	reschedule,
 	schedule,
 	within,
 } from "../../src/exporter/windows.ts";
@@ -98,6 +99,41 @@ describe("the next window", () => {
 			schedule(of("hour", { end_at }), now).due_at;
 		expect(due("2026-01-01T11:00:00.000Z") < "2026-01-01T11:06").toBe(true);
 		expect(due("2026-01-01T10:59:59.999Z")).toBe("9999-12-31T23:59:59.999Z");
+	});
+});
+
+describe("a changed schedule", () => {
+	const now = at("2026-01-01T11:02:00Z");
+	/** Its window that ended at 11:00 has not been run yet. */
+	const before = of("hour", { next_end_at: "2026-01-01T11:00:00.000Z" });
+	const next = (from: object, to: object) =>
+		reschedule(
+			{ ...before, next_end_at: "2026-01-01T11:00:00.000Z", ...from },
+			{ ...before, ...to },
+			now,
+		).next_end_at;
+
+	test.each([
+		["another range", {}, { end_at: "2027-01-01T00:00:00.000Z" }, "01T11:00"],
+		["shorter windows", {}, { interval: "every 15 minutes" }, "01T10:15"],
+		["longer windows", {}, { interval: "day" }, "02T00:00"],
+		[
+			"no start in the future any more",
+			{ next_end_at: "2027-01-01T00:00:00.000Z" },
+			{},
+			"01T12:00",
+		],
+		[
+			"a later end, when it was over",
+			{
+				next_end_at: "2025-06-01T00:00:00.000Z",
+				end_at: "2025-05-31T23:30:00.000Z",
+			},
+			{},
+			"01T12:00",
+		],
+	])("leaves out no window that ended: %s", (_, from, to, expected) => {
+		expect(next(from, to)).toBe(`2026-01-${expected}:00.000Z`);
 	});
 });
 

@@ -1,0 +1,67 @@
+/** What a newcomer finds: some thousand events, and an hourly export of them to R2 with a run that is over in a moment. */
+
+const EVENTS = 3000;
+const A_REQUEST = 1000;
+const HOUR = 3_600_000;
+
+const NAMES = ["page viewed", "signed up", "plan changed", "report exported"];
+const PAGES = ["/", "/pricing", "/docs", "/settings"];
+const BROWSERS = ["Chrome", "Firefox", "Safari"];
+
+const pick = <T>(list: T[], i: number) => list[i % list.length];
+
+/** Event `i`: spread over the last six whole hours, always the same but for its time. */
+const event = (i: number, now: number) => ({
+	uuid: `00000000-0000-4000-8000-${i.toString(16).padStart(12, "0")}`,
+	event: pick(NAMES, i * 7 + (i % 3)),
+	distinct_id: `visitor-${i % 97}`,
+	properties: {
+		$browser: pick(BROWSERS, i),
+		path: pick(PAGES, i * 3 + (i % 5)),
+		duration: (i * 37) % 600,
+	},
+	...(i % 10 === 0 && {
+		person_properties: { plan: i % 3 === 0 ? "team" : "free" },
+	}),
+	timestamp: new Date(
+		Math.floor(now / HOUR) * HOUR - 1 - Math.floor((i / EVENTS) * 6 * HOUR),
+	).toISOString(),
+});
+
+/** Posts the events, adds the export and has it export the last six hours; answers the export's id and how many events. */
+export async function sample(url: string, key: string) {
+	const post = async (path: string, body: unknown) => {
+		const answer = await fetch(`${url}/api/projects/@current${path}`, {
+			method: "POST",
+			headers: {
+				authorization: `Bearer ${key}`,
+				"content-type": "application/json",
+			},
+			body: JSON.stringify(body),
+		});
+		if (!answer.ok) throw new Error(await answer.text());
+		return answer.json();
+	};
+	const now = Date.now();
+	for (let from = 0; from < EVENTS; from += A_REQUEST)
+		await post(
+			"/events/",
+			Array.from({ length: A_REQUEST }, (_, i) => event(from + i, now)),
+		);
+	const { id } = Object(
+		await post("/batch_exports/", {
+			name: "Sample events, hourly to R2",
+			interval: "hour",
+			destination: {
+				type: "R2",
+				config: { prefix: "sample", compression: "gzip" },
+			},
+		}),
+	);
+	const hour = Math.floor(now / HOUR) * HOUR;
+	await post(`/batch_exports/${id}/backfill/`, {
+		start_at: new Date(hour - 6 * HOUR).toISOString(),
+		end_at: new Date(hour).toISOString(),
+	});
+	return { id: String(id), events: EVENTS };
+}
