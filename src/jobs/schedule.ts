@@ -1,5 +1,6 @@
 import { and, asc, eq, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import { expire } from "../db/client.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
 import { fail } from "./work.ts";
@@ -34,7 +35,7 @@ export async function tick(env: Env, scheduledTime: number) {
 	await db.run(sql`insert or ignore into plugin_jobs (plugin_config_id, kind, name, scheduled_for, status, created_at)
 		select c.id, 'task', task.value, ${at.toISOString()}, 'queued', ${ago(Date.now(), LOST_MS + 1)}
 		from plugin_configs as c join plugins as p on p.id = c.plugin_id
-		join organizations as o on o.id = c.organization_id and o.plugins_access_level >= 3, json_each(p.capabilities, '$.scheduled_tasks') as task
+		join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG}, json_each(p.capabilities, '$.scheduled_tasks') as task
 		where c.enabled and not c.deleted and exists (
 			select 1 from json_each(${JSON.stringify(due(at))}) as due where substr(task.value, 1, length(due.value)) = due.value)`);
 	const [waiting, cut] = await db.batch([

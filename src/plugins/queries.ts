@@ -1,5 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { PLUGINS_ROOT } from "../auth/levels.ts";
 import { seal, unseal } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
@@ -70,10 +71,8 @@ export function own<R extends { organization_id: string }>(
 export const findOwn = async (tenant: Tenant, family: Family, id: string) =>
 	own(tenant, await read(tenant, family, id));
 
-const ROOT = 9;
-
 function mayBeGlobal({ caller }: Tenant, asked: boolean) {
-	if (asked && caller.plugins_access_level < ROOT)
+	if (asked && caller.plugins_access_level < PLUGINS_ROOT)
 		throw forbidden("This organization can't manage global plugins!");
 }
 
