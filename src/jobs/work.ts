@@ -1,6 +1,5 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { unseal } from "../auth/secrets.ts";
 import type { Database } from "../db/client.ts";
 import {
 	now,
@@ -10,7 +9,7 @@ import {
 	pluginStorage,
 	plugins,
 } from "../db/schema.ts";
-import { fieldsOf } from "../plugin_configs/config.ts";
+import { fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { step, write } from "./log.ts";
 import { run } from "./sandbox.ts";
@@ -68,24 +67,6 @@ async function take(db: Database, id: number) {
 	return { ...job, source: main.find(Boolean)?.source ?? "" };
 }
 
-/** The config with its secrets in the clear, and those secrets. */
-async function opened(
-	env: Env,
-	schema: Parameters<typeof fieldsOf>[0],
-	sealed: Record<string, unknown>,
-) {
-	const config = { ...sealed };
-	const secrets: string[] = [];
-	for (const { key, secret } of fieldsOf(schema)) {
-		const value = sealed[key];
-		if (!secret || typeof value !== "string" || value === "") continue;
-		const clear = await unseal(env, value);
-		config[key] = clear;
-		secrets.push(clear);
-	}
-	return { config, secrets };
-}
-
 /** Names that lead to the machine or the network that asks. */
 const INWARD = /\.(localhost|local|internal|lan|home|test|arpa)$/;
 
@@ -135,21 +116,24 @@ export async function work(env: Env, id: number) {
 	const { kind, name, payload, source } = job;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	// Nothing of it has run yet: it may wait again.
-	const config = await opened(env, job.config_schema, job.config).catch(
-		async (error: unknown) => {
-			await db
-				.update(pluginJobs)
-				.set({ status: "queued" })
-				.where(eq(pluginJobs.id, id));
-			throw error;
-		},
-	);
+	const { config, secrets } = await opened(
+		env,
+		fieldsOf(job.config_schema),
+		job.config,
+	).catch(async (error: unknown) => {
+		await db
+			.update(pluginJobs)
+			.set({ status: "queued" })
+			.where(eq(pluginJobs.id, id));
+		throw error;
+	});
 	const { entries, error } = await run(env.LOADER, {
 		source,
 		call,
 		storage: storage(db, job.plugin_config_id),
-		hosts: hostsOf(job.config),
-		...config,
+		hosts: hostsOf(config),
+		config,
+		secrets,
 	});
 	await finish(
 		db,

@@ -9,6 +9,7 @@ import type { Tenant } from "../db/tenant.ts";
 import { visiblePlugin } from "../db/visible.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
+import { reseal } from "../plugin_configs/reseal.ts";
 import type { Family } from "./families.ts";
 import { install } from "./install.ts";
 import { latest } from "./registries.ts";
@@ -144,12 +145,22 @@ export async function update(
 	mayBeGlobal(tenant, body.is_global !== undefined);
 	const same = eq(plugins.id, row.id);
 	const told = { scope: "Plugin", name: body.name ?? row.name };
-	return toPlugin(
-		await tenant.patch(row, body, told, () => [
-			tenant.db.update(plugins).set(body).where(same),
-			select(tenant).where(same),
-		]),
-	);
+	const after = await tenant.patch(row, body, told, () => [
+		tenant.db.update(plugins).set(body).where(same),
+		select(tenant).where(same),
+	]);
+	followed(tenant, row, after);
+	return toPlugin(after);
+}
+
+/** What became secret with a new schema is sealed at once, wherever the plugin is configured. */
+export function followed(
+	tenant: Tenant,
+	before: Pick<Row, "config_schema">,
+	{ id, config_schema }: Pick<Row, "id" | "config_schema">,
+) {
+	if (changes(before, { config_schema }).length > 0)
+		tenant.later((db) => reseal(tenant.env, db, id, config_schema));
 }
 
 /** Its source and configs go along. */
@@ -237,5 +248,6 @@ export async function upgrade(tenant: Tenant, family: Family, id: string) {
 		db.update(plugins).set(facts).where(eq(plugins.id, row.id)),
 		select(tenant).where(eq(plugins.id, row.id)),
 	);
+	followed(tenant, row, found(after));
 	return toPlugin(found(after));
 }

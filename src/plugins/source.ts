@@ -12,7 +12,7 @@ import { found, invalid } from "../http/errors.ts";
 import { text } from "../http/fields.ts";
 import type { Family } from "./families.ts";
 import { bounded, capabilities, MAINS, toFile } from "./install.ts";
-import { one, own } from "./queries.ts";
+import { followed, one, own } from "./queries.ts";
 import {
 	itsOrganization,
 	type PluginSource,
@@ -157,5 +157,6 @@ export async function update(
 			.where(eq(plugins.id, row.id)),
 		select(tenant).where(eq(plugins.id, row.id)),
 	);
+	followed(tenant, row, found(after));
 	return toSource(found(after));
 }
