@@ -1,18 +1,20 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import type { Database } from "../db/client.ts";
 import {
 	now,
+	organizations,
 	pluginConfigs,
 	pluginJobs,
 	pluginSourceFiles,
-	pluginStorage,
 	plugins,
 } from "../db/schema.ts";
 import { fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { step, write } from "./log.ts";
 import { run } from "./sandbox.ts";
+import { storage } from "./storage.ts";
 
 /** What the queue carries: the row of the job. */
 export type Message = { id: number };
@@ -37,6 +39,9 @@ async function take(db: Database, id: number) {
 				plugin_id: pluginConfigs.plugin_id,
 				plugin_config_id: pluginJobs.plugin_config_id,
 				config: pluginConfigs.config,
+				enabled: pluginConfigs.enabled,
+				deleted: pluginConfigs.deleted,
+				plugins_access_level: organizations.plugins_access_level,
 				config_schema: plugins.config_schema,
 				taken: sql<number>`changes()`.as("taken"),
 			})
@@ -46,6 +51,10 @@ async function take(db: Database, id: number) {
 				eq(pluginConfigs.id, pluginJobs.plugin_config_id),
 			)
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(
+				organizations,
+				eq(organizations.id, pluginConfigs.organization_id),
+			)
 			.where(eq(pluginJobs.id, id)),
 		db
 			.select({
@@ -58,13 +67,26 @@ async function take(db: Database, id: number) {
 				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
 			)
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(eq(pluginJobs.id, id)),
+			.where(
+				and(eq(pluginJobs.id, id), inArray(pluginSourceFiles.filename, MAINS)),
+			),
 	]);
 	if (!job?.taken) return undefined;
 	const main = MAINS.map((name) =>
 		files.find(({ filename }) => filename === name),
 	);
 	return { ...job, source: main.find(Boolean)?.source ?? "" };
+}
+
+type Job = NonNullable<Awaited<ReturnType<typeof take>>>;
+
+/** Why a job that could be started when it was queued may not run any more; null: it may. */
+function obstacle({ kind, enabled, deleted, plugins_access_level }: Job) {
+	if (deleted) return "its config is deleted";
+	if (plugins_access_level < PLUGINS_CONFIG)
+		return "the organization's plugin access level is insufficient";
+	if (kind === "task" && !enabled) return "its config is disabled";
+	return null;
 }
 
 /** Names that lead to the machine or the network that asks. */
@@ -83,37 +105,18 @@ export function hostsOf({ allowed_hosts: given }: Record<string, unknown>) {
 		.filter((name) => !INWARD.test(name));
 }
 
-/** What a plugin keeps, in the rows of its config. */
-const storage = (db: Database, plugin_config_id: number) => ({
-	async get(key: string) {
-		const [row] = await db
-			.select({ value: pluginStorage.value })
-			.from(pluginStorage)
-			.where(
-				and(
-					eq(pluginStorage.plugin_config_id, plugin_config_id),
-					eq(pluginStorage.key, key),
-				),
-			);
-		return row?.value ?? null;
-	},
-	async set(key: string, value: string) {
-		await db
-			.insert(pluginStorage)
-			.values({ plugin_config_id, key, value })
-			.onConflictDoUpdate({
-				target: [pluginStorage.plugin_config_id, pluginStorage.key],
-				set: { value },
-			});
-	},
-});
-
 /** Runs a job once, and keeps what it said and how it ended. A job that is not waiting any more is passed over. */
 export async function work(env: Env, id: number) {
 	const db = drizzle(env.DB);
 	const job = await take(db, id);
 	if (!job) return;
 	const { kind, name, payload, source } = job;
+	const why = obstacle(job);
+	if (why !== null) {
+		const error = `The ${kind} ${name} was not run: ${why}.`;
+		await finish(db, id, job, [step("ERROR", error)], error);
+		return;
+	}
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	// Nothing of it has run yet: it may wait again.
 	const { config, secrets } = await opened(
@@ -130,7 +133,7 @@ export async function work(env: Env, id: number) {
 	const { entries, error } = await run(env.LOADER, {
 		source,
 		call,
-		storage: storage(db, job.plugin_config_id),
+		storage: storage(env, db, job.plugin_config_id),
 		hosts: hostsOf(config),
 		config,
 		secrets,

@@ -21,6 +21,7 @@ export async function start(
 	{ job }: z.infer<typeof Job>,
 ) {
 	const row = await find(tenant, id);
+	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
 	const { type: name, payload = {} } = job;
 	if (!name) throw invalid(null, "The job type must be specified!");
 	const { capabilities, public_jobs } = row.plugin;

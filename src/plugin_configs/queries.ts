@@ -4,6 +4,7 @@ import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import { changes } from "../db/changes.ts";
 import { among, rowId } from "../db/client.ts";
 import {
+	now,
 	organizations,
 	pluginConfigs,
 	pluginSourceFiles,
@@ -122,6 +123,7 @@ export async function insert(
 		db.insert(pluginConfigs).values({
 			...body,
 			enabled,
+			enabled_at: enabled ? now() : null,
 			plugin_id,
 			project_id: project,
 			organization_id: organization,
@@ -159,6 +161,7 @@ export async function update(
 		...(config !== undefined && { config: merged }),
 		enabled: enabled === row.enabled ? undefined : enabled,
 	};
+	const since = enabled && !row.enabled ? { enabled_at: now() } : {};
 	const told = {
 		scope: "PluginConfig",
 		name: body.name ?? row.name ?? row.plugin.name,
@@ -168,7 +171,7 @@ export async function update(
 	const after = await tenant.patch(row, set, told, () => [
 		db
 			.update(pluginConfigs)
-			.set(set)
+			.set({ ...set, ...since })
 			.where(
 				and(
 					one(tenant, id),
