@@ -7,12 +7,12 @@ import { rowId } from "../db/client.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visiblePlugin } from "../db/visible.ts";
-import { forbidden, found, invalid } from "../http/errors.ts";
+import { forbidden, found, invalid, taken } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { reseal } from "../plugin_configs/reseal.ts";
 import type { Family } from "./families.ts";
 import { install } from "./install.ts";
-import { latest } from "./registries.ts";
+import { identify, latest } from "./registries.ts";
 import {
 	type create,
 	itsOrganization,
@@ -81,22 +81,15 @@ function mayBeGlobal({ caller }: Tenant, asked: boolean) {
 const made = ({ organization }: Tenant) =>
 	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
 
-/** A url without its query, and the token that the query may hold. */
-function parts(url: string) {
-	const [address = ""] = url.split("?");
-	const token = new URLSearchParams(url.slice(address.length)).get(
-		"private_token",
-	);
-	return { address, token };
-}
-
 export async function insert(
 	tenant: Tenant,
 	family: Family,
 	{ url, ...body }: z.infer<typeof create>,
 ) {
 	const { db, env } = tenant;
-	const { address, token } = parts(url ?? "");
+	const { address, token } = identify(url ?? "");
+	const installed = () =>
+		invalid(null, `Plugin from URL "${address}" already installed!`);
 	const [[there]] = await tenant.read(
 		db
 			.select({ id: plugins.id })
@@ -104,13 +97,12 @@ export async function insert(
 			.where(
 				and(
 					eq(plugins.organization_id, tenant.organization),
-					eq(plugins.url, address),
+					eq(plugins.url, address ?? ""),
 				),
 			),
 	);
 	mayBeGlobal(tenant, body.is_global === true);
-	if (there)
-		throw invalid(null, `Plugin from URL "${address}" already installed!`);
+	if (there) throw installed();
 	const { facts, files } = url
 		? await install(env, url)
 		: { facts: {}, files: [] };
@@ -121,17 +113,26 @@ export async function insert(
 		capabilities: body.capabilities ?? family.capabilities,
 		...facts,
 		organization_id: tenant.organization,
-		url: url ? address : null,
-		private_token: token === null ? null : await seal(env, token),
+		url: address,
+		private_token: token === "" ? null : await seal(env, token),
 	};
-	const [plugin] = await tenant.write(
-		{ activity: "created", scope: "Plugin", item_id: id, name: row.name ?? "" },
-		db.insert(plugins).values(row),
-		...files.map((file) =>
-			db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
-		),
-		select(tenant).where(eq(plugins.id, id)),
-	);
+	const [plugin] = await tenant
+		.write(
+			{
+				activity: "created",
+				scope: "Plugin",
+				item_id: id,
+				name: row.name ?? "",
+			},
+			db.insert(plugins).values(row),
+			...files.map((file) =>
+				db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
+			),
+			select(tenant).where(eq(plugins.id, id)),
+		)
+		.catch((error: unknown) => {
+			throw taken(error, "plugins.url") ? installed() : error;
+		});
 	return toPlugin(found(plugin));
 }
 
