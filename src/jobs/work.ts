@@ -13,6 +13,7 @@ import {
 import { fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { step, write } from "./log.ts";
+import { hostsOf } from "./outbound.ts";
 import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
@@ -87,22 +88,6 @@ function obstacle({ kind, enabled, deleted, plugins_access_level }: Job) {
 		return "the organization's plugin access level is insufficient";
 	if (kind === "task" && !enabled) return "its config is disabled";
 	return null;
-}
-
-/** Names that lead to the machine or the network that asks. */
-const INWARD = /\.(localhost|local|internal|lan|home|test|arpa)$/;
-
-/**
- * The hosts that the config lets the plugin reach: names in `allowed_hosts`, a list or a text with commas. Addresses and
- * names without a dot are none: what they lead to is not the internet.
- */
-export function hostsOf({ allowed_hosts: given }: Record<string, unknown>) {
-	const names = typeof given === "string" ? given.split(",") : given;
-	if (!Array.isArray(names)) return [];
-	return names
-		.map((name) => String(name).trim().toLowerCase())
-		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name))
-		.filter((name) => !INWARD.test(name));
 }
 
 /** Runs a job once, and keeps what it said and how it ended. A job that is not waiting any more is passed over. */

@@ -9,7 +9,15 @@ import {
 } from "../../src/db/schema.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { TOKEN } from "../support/registry.ts";
-import { call, cost, db, join, times, world } from "../support/world.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	times,
+	weighing,
+	world,
+} from "../support/world.ts";
 
 const FAMILIES = [
 	"pipeline_destinations",
@@ -409,6 +417,45 @@ describe("source", () => {
 		expect((await home.here("GET", path)).body.capabilities).toEqual({
 			methods: ["onEvent"],
 		});
+	});
+
+	test("of nearly 1 MiB stays below what D1 takes as one value and as one row", async () => {
+		const MOST = 2_000_000;
+		const home = await world();
+		const { id } = await make(home);
+		const path = `/${DESTINATIONS}/${id}`;
+		const file = (length: number) =>
+			`export const text = "${"x".repeat(length)}";`;
+		const { env: weighed, heaviest } = weighing();
+		const write = async (text: string) => {
+			const body = { "site.ts": text };
+			const answer = await home.here("PATCH", `${path}/update_source`, {
+				body,
+				env: weighed,
+			});
+			expect(answer).toMatchObject({ status: 200, body: { files: body } });
+			const [row] = await db
+				.select()
+				.from(pluginSourceFiles)
+				.where(eq(pluginSourceFiles.plugin_id, id));
+			expect(JSON.stringify(row).length).toBeLessThan(MOST);
+			return row;
+		};
+		const large = await write(file(1_048_000));
+		expect(large).toMatchObject({
+			compiled: null,
+			error: "It is too large to compile.",
+		});
+		expect((await write(file(900_000)))?.compiled).toContain("xxx");
+		// Newlines take twice as much within JSON, and come in archives, too.
+		const lines = "\n".repeat(1_048_576);
+		await db
+			.update(pluginSourceFiles)
+			.set({ source: lines, compiled: null })
+			.where(eq(pluginSourceFiles.plugin_id, id));
+		const { body } = await home.here("GET", `${path}/source`, { env: weighed });
+		expect(body.files).toEqual({ "site.ts": lines });
+		expect(heaviest()).toBeLessThan(MOST);
 	});
 
 	test("of more than 1 MiB in all, or of a plugin that is no source, is refused", async () => {
