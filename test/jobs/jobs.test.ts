@@ -351,6 +351,35 @@ test("a deleted config runs no jobs until it is back", async () => {
 	expect((await start({ type: "greet" })).status).toBe(200);
 });
 
+test.each(["built", "stated"])(
+	"a job of an installed plugin (%s) whose main file is below dist/ runs",
+	async (name) => {
+		const { here, ask, project } = await world();
+		const url = `https://www.npmjs.com/package/${name}`;
+		const { body } = await here("POST", "/pipeline_frontend_apps", {
+			body: { url },
+		});
+		expect(body.capabilities).toEqual({ jobs: ["go"] });
+		const configs = `/api/projects/${project}/plugin_configs`;
+		const config = await ask("POST", configs, {
+			body: { plugin: body.id, order: 1 },
+		});
+		const path = `${configs}/${config.body.id}`;
+		await ask("POST", `${path}/job`, { body: { job: { type: "go" } } });
+		await vi.waitFor(
+			async () => {
+				const { results } = (await ask("GET", `${path}/logs`)).body;
+				expect(results.toReversed()).toMatchObject([
+					{ source: "SYSTEM" },
+					{ source: "CONSOLE", message: "built" },
+					{ source: "SYSTEM", message: "The job go is done." },
+				]);
+			},
+			{ timeout: 15_000 },
+		);
+	},
+);
+
 test("where the runtime has no sandbox the job ends with a word that says so", async () => {
 	const { id, latest, logs } = await home();
 	await db
