@@ -20,7 +20,8 @@ const allowed = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
 	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
 
 /**
- * Asks whether a host that a user names is on the internet, and not on a network that only this service sees.
+ * Asks whether a host that a user names is on the internet, and not on a network that only this service sees. Names may
+ * lead elsewhere a moment later: it is to be asked right before every request.
  * @param host a name or an address, as `URL.hostname` writes it; the brackets of IPv6 may be missing
  * @returns why it may not be reached, in words for a person; null: it may
  */

@@ -9,6 +9,7 @@ import { fail } from "./work.ts";
 const LOST_MS = 30_000;
 const KEPT_MS = 7 * 86_400_000;
 const A_TICK = 1000;
+/** As many messages as a queue takes at once, and as many jobs as can be given up with Workers' thousand trips to D1. */
 const A_BATCH = 100;
 
 const ago = (at: number, milliseconds: number) =>
@@ -32,8 +33,8 @@ const slots = (at: number) =>
 	}));
 
 /**
- * What happens every minute: tasks join the queue once for their minute, hour or day, the newest also when the tick at
- * its beginning was missed, but none that began before the config was enabled or the plugin changed; jobs whose message was lost are sent
+ * What happens every minute: tasks join the queue once for the newest minute, hour or day, also where the tick at its
+ * beginning was missed, but not for one that began before the config was enabled; jobs whose message was lost are sent
  * again; jobs that a restart cut off are given up, and not run again; old entries and jobs are removed.
  */
 export async function tick(env: Env, scheduledTime: number) {
@@ -44,7 +45,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		from plugin_configs as c join plugins as p on p.id = c.plugin_id
 		join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
 		json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(scheduledTime))}) as slot
-		where c.enabled and not c.deleted and max(c.enabled_at, p.updated_at) <= slot.value ->> 'begun'
+		where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'
 			and substr(task.value, 1, length(slot.value ->> 'name')) = slot.value ->> 'name'`);
 	const [waiting, cut] = await db.batch([
 		db

@@ -27,6 +27,7 @@ export function storage(
 				.from(pluginStorage)
 				.where(at(key));
 			if (!row) return null;
+			// What was kept before values were sealed is JSON, which never looks sealed.
 			return isSealed(row.value) ? unseal(env, row.value) : row.value;
 		},
 		async set(key, json) {

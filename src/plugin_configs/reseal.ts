@@ -1,11 +1,14 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
 import { pluginConfigs } from "../db/schema.ts";
 import { fieldsOf, sealed } from "./config.ts";
 
 const AT_ONCE = 100;
 
-/** Seals what the configs of a plugin hold in the clear of fields that its new schema calls secret. */
+/**
+ * Seals what the configs of a plugin hold in the clear of fields that its new schema calls secret. One that somebody
+ * writes meanwhile is left to the next write.
+ */
 export async function reseal(
 	env: Env,
 	db: Database,
@@ -15,18 +18,15 @@ export async function reseal(
 	const fields = fieldsOf(schema);
 	const secret = fields.flatMap(({ key, secret }) => (secret ? [key] : []));
 	const { id, config, updated_at } = pluginConfigs;
-	for (;;) {
+	const clear = sql`exists (select 1 from json_each(${config}) as field
+		where field.key in (select value from json_each(${JSON.stringify(secret)}))
+			and field.value <> '' and field.value not glob 'sealed:*')`;
+	for (let last = 0; ; ) {
 		const rows = await db
 			.select({ id, config })
 			.from(pluginConfigs)
-			.where(
-				and(
-					eq(pluginConfigs.plugin_id, plugin_id),
-					sql`exists (select 1 from json_each(${config}) as field
-						where field.key in (select value from json_each(${JSON.stringify(secret)}))
-							and field.value <> '' and field.value not glob 'sealed:*')`,
-				),
-			)
+			.where(and(eq(pluginConfigs.plugin_id, plugin_id), gt(id, last), clear))
+			.orderBy(asc(id))
 			.limit(AT_ONCE);
 		const after = await Promise.all(
 			rows.map((row) => sealed(env, fields, row.config)),
@@ -35,10 +35,10 @@ export async function reseal(
 			db
 				.update(pluginConfigs)
 				.set({ config: after[i], updated_at: sql`${updated_at}` })
-				// One that somebody changed meanwhile is looked at again.
 				.where(and(eq(id, row.id), eq(config, row.config))),
 		);
 		if (!first) return;
 		await db.batch([first, ...rest]);
+		last = rows.at(-1)?.id ?? last;
 	}
 }

@@ -88,7 +88,7 @@ export async function insert(
 ) {
 	const { db, env } = tenant;
 	const { address, token } = identify(url ?? "");
-	const installed = () =>
+	const already = () =>
 		invalid(null, `Plugin from URL "${address}" already installed!`);
 	const [[there]] = await tenant.read(
 		db
@@ -102,7 +102,7 @@ export async function insert(
 			),
 	);
 	mayBeGlobal(tenant, body.is_global === true);
-	if (there) throw installed();
+	if (there) throw already();
 	const { facts, files } = url
 		? await install(env, url)
 		: { facts: {}, files: [] };
@@ -131,7 +131,7 @@ export async function insert(
 			select(tenant).where(eq(plugins.id, id)),
 		)
 		.catch((error: unknown) => {
-			throw taken(error, "plugins.url") ? installed() : error;
+			throw taken(error, "plugins.url") ? already() : error;
 		});
 	return toPlugin(found(plugin));
 }

@@ -467,6 +467,10 @@ test("an organization without access has no configs", async () => {
 	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(
 		refusal,
 	);
+	const job = { job: { type: "go" } };
+	expect(await at("POST", `/${made.id}/job`, job)).toMatchObject(refusal);
+	expect((await at("PATCH", `/${made.id}`, { name: "x" })).status).toBe(404);
+	expect((await at("DELETE", `/${made.id}`)).status).toBe(404);
 });
 
 test("the list is by order, which rearrange gives to enabled configs", async () => {
@@ -627,5 +631,5 @@ describe("the log", () => {
 			path = answer.body.next;
 		}
 		expect(read).toBeLessThan(1.2 * 100_000);
-	});
+	}, 30_000);
 });

@@ -789,7 +789,9 @@ describe("what is about many, and a plugin, too", () => {
 					PLUGIN_REPOSITORY_URL: env.GITHUB_API_URL.replace("github", list),
 				},
 			});
-		expect((await at("lists/own")).body).toMatchObject({
+		const own = await at("lists/own");
+		expect(cost(own).trips).toBe(2);
+		expect(own.body).toMatchObject({
 			count: 1,
 			results: [{ name: "Own", icon: null, installed: false }],
 		});
@@ -809,6 +811,12 @@ describe("what is about many, and a plugin, too", () => {
 		expect(await ask(env.DOH_NOBODY)).toMatchObject(
 			wrong("invalid_input", "Could not reach the plugin repository.", null),
 		);
+		const { key } = await world();
+		const stranger = await here("GET", `/${IMPORTS}/repository`, {
+			key,
+			env: { PLUGIN_REPOSITORY_URL: env.DOH_NOBODY },
+		});
+		expect(stranger.status).toBe(403);
 		expect(await ask("https://elsewhere.example.com/")).toMatchObject(
 			wrong("invalid_input", "Could not reach the plugin repository.", null),
 		);
