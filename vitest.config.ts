@@ -36,6 +36,7 @@ export default defineConfig({
 										path.join(import.meta.dirname, "migrations"),
 									),
 									MAIL_FROM: "tenantry@example.com",
+									ALLOW_PRIVATE_DESTINATIONS: "true",
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 									...(await resolvers()),
 									...plugins,

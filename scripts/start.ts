@@ -84,6 +84,7 @@ function serve() {
 			"--var",
 			`NPM_REGISTRY_URL:${run("npm", "config", "get", "registry").trim()}`,
 		],
+		...["--var", "ALLOW_PRIVATE_DESTINATIONS:true"],
 		...["--env-file", secrets()],
 	];
 	const words = [

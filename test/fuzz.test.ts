@@ -104,7 +104,7 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 	const plugin = {
 		config_schema: [{ key: "token", type: "string", secret: true }],
 		"index.js":
-			"exports.jobs = { go(_, { config }) { console.log(config.token); throw new Error(config.token) } }",
+			"exports.jobs = { async go(_, { config, storage }) { await storage.set('token', config.token); console.log(config.token); throw new Error(config.token) } }",
 	};
 
 	beforeAll(async () => {

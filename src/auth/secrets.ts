@@ -46,6 +46,12 @@ export async function seal(env: Env, secret: string) {
 	);
 }
 
+const FORM = /^sealed:[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
+
+/** Whether `seal` made it, by its form. What comes from outside and has that form is sealed itself before it is kept. */
+export const isSealed = (value: unknown): value is string =>
+	typeof value === "string" && FORM.test(value);
+
 /** What `seal` encrypted, with whichever key it did; an error without one. */
 export async function unseal(env: Env, sealed: string) {
 	const [, name, iv = "", data = ""] = sealed.split(":");

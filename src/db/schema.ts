@@ -296,6 +296,8 @@ export const pluginConfigs = sqliteTable(
 			.notNull()
 			.references(() => plugins.id, { onDelete: "cascade" }),
 		enabled: boolean().notNull().default(false),
+		/** Since when it is enabled, or when it was last. */
+		enabled_at: text(),
 		order: integer().notNull(),
 		/** Secret fields are encrypted, each by itself. */
 		config: map<Record<string, unknown>>().default({}),
@@ -307,6 +309,9 @@ export const pluginConfigs = sqliteTable(
 		deleted: boolean().notNull().default(false),
 		/** How many log entries there are; kept by triggers. */
 		log_entries: integer().notNull().default(0),
+		/** How much there is in its storage; kept by triggers. */
+		storage_keys: integer().notNull().default(0),
+		storage_bytes: integer().notNull().default(0),
 		created_at: created_at(),
 		updated_at: updated_at(),
 	},
@@ -388,8 +393,10 @@ export const pluginStorage = sqliteTable(
 			.notNull()
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
 		key: text().notNull(),
-		/** JSON. */
+		/** JSON, encrypted. */
 		value: text().notNull(),
+		/** Of the key and the JSON. */
+		bytes: integer().notNull().default(0),
 	},
 	(t) => [primaryKey({ columns: [t.plugin_config_id, t.key] })],
 );

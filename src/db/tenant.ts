@@ -6,6 +6,7 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { failed } from "../auth/authenticate.ts";
 import { forget, remember } from "../auth/keys.ts";
+import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../auth/levels.ts";
 import { denial, type Place } from "../auth/permit.ts";
 import type { App } from "../env.ts";
 import { badCredentials, found, throttled } from "../http/errors.ts";
@@ -305,8 +306,9 @@ export const atLeast = (level: number) =>
 		await next();
 	});
 
-/** Plugins are read with an access level of 3, and written with one of 6 (behaviour 9). */
+/** Plugins are read where they may be configured, and written where they may be installed (behaviour 9). */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
-	c.set("plugins", c.req.method === "GET" || c.req.method === "HEAD" ? 3 : 6);
+	const reads = c.req.method === "GET" || c.req.method === "HEAD";
+	c.set("plugins", reads ? PLUGINS_CONFIG : PLUGINS_INSTALL);
 	await next();
 });

@@ -128,6 +128,14 @@ export function found<T>(row: T | undefined | null): T {
 	return row;
 }
 
+/** Whether the database refused a write because another row has this value of the column (`table.column`). */
+export const taken = (error: unknown, column: string) =>
+	error instanceof Error &&
+	/UNIQUE constraint failed: ([\w., ]+)/
+		.exec(error.message)?.[1]
+		?.split(", ")
+		.includes(column) === true;
+
 /** What a constraint of the database refused, in the words of an answer; undefined: not a constraint. */
 function constraint(error: Error) {
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(

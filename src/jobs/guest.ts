@@ -58,6 +58,9 @@ export default class extends WorkerEntrypoint {
 				set: async (key, value) => {
 					await ask(host.set(key, stringify(value) ?? "null"));
 				},
+				del: async (key) => {
+					await ask(host.del(key));
+				},
 			},
 		};
 		try {

@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import type { Database } from "../db/client.ts";
+import { type Database, insertWhere } from "../db/client.ts";
 import { pluginLogEntries } from "../db/schema.ts";
 import type { Entry } from "./sandbox.ts";
 
@@ -11,8 +11,8 @@ export type Place = {
 	plugin_config_id: number;
 };
 
-/** So many that their texts, at their longest, stay below what D1 takes as one value. */
-const A_STATEMENT = 100;
+/** So many that their texts, of 4,000 characters that JSON may write with six bytes each, stay below D1's 2 MB for a value. */
+const A_STATEMENT = 50;
 
 /** The statements that write the entries of one run: many go in as one value. */
 export function write(
@@ -33,6 +33,19 @@ export function write(
 		),
 	);
 }
+
+/** The statement that notes a step of our own, if the one before it changed anything. */
+export const note = (
+	db: Database,
+	place: { [K in keyof Place]: Place[K] | SQL<number> },
+	message: string,
+) =>
+	insertWhere(
+		db,
+		pluginLogEntries,
+		{ ...place, source: "SYSTEM", type: "INFO", message, instance_id: v7() },
+		sql`changes() > 0`,
+	);
 
 /** A step of our own. */
 export const step = (type: Entry["type"], message: string): Entry => ({

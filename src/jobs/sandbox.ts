@@ -5,7 +5,8 @@ import { GUEST } from "./guest.ts";
 const TIMEOUT_MS = 10_000;
 const MOST_ENTRIES = 1000;
 const LONGEST_MESSAGE = 4000;
-const MOST_STORAGE_CALLS = 1000;
+/** Each is a trip to D1, of which Workers allow a thousand; the rest are for the job's own. */
+const MOST_STORAGE_CALLS = 900;
 const LONGEST_KEY = 200;
 /** Of a value as JSON, in characters. */
 const LONGEST_VALUE = 64 * 1024;
@@ -37,7 +38,9 @@ export type Run = {
 	storage: {
 		/** The value as JSON; null: there is none. */
 		get(key: string): Promise<string | null>;
-		set(key: string, json: string): Promise<void>;
+		/** false: there is no room for it. */
+		set(key: string, json: string): Promise<boolean>;
+		del(key: string): Promise<void>;
 	};
 	/** Hosts, with a port unless it is the scheme's own, that the plugin may reach; none by default. */
 	hosts?: string[];
@@ -124,13 +127,15 @@ export async function run(
 			}
 		},
 		get: (key: unknown) => stored(key, (key) => storage.get(key)),
-		set: (key: unknown, json: unknown) => {
+		set: async (key: unknown, json: unknown) => {
 			if (!isJson(json))
 				throw new Error(
 					`A value is JSON of at most ${LONGEST_VALUE} characters.`,
 				);
-			return stored(key, (key) => storage.set(key, json));
+			if (!(await stored(key, (key) => storage.set(key, json))))
+				throw new Error("The storage is full: it has 1,000 keys and 1 MiB.");
 		},
+		del: (key: unknown) => stored(key, (key) => storage.del(key)),
 	};
 
 	if (!loader)

@@ -1,19 +1,21 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { unseal } from "../auth/secrets.ts";
+import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import type { Database } from "../db/client.ts";
 import {
 	now,
+	organizations,
 	pluginConfigs,
 	pluginJobs,
 	pluginSourceFiles,
-	pluginStorage,
 	plugins,
 } from "../db/schema.ts";
-import { fieldsOf } from "../plugin_configs/config.ts";
+import { fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { step, write } from "./log.ts";
+import { hostsOf } from "./outbound.ts";
 import { run } from "./sandbox.ts";
+import { storage } from "./storage.ts";
 
 /** What the queue carries: the row of the job. */
 export type Message = { id: number };
@@ -38,6 +40,9 @@ async function take(db: Database, id: number) {
 				plugin_id: pluginConfigs.plugin_id,
 				plugin_config_id: pluginJobs.plugin_config_id,
 				config: pluginConfigs.config,
+				enabled: pluginConfigs.enabled,
+				deleted: pluginConfigs.deleted,
+				plugins_access_level: organizations.plugins_access_level,
 				config_schema: plugins.config_schema,
 				taken: sql<number>`changes()`.as("taken"),
 			})
@@ -47,6 +52,10 @@ async function take(db: Database, id: number) {
 				eq(pluginConfigs.id, pluginJobs.plugin_config_id),
 			)
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
+			.innerJoin(
+				organizations,
+				eq(organizations.id, pluginConfigs.organization_id),
+			)
 			.where(eq(pluginJobs.id, id)),
 		db
 			.select({
@@ -59,7 +68,9 @@ async function take(db: Database, id: number) {
 				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
 			)
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(eq(pluginJobs.id, id)),
+			.where(
+				and(eq(pluginJobs.id, id), inArray(pluginSourceFiles.filename, MAINS)),
+			),
 	]);
 	if (!job?.taken) return undefined;
 	const main = MAINS.map((name) =>
@@ -68,64 +79,16 @@ async function take(db: Database, id: number) {
 	return { ...job, source: main.find(Boolean)?.source ?? "" };
 }
 
-/** The config with its secrets in the clear, and those secrets. */
-async function opened(
-	env: Env,
-	schema: Parameters<typeof fieldsOf>[0],
-	sealed: Record<string, unknown>,
-) {
-	const config = { ...sealed };
-	const secrets: string[] = [];
-	for (const { key, secret } of fieldsOf(schema)) {
-		const value = sealed[key];
-		if (!secret || typeof value !== "string" || value === "") continue;
-		const clear = await unseal(env, value);
-		config[key] = clear;
-		secrets.push(clear);
-	}
-	return { config, secrets };
+type Job = NonNullable<Awaited<ReturnType<typeof take>>>;
+
+/** Why a job that could be started when it was queued may not run any more; null: it may. */
+function obstacle({ kind, enabled, deleted, plugins_access_level }: Job) {
+	if (deleted) return "its config is deleted";
+	if (plugins_access_level < PLUGINS_CONFIG)
+		return "the organization's plugin access level is insufficient";
+	if (kind === "task" && !enabled) return "its config is disabled";
+	return null;
 }
-
-/** Names that lead to the machine or the network that asks. */
-const INWARD = /\.(localhost|local|internal|lan|home|test|arpa)$/;
-
-/**
- * The hosts that the config lets the plugin reach: names in `allowed_hosts`, a list or a text with commas. Addresses and
- * names without a dot are none: what they lead to is not the internet.
- */
-export function hostsOf({ allowed_hosts: given }: Record<string, unknown>) {
-	const names = typeof given === "string" ? given.split(",") : given;
-	if (!Array.isArray(names)) return [];
-	return names
-		.map((name) => String(name).trim().toLowerCase())
-		.filter((name) => /^([a-z0-9-]+\.)+[a-z][a-z0-9-]*[a-z0-9]$/.test(name))
-		.filter((name) => !INWARD.test(name));
-}
-
-/** What a plugin keeps, in the rows of its config. */
-const storage = (db: Database, plugin_config_id: number) => ({
-	async get(key: string) {
-		const [row] = await db
-			.select({ value: pluginStorage.value })
-			.from(pluginStorage)
-			.where(
-				and(
-					eq(pluginStorage.plugin_config_id, plugin_config_id),
-					eq(pluginStorage.key, key),
-				),
-			);
-		return row?.value ?? null;
-	},
-	async set(key: string, value: string) {
-		await db
-			.insert(pluginStorage)
-			.values({ plugin_config_id, key, value })
-			.onConflictDoUpdate({
-				target: [pluginStorage.plugin_config_id, pluginStorage.key],
-				set: { value },
-			});
-	},
-});
 
 /** Runs a job once, and keeps what it said and how it ended. A job that is not waiting any more is passed over. */
 export async function work(env: Env, id: number) {
@@ -133,23 +96,32 @@ export async function work(env: Env, id: number) {
 	const job = await take(db, id);
 	if (!job) return;
 	const { kind, name, payload, source } = job;
+	const why = obstacle(job);
+	if (why !== null) {
+		const error = `The ${kind} ${name} was not run: ${why}.`;
+		await finish(db, id, job, [step("ERROR", error)], error);
+		return;
+	}
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	// Nothing of it has run yet: it may wait again.
-	const config = await opened(env, job.config_schema, job.config).catch(
-		async (error: unknown) => {
-			await db
-				.update(pluginJobs)
-				.set({ status: "queued" })
-				.where(eq(pluginJobs.id, id));
-			throw error;
-		},
-	);
+	const { config, secrets } = await opened(
+		env,
+		fieldsOf(job.config_schema),
+		job.config,
+	).catch(async (error: unknown) => {
+		await db
+			.update(pluginJobs)
+			.set({ status: "queued" })
+			.where(eq(pluginJobs.id, id));
+		throw error;
+	});
 	const { entries, error } = await run(env.LOADER, {
 		source,
 		call,
-		storage: storage(db, job.plugin_config_id),
-		hosts: hostsOf(job.config),
-		...config,
+		storage: storage(env, db, job.plugin_config_id),
+		hosts: hostsOf(config),
+		config,
+		secrets,
 	});
 	await finish(
 		db,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { seal } from "../auth/secrets.ts";
+import { isSealed, seal, unseal } from "../auth/secrets.ts";
 import { invalid } from "../http/errors.ts";
 
 /** What stands for a secret wherever a config is read. */
@@ -29,17 +29,54 @@ export function fieldsOf(schema: unknown[] | Config): Field[] {
 const empty = (value: unknown) =>
 	value === undefined || value === null || value === "";
 
-/** The config as it is shown. */
+const secretsOf = (fields: Field[]) =>
+	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
+
+/** The config as it is shown: what is secret by now is masked, and what was when it was stored. */
 export function masked(fields: Field[], config: Config): Config {
-	const secret = new Set(
-		fields.flatMap(({ key, secret }) => (secret ? [key] : [])),
-	);
+	const secret = secretsOf(fields);
 	return Object.fromEntries(
 		Object.entries(config).map(([key, value]) => [
 			key,
-			secret.has(key) && !empty(value) ? MASK : value,
+			isSealed(value) || (secret.has(key) && !empty(value)) ? MASK : value,
 		]),
 	);
+}
+
+const textOf = (value: unknown) =>
+	typeof value === "string" ? value : JSON.stringify(value);
+
+/** The stored config with all sealed that is secret by now. */
+export async function sealed(
+	env: Env,
+	fields: Field[],
+	config: Config,
+): Promise<Config> {
+	const secret = secretsOf(fields);
+	const entries = Object.entries(config).map(async ([key, value]) =>
+		secret.has(key) && !empty(value) && !isSealed(value)
+			? [key, await seal(env, textOf(value))]
+			: [key, value],
+	);
+	return Object.fromEntries(await Promise.all(entries));
+}
+
+/** The stored config in the clear, and the texts in it that nobody may see. */
+export async function opened(env: Env, fields: Field[], stored: Config) {
+	const secret = secretsOf(fields);
+	const entries = await Promise.all(
+		Object.entries(stored).map(async ([key, value]) => ({
+			key,
+			value: isSealed(value) ? await unseal(env, value) : value,
+			hidden: isSealed(value) || (secret.has(key) && !empty(value)),
+		})),
+	);
+	return {
+		config: Object.fromEntries(entries.map(({ key, value }) => [key, value])),
+		secrets: entries.flatMap(({ value, hidden }) =>
+			hidden ? [textOf(value)] : [],
+		),
+	};
 }
 
 /** What is wrong with a field's value in the words of an answer; undefined: nothing. */
@@ -64,26 +101,28 @@ export async function merge(
 	stored: Config,
 	given: Config,
 ): Promise<Config> {
-	const merged = { ...given };
+	const was = new Map(Object.entries(stored));
+	const is = new Map(Object.entries(given));
+	const secret = secretsOf(fields);
+	/** Whether the value that is read stands for the stored one. */
+	const stays = (key: string) =>
+		secret.has(key)
+			? [undefined, null, MASK].some((mask) => mask === is.get(key))
+			: is.get(key) === MASK && isSealed(was.get(key));
 	for (const field of fields) {
-		const value = Object.hasOwn(given, field.key)
-			? given[field.key]
-			: undefined;
-		const problem = wrong(field, value);
+		const problem = wrong(field, stays(field.key) ? null : is.get(field.key));
 		if (problem)
 			throw invalid(`config__${field.key}`, problem.why, problem.code);
-		if (!field.secret) continue;
-		if (value === undefined || value === null || value === MASK) {
-			if (Object.hasOwn(stored, field.key))
-				merged[field.key] = stored[field.key];
-			else delete merged[field.key];
-		} else if (value !== "")
-			merged[field.key] = await seal(
-				env,
-				typeof value === "string" ? value : JSON.stringify(value),
-			);
 	}
-	return merged;
+	const merged = [...new Set([...is.keys(), ...secret])].map(async (key) => {
+		if (stays(key)) return [key, was.get(key)];
+		const value = is.get(key);
+		return [key, isSealed(value) ? await seal(env, value) : value];
+	});
+	const chosen = (await Promise.all(merged)).filter(
+		([, value]) => value !== undefined,
+	);
+	return sealed(env, fields, Object.fromEntries(chosen));
 }
 
 /** Throws for the first required field that an enabled config lacks. */

@@ -1,38 +1,32 @@
-import { and, desc, eq, gt, lt, type SQL, sql } from "drizzle-orm";
-import { v7 } from "uuid";
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import { changes } from "../db/changes.ts";
-import { among, insertWhere, rowId } from "../db/client.ts";
-import { paged } from "../db/list.ts";
+import { among, rowId } from "../db/client.ts";
 import {
+	now,
 	organizations,
 	pluginConfigs,
-	pluginJobs,
-	pluginLogEntries,
 	pluginSourceFiles,
 	plugins,
 } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visiblePlugin } from "../db/visible.ts";
 import { found, invalid, unknown } from "../http/errors.ts";
-import { each, envelope, type Page } from "../http/page.ts";
+import { each, type Page } from "../http/page.ts";
+import { note } from "../jobs/log.ts";
 import { itsOrganization } from "../plugins/shape.ts";
 import { complete, fieldsOf, merge } from "./config.ts";
 import {
 	configColumns,
 	type create,
-	type job as Job,
-	type logFilters,
 	type PluginConfig,
 	type rearrange as Rearrange,
 	toPluginConfig,
 	type update as Update,
 } from "./shape.ts";
 
-/** The access level that an organization needs to have plugin configs at all. */
-const CONFIG = 3;
-
-const select = ({ db }: Tenant) =>
+export const select = ({ db }: Tenant) =>
 	db
 		.select(configColumns())
 		.from(pluginConfigs)
@@ -43,14 +37,14 @@ const select = ({ db }: Tenant) =>
 const mine = ({ project, organization }: Tenant) =>
 	and(
 		eq(pluginConfigs.project_id, project),
-		sql`(select home.plugins_access_level from organizations as home where home.id = ${organization}) >= ${CONFIG}`,
+		sql`(select home.plugins_access_level from organizations as home where home.id = ${organization}) >= ${PLUGINS_CONFIG}`,
 	);
 
-const one = (tenant: Tenant, id: string) =>
+export const one = (tenant: Tenant, id: string) =>
 	and(eq(pluginConfigs.id, rowId(id)), mine(tenant));
 
-function available({ caller }: Tenant) {
-	if (caller.plugins_access_level < CONFIG)
+export function available({ caller }: Tenant) {
+	if (caller.plugins_access_level < PLUGINS_CONFIG)
 		throw invalid(
 			null,
 			"Plugin configuration is not available for the current organization!",
@@ -78,26 +72,16 @@ async function read(tenant: Tenant, id: string) {
 export const find = async (tenant: Tenant, id: string) =>
 	toPluginConfig(await read(tenant, id));
 
-/** The statement that notes in the config's own log what the one before it did, if that changed anything. */
-const note = (
-	{ db, project }: Tenant,
-	{ id, plugin_id }: { id: number | SQL<number>; plugin_id: number },
-	message: string,
-) =>
-	insertWhere(
-		db,
-		pluginLogEntries,
-		{
-			team_id: project,
-			plugin_config_id: id,
-			plugin_id,
-			source: "SYSTEM",
-			type: "INFO",
-			message,
-			instance_id: v7(),
-		},
-		sql`changes() > 0`,
-	);
+/** Whose log the config's is. */
+export const placeOf = ({
+	id,
+	team_id,
+	plugin,
+}: Awaited<ReturnType<typeof read>>) => ({
+	team_id,
+	plugin_id: plugin.id,
+	plugin_config_id: id,
+});
 
 /** What a change of `enabled` and `config` is called in the log. */
 const noted = (
@@ -139,13 +123,14 @@ export async function insert(
 		db.insert(pluginConfigs).values({
 			...body,
 			enabled,
+			enabled_at: enabled ? now() : null,
 			plugin_id,
 			project_id: project,
 			organization_id: organization,
 			config: merged,
 		}),
 		...noted({ enabled: false }, { enabled }, false).map((message) =>
-			note(tenant, { id, plugin_id }, message),
+			note(db, { team_id: project, plugin_id, plugin_config_id: id }, message),
 		),
 		select(tenant).where(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
@@ -176,6 +161,7 @@ export async function update(
 		...(config !== undefined && { config: merged }),
 		enabled: enabled === row.enabled ? undefined : enabled,
 	};
+	const since = enabled && !row.enabled ? { enabled_at: now() } : {};
 	const told = {
 		scope: "PluginConfig",
 		name: body.name ?? row.name ?? row.plugin.name,
@@ -185,7 +171,7 @@ export async function update(
 	const after = await tenant.patch(row, set, told, () => [
 		db
 			.update(pluginConfigs)
-			.set(set)
+			.set({ ...set, ...since })
 			.where(
 				and(
 					one(tenant, id),
@@ -196,7 +182,7 @@ export async function update(
 				),
 			),
 		...noted(row, { enabled }, configured).map((message) =>
-			note(tenant, { id: row.id, plugin_id: row.plugin.id }, message),
+			note(db, placeOf(row), message),
 		),
 		select(tenant).where(one(tenant, id)),
 	]);
@@ -255,102 +241,10 @@ export async function rearrange(
 	);
 }
 
-/** As `find`, where configs are to be had at all. */
-export async function findAvailable(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
-	available(tenant);
-	return found(row);
-}
-
-/** Queues a job of the config's plugin: a row first, which outlives the message that says so. */
-export async function start(
-	tenant: Tenant,
-	id: string,
-	{ job }: z.infer<typeof Job>,
-) {
-	const row = await findAvailable(tenant, id);
-	const { type: name, payload = {} } = job;
-	if (!name) throw invalid(null, "The job type must be specified!");
-	const { capabilities, public_jobs } = row.plugin;
-	if (
-		![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name)
-	)
-		throw invalid(null, `The plugin has no job "${name}".`);
-	const { db } = tenant;
-	const place = { id: row.id, plugin_id: row.plugin.id };
-	const [queued] = await tenant.write(
-		{
-			activity: "job_triggered",
-			scope: "PluginConfig",
-			item_id: row.id,
-			name: row.name ?? row.plugin.name,
-		},
-		db
-			.insert(pluginJobs)
-			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
-		note(tenant, place, `The job ${name} was queued.`),
-		db
-			.select({ id: pluginJobs.id })
-			.from(pluginJobs)
-			.where(eq(pluginJobs.plugin_config_id, row.id))
-			.orderBy(desc(pluginJobs.id))
-			.limit(1),
-	);
-	const message = found(queued);
-	// Where it can't be sent, the schedule finds the row.
-	tenant.later(() => tenant.env.JOBS.send(message));
-	return row;
-}
-
 /** Throws: there is nothing to migrate to yet. */
 export async function migrate(tenant: Tenant, id: string) {
 	await read(tenant, id);
 	throw invalid(null, "No migration available for this plugin");
-}
-
-/** The log of a config, newest first. */
-export async function logs(
-	tenant: Tenant,
-	id: string,
-	page: Page,
-	{ after, before, search, type_filter }: z.infer<typeof logFilters>,
-) {
-	const filter = and(
-		after ? gt(pluginLogEntries.timestamp, after) : undefined,
-		before ? lt(pluginLogEntries.timestamp, before) : undefined,
-		search
-			? sql`instr(lower(${pluginLogEntries.message}), lower(${search})) > 0`
-			: undefined,
-		type_filter?.length ? among(pluginLogEntries.type, type_filter) : undefined,
-	);
-	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));
-	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
-		timestamp,
-		id,
-	];
-	const [rows, [counted], [config]] = await tenant.read(
-		...paged(
-			tenant.db,
-			page,
-			tenant.db.select().from(pluginLogEntries).$dynamic(),
-			{
-				where: and(of, filter),
-				by: [pluginLogEntries.timestamp, pluginLogEntries.id],
-				keys,
-				...(filter
-					? {}
-					: {
-							total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${one(tenant, id)})`,
-						}),
-			},
-		),
-		tenant.db
-			.select({ id: pluginConfigs.id })
-			.from(pluginConfigs)
-			.where(one(tenant, id)),
-	);
-	found(config);
-	return envelope(page, rows, counted?.count ?? 0, keys);
 }
 
 /** What browsers run of the config's plugin; null where there is nothing, or it could not be compiled. */

@@ -12,6 +12,8 @@ import {
 	scripts,
 } from "../http/router.ts";
 import { body, query } from "../http/valid.ts";
+import * as jobs from "./jobs.ts";
+import * as logs from "./logs.ts";
 import * as configs from "./queries.ts";
 import {
 	create,
@@ -116,9 +118,9 @@ export default router()
 	.post(
 		"/:id/job",
 		acts("Queue a job of the config's plugin"),
-		body(job, configs.findAvailable),
+		body(job, jobs.find),
 		async (c) => {
-			const { id, team_id } = await configs.start(
+			const { id, team_id } = await jobs.start(
 				c.var.tenant,
 				c.req.param("id"),
 				c.req.valid("json"),
@@ -139,7 +141,7 @@ export default router()
 		query(logFilters),
 		async (c) =>
 			c.json(
-				await configs.logs(
+				await logs.list(
 					c.var.tenant,
 					c.req.param("plugin_config_id"),
 					page(c),

@@ -10,17 +10,18 @@ import { download } from "./registries.ts";
 export const MAINS = ["index.ts", "index.js"];
 
 const MOST_BYTES = 2 ** 20;
+/** Of a file and what is compiled of it: they are one row, for which D1 has 2,000,000 bytes. */
+const MOST_ROW_BYTES = 1_950_000;
 
 /** What is kept of an archive, besides the main file. */
 const KEPT = ["plugin.json", "site.ts", "frontend.tsx"];
 
+const bytesOf = (...texts: string[]) =>
+	texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
+
 /** Throws where the files of a plugin are more than it may have. */
 export function bounded(files: Record<string, string>) {
-	const bytes = Object.values(files).reduce(
-		(sum, text) => sum + new TextEncoder().encode(text).length,
-		0,
-	);
-	if (bytes > MOST_BYTES)
+	if (bytesOf(...Object.values(files)) > MOST_BYTES)
 		throw invalid(null, "The source of a plugin has at most 1 MiB.");
 	return files;
 }
@@ -42,11 +43,12 @@ export const capabilities = (
 		: before;
 
 /** A file as it is stored, with what browsers run of it. */
-export const toFile = (filename: string, source: string) => ({
-	filename,
-	source,
-	...compile(filename, source),
-});
+export function toFile(filename: string, source: string) {
+	const { compiled, error } = compile(filename, source);
+	return bytesOf(filename, source, compiled ?? "") > MOST_ROW_BYTES
+		? { filename, source, compiled: null, error: "It is too large to compile." }
+		: { filename, source, compiled, error };
+}
 
 /** The plugin that the url leads to: what its plugin.json and its source say of it, and its files. */
 export async function install(env: Env, url: string) {

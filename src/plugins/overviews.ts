@@ -1,5 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { entryColumns } from "../activity_log/shape.ts";
+import { among } from "../db/client.ts";
 import {
 	activityLog,
 	organizations,
@@ -14,6 +15,7 @@ import { type Envelope, each, envelope, type Page } from "../http/page.ts";
 import { configColumns, toPluginConfig } from "../plugin_configs/shape.ts";
 import { destination, type Family } from "./families.ts";
 import { newest, type Row, select } from "./queries.ts";
+import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
 import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
 
@@ -109,22 +111,28 @@ export const exportConfigs = async (
 
 /** The plugins that can be installed, and whether the organization did. */
 export async function listed(tenant: Tenant, page: Page) {
+	// A list that is elsewhere is asked for only on behalf of those who may see it.
+	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
+	const all = await repository(tenant.env);
+	const shown = all
+		.slice(page.offset, page.offset + page.limit + 1)
+		.map((entry) => ({ entry, url: identify(entry.url).address }));
+	const urls = shown.map(({ url }) => url);
 	const [rows] = await tenant.read(
 		select(tenant).where(
 			and(
 				eq(plugins.organization_id, tenant.organization),
-				sql`${plugins.url} is not null`,
+				among(plugins.url, urls),
 			),
 		),
 	);
-	const all = await repository(tenant.env);
-	const entries = all
-		.slice(page.offset, page.offset + page.limit + 1)
-		.map((entry) => ({
-			...entry,
-			installed: rows.some(({ url }) => url === entry.url),
-		}));
-	const plugin = rows.find(({ url }) => url === entries[0]?.url);
+	const at = (url: string | null) =>
+		rows.find((plugin) => url !== null && plugin.url === url);
+	const plugin = at(urls[0] ?? null);
+	const entries = shown.map(({ entry, url }) => ({
+		...entry,
+		installed: at(url) !== undefined,
+	}));
 	return {
 		...NOBODY,
 		...(plugin && toPlugin(plugin)),

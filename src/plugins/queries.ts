@@ -1,16 +1,18 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { PLUGINS_ROOT } from "../auth/levels.ts";
 import { seal, unseal } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visiblePlugin } from "../db/visible.ts";
-import { forbidden, found, invalid } from "../http/errors.ts";
+import { forbidden, found, invalid, taken } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
+import { reseal } from "../plugin_configs/reseal.ts";
 import type { Family } from "./families.ts";
 import { install } from "./install.ts";
-import { latest } from "./registries.ts";
+import { identify, latest } from "./registries.ts";
 import {
 	type create,
 	itsOrganization,
@@ -70,10 +72,8 @@ export function own<R extends { organization_id: string }>(
 export const findOwn = async (tenant: Tenant, family: Family, id: string) =>
 	own(tenant, await read(tenant, family, id));
 
-const ROOT = 9;
-
 function mayBeGlobal({ caller }: Tenant, asked: boolean) {
-	if (asked && caller.plugins_access_level < ROOT)
+	if (asked && caller.plugins_access_level < PLUGINS_ROOT)
 		throw forbidden("This organization can't manage global plugins!");
 }
 
@@ -81,22 +81,15 @@ function mayBeGlobal({ caller }: Tenant, asked: boolean) {
 const made = ({ organization }: Tenant) =>
 	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
 
-/** A url without its query, and the token that the query may hold. */
-function parts(url: string) {
-	const [address = ""] = url.split("?");
-	const token = new URLSearchParams(url.slice(address.length)).get(
-		"private_token",
-	);
-	return { address, token };
-}
-
 export async function insert(
 	tenant: Tenant,
 	family: Family,
 	{ url, ...body }: z.infer<typeof create>,
 ) {
 	const { db, env } = tenant;
-	const { address, token } = parts(url ?? "");
+	const { address, token } = identify(url ?? "");
+	const already = () =>
+		invalid(null, `Plugin from URL "${address}" already installed!`);
 	const [[there]] = await tenant.read(
 		db
 			.select({ id: plugins.id })
@@ -104,13 +97,12 @@ export async function insert(
 			.where(
 				and(
 					eq(plugins.organization_id, tenant.organization),
-					eq(plugins.url, address),
+					eq(plugins.url, address ?? ""),
 				),
 			),
 	);
 	mayBeGlobal(tenant, body.is_global === true);
-	if (there)
-		throw invalid(null, `Plugin from URL "${address}" already installed!`);
+	if (there) throw already();
 	const { facts, files } = url
 		? await install(env, url)
 		: { facts: {}, files: [] };
@@ -121,17 +113,26 @@ export async function insert(
 		capabilities: body.capabilities ?? family.capabilities,
 		...facts,
 		organization_id: tenant.organization,
-		url: url ? address : null,
-		private_token: token === null ? null : await seal(env, token),
+		url: address,
+		private_token: token === "" ? null : await seal(env, token),
 	};
-	const [plugin] = await tenant.write(
-		{ activity: "created", scope: "Plugin", item_id: id, name: row.name ?? "" },
-		db.insert(plugins).values(row),
-		...files.map((file) =>
-			db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
-		),
-		select(tenant).where(eq(plugins.id, id)),
-	);
+	const [plugin] = await tenant
+		.write(
+			{
+				activity: "created",
+				scope: "Plugin",
+				item_id: id,
+				name: row.name ?? "",
+			},
+			db.insert(plugins).values(row),
+			...files.map((file) =>
+				db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
+			),
+			select(tenant).where(eq(plugins.id, id)),
+		)
+		.catch((error: unknown) => {
+			throw taken(error, "plugins.url") ? already() : error;
+		});
 	return toPlugin(found(plugin));
 }
 
@@ -145,12 +146,22 @@ export async function update(
 	mayBeGlobal(tenant, body.is_global !== undefined);
 	const same = eq(plugins.id, row.id);
 	const told = { scope: "Plugin", name: body.name ?? row.name };
-	return toPlugin(
-		await tenant.patch(row, body, told, () => [
-			tenant.db.update(plugins).set(body).where(same),
-			select(tenant).where(same),
-		]),
-	);
+	const after = await tenant.patch(row, body, told, () => [
+		tenant.db.update(plugins).set(body).where(same),
+		select(tenant).where(same),
+	]);
+	followed(tenant, row, after);
+	return toPlugin(after);
+}
+
+/** What became secret with a new schema is sealed at once, wherever the plugin is configured. */
+export function followed(
+	tenant: Tenant,
+	before: Pick<Row, "config_schema">,
+	{ id, config_schema }: Pick<Row, "id" | "config_schema">,
+) {
+	if (changes(before, { config_schema }).length > 0)
+		tenant.later((db) => reseal(tenant.env, db, id, config_schema));
 }
 
 /** Its source and configs go along. */
@@ -238,5 +249,6 @@ export async function upgrade(tenant: Tenant, family: Family, id: string) {
 		db.update(plugins).set(facts).where(eq(plugins.id, row.id)),
 		select(tenant).where(eq(plugins.id, row.id)),
 	);
+	followed(tenant, row, found(after));
 	return toPlugin(found(after));
 }

@@ -30,31 +30,64 @@ type Found = { tag: string; latest_tag: string; archive: string };
 /** Asks for a JSON document at an address relative to the registry's. */
 type Ask = <T>(address: string, shape: z.ZodType<T>) => Promise<T>;
 
-type Website = { page: RegExp; registry: (env: Env, page: Page) => Registry };
+type Website = {
+	page: RegExp;
+	/** The page's one address, however it was written. */
+	address: (page: Page) => string;
+	registry: (env: Env, page: Page) => Registry;
+};
+
+const below = (path: string, ref: string | undefined) =>
+	ref === undefined ? "" : `${path}${ref}`;
 
 const websites = new Map<string, Website>([
 	[
 		"npmjs.com",
 		{
-			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?\/?$/,
+			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?\/*$/,
+			address: ({ name, ref }) =>
+				`https://www.npmjs.com/package/${name}${below("/v/", ref)}`,
 			registry: npm,
 		},
 	],
 	[
 		"github.com",
 		{
-			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+?))?\/?$/,
+			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+?))?\/*$/,
+			address: ({ name, ref }) =>
+				`https://github.com/${name}${below("/tree/", ref)}`,
 			registry: github,
 		},
 	],
 	[
 		"gitlab.com",
 		{
-			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+?))?\/?$/,
+			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+?))?\/*$/,
+			address: ({ name, ref }) =>
+				`https://gitlab.com/${name}${below("/-/tree/", ref)}`,
 			registry: gitlab,
 		},
 	],
 ]);
+
+/** The page that a url leads to, if it is one that plugins are installed from. */
+function visited(text: string) {
+	const url = URL.canParse(text) ? new URL(text) : undefined;
+	const website = url && websites.get(url.host.replace(/^www\./, ""));
+	const [, name, ref] = website?.page.exec(url?.pathname ?? "") ?? [];
+	if (!website || !name || !/^https?:$/.test(url.protocol)) return undefined;
+	if (url.username || url.password) return undefined;
+	const token = url.searchParams.get("private_token");
+	return { website, page: { name, ref, token: token ?? "" } };
+}
+
+/** What a plugin from this url is known by (null: none is installed from there), and the token that the url holds. */
+export function identify(url: string) {
+	const { website, page } = visited(url) ?? {};
+	return website && page
+		? { address: website.address(page), token: page.token }
+		: { address: null, token: "" };
+}
 
 /**
  * The newest version at this url: of an npm package its latest, whichever the url names; of a repository the commit
@@ -79,23 +112,14 @@ export async function download(
 	return { tag, latest_tag, bytes: await get(archive, MAX_ARCHIVE_BYTES) };
 }
 
-function registryOf(env: Env, text: string): Registry {
-	const url = URL.canParse(text) ? new URL(text) : undefined;
-	const website = url && websites.get(url.host.replace(/^www\./, ""));
-	const [, name, ref] = website?.page.exec(url?.pathname ?? "") ?? [];
-	if (
-		!website ||
-		!name ||
-		url?.protocol !== "https:" ||
-		url.username ||
-		url.password
-	)
+function registryOf(env: Env, url: string): Registry {
+	const { website, page } = visited(url) ?? {};
+	if (!website || !page)
 		throw invalid(
 			null,
 			"Must be a GitHub/GitLab repository or a npm package URL!",
 		);
-	const token = url.searchParams.get("private_token") ?? "";
-	const registry = website.registry(env, { name, ref, token });
+	const registry = website.registry(env, page);
 	if (registry.base === "")
 		throw invalid(null, `Installing from ${registry.label} is not configured.`);
 	return registry;

@@ -1,46 +1,37 @@
-import { eq, sql } from "drizzle-orm";
+import { asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import { among } from "../db/client.ts";
-import {
-	now,
-	organizations,
-	pluginSourceFiles,
-	plugins,
-} from "../db/schema.ts";
+import { now, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { text } from "../http/fields.ts";
 import type { Family } from "./families.ts";
 import { bounded, capabilities, MAINS, toFile } from "./install.ts";
-import { one, own } from "./queries.ts";
-import {
-	itsOrganization,
-	type PluginSource,
-	pluginColumns,
-	type source,
-	toPlugin,
-} from "./shape.ts";
+import { followed, one, own, select } from "./queries.ts";
+import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
-type Files = Record<string, string>;
-
-const select = ({ db }: Tenant) =>
+/** The files of a plugin, each a row: as one value they might be more than D1 hands over. */
+const filesOf = ({ db }: Tenant, plugin: SQL | undefined) =>
 	db
 		.select({
-			...pluginColumns,
-			files:
-				sql`(select json_group_object(${pluginSourceFiles.filename}, ${pluginSourceFiles.source} order by ${pluginSourceFiles.filename})
-				from ${pluginSourceFiles} where ${pluginSourceFiles.plugin_id} = ${plugins.id})`
-					.mapWith((json): Files => JSON.parse(json))
-					.as("files"),
+			filename: pluginSourceFiles.filename,
+			source: pluginSourceFiles.source,
 		})
-		.from(plugins)
-		.innerJoin(organizations, itsOrganization);
+		.from(pluginSourceFiles)
+		.innerJoin(plugins, eq(plugins.id, pluginSourceFiles.plugin_id))
+		.where(plugin)
+		.orderBy(asc(pluginSourceFiles.filename));
+
+const byName = (rows: { filename: string; source: string }[]) =>
+	Object.fromEntries(rows.map(({ filename, source }) => [filename, source]));
 
 async function read(tenant: Tenant, family: Family, id: string) {
-	const [[row]] = await tenant.read(
-		select(tenant).where(one(tenant, family, id)),
+	const which = one(tenant, family, id);
+	const [[row], files] = await tenant.read(
+		select(tenant).where(which),
+		filesOf(tenant, which),
 	);
-	return found(row);
+	return { ...found(row), files: byName(files) };
 }
 
 const toSource = ({
@@ -157,5 +148,6 @@ export async function update(
 			.where(eq(plugins.id, row.id)),
 		select(tenant).where(eq(plugins.id, row.id)),
 	);
-	return toSource(found(after));
+	followed(tenant, row, found(after));
+	return toSource({ ...found(after), files });
 }

@@ -12,7 +12,8 @@ async function play(source: string, changes: Partial<Run> = {}) {
 		secrets: [],
 		storage: {
 			get: async (key) => stored.get(key) ?? null,
-			set: async (key, json) => void stored.set(key, json),
+			set: async (key, json) => Boolean(stored.set(key, json)),
+			del: async (key) => void stored.delete(key),
 		},
 		...changes,
 	});
@@ -137,7 +138,11 @@ describe("a plugin is run", () => {
 			call: { kind: "job", type: "go", payload: {} },
 			config: {},
 			secrets: [],
-			storage: { get: async () => null, set: async () => {} },
+			storage: {
+				get: async () => null,
+				set: async () => true,
+				del: async () => {},
+			},
 		});
 		expect({ entries, error }).toMatchObject({
 			entries: [{ source: "SYSTEM", type: "ERROR", message: why }],
@@ -402,7 +407,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 		const { lines, stored, error } = await play(
 			go(`const attempt = async (key, value) => { try { await meta.storage.set(key, value) } catch (error) { console.log(error.message) } };
 			await attempt("", 1); await attempt("x".repeat(201), 1); await attempt({}, 1); await attempt("big", "x".repeat(65536)); await attempt("cycle", (() => { const a = {}; a.a = a; return a })());
-			await attempt("fits", "x".repeat(65534)); await attempt("nothing", undefined);
+			await attempt("fits", "x".repeat(65534)); await attempt("nothing", undefined); await attempt("gone", 1); await meta.storage.del("gone");
 			for (let i = 0; i < 1000; i++) await meta.storage.set("k" + i % 3, i);`),
 		);
 		expect(lines.slice(0, 4)).toEqual([
@@ -411,7 +416,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 			"CONSOLE LOG A key is a text of 1 to 200 characters.",
 			"CONSOLE LOG A value is JSON of at most 65536 characters.",
 		]);
-		expect(error).toBe("Error: A run may call the storage 1000 times.");
+		expect(error).toBe("Error: A run may call the storage 900 times.");
 		expect([...stored.keys()]).toEqual(["fits", "nothing", "k0", "k1", "k2"]);
 	});
 
@@ -422,6 +427,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 				set: async () => {
 					throw new Error("D1 at 10.0.0.1 is down");
 				},
+				del: async () => {},
 			},
 		});
 		expect(error).toBe("Error: The storage failed.");

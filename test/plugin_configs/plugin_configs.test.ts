@@ -1,11 +1,12 @@
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
-import { unseal } from "../../src/auth/secrets.ts";
+import { describe, expect, test, vi } from "vitest";
+import { seal, unseal } from "../../src/auth/secrets.ts";
 import {
 	organizations,
 	pluginConfigs,
 	pluginLogEntries,
+	plugins,
 } from "../../src/db/schema.ts";
 import { wrong } from "../support/refusals.ts";
 import { cost, db, racing, world } from "../support/world.ts";
@@ -287,6 +288,98 @@ describe("a config", () => {
 		).toEqual({ url: "f", token: "" });
 	});
 
+	describe("of a field that", () => {
+		const field = (secret: boolean) => [
+			{
+				key: "token",
+				type: "choice",
+				choices: ["hunter22", "other999"],
+				secret,
+			},
+		];
+		/** A config whose plugin's schema changes. */
+		async function changing(secret: boolean) {
+			const there = await home(field(secret));
+			const { id } = await there.make({ config: { token: "hunter22" } });
+			const stored = async () => {
+				const [row] = await db
+					.select()
+					.from(pluginConfigs)
+					.where(eq(pluginConfigs.id, id));
+				return String(row?.config.token);
+			};
+			const path = `/pipeline_destinations/${there.plugin.id}`;
+			const turn = (secret: boolean) =>
+				there.here("PATCH", path, { body: { config_schema: field(secret) } });
+			const read = async () => configOf((await there.at("GET", `/${id}`)).body);
+			const write = async (config: object) =>
+				configOf((await there.at("PATCH", `/${id}`, { config })).body);
+			return { ...there, id, path, stored, turn, read, write };
+		}
+
+		test("becomes secret is masked and sealed at once, by a change of the plugin or of its source", async () => {
+			const one = await changing(false);
+			expect(await one.read()).toEqual({ token: "hunter22" });
+			await one.turn(true);
+			expect(await one.read()).toEqual({ token: MASK });
+			await vi.waitFor(async () =>
+				expect(await unseal(env, await one.stored())).toBe("hunter22"),
+			);
+			const two = await changing(false);
+			const manifest = JSON.stringify({ config: field(true) });
+			await two.here("PATCH", `${two.path}/update_source`, {
+				body: { "plugin.json": manifest },
+			});
+			expect(await two.read()).toEqual({ token: MASK });
+			await vi.waitFor(async () =>
+				expect(await unseal(env, await two.stored())).toBe("hunter22"),
+			);
+		});
+
+		test("became secret where nothing could be sealed is masked, and sealed by the next write", async () => {
+			const { plugin, read, write, stored } = await changing(false);
+			await db
+				.update(plugins)
+				.set({ config_schema: field(true) })
+				.where(eq(plugins.id, plugin.id));
+			expect(await read()).toEqual({ token: MASK });
+			expect(await stored()).toBe("hunter22");
+			expect(await write({ token: MASK, more: 1 })).toEqual({
+				token: MASK,
+				more: 1,
+			});
+			expect(await unseal(env, await stored())).toBe("hunter22");
+		});
+
+		test("ceases to be secret stays sealed and masked until it has another value", async () => {
+			const { turn, read, write, stored } = await changing(true);
+			await turn(false);
+			expect(await read()).toEqual({ token: MASK });
+			expect(await write({ token: MASK, more: 1 })).toEqual({
+				token: MASK,
+				more: 1,
+			});
+			expect(await unseal(env, await stored())).toBe("hunter22");
+			expect(await write({ token: "other999" })).toEqual({ token: "other999" });
+			expect(await stored()).toBe("other999");
+		});
+	});
+
+	test("may hold what looks sealed, and it is not taken for what we sealed", async () => {
+		const { make } = await home();
+		const forged = await seal(
+			{ ...env, SECRETS_KEY: btoa("x".repeat(32)) },
+			"",
+		);
+		const { id } = await make({ config: { url: forged, more: forged } });
+		const [row] = await db
+			.select()
+			.from(pluginConfigs)
+			.where(eq(pluginConfigs.id, id));
+		expect(await unseal(env, String(row?.config.url))).toBe(forged);
+		expect(await unseal(env, String(row?.config.more))).toBe(forged);
+	});
+
 	test("with a secret is refused where no key is configured; a new key reads what an old one sealed", async () => {
 		const { ask, project, plugin, make, at } = await home();
 		const body = { plugin: plugin.id, order: 1, config: { token: "hunter22" } };
@@ -374,6 +467,10 @@ test("an organization without access has no configs", async () => {
 	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(
 		refusal,
 	);
+	const job = { job: { type: "go" } };
+	expect(await at("POST", `/${made.id}/job`, job)).toMatchObject(refusal);
+	expect((await at("PATCH", `/${made.id}`, { name: "x" })).status).toBe(404);
+	expect((await at("DELETE", `/${made.id}`)).status).toBe(404);
 });
 
 test("the list is by order, which rearrange gives to enabled configs", async () => {
@@ -534,5 +631,5 @@ describe("the log", () => {
 			path = answer.body.next;
 		}
 		expect(read).toBeLessThan(1.2 * 100_000);
-	});
+	}, 30_000);
 });

@@ -9,7 +9,15 @@ import {
 } from "../../src/db/schema.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { TOKEN } from "../support/registry.ts";
-import { call, cost, db, join, world } from "../support/world.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	times,
+	weighing,
+	world,
+} from "../support/world.ts";
 
 const FAMILIES = [
 	"pipeline_destinations",
@@ -411,6 +419,45 @@ describe("source", () => {
 		});
 	});
 
+	test("of nearly 1 MiB stays below what D1 takes as one value and as one row", async () => {
+		const MOST = 2_000_000;
+		const home = await world();
+		const { id } = await make(home);
+		const path = `/${DESTINATIONS}/${id}`;
+		const file = (length: number) =>
+			`export const text = "${"x".repeat(length)}";`;
+		const { env: weighed, heaviest } = weighing();
+		const write = async (text: string) => {
+			const body = { "site.ts": text };
+			const answer = await home.here("PATCH", `${path}/update_source`, {
+				body,
+				env: weighed,
+			});
+			expect(answer).toMatchObject({ status: 200, body: { files: body } });
+			const [row] = await db
+				.select()
+				.from(pluginSourceFiles)
+				.where(eq(pluginSourceFiles.plugin_id, id));
+			expect(JSON.stringify(row).length).toBeLessThan(MOST);
+			return row;
+		};
+		const large = await write(file(1_048_000));
+		expect(large).toMatchObject({
+			compiled: null,
+			error: "It is too large to compile.",
+		});
+		expect((await write(file(900_000)))?.compiled).toContain("xxx");
+		// Newlines take twice as much within JSON, and come in archives, too.
+		const lines = "\n".repeat(1_048_576);
+		await db
+			.update(pluginSourceFiles)
+			.set({ source: lines, compiled: null })
+			.where(eq(pluginSourceFiles.plugin_id, id));
+		const { body } = await home.here("GET", `${path}/source`, { env: weighed });
+		expect(body.files).toEqual({ "site.ts": lines });
+		expect(heaviest()).toBeLessThan(MOST);
+	});
+
 	test("of more than 1 MiB in all, or of a plugin that is no source, is refused", async () => {
 		const home = await world();
 		const { id } = await make(home);
@@ -501,6 +548,23 @@ describe("installing from a url", () => {
 		await make(other, { url });
 	});
 
+	test("once an organization, however it is written", async () => {
+		const home = await world();
+		const detail =
+			'Plugin from URL "https://github.com/u/hello" already installed!';
+		const made = await make(home, {
+			url: "http://www.GitHub.com/u/hello.git/",
+		});
+		expect(made.url).toBe("https://github.com/u/hello");
+		for (const url of [
+			"https://github.com/u/hello",
+			"https://github.com/u/hello/?x",
+		])
+			expect(
+				await home.here("POST", `/${DESTINATIONS}`, { body: { url } }),
+			).toMatchObject(wrong("invalid_input", detail, null));
+	});
+
 	test("20 times at once installs it once", async () => {
 		const home = await world();
 		const made = await Promise.all(
@@ -509,9 +573,13 @@ describe("installing from a url", () => {
 			),
 		);
 		expect(made.filter(({ status }) => status === 201)).toHaveLength(1);
-		expect(new Set(made.map(({ status }) => status))).toEqual(
-			new Set([201, 400]),
+		const refusal = wrong(
+			"invalid_input",
+			`Plugin from URL "${url}" already installed!`,
+			null,
 		);
+		for (const answer of made)
+			if (answer.status !== 201) expect(answer).toMatchObject(refusal);
 		expect(
 			await db
 				.select()
@@ -696,6 +764,23 @@ describe("what is about many, and a plugin, too", () => {
 		).toBe(false);
 	});
 
+	test("the repository reads no plugins that it doesn't show", async () => {
+		const home = await world();
+		const page = () => home.here("GET", `/${IMPORTS}/repository?limit=2`);
+		const { read } = cost(await page());
+		await times(500, (i) =>
+			db.insert(plugins).values({
+				organization_id: home.id,
+				plugin_type: "custom",
+				capabilities: {},
+				url: `https://github.com/u/${i}`,
+			}),
+		);
+		const after = cost(await page());
+		expect(after.trips).toBe(1);
+		expect(after.read).toBeLessThanOrEqual(read + 3);
+	});
+
 	test("the repository may be elsewhere", async () => {
 		const { here } = await world();
 		const at = (list: string) =>
@@ -704,7 +789,9 @@ describe("what is about many, and a plugin, too", () => {
 					PLUGIN_REPOSITORY_URL: env.GITHUB_API_URL.replace("github", list),
 				},
 			});
-		expect((await at("lists/own")).body).toMatchObject({
+		const own = await at("lists/own");
+		expect(cost(own).trips).toBe(2);
+		expect(own.body).toMatchObject({
 			count: 1,
 			results: [{ name: "Own", icon: null, installed: false }],
 		});
@@ -724,6 +811,12 @@ describe("what is about many, and a plugin, too", () => {
 		expect(await ask(env.DOH_NOBODY)).toMatchObject(
 			wrong("invalid_input", "Could not reach the plugin repository.", null),
 		);
+		const { key } = await world();
+		const stranger = await here("GET", `/${IMPORTS}/repository`, {
+			key,
+			env: { PLUGIN_REPOSITORY_URL: env.DOH_NOBODY },
+		});
+		expect(stranger.status).toBe(403);
 		expect(await ask("https://elsewhere.example.com/")).toMatchObject(
 			wrong("invalid_input", "Could not reach the plugin repository.", null),
 		);

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { unpack } from "../../src/plugins/archive.ts";
 import { manifest } from "../../src/plugins/manifest.ts";
-import { download, latest } from "../../src/plugins/registries.ts";
+import { download, identify, latest } from "../../src/plugins/registries.ts";
 import { HEAD, RELEASE, TOKEN } from "../support/registry.ts";
 import { world } from "../support/world.ts";
 
@@ -47,7 +47,7 @@ describe("a url says what is installed", () => {
 		"hello",
 		"https://example.com/u/hello",
 		"https://constructor/u/hello",
-		"http://github.com/u/hello",
+		"http://github.com:444/u/hello",
 		"ftp://github.com/u/hello",
 		"https://github.com:444/u/hello",
 		"https://github.com@127.0.0.1/u/hello",
@@ -68,6 +68,50 @@ describe("a url says what is installed", () => {
 			refused("Must be a GitHub/GitLab repository or a npm package URL!"),
 		);
 	});
+});
+
+test.each([
+	[
+		"https://github.com/u/Hello",
+		[
+			"https://github.com/u/Hello/",
+			"https://github.com/u/Hello.git",
+			"https://github.com/u/Hello.git/",
+			"https://www.github.com/u/Hello",
+			"http://github.com/u/Hello//",
+			"HTTP://GitHub.com:80/u/Hello?tab=readme#top",
+		],
+	],
+	[
+		"https://github.com/u/hello/tree/v1",
+		[
+			"https://github.com/u/hello/commit/v1",
+			"https://github.com/u/hello/releases/tag/v1/",
+		],
+	],
+	[
+		"https://gitlab.com/g/sub/hello",
+		["http://www.gitlab.com/g/sub/hello.git/"],
+	],
+	[
+		"https://gitlab.com/g/hello/-/tree/v1",
+		[
+			"https://gitlab.com/g/hello/-/tags/v1",
+			"https://gitlab.com/g/hello.git/-/commit/v1/",
+		],
+	],
+	[
+		"https://www.npmjs.com/package/hello",
+		["https://npmjs.com/package/hello/", "http://NPMJS.com/package/hello"],
+	],
+	[
+		"https://www.npmjs.com/package/@scope/hello/v/1.0.0",
+		["https://npmjs.com/package/@scope/hello/v/1.0.0/?activeTab=code"],
+	],
+])("%s is one address, however it is written", (address, urls) => {
+	expect([address, ...urls].map((url) => identify(url).address)).toEqual(
+		Array(urls.length + 1).fill(address),
+	);
 });
 
 describe("a private source is shown the token, and nobody else", () => {

@@ -26,11 +26,23 @@ const serve = (answers: Answers) =>
 		server.on("connection", (socket) => socket.unref());
 	});
 
+const JOBS = "exports.jobs = { go() { console.log('built') } };\n";
+
+/** Files of packages whose main file isn't where it is looked for first. */
+const BUILT: Record<string, Record<string, string>> = {
+	built: { "dist/index.js": JOBS },
+	stated: {
+		"plugin.json": JSON.stringify({ main: "./dist/main.js" }),
+		"dist/index.js": "",
+		"dist/main.js": JOBS,
+	},
+};
+
 /** A plugin in the one folder that such archives have. */
-async function plugin(folder: string, name: string) {
+async function plugin(folder: string, name: string, built?: string) {
 	const files = {
 		"plugin.json": JSON.stringify({ name }),
-		"index.js": "export function onEvent() {}\n",
+		...(BUILT[built ?? ""] ?? { "index.js": "export function onEvent() {}\n" }),
 	};
 	const entries = Object.entries(files).map(([path, body]) => ({
 		header: { name: `${folder}/${path}`, size: body.length },
@@ -123,7 +135,7 @@ export async function registries() {
 			return redirect(response, `new-${file}`);
 		if (name === "huge") return flood(response, 10 * 2 ** 20 + 1);
 		if (name === "full") return flood(response, 10 * 2 ** 20);
-		response.end(await plugin("package", file));
+		response.end(await plugin("package", file, name));
 	};
 
 	/** A list of plugins of somebody's own, and what is none. */

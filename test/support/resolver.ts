@@ -7,7 +7,7 @@ import { freePort } from "./server.ts";
 /** The challenge of every domain that the resolver knows. */
 export const CHALLENGE = "challenge-challenge-challenge-challenge-123";
 
-const UNBOUND = (port: number) => `
+const UNBOUND = (port: number, folder: string) => `
 server:
   interface: 127.0.0.1@${port}
   username: ""
@@ -24,9 +24,28 @@ server:
   local-data: '_tenantry-challenge.several.example.test. 60 IN TXT "${CHALLENGE}"'
   local-data: '_tenantry-challenge.split.example.test. 60 IN TXT "${CHALLENGE.slice(0, 10)}" "${CHALLENGE.slice(10)}"'
   local-data: '_tenantry-challenge.nodata.example.test. 60 IN A 192.0.2.1'
+  local-data: 'public.example.test. 60 IN A 1.1.1.1'
+  local-data: 'public.example.test. 60 IN AAAA 2606:4700::1111'
+  local-data: 'inside.example.test. 60 IN A 10.0.0.5'
+  local-data: 'partly.example.test. 60 IN A 1.1.1.1'
+  local-data: 'partly.example.test. 60 IN AAAA ::ffff:169.254.169.254'
+  local-zone: "alias.test." transparent
   local-data: '_tenantry-challenge.part.example.test. 60 IN TXT "x${CHALLENGE}"'
 remote-control:
   control-enable: no
+auth-zone:
+  name: "alias.test."
+  zonefile: "${folder}/alias.test"
+  for-upstream: no
+`;
+
+/** A zone of its own, since local data is answered without following it. */
+const ALIAS = `
+alias.test. 60 IN SOA ns.alias.test. nobody.alias.test. 1 60 60 60 60
+alias.test. 60 IN NS ns.alias.test.
+www.alias.test. 60 IN CNAME more.alias.test.
+more.alias.test. 60 IN CNAME inside.alias.test.
+inside.alias.test. 60 IN A 10.0.0.5
 `;
 
 const DNSDIST = (port: number, doh: number, unbound: number) => `
@@ -80,7 +99,8 @@ export async function resolvers() {
 	};
 	if (!installed()) return { DOH_URL: "", ...others };
 	const folder = mkdtempSync(`${tmpdir()}/tenantry-dns-`);
-	writeFileSync(`${folder}/unbound.conf`, UNBOUND(dns));
+	writeFileSync(`${folder}/unbound.conf`, UNBOUND(dns, folder));
+	writeFileSync(`${folder}/alias.test`, ALIAS);
 	writeFileSync(`${folder}/dnsdist.conf`, DNSDIST(plain, doh, dns));
 	const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
 	const run = (command: string, ...words: string[]): ChildProcess =>

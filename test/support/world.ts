@@ -95,6 +95,39 @@ export function racing(between: () => Promise<unknown>): Partial<Env> {
 	return { DB: Object.assign(Object.create(env.DB), { withSession }) };
 }
 
+/** The tests' D1, which notes how many bytes the longest text has that goes in or comes out as one value. */
+export function weighing() {
+	let heaviest = 0;
+	const weigh = (values: unknown[]) => {
+		for (const value of values)
+			if (typeof value === "string")
+				heaviest = Math.max(heaviest, new TextEncoder().encode(value).length);
+	};
+	const over = <D extends D1Database | D1DatabaseSession>(db: D): D =>
+		Object.assign(Object.create(db), {
+			prepare: (query: string) => {
+				const statement = db.prepare(query);
+				const bind = statement.bind.bind(statement);
+				return Object.assign(statement, {
+					bind: (...values: unknown[]) => {
+						weigh(values);
+						return bind(...values);
+					},
+				});
+			},
+			batch: async (statements: D1PreparedStatement[]) => {
+				const answers = await db.batch<object>(statements);
+				for (const { results } of answers)
+					for (const row of results) weigh(Object.values(row));
+				return answers;
+			},
+			...("withSession" in db
+				? { withSession: (start: string) => over(db.withSession(start)) }
+				: { getBookmark: () => db.getBookmark() }),
+		});
+	return { env: { DB: over(env.DB) }, heaviest: () => heaviest };
+}
+
 /** What an answer says it cost. */
 export function cost({ headers }: Answer) {
 	const timing = headers.get("server-timing") ?? "";

@@ -1,0 +1,53 @@
+import ip from "ipaddr.js";
+import { boolean } from "../http/fields.ts";
+import { resolve } from "./resolve.ts";
+
+/** Names that only a private network knows: of one label, or below one of these (RFC 6761, RFC 6762, ICANN's .internal). */
+const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
+
+/** The addresses of IPv6 that are given out at all (RFC 4291, 2.4). */
+const GIVEN_OUT = ip.IPv6.parseCIDR("2000::/3");
+
+/** What wraps an IPv4 address counts as that address, or as private. */
+function isPublic(text: string) {
+	const address = ip.process(text);
+	if (address.range() !== "unicast") return false;
+	return address.kind() === "ipv4" || address.match(GIVEN_OUT);
+}
+
+/** Whether this deployment lets its users go to private networks. */
+const allowed = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
+	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
+
+/**
+ * Asks whether a host that a user names is on the internet, and not on a network that only this service sees. Names may
+ * lead elsewhere a moment later: it is to be asked right before every request.
+ * @param host a name or an address, as `URL.hostname` writes it; the brackets of IPv6 may be missing
+ * @returns why it may not be reached, in words for a person; null: it may
+ */
+export async function reach(env: Env, host: string): Promise<string | null> {
+	if (allowed(env)) return null;
+	const name = host
+		.replace(/^\[(.*)\]$/, "$1")
+		.replace(/\.$/, "")
+		.toLowerCase();
+	if (ip.isValid(name))
+		return isPublic(name) ? null : `${host} is a private address.`;
+	if (PRIVATE.test(name)) return `${host} is a name of a private network.`;
+	const answers = await Promise.all([
+		resolve(env.DOH_URL, name, "A"),
+		resolve(env.DOH_URL, name, "AAAA"),
+	]);
+	const problem = answers.find((answer) => typeof answer === "string");
+	if (problem !== undefined) return problem;
+	const addresses = answers.flat().flatMap((record) => {
+		if (typeof record === "string") return [];
+		return record.type === "A" || record.type === "AAAA" ? [record.data] : [];
+	});
+	if (addresses.length === 0)
+		return `The name ${host} doesn't lead to any address.`;
+	const inward = addresses.find((address) => !isPublic(address));
+	return inward === undefined
+		? null
+		: `${host} leads to the private address ${inward}.`;
+}

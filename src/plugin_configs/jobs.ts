@@ -1,0 +1,55 @@
+import { desc, eq } from "drizzle-orm";
+import type * as z from "zod";
+import { pluginJobs } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { found, invalid } from "../http/errors.ts";
+import { note } from "../jobs/log.ts";
+import { available, one, placeOf, select } from "./queries.ts";
+import type { job as Job } from "./shape.ts";
+
+/** As `find`, where configs are to be had at all. */
+export async function find(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
+	available(tenant);
+	return found(row);
+}
+
+/** Queues a job of the config's plugin: a row first, which outlives the message that says so. */
+export async function start(
+	tenant: Tenant,
+	id: string,
+	{ job }: z.infer<typeof Job>,
+) {
+	const row = await find(tenant, id);
+	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
+	const { type: name, payload = {} } = job;
+	if (!name) throw invalid(null, "The job type must be specified!");
+	const { capabilities, public_jobs } = row.plugin;
+	if (
+		![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name)
+	)
+		throw invalid(null, `The plugin has no job "${name}".`);
+	const { db } = tenant;
+	const [queued] = await tenant.write(
+		{
+			activity: "job_triggered",
+			scope: "PluginConfig",
+			item_id: row.id,
+			name: row.name ?? row.plugin.name,
+		},
+		db
+			.insert(pluginJobs)
+			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
+		note(db, placeOf(row), `The job ${name} was queued.`),
+		db
+			.select({ id: pluginJobs.id })
+			.from(pluginJobs)
+			.where(eq(pluginJobs.plugin_config_id, row.id))
+			.orderBy(desc(pluginJobs.id))
+			.limit(1),
+	);
+	const message = found(queued);
+	// Where it can't be sent, the schedule finds the row.
+	tenant.later(() => tenant.env.JOBS.send(message));
+	return row;
+}

@@ -1,0 +1,55 @@
+import { and, eq, gt, lt, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { among, rowId } from "../db/client.ts";
+import { paged } from "../db/list.ts";
+import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { found } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
+import { one } from "./queries.ts";
+import type { logFilters } from "./shape.ts";
+
+/** The log of a config, newest first. */
+export async function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ after, before, search, type_filter }: z.infer<typeof logFilters>,
+) {
+	const filter = and(
+		after ? gt(pluginLogEntries.timestamp, after) : undefined,
+		before ? lt(pluginLogEntries.timestamp, before) : undefined,
+		search
+			? sql`instr(lower(${pluginLogEntries.message}), lower(${search})) > 0`
+			: undefined,
+		type_filter?.length ? among(pluginLogEntries.type, type_filter) : undefined,
+	);
+	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));
+	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
+		timestamp,
+		id,
+	];
+	const [rows, [counted], [config]] = await tenant.read(
+		...paged(
+			tenant.db,
+			page,
+			tenant.db.select().from(pluginLogEntries).$dynamic(),
+			{
+				where: and(of, filter),
+				by: [pluginLogEntries.timestamp, pluginLogEntries.id],
+				keys,
+				...(filter
+					? {}
+					: {
+							total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${one(tenant, id)})`,
+						}),
+			},
+		),
+		tenant.db
+			.select({ id: pluginConfigs.id })
+			.from(pluginConfigs)
+			.where(one(tenant, id)),
+	);
+	found(config);
+	return envelope(page, rows, counted?.count ?? 0, keys);
+}

@@ -1,0 +1,44 @@
+import { and, asc, eq, gt, sql } from "drizzle-orm";
+import type { Database } from "../db/client.ts";
+import { pluginConfigs } from "../db/schema.ts";
+import { fieldsOf, sealed } from "./config.ts";
+
+const AT_ONCE = 100;
+
+/**
+ * Seals what the configs of a plugin hold in the clear of fields that its new schema calls secret. One that somebody
+ * writes meanwhile is left to the next write.
+ */
+export async function reseal(
+	env: Env,
+	db: Database,
+	plugin_id: number,
+	schema: Parameters<typeof fieldsOf>[0],
+) {
+	const fields = fieldsOf(schema);
+	const secret = fields.flatMap(({ key, secret }) => (secret ? [key] : []));
+	const { id, config, updated_at } = pluginConfigs;
+	const clear = sql`exists (select 1 from json_each(${config}) as field
+		where field.key in (select value from json_each(${JSON.stringify(secret)}))
+			and field.value <> '' and field.value not glob 'sealed:*')`;
+	for (let last = 0; ; ) {
+		const rows = await db
+			.select({ id, config })
+			.from(pluginConfigs)
+			.where(and(eq(pluginConfigs.plugin_id, plugin_id), gt(id, last), clear))
+			.orderBy(asc(id))
+			.limit(AT_ONCE);
+		const after = await Promise.all(
+			rows.map((row) => sealed(env, fields, row.config)),
+		);
+		const [first, ...rest] = rows.map((row, i) =>
+			db
+				.update(pluginConfigs)
+				.set({ config: after[i], updated_at: sql`${updated_at}` })
+				.where(and(eq(id, row.id), eq(config, row.config))),
+		);
+		if (!first) return;
+		await db.batch([first, ...rest]);
+		last = rows.at(-1)?.id ?? last;
+	}
+}
