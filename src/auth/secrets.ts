@@ -66,14 +66,24 @@ export async function unseal(env: Env, sealed: string) {
 }
 
 /** Shorter secrets can't be told from words. */
-const SHORTEST_SECRET = 4;
+const SHORTEST = 4;
 
-/** What replaces secrets in a text by asterisks, also as they look within JSON. */
-export function hiding(secrets: string[]) {
-	const hidden = secrets
-		.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
-		.filter((secret) => secret.length >= SHORTEST_SECRET)
+/** What secrets look like in a text, also within JSON; the longest first. */
+export const looks = (secrets: string[]) =>
+	[
+		...new Set(
+			secrets.flatMap((secret) => [
+				secret,
+				JSON.stringify(secret).slice(1, -1),
+			]),
+		),
+	]
+		.filter((secret) => secret.length >= SHORTEST)
 		.sort((a, b) => b.length - a.length);
+
+/** What replaces secrets in a text by asterisks. */
+export function hiding(secrets: string[]) {
+	const hidden = looks(secrets);
 	return (text: string) =>
 		hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { hiding, looks } from "../auth/secrets.ts";
 import { toScript } from "../plugins/compile.ts";
 import { GUEST } from "./guest.ts";
 
@@ -10,7 +11,6 @@ const MOST_STORAGE_CALLS = 900;
 const LONGEST_KEY = 200;
 /** Of a value as JSON, in characters. */
 const LONGEST_VALUE = 64 * 1024;
-const SHORTEST_SECRET = 4;
 
 export type Entry = {
 	/** RFC 3339; when it got here, so entries are in order. */
@@ -219,21 +219,11 @@ const explain = (error: unknown) =>
 
 /** Replaces secrets, also as they look within JSON, and cuts the text, without leaving the beginning of a secret at its end. */
 function redactor(secrets: string[]) {
-	const hidden = [
-		...new Set(
-			secrets.flatMap((secret) => [
-				secret,
-				JSON.stringify(secret).slice(1, -1),
-			]),
-		),
-	]
-		.filter((secret) => secret.length >= SHORTEST_SECRET)
-		.sort((a, b) => b.length - a.length);
+	const hide = hiding(secrets);
 	return (message: string) => {
-		let text = message;
-		for (const secret of hidden) text = text.replaceAll(secret, "***");
+		let text = hide(message);
 		if (message.length <= LONGEST_MESSAGE) return text;
-		for (const secret of hidden) {
+		for (const secret of looks(secrets)) {
 			let begun = Math.min(secret.length, text.length);
 			while (begun > 0 && !text.endsWith(secret.slice(0, begun))) begun -= 1;
 			text = text.slice(0, text.length - begun);
