@@ -16,6 +16,7 @@ import {
 } from "./db/tenant.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
+import events from "./events/routes.ts";
 import {
 	methodNotAllowed,
 	onError,
@@ -71,6 +72,7 @@ export const families: Family[] = [
 	[`${o}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
 	["/api/projects", "project", onProjects, projects],
 	[`${p}/plugin_configs`, "plugin", inProject, pluginConfigs],
+	[`${p}/events`, "project", inProject, events],
 	[`${p}/members`, "project", inProject, projectMembers],
 	[`${p}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],

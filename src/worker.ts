@@ -1,5 +1,6 @@
 import { prune } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
+import { sweep } from "./events/queries.ts";
 import { tick } from "./jobs/schedule.ts";
 import { fail, type Message, work } from "./jobs/work.ts";
 
@@ -11,7 +12,7 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		await Promise.all([prune(env), tick(env, scheduledTime)]);
+		await Promise.all([prune(env), sweep(env), tick(env, scheduledTime)]);
 	},
 
 	async queue({ queue, messages }, env) {

@@ -135,7 +135,7 @@ export const stated: Route[] = [
 	configs("PATCH", "/rearrange", "plugin:write", () => ({ orders: {} })),
 ];
 
-/** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 12. */
+/** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 11.3, 12. */
 export const added: Route[] = [
 	imports("GET", "/:id", "plugin:read"),
 	imports("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
@@ -155,6 +155,9 @@ export const added: Route[] = [
 	})),
 	projects("DELETE", "/:project_id/members/:user_uuid", "project:write"),
 	projects("GET", "/:project_id/activity_log", "activity_log:read"),
+	projects("POST", "/:project_id/events", "project:write", () => [
+		{ event: "seen", distinct_id: "someone" },
+	]),
 	route("/api/users")("GET", "/:uuid", "user:read"),
 	route("/api/users")("PATCH", "/:uuid", "user:write", () => ({
 		first_name: "Renamed",
