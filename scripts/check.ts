@@ -9,6 +9,7 @@ const GENERATED = [
 	"migrations",
 	"worker-configuration.d.ts",
 	"public/openapi.json",
+	"src/batch_exports/query.parser.js",
 ];
 
 const say = (title: string, command: string, ...words: string[]) => {
