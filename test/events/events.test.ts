@@ -4,7 +4,9 @@ import { and, asc, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { activityLog, events, persons } from "../../src/db/schema.ts";
+import { sweep } from "../../src/events/queries.ts";
 import worker from "../../src/worker.ts";
+import { fill, metered } from "../support/events.ts";
 import { wrong } from "../support/refusals.ts";
 import { cost, db, racing, world } from "../support/world.ts";
 
@@ -516,5 +518,20 @@ describe("the clock removes what a deleted project leaves", () => {
 		expect(await gone.known()).toEqual([]);
 		expect(await stays.kept()).toHaveLength(2);
 		expect(await stays.known()).toHaveLength(1);
+	});
+
+	test("some thousand a minute, and where there are none it looks no further than for each project", async () => {
+		const [gone, stays] = [await project(), await project()];
+		await fill(gone.project, 6000);
+		await fill(stays.project, 6000);
+		await gone.ask("DELETE", `/api/projects/${gone.project}`);
+		await tick();
+		expect(await gone.kept()).toHaveLength(1000);
+		await tick();
+		expect(await gone.kept()).toEqual([]);
+		const { spent, db: DB } = metered();
+		await sweep({ ...env, DB });
+		expect(spent.rows).toBeLessThan(500);
+		expect(await stays.kept()).toHaveLength(6000);
 	});
 });

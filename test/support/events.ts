@@ -44,6 +44,14 @@ export function metered() {
 		};
 		return Object.assign(Object.create(env.DB.prepare(query)), { bind });
 	};
-	const db: D1Database = Object.assign(Object.create(env.DB), { prepare });
+	const batch = async (statements: D1PreparedStatement[]) => {
+		const results = await env.DB.batch(statements);
+		for (const { meta } of results) spent.rows += meta.rows_read;
+		return results;
+	};
+	const db: D1Database = Object.assign(Object.create(env.DB), {
+		prepare,
+		batch,
+	});
 	return { spent, db };
 }
