@@ -2,6 +2,7 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
+import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
 import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
@@ -27,7 +28,11 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const plugins = await registries();
+						const [plugins, dns, rows] = await Promise.all([
+							registries(),
+							resolvers(),
+							clickhouse(),
+						]);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
@@ -38,8 +43,9 @@ export default defineConfig({
 									MAIL_FROM: "tenantry@example.com",
 									ALLOW_PRIVATE_DESTINATIONS: "true",
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
-									...(await resolvers()),
+									...dns,
 									...plugins,
+									...rows,
 								},
 								/** Nothing leaves this machine, but for the registry that npm asks anyway. */
 								outboundService: async (request) => {
@@ -59,7 +65,7 @@ export default defineConfig({
 										),
 										...(asks && { body: await request.arrayBuffer() }),
 										redirect: "manual",
-										signal: AbortSignal.timeout(5000),
+										signal: AbortSignal.timeout(30_000),
 									});
 									const location = answer.headers.get("location");
 									return new Response(answer.body, {

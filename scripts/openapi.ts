@@ -41,6 +41,13 @@ const content = (schema: Json) => ({
 	content: { "application/json": { schema } },
 });
 
+const requestBody = (shape: z.ZodType, lines = false) => {
+	const { content: json } = content(bodySchema(shape));
+	return {
+		content: { ...json, ...(lines && text("application/x-ndjson").content) },
+	};
+};
+
 const problem = content(schemaOf(Problem));
 
 const text = (media: string) => ({
@@ -107,7 +114,7 @@ const operation = (
 			schema: schemaOf(shape),
 		})),
 	],
-	...(says.body && { requestBody: content(bodySchema(says.body)) }),
+	...(says.body && { requestBody: requestBody(says.body, says.lines) }),
 	responses: {
 		[says.status ?? 200]: {
 			description: "Done",

@@ -17,6 +17,7 @@ import {
 } from "./db/tenant.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
+import events from "./events/routes.ts";
 import {
 	methodNotAllowed,
 	onError,
@@ -74,6 +75,7 @@ export const families: Family[] = [
 	["/api/projects", "project", onProjects, projects],
 	[`${p}/batch_exports`, "batch_export", inProject, batchExports],
 	[`${p}/plugin_configs`, "plugin", inProject, pluginConfigs],
+	[`${p}/events`, "project", inProject, events],
 	[`${p}/members`, "project", inProject, projectMembers],
 	[`${p}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],

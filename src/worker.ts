@@ -1,7 +1,8 @@
 import { prune } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
-import { tick as exportsTick } from "./exporter/schedule.ts";
-import { tick } from "./jobs/schedule.ts";
+import { sweep } from "./events/queries.ts";
+import { tick as runExports } from "./exporter/schedule.ts";
+import { tick as runTasks } from "./jobs/schedule.ts";
 import { fail, type Message, work } from "./jobs/work.ts";
 
 export { ExportRun } from "./exporter/run.ts";
@@ -13,11 +14,16 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		await Promise.all([
+		const duties = [
 			prune(env),
-			tick(env, scheduledTime),
-			exportsTick(env, scheduledTime),
-		]);
+			sweep(env),
+			runTasks(env, scheduledTime),
+			runExports(env, scheduledTime),
+		];
+		// One that fails keeps none of the others from its end.
+		for (const duty of await Promise.allSettled(duties))
+			if (duty.status === "rejected")
+				console.error(JSON.stringify({ error: String(duty.reason) }));
 	},
 
 	async queue({ queue, messages }, env) {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { operations } from "./support/contract.ts";
+import { operations, type Schema } from "./support/contract.ts";
 import { subject } from "./support/routes.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
 
@@ -61,14 +61,20 @@ const value = fc.oneof(
 );
 
 /** Bodies with the right names and any values, and bodies of any shape. */
-const bodies = (schema: { properties?: object } | undefined) => {
-	const names = Object.keys(schema?.properties ?? {});
+const bodies = (schema: Schema | undefined) => {
+	const names = Object.keys((schema?.items ?? schema)?.properties ?? {});
 	const named = fc.record(
 		Object.fromEntries(names.map((name) => [name, value])),
 		{ requiredKeys: [] },
 	);
 	return fc.oneof(
-		{ weight: 4, arbitrary: named.map((body) => JSON.stringify(body)) },
+		{
+			weight: 4,
+			arbitrary: (schema?.items
+				? fc.array(named, { maxLength: 3 })
+				: named
+			).map((body: object) => JSON.stringify(body)),
+		},
 		fc.jsonValue().map((body) => JSON.stringify(body)),
 		text,
 	);
@@ -79,6 +85,7 @@ const headers = fc.record(
 		"content-type": fc.constantFrom(
 			"application/json",
 			"application/json; charset=latin1",
+			"application/x-ndjson",
 			"text/plain",
 			"multipart/form-data",
 			"x",

@@ -21,7 +21,7 @@ import { currentOrganization, currentProject } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
 
-/** What a write tells the activity log. */
+/** What a write tells the activity log; an empty list: nothing. */
 type Told = Entry | Entry[];
 
 /** Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it. */
@@ -204,23 +204,17 @@ export class Tenant {
 	 */
 	write<S extends Statement>(
 		told: Told,
-		...statements: [S] | [Statement, ...Statement[], S]
+		...statements: [...Statement[], S]
 	): Promise<S["_"]["result"]>;
-	async write(
-		told: Told,
-		first: Statement,
-		...rest: Statement[]
-	): Promise<unknown> {
-		const last = rest.pop();
-		const records = [told].flat().map((entry) => this.#record(entry));
+	async write(told: Told, ...statements: Statement[]): Promise<unknown> {
+		const answering = statements.length > 1 ? statements.splice(-1) : [];
 		const [, ...answers] = await this.db.batch([
 			reassure(this.db, this.key.hash, this.caller),
-			first,
-			...rest,
-			...records,
-			...(last ? [last] : []),
+			...statements,
+			...[told].flat().map((entry) => this.#record(entry)),
+			...answering,
 		]);
-		return last ? answers.at(-1) : answers[0];
+		return answering.length > 0 ? answers.at(-1) : answers[0];
 	}
 
 	#record(entry: Entry) {

@@ -4,16 +4,22 @@ import * as z from "zod";
 export const issue = (input: unknown, code: string, message: string) =>
 	({ code: "custom", input, message, params: { code } }) as const;
 
+/** What no database can keep of a text, if anything. */
+export const flaw = (text: string) =>
+	text.includes("\0")
+		? "Null characters are not allowed."
+		: text.isWellFormed()
+			? undefined
+			: "Lone surrogates are not allowed.";
+
 /** Trimmed text of at most `max` characters (code points, as JSON Schema counts them). */
 export const text = (max?: number) => {
 	const shape = z
 		.string()
 		.trim()
 		.check(({ value, issues }) => {
-			if (value.includes("\0"))
-				issues.push(
-					issue(value, "invalid_input", "Null characters are not allowed."),
-				);
+			const why = flaw(value);
+			if (why) issues.push(issue(value, "invalid_input", why));
 			if (max !== undefined && value.length > max && [...value].length > max)
 				issues.push(
 					issue(

@@ -16,6 +16,8 @@ export type Operation = {
 	/** The answer is a text of this type, no JSON. */
 	media?: "text/html" | "text/javascript";
 	body?: z.ZodType;
+	/** The body may also be JSON lines. */
+	lines?: boolean;
 	query?: z.ZodObject;
 };
 

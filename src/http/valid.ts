@@ -195,16 +195,29 @@ function broken(json: string) {
 }
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
+const LINES_TYPE = /^application\/(x-ndjson|jsonl)$/i;
 
 const MOST_BYTES = 2 ** 20;
+
+/** JSON lines as the text of one list, or why they are none. Blank lines say nothing. */
+function listed(text: string) {
+	const lines = text.split("\n").map((line) => line.trim());
+	for (const [i, line] of lines.entries()) {
+		const why = line === "" ? undefined : broken(line);
+		if (why !== undefined) return { list: "", why: `line ${i + 1}: ${why}` };
+	}
+	return { list: `[${lines.filter(Boolean)}]`, why: undefined };
+}
 
 /**
  * The handler gets a body of `shape` with `c.req.valid('json')`; none at all counts as `{}`.
  * `find` finds the object in the path (its id is the last parameter) where its absence is the better answer.
+ * `lines`: the body may also be JSON lines, which count as the list of their values.
  */
 export function body<S extends z.ZodType>(
 	shape: S,
 	find?: Find,
+	{ lines = false } = {},
 ): Validated<"json", S> {
 	const validate = validator("json", shape, find);
 	const limit = bodyLimit({
@@ -216,9 +229,18 @@ export function body<S extends z.ZodType>(
 		const text = new TextDecoder().decode(await c.req.arrayBuffer());
 		const headers = new Headers(c.req.raw.headers);
 		const type = headers.get("content-type")?.split(";")[0]?.trim() ?? "";
-		if (text.trim() === "") {
+		const replace = (init: RequestInit) => {
+			c.req.raw = new Request(c.req.url, { method: c.req.method, ...init });
+			c.req.bodyCache = {};
+		};
+		if (lines && LINES_TYPE.test(type)) {
+			const { list, why } = listed(text);
+			if (why !== undefined) await refuse(c, find, unparsable(why));
+			headers.set("content-type", "application/json");
+			replace({ headers, body: list });
+		} else if (text.trim() === "") {
 			headers.delete("content-type");
-			c.req.raw = new Request(c.req.url, { method: c.req.method, headers });
+			replace({ headers });
 		} else if (!JSON_TYPE.test(type))
 			await refuse(c, find, unsupportedMediaType(type));
 		else {
@@ -227,7 +249,7 @@ export function body<S extends z.ZodType>(
 		}
 		return validate(c, next);
 	};
-	return describe(parsed, { body: shape });
+	return describe(parsed, { body: shape, lines });
 }
 
 /** The handler gets a query of `shape` with `c.req.valid('query')`. */

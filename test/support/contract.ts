@@ -1,11 +1,14 @@
 import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
 
+/** Of a body, as far as it is asked what it holds. */
+export type Schema = { properties?: object; items?: { properties?: object } };
+
 type Operation = {
 	security: Record<string, string[]>[];
 	parameters?: { name: string; in: string }[];
 	requestBody?: {
-		content: { "application/json": { schema: { properties?: object } } };
+		content: { "application/json": { schema: Schema } };
 	};
 	responses: Record<
 		string,

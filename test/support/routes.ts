@@ -200,6 +200,9 @@ export const added: Route[] = [
 	})),
 	projects("DELETE", "/:project_id/members/:user_uuid", "project:write"),
 	projects("GET", "/:project_id/activity_log", "activity_log:read"),
+	projects("POST", "/:project_id/events", "project:write", () => [
+		{ event: "seen", distinct_id: "someone" },
+	]),
 	route("/api/users")("GET", "/:uuid", "user:read"),
 	route("/api/users")("PATCH", "/:uuid", "user:write", () => ({
 		first_name: "Renamed",

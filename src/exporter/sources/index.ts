@@ -1,5 +1,22 @@
+import { clickhouse } from "./clickhouse.ts";
+import { d1 } from "./d1.ts";
 import type { Source } from "./source.ts";
 
-export function sourceOf(_env: Env): Source {
-	throw new Error("");
+/** The source that the variable EVENT_SOURCE names. */
+export function sourceOf(env: Env): Source {
+	switch (env.EVENT_SOURCE) {
+		case "d1":
+			return d1(env.DB);
+		case "clickhouse":
+			return clickhouse({
+				url: env.CLICKHOUSE_URL,
+				username: env.CLICKHOUSE_USER,
+				password: env.CLICKHOUSE_PASSWORD ?? "",
+				database: env.CLICKHOUSE_DATABASE,
+			});
+		default:
+			throw new Error(
+				`EVENT_SOURCE is "d1" or "clickhouse", not "${env.EVENT_SOURCE}".`,
+			);
+	}
 }

@@ -1,0 +1,164 @@
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { v5, v7 } from "uuid";
+import type * as z from "zod";
+import { events, now, persons, projects } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { invalid } from "../http/errors.ts";
+import type { events as Events } from "./shape.ts";
+
+/** What of an event fits into one value, and into one row: D1 takes 2,000,000 bytes. */
+const MOST_BYTES = 1_900_000;
+
+/** The properties of a person are one row, too, and grow. */
+const MOST_OF_A_PERSON = 2 ** 19;
+
+/** Names the person ids that nobody gave (RFC 9562, 5.5). */
+const NAMESPACE = "4f3f0c5e-35c7-4a5d-9c0b-6ad1e1d7a2c9";
+
+/** `rows`, each of them JSON, in as few lists as D1 takes. */
+function lists(rows: Iterable<string>): string[] {
+	const parts: string[][] = [];
+	let free = 0;
+	for (const row of rows) {
+		const bytes = Buffer.byteLength(row) + 1;
+		if (bytes > free) {
+			parts.push([]);
+			free = MOST_BYTES;
+		}
+		parts.at(-1)?.push(row);
+		free -= bytes;
+	}
+	return parts.map((part) => `[${part}]`);
+}
+
+/**
+ * Keeps the events that are not there yet, and what they tell of persons: all or nothing. An event that is there
+ * stays as it is, and tells nothing again.
+ * @returns how many events were sent
+ */
+export async function insert(tenant: Tenant, body: z.infer<typeof Events>) {
+	await tenant.read();
+	const at = now();
+	const kept = new Map<string, string>();
+	const told: string[] = [];
+	for (const [i, event] of body.entries()) {
+		const { uuid = v7(), distinct_id } = event;
+		const { person_id = null, person_properties = null } = event;
+		if (kept.has(uuid)) continue;
+		const row = JSON.stringify([
+			uuid,
+			event.event,
+			distinct_id,
+			person_id,
+			event.properties ?? {},
+			person_properties,
+			event.elements_chain ?? "",
+			event.timestamp ?? at,
+		]);
+		if (Buffer.byteLength(row) >= MOST_BYTES)
+			throw invalid(
+				String(i),
+				`Ensure this event has no more than ${MOST_BYTES} bytes.`,
+				"max_length",
+			);
+		kept.set(uuid, row);
+		if (person_id === null && person_properties === null) continue;
+		const derived = v5(`${tenant.caller.project_id}:${distinct_id}`, NAMESPACE);
+		told.push(
+			JSON.stringify([
+				uuid,
+				distinct_id,
+				person_id,
+				derived,
+				person_properties,
+			]),
+		);
+	}
+	const statements = [
+		...lists(told).map((list) => learn(tenant, list, at)),
+		...lists(kept.values()).map((list) => keep(tenant, list, at)),
+	];
+	const last = statements.pop();
+	if (last) await tenant.write([], ...statements, last);
+	return body.length;
+}
+
+const keep = ({ db, project }: Tenant, list: string, at: string) =>
+	db
+		.insert(events)
+		.select(sql`
+			select ${project}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+				value ->> 7, ${at}, ${at}
+			from json_each(${list}) where true`)
+		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
+
+/** The JSON of a row of json_each, which has numbers for true and false. */
+const json = (row: string) =>
+	sql.raw(
+		`iif(${row}.type in ('true', 'false'), ${row}.type, json_quote(${row}.value))`,
+	);
+
+/**
+ * Merges what the events of `list` that are not there yet tell of persons over what is known of them, key by key: the
+ * last that speaks of a key wins, also where it says null. (trap: json_patch would drop that key, and merges deeper)
+ */
+const learn = ({ db, project }: Tenant, list: string, at: string) =>
+	db
+		.insert(persons)
+		.select(sql`
+			with told as (
+				select key as position, value ->> 1 as distinct_id, value ->> 2 as person_id, value ->> 3 as derived,
+					value ->> 4 as properties
+				from json_each(${list})
+				where not exists (select 1 from events where team_id = ${project} and uuid = value ->> 0)
+			), who as (
+				select distinct_id, derived, person_id, max(iif(person_id is null, -1, position)) from told group by distinct_id
+			), said as (
+				select distinct_id, new.key, ${json("new")} as value, position from told, json_each(told.properties) as new
+				union all
+				select distinct_id, old.key, ${json("old")}, -1
+				from who join persons using (distinct_id), json_each(persons.properties) as old where team_id = ${project}
+			), latest as (
+				select distinct_id, key, value, max(position) from said group by distinct_id, key
+			), merged as (
+				select distinct_id, json_group_object(key, json(value)) as properties from latest group by distinct_id
+			)
+			select ${project}, who.distinct_id, coalesce(who.person_id, persons.person_id, derived),
+				iif(octet_length(merged.properties) <= ${MOST_OF_A_PERSON}, merged.properties, coalesce(persons.properties, '{}')),
+				1, ${at}, ${at}
+			from who left join merged using (distinct_id)
+				left join persons on persons.team_id = ${project} and persons.distinct_id = who.distinct_id
+			where true`)
+		.onConflictDoUpdate({
+			target: [persons.team_id, persons.distinct_id],
+			set: {
+				person_id: sql`excluded.person_id`,
+				properties: sql`excluded.properties`,
+				person_version: sql`${persons.person_version} + 1`,
+				_inserted_at: at,
+			},
+		});
+
+/** How many rows of a table a tick may remove. */
+const A_TICK = 5000;
+
+/** Removes what belongs to projects that are gone; looks at one row for each project that has any. */
+export async function sweep({ DB }: Env) {
+	const db = drizzle(DB);
+	const orphans = (table: SQLiteTable) => sql`
+		with recursive teams (id) as (
+			select min(team_id) from ${table}
+			union all
+			select (select min(team_id) from ${table} where team_id > teams.id) from teams where teams.id is not null
+		)
+		select id from teams where id is not null and not exists (select 1 from ${projects} where ${projects.id} = teams.id)`;
+	const clear = (table: SQLiteTable) =>
+		db
+			.delete(table)
+			.where(
+				sql`rowid in (select rowid from ${table} where team_id in (${orphans(table)}) limit ${A_TICK})`,
+			);
+	await db.batch([clear(events), clear(persons)]);
+}

@@ -1,0 +1,15 @@
+import { answers, router } from "../http/router.ts";
+import { body } from "../http/valid.ts";
+import * as ingested from "./queries.ts";
+import { Accepted, events } from "./shape.ts";
+
+/** Behaviour 11.3. */
+export default router().post(
+	"/",
+	answers(Accepted, "Take in events"),
+	body(events, undefined, { lines: true }),
+	async (c) =>
+		c.json({
+			accepted: await ingested.insert(c.var.tenant, c.req.valid("json")),
+		}),
+);

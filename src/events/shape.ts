@@ -1,0 +1,58 @@
+import * as z from "zod";
+import { flaw, issue, moment, name, text, uuid } from "../http/fields.ts";
+
+/** How deep JSON may nest: far less than what the databases read that events are exported to. */
+const DEEPEST = 100;
+
+/** Why a JSON value can't be kept, if it can't. */
+function broken(value: unknown, depth = 0): string | undefined {
+	if (typeof value === "string") return flaw(value);
+	if (typeof value !== "object" || value === null) return undefined;
+	if (depth === DEEPEST)
+		return `Ensure this value is nested at most ${DEEPEST} levels deep.`;
+	for (const [key, inner] of Object.entries(value)) {
+		const why = flaw(key) ?? broken(inner, depth + 1);
+		if (why) return why;
+	}
+	return undefined;
+}
+
+/** A JSON object, as it was sent. (trap: zod's own record drops the key `__proto__`) */
+const dictionary = () =>
+	z
+		.unknown()
+		.check(({ value, issues }) => {
+			if (typeof value !== "object" || value === null || Array.isArray(value))
+				issues.push({
+					code: "invalid_type",
+					expected: "record",
+					input: value,
+				});
+			else {
+				const why = broken(value);
+				if (why) issues.push(issue(value, "invalid_input", why));
+			}
+		})
+		.meta({ type: "object" });
+
+const event = z.object({
+	uuid: uuid().optional(),
+	event: name(400),
+	distinct_id: name(400),
+	person_id: uuid().nullable().optional(),
+	properties: dictionary().optional(),
+	person_properties: dictionary().nullable().optional(),
+	elements_chain: text().optional(),
+	timestamp: moment().optional(),
+});
+
+/** Events, or a single one. */
+export const events = z.preprocess(
+	(value) =>
+		typeof value === "object" && value !== null && !Array.isArray(value)
+			? [value]
+			: value,
+	z.array(event, { error: "Expected a list of events." }),
+);
+
+export const Accepted = z.object({ accepted: z.int() });

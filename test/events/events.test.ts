@@ -1,0 +1,537 @@
+import { createScheduledController } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { and, asc, eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { activityLog, events, persons } from "../../src/db/schema.ts";
+import { sweep } from "../../src/events/queries.ts";
+import worker from "../../src/worker.ts";
+import { fill, metered } from "../support/events.ts";
+import { wrong } from "../support/refusals.ts";
+import { cost, db, racing, world } from "../support/world.ts";
+
+const LINES = { "content-type": "application/x-ndjson" };
+const seen = (more: object = {}) => ({
+	event: "seen",
+	distinct_id: "someone",
+	...more,
+});
+
+/** A project, and what was posted to it. */
+async function project() {
+	const home = await world();
+	const path = `/api/projects/${home.project}/events/`;
+	return {
+		...home,
+		path,
+		post: (body: unknown) => home.ask("POST", path, { body }),
+		lines: (raw: string) => home.ask("POST", path, { raw, headers: LINES }),
+		kept: () =>
+			db
+				.select()
+				.from(events)
+				.where(eq(events.team_id, home.project))
+				.orderBy(asc(events.uuid)),
+		known: async () => {
+			const rows = await db
+				.select()
+				.from(persons)
+				.where(eq(persons.team_id, home.project))
+				.orderBy(asc(persons.distinct_id));
+			return rows.map((row) => ({
+				...row,
+				properties: JSON.parse(row.properties),
+			}));
+		},
+	};
+}
+
+describe("what is posted is kept", () => {
+	test("an event of every field, as it was sent", async () => {
+		const { post, kept, project: team_id } = await project();
+		const event = {
+			uuid: v7(),
+			event: " Ünusual 🦔 ",
+			distinct_id: "someone",
+			person_id: v7(),
+			properties: {
+				$os: "x",
+				deep: [{ a: [1.5, 0.30000000000000004, "ü\n", null, true] }],
+				'odd "key"': {},
+				"": 0,
+			},
+			person_properties: { plan: "free" },
+			elements_chain: "a:href='/'",
+			timestamp: "2026-03-04T05:06:07.891+02:00",
+		};
+		const before = new Date().toISOString();
+		expect(await post([event])).toMatchObject({
+			status: 200,
+			body: { accepted: 1 },
+		});
+		const [row] = await kept();
+		expect({
+			...row,
+			properties: JSON.parse(row?.properties ?? ""),
+			person_properties: JSON.parse(row?.person_properties ?? ""),
+		}).toEqual({
+			...event,
+			team_id,
+			event: "Ünusual 🦔",
+			timestamp: "2026-03-04T03:06:07.891Z",
+			created_at: expect.any(String),
+			_inserted_at: row?.created_at,
+		});
+		expect(row && row.created_at >= before).toBe(true);
+	});
+
+	test("a property called __proto__, too", async () => {
+		const { lines, kept } = await project();
+		await lines(
+			'{"event": "e", "distinct_id": "d", "properties": {"__proto__": {"a": 1}}}',
+		);
+		expect((await kept())[0]?.properties).toBe('{"__proto__":{"a":1}}');
+	});
+
+	test("an event of the least there can be, with what goes without saying", async () => {
+		const { post, kept, known, project: team_id } = await project();
+		expect((await post(seen())).body).toEqual({ accepted: 1 });
+		const [row] = await kept();
+		expect(row).toEqual({
+			...seen(),
+			team_id,
+			uuid: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7/),
+			person_id: null,
+			properties: "{}",
+			person_properties: null,
+			elements_chain: "",
+			timestamp: row?._inserted_at,
+			created_at: row?._inserted_at,
+			_inserted_at: expect.stringMatching(/^\d{4}-.*T.*\.\d{3}Z$/),
+		});
+		expect(await known()).toEqual([]);
+	});
+
+	test.each(["application/x-ndjson", "application/jsonl; charset=utf-8"])(
+		"JSON lines, as %s",
+		async (type) => {
+			const { ask, path, kept } = await project();
+			const raw = `\n{"event": "a", "distinct_id": "1"}\r\n\n  {"event": "b", "distinct_id": "2"}`;
+			const headers = { "content-type": type };
+			expect((await ask("POST", path, { raw, headers })).body).toEqual({
+				accepted: 2,
+			});
+			expect((await kept()).map(({ event }) => event)).toEqual(["a", "b"]);
+		},
+	);
+
+	test("nothing, where nothing was sent", async () => {
+		const { post, lines, kept } = await project();
+		expect((await post([])).body).toEqual({ accepted: 0 });
+		expect((await lines(" \n")).body).toEqual({ accepted: 0 });
+		expect(await kept()).toEqual([]);
+	});
+
+	test("in two trips, and without an entry in the activity log", async () => {
+		const { post, project: id } = await project();
+		const answer = await post([seen({ person_properties: { a: 1 } }), seen()]);
+		expect(cost(answer).trips).toBe(2);
+		const log = db
+			.select()
+			.from(activityLog)
+			.where(
+				and(eq(activityLog.project_id, id), eq(activityLog.scope, "Event")),
+			);
+		expect(await log).toEqual([]);
+	});
+
+	test("a megabyte of small events", async () => {
+		const { lines, kept } = await project();
+		const line = '{"event":"e","distinct_id":"d","person_id":null}\n';
+		const n = Math.floor(2 ** 20 / line.length);
+		const answer = await lines(line.repeat(n));
+		expect(answer.body).toEqual({ accepted: n });
+		expect(cost(answer).trips).toBe(2);
+		expect(await kept()).toHaveLength(n);
+	}, 30_000);
+
+	test("a megabyte of persons", async () => {
+		const { lines, known } = await project();
+		const line = (i: number) =>
+			`{"event":"e","distinct_id":"d${i}","person_properties":{"i":${i}}}\n`;
+		const text = Array.from({ length: 15_000 }, (_, i) => line(i)).join("");
+		expect((await lines(text)).body).toEqual({ accepted: 15_000 });
+		expect(await known()).toHaveLength(15_000);
+	}, 30_000);
+
+	test("one event of nearly a megabyte, whatever its characters", async () => {
+		const { post, kept } = await project();
+		for (const text of ["x".repeat(1_000_000), '"'.repeat(500_000)])
+			expect((await post(seen({ properties: { text } }))).status).toBe(200);
+		expect(
+			(await kept()).map(
+				({ properties }) => JSON.parse(properties).text.length,
+			),
+		).toEqual([1_000_000, 500_000]);
+	});
+});
+
+describe("what can't be kept is named, and nothing of its request is kept", () => {
+	const bad = (field: string) =>
+		wrong("invalid_input", expect.any(String), field);
+	const nested = (levels: number) =>
+		JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+	test.each([
+		[
+			{ distinct_id: "d" },
+			wrong("required", "This field is required.", "1__event"),
+		],
+		[
+			{ event: "e" },
+			wrong("required", "This field is required.", "1__distinct_id"),
+		],
+		[
+			seen({ event: " " }),
+			wrong("blank", "This field may not be blank.", "1__event"),
+		],
+		[
+			seen({ event: 7 }),
+			wrong("invalid_input", "Not a valid string.", "1__event"),
+		],
+		[
+			seen({ event: null }),
+			wrong("null", "This field may not be null.", "1__event"),
+		],
+		[
+			seen({ distinct_id: "x".repeat(401) }),
+			wrong(
+				"max_length",
+				"Ensure this field has no more than 400 characters.",
+				"1__distinct_id",
+			),
+		],
+		[
+			seen({ uuid: "x" }),
+			wrong("invalid_input", "Must be a valid UUID.", "1__uuid"),
+		],
+		[
+			seen({ person_id: "x" }),
+			wrong("invalid_input", "Must be a valid UUID.", "1__person_id"),
+		],
+		[
+			seen({ timestamp: "yesterday" }),
+			wrong(
+				"invalid_input",
+				"Datetime has wrong format. Use ISO 8601.",
+				"1__timestamp",
+			),
+		],
+		[
+			seen({ properties: [] }),
+			wrong(
+				"invalid_input",
+				"Expected a dictionary of items.",
+				"1__properties",
+			),
+		],
+		[
+			seen({ properties: null }),
+			wrong("null", "This field may not be null.", "1__properties"),
+		],
+		[
+			seen({ person_properties: "{}" }),
+			wrong(
+				"invalid_input",
+				"Expected a dictionary of items.",
+				"1__person_properties",
+			),
+		],
+		[
+			seen({ elements_chain: {} }),
+			wrong("invalid_input", "Not a valid string.", "1__elements_chain"),
+		],
+		[
+			seen({ event: "a\0b" }),
+			wrong("invalid_input", "Null characters are not allowed.", "1__event"),
+		],
+		[
+			seen({ properties: { a: [{ "b\0": 1 }] } }),
+			wrong(
+				"invalid_input",
+				"Null characters are not allowed.",
+				"1__properties",
+			),
+		],
+		[
+			seen({ event: "\ud800" }),
+			wrong("invalid_input", "Lone surrogates are not allowed.", "1__event"),
+		],
+		[
+			seen({ person_properties: { a: "\udc00 " } }),
+			wrong(
+				"invalid_input",
+				"Lone surrogates are not allowed.",
+				"1__person_properties",
+			),
+		],
+		[
+			seen({ properties: nested(101) }),
+			wrong(
+				"invalid_input",
+				"Ensure this value is nested at most 100 levels deep.",
+				"1__properties",
+			),
+		],
+		["x", wrong("invalid_input", "Expected a dictionary of items.", "1")],
+		[null, wrong("null", "This field may not be null.", "1")],
+	])("%#", async (event, refusal) => {
+		const { post, kept } = await project();
+		expect(await post([seen(), event])).toMatchObject(refusal);
+		expect(await kept()).toEqual([]);
+	});
+
+	test("a body that is no list", async () => {
+		const { post, ask, path } = await project();
+		const none = wrong("invalid_input", "Expected a list of events.", null);
+		expect(await post(7)).toMatchObject(none);
+		expect(await post("x")).toMatchObject(none);
+		expect(await post({})).toMatchObject(
+			wrong("required", "This field is required.", "0__event"),
+		);
+		expect(await ask("POST", path)).toMatchObject(
+			wrong("required", "This field is required.", "0__event"),
+		);
+	});
+
+	test("a line that is no JSON", async () => {
+		const { lines, kept } = await project();
+		expect(await lines(`${JSON.stringify(seen())}\n\n{"event":`)).toMatchObject(
+			{
+				status: 400,
+				body: {
+					type: "invalid_request",
+					code: "parse_error",
+					detail: expect.stringMatching(/^JSON parse error - line 3: /),
+				},
+			},
+		);
+		expect(await kept()).toEqual([]);
+	});
+
+	test("numbers that grow when they are written out", async () => {
+		const { lines, kept } = await project();
+		const a = "1e20,".repeat(200_000);
+		expect(
+			await lines(
+				`{"event": "e", "distinct_id": "d", "properties": {"a": [${a}1]}}`,
+			),
+		).toMatchObject(
+			wrong(
+				"max_length",
+				"Ensure this event has no more than 1900000 bytes.",
+				"0",
+			),
+		);
+		expect(await kept()).toEqual([]);
+	});
+
+	test("nesting that would exhaust a stack", async () => {
+		const { lines } = await project();
+		const deep = `${'{"a":'.repeat(150_000)}1${"}".repeat(150_000)}`;
+		expect(
+			await lines(`{"event": "e", "distinct_id": "d", "properties": ${deep}}`),
+		).toMatchObject(bad("0__properties"));
+	});
+
+	test("more than a mebibyte, and other media", async () => {
+		const { ask, path } = await project();
+		const post = (raw: string, type: string) =>
+			ask("POST", path, { raw, headers: { "content-type": type } });
+		expect(
+			(await post("\n".repeat(2 ** 20 + 1), LINES["content-type"])).status,
+		).toBe(413);
+		expect(
+			(await post("\n".repeat(2 ** 20), LINES["content-type"])).status,
+		).toBe(200);
+		expect((await post("{}", "text/plain")).status).toBe(415);
+	});
+});
+
+describe("an event is kept once", () => {
+	const first = {
+		uuid: v7(),
+		...seen({ properties: { n: 1 }, person_properties: { n: 1 } }),
+	};
+
+	test("whatever is sent again", async () => {
+		const { post, kept, known } = await project();
+		await post([first]);
+		const [before, then] = [await kept(), await known()];
+		const again = { ...first, event: "other", person_properties: { n: 2 } };
+		const upper = { ...again, uuid: first.uuid.toUpperCase() };
+		expect((await post([again, upper])).body).toEqual({ accepted: 2 });
+		expect(await kept()).toEqual(before);
+		expect(await known()).toEqual(then);
+	});
+
+	test("also when a body holds it twice: the first counts", async () => {
+		const { post, kept, known } = await project();
+		const again = { ...first, event: "other", person_properties: { n: 2 } };
+		expect((await post([first, again])).body).toEqual({ accepted: 2 });
+		expect(await kept()).toMatchObject([{ event: "seen" }]);
+		expect(await known()).toMatchObject([
+			{ properties: { n: 1 }, person_version: 1 },
+		]);
+	});
+
+	test("also when requests race", async () => {
+		const { ask, path, post, kept, known } = await project();
+		const answer = await ask("POST", path, {
+			body: [first, seen()],
+			env: racing(() => post([first])),
+		});
+		expect(answer.body).toEqual({ accepted: 2 });
+		expect(await kept()).toHaveLength(2);
+		expect(await known()).toMatchObject([{ person_version: 1 }]);
+		await Promise.all(Array.from({ length: 8 }, () => post([first])));
+		expect(await kept()).toHaveLength(2);
+		expect(await known()).toMatchObject([{ person_version: 1 }]);
+	});
+
+	test("in each project that it is sent to", async () => {
+		const [one, other] = [await project(), await project()];
+		await one.post([first]);
+		await other.post([first]);
+		expect(await one.kept()).toHaveLength(1);
+		expect(await other.kept()).toHaveLength(1);
+	});
+});
+
+describe("what events tell of persons is merged", () => {
+	const tell = (person_properties: object, more: object = {}) =>
+		seen({ person_properties, ...more });
+
+	test("key by key, the last one wins, and null is a value", async () => {
+		const { post, known } = await project();
+		await post([
+			tell({ a: 1, b: { x: 1 }, d: true, e: "e" }),
+			tell({ a: 2, c: [1, { y: null }] }),
+			tell({ b: { z: 0.1 }, d: null }),
+		]);
+		const [before] = await known();
+		expect(before).toMatchObject({
+			distinct_id: "someone",
+			properties: { a: 2, b: { z: 0.1 }, c: [1, { y: null }], d: null, e: "e" },
+			person_version: 1,
+			created_at: before?._inserted_at,
+		});
+		await post([
+			tell({
+				a: null,
+				'odd "key".[0]': "ü\n",
+				f: false,
+				g: 0.30000000000000004,
+			}),
+		]);
+		const [after] = await known();
+		expect(after).toEqual({
+			...before,
+			properties: {
+				...before?.properties,
+				a: null,
+				'odd "key".[0]': "ü\n",
+				f: false,
+				g: 0.30000000000000004,
+			},
+			person_version: 2,
+			_inserted_at: expect.any(String),
+		});
+	});
+
+	test("each person by itself", async () => {
+		const { post, known } = await project();
+		await post([
+			tell({ n: 1 }, { distinct_id: "a" }),
+			tell({ n: 2 }, { distinct_id: "b" }),
+			tell({}, { distinct_id: "c" }),
+			seen({ distinct_id: "d" }),
+		]);
+		expect(await known()).toMatchObject([
+			{ distinct_id: "a", properties: { n: 1 } },
+			{ distinct_id: "b", properties: { n: 2 } },
+			{ distinct_id: "c", properties: {} },
+		]);
+	});
+
+	test("a person's id is the last that was given, else one that stays", async () => {
+		const [one, other] = [await project(), await project()];
+		const ids = async (of: typeof one) =>
+			(await of.known()).map(({ person_id }) => person_id);
+		await one.post([tell({ a: 1 })]);
+		const [derived] = await ids(one);
+		expect(derived).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5/);
+		await one.post([tell({ a: 2 })]);
+		expect(await ids(one)).toEqual([derived]);
+		await other.post([tell({ a: 1 })]);
+		expect(await ids(other)).not.toEqual([derived]);
+		const [a, b] = [v7(), v7()];
+		await one.post([
+			seen({ person_id: a }),
+			seen({ person_id: b }),
+			tell({ a: 3 }),
+		]);
+		await one.post([tell({ b: 1 })]);
+		expect(await one.known()).toMatchObject([
+			{ person_id: b, properties: { a: 3, b: 1 }, person_version: 4 },
+		]);
+	});
+
+	test("a person that would grow past its row stays as it is", async () => {
+		const { post, known, kept } = await project();
+		await post([tell({ a: "x".repeat(300_000) })]);
+		await post([tell({ b: "x".repeat(300_000) })]);
+		await post([tell({ c: 1 })]);
+		const [person] = await known();
+		expect(Object.keys(person?.properties)).toEqual(["a", "c"]);
+		expect(await kept()).toHaveLength(3);
+	});
+});
+
+describe("the clock removes what a deleted project leaves", () => {
+	const tick = () =>
+		worker.scheduled(
+			createScheduledController({
+				scheduledTime: Date.now(),
+				cron: "* * * * *",
+			}),
+			env,
+		);
+
+	test("its events and persons, and nobody else's", async () => {
+		const [gone, stays] = [await project(), await project()];
+		for (const { post } of [gone, stays])
+			await post([seen({ person_properties: { a: 1 } }), seen()]);
+		await gone.ask("DELETE", `/api/projects/${gone.project}`);
+		expect(await gone.kept()).toHaveLength(2);
+		await tick();
+		expect(await gone.kept()).toEqual([]);
+		expect(await gone.known()).toEqual([]);
+		expect(await stays.kept()).toHaveLength(2);
+		expect(await stays.known()).toHaveLength(1);
+	});
+
+	test("some thousand a minute, and where there are none it looks no further than for each project", async () => {
+		const [gone, stays] = [await project(), await project()];
+		await fill(gone.project, 6000);
+		await fill(stays.project, 6000);
+		await gone.ask("DELETE", `/api/projects/${gone.project}`);
+		await tick();
+		expect(await gone.kept()).toHaveLength(1000);
+		await tick();
+		expect(await gone.kept()).toEqual([]);
+		const { spent, db: DB } = metered();
+		await sweep({ ...env, DB });
+		expect(spent.rows).toBeLessThan(500);
+		expect(await stays.kept()).toHaveLength(6000);
+	});
+});

@@ -1,0 +1,515 @@
+import { env } from "cloudflare:workers";
+import { createClient } from "@clickhouse/client-web";
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "../../src/batch_exports/query.ts";
+import { events, persons } from "../../src/db/schema.ts";
+import { fieldsOf, type Model, type Row } from "../../src/exporter/rows.ts";
+import { clickhouse } from "../../src/exporter/sources/clickhouse.ts";
+import { d1 } from "../../src/exporter/sources/d1.ts";
+import { sourceOf } from "../../src/exporter/sources/index.ts";
+import type {
+	Position,
+	Selection,
+	Source,
+} from "../../src/exporter/sources/source.ts";
+import { fill, metered } from "../support/events.ts";
+import { db, times } from "../support/world.ts";
+
+const noClickHouse = env.CLICKHOUSE_URL ? "" : "no Python or chdb here";
+
+const access = {
+	url: env.CLICKHOUSE_URL,
+	username: env.CLICKHOUSE_USER,
+	password: env.CLICKHOUSE_PASSWORD ?? "",
+	database: env.CLICKHOUSE_DATABASE,
+};
+
+let teams = 0;
+/** A project of its own, as far as the sources know of projects. */
+const team = () => ++teams;
+
+const DAY = {
+	start: "2026-01-01T00:00:00Z",
+	end: "2026-01-02T00:00:00Z",
+};
+
+const selection = (
+	more: Partial<Selection> & { model?: Model },
+): Selection => ({
+	team_id: 0,
+	model: "events",
+	fields: fieldsOf(more.model ?? "events", null, false),
+	by: "ingestion",
+	...DAY,
+	include_events: [],
+	exclude_events: [],
+	...more,
+});
+
+/** All pages of a selection. */
+async function walk(source: Source, selected: Selection) {
+	const pages: Row[][] = [];
+	let after: Position | null = null;
+	do {
+		const page = await source.page(selected, after);
+		expect(await source.page(selected, after)).toEqual(page);
+		pages.push(page.rows);
+		after = page.next;
+	} while (after);
+	const rows = pages.flat();
+	expect(await source.count(selected)).toBe(rows.length);
+	return { pages, rows };
+}
+
+const event = (more: Partial<typeof events.$inferInsert>) => {
+	const at = "2026-01-01T12:00:00.000Z";
+	return {
+		team_id: 0,
+		uuid: v7(),
+		event: "seen",
+		distinct_id: "someone",
+		properties: "{}",
+		timestamp: at,
+		created_at: at,
+		_inserted_at: at,
+		...more,
+	};
+};
+
+const insert = (rows: ReturnType<typeof event>[]) =>
+	times(rows.length, (i) => db.insert(events).values(rows[i] ?? event({})));
+
+/** ClickHouse's tables, which get what D1's have. */
+const tables = {
+	events: `create table if not exists events (team_id Int64, uuid UUID, event String, distinct_id String,
+		person_id Nullable(String), properties String, person_properties String, elements_chain String,
+		timestamp DateTime64(6, 'UTC'), created_at DateTime64(6, 'UTC'), _inserted_at DateTime64(6, 'UTC'))
+		engine = MergeTree order by (team_id, _inserted_at, uuid)`,
+	persons: `create table if not exists persons (team_id Int64, distinct_id String, person_id String, properties String,
+		person_version UInt64, created_at DateTime64(6, 'UTC'), _inserted_at DateTime64(6, 'UTC'))
+		engine = MergeTree order by (team_id, distinct_id)`,
+};
+
+async function mirror(team_id: number) {
+	const client = createClient({
+		...access,
+		keep_alive: { enabled: false },
+		clickhouse_settings: { date_time_input_format: "best_effort" },
+	});
+	const [seen, known] = await db.batch([
+		db.select().from(events).where(eq(events.team_id, team_id)),
+		db.select().from(persons).where(eq(persons.team_id, team_id)),
+	]);
+	await client.insert({ table: "events", values: seen, format: "JSONEachRow" });
+	await client.insert({
+		table: "persons",
+		values: known,
+		format: "JSONEachRow",
+	});
+}
+
+const D1 = { name: "D1", source: d1(env.DB), ready: async (_: number) => {} };
+const sources = [
+	D1,
+	...(noClickHouse
+		? []
+		: [{ name: "ClickHouse", source: clickhouse(access), ready: mirror }]),
+];
+
+beforeAll(async () => {
+	if (noClickHouse) return;
+	const client = createClient({ ...access, keep_alive: { enabled: false } });
+	for (const query of Object.values(tables)) await client.command({ query });
+}, 30_000);
+
+describe.skipIf(noClickHouse)(
+	`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
+	() => {
+		test("says what is wrong, without the password", async () => {
+			const wrong = clickhouse({ ...access, password: "wrong-password" });
+			await expect(wrong.count(selection({}))).rejects.toThrow(
+				/^ClickHouse: .*Authentication failed/,
+			);
+			const password = "Authentication";
+			await expect(
+				clickhouse({ ...access, password }).count(selection({})),
+			).rejects.not.toThrow(/Authentication/);
+			const lost = clickhouse({ ...access, database: "nowhere" });
+			await expect(lost.count(selection({}))).rejects.toThrow(/nowhere/);
+		});
+
+		test("keeps the microseconds of a position", async () => {
+			const team_id = team();
+			const client = createClient({
+				...access,
+				keep_alive: { enabled: false },
+			});
+			await client.command({
+				query: `insert into events select {team_id:Int64}, generateUUIDv4(), 'e', 'd', null, '{}', '', '',
+					toDateTime64('2026-01-01 00:00:00', 6, 'UTC') + toIntervalMicrosecond(intDiv(number, 2)) as at,
+					at, at from numbers(2500)`,
+				query_params: { team_id },
+			});
+			const { rows } = await walk(
+				clickhouse(access),
+				selection({ team_id, by: "event" }),
+			);
+			expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2500);
+		});
+	},
+);
+
+describe.each(sources)("$name", ({ source, ready }) => {
+	test("nothing is no page", async () => {
+		const selected = selection({ team_id: team() });
+		expect(await source.page(selected, null)).toEqual({ rows: [], next: null });
+		expect(await source.count(selected)).toBe(0);
+	});
+
+	test("a walk meets each row once, in order, and as many as are counted", async () => {
+		const team_id = team();
+		await fill(team_id, 3500);
+		await fill(team(), 10);
+		await ready(team_id);
+		const { pages, rows } = await walk(source, selection({ team_id }));
+		expect(rows).toHaveLength(3500);
+		expect(pages.map(({ length }) => length)).toEqual([1000, 1000, 1000, 500]);
+		expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(3500);
+		const when = rows.map((row) => String(row[9]));
+		expect(when).toEqual(when.toSorted());
+	});
+
+	test("rows of one moment are met once across pages", async () => {
+		const team_id = team();
+		const start = "2026-01-01T05:00:00.000Z";
+		await fill(team_id, 2300, { start, end: start });
+		await ready(team_id);
+		const { pages, rows } = await walk(
+			source,
+			selection({ team_id, by: "event" }),
+		);
+		expect(pages).toHaveLength(3);
+		expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2300);
+	});
+
+	test("a window is half open, by when rows got here or by when they happened", async () => {
+		const team_id = team();
+		const moments = [
+			"2025-12-31T23:59:59.999Z",
+			"2026-01-01T00:00:00.000Z",
+			"2026-01-01T23:59:59.999Z",
+			"2026-01-02T00:00:00.000Z",
+		];
+		await insert([
+			...moments.map((at, i) =>
+				event({
+					team_id,
+					event: `got here ${i}`,
+					_inserted_at: at,
+					timestamp: "2024-01-01T00:00:00.000Z",
+				}),
+			),
+			...moments.map((at, i) =>
+				event({
+					team_id,
+					event: `happened ${i}`,
+					timestamp: at,
+					_inserted_at: "2024-01-01T00:00:00.000Z",
+				}),
+			),
+		]);
+		await ready(team_id);
+		const names = async (by: Selection["by"]) =>
+			(await walk(source, selection({ team_id, by }))).rows.map(
+				(row) => row[1],
+			);
+		expect(await names("ingestion")).toEqual(["got here 1", "got here 2"]);
+		expect(await names("event")).toEqual(["happened 1", "happened 2"]);
+	});
+
+	test("a row is what was kept", async () => {
+		const team_id = team();
+		const full = event({
+			team_id,
+			event: 'it\'s "ü" \\ 🦔\n\t',
+			person_id: v7(),
+			properties: '{"a":[1,{"b":null}],"n":1.0}',
+			person_properties: '{"plan":"free"}',
+			elements_chain: "a:href='/'",
+			timestamp: "2026-01-01T01:02:03.004Z",
+			created_at: "2026-01-01T05:06:07.008Z",
+			_inserted_at: "2026-01-01T09:10:11.012Z",
+		});
+		const bare = event({ team_id });
+		await insert([full, bare]);
+		await ready(team_id);
+		const { rows } = await walk(source, selection({ team_id }));
+		const written = ({ uuid, event, distinct_id, ...row }: typeof full) => [
+			uuid,
+			event,
+			distinct_id,
+			row.person_id ?? null,
+			row.properties,
+			row.person_properties ?? null,
+			row.elements_chain ?? "",
+			row.timestamp,
+			row.created_at,
+			row._inserted_at,
+		];
+		expect(rows).toEqual([written(full), written(bare)]);
+	});
+
+	test("events are included and excluded by their names", async () => {
+		const team_id = team();
+		await fill(team_id, 200);
+		await insert([event({ team_id, event: "it's" })]);
+		await ready(team_id);
+		const names = async (more: Partial<Selection>) => {
+			const { rows } = await walk(source, selection({ team_id, ...more }));
+			return [rows.length, ...new Set(rows.map((row) => row[1]))];
+		};
+		expect(
+			await names({ include_events: ["event 3", "it's", "none"] }),
+		).toEqual([21, "event 3", "it's"]);
+		expect(await names({ include_events: ["none"] })).toEqual([0]);
+		const most = Array.from({ length: 9 }, (_, i) => `event ${i}`);
+		expect(await names({ exclude_events: most })).toEqual([
+			21,
+			"event 9",
+			"it's",
+		]);
+		expect(
+			await names({
+				include_events: ["event 1", "event 2"],
+				exclude_events: ["event 1"],
+			}),
+		).toEqual([20, "event 2"]);
+	});
+
+	test("persons by when they were written, or made", async () => {
+		const team_id = team();
+		await times(1500, (i) =>
+			db.insert(persons).values({
+				team_id,
+				distinct_id: `person ${i}`,
+				person_id: "p",
+				properties: '{"n":1}',
+				person_version: i,
+				created_at:
+					i % 3 ? "2025-01-01T00:00:00.000Z" : "2026-01-01T00:00:00.000Z",
+				_inserted_at: "2026-01-01T00:00:00.000Z",
+			}),
+		);
+		await ready(team_id);
+		const { rows } = await walk(
+			source,
+			selection({ team_id, model: "persons", exclude_events: ["x"] }),
+		);
+		expect(rows).toHaveLength(1500);
+		expect(rows[0]).toEqual([
+			team_id,
+			"person 0",
+			"p",
+			'{"n":1}',
+			0,
+			"2026-01-01T00:00:00.000Z",
+			"2026-01-01T00:00:00.000Z",
+		]);
+		const made = await walk(
+			source,
+			selection({ team_id, model: "persons", by: "event" }),
+		);
+		expect(made.rows).toHaveLength(500);
+	});
+
+	test("a page is bounded in bytes, whatever its rows hold, and is one row where that is larger", async () => {
+		const team_id = team();
+		const size = (n: number) => JSON.stringify({ text: "ü".repeat(n / 2) });
+		await insert(
+			[900_000, 1000, 400_000, 100_000, 100_000, 1000, 900_000].map((n, i) =>
+				event({
+					team_id,
+					properties: size(n),
+					_inserted_at: `2026-01-01T00:00:0${i}.000Z`,
+				}),
+			),
+		);
+		await fill(team_id, 200, {
+			padding: 20_000,
+			start: "2026-01-01T01:00:00Z",
+			end: "2026-01-01T02:00:00Z",
+		});
+		await ready(team_id);
+		const { pages } = await walk(source, selection({ team_id }));
+		expect(pages.slice(0, 4).map(({ length }) => length)).toEqual([1, 3, 2, 1]);
+		const bytes = (rows: Row[]) =>
+			new TextEncoder().encode(JSON.stringify(rows)).length;
+		for (const page of pages)
+			if (page.length > 1) expect(bytes(page)).toBeLessThan(2 ** 19 * 1.1);
+		expect(pages.length).toBeLessThan(50);
+	}, 30_000);
+
+	test("what a page weighs is what its fields read of it", async () => {
+		const team_id = team();
+		await fill(team_id, 100, { padding: 20_000 });
+		await ready(team_id);
+		const pages = async (query: string) =>
+			(
+				await walk(
+					source,
+					selection({
+						team_id,
+						fields: parse(`SELECT ${query} FROM events`).fields,
+					}),
+				)
+			).pages.length;
+		expect(await pages("event")).toBe(1);
+		const once = await pages("properties");
+		expect(
+			await pages("properties.i, properties.padding, length(properties.other)"),
+		).toBe(once);
+		expect(
+			await pages(
+				"properties.padding, concat(properties.padding, properties.padding)",
+			),
+		).toBeGreaterThan(2.5 * once);
+	}, 30_000);
+
+	test("as many fields as a query may have, for a database", async () => {
+		const team_id = team();
+		await fill(team_id, 2);
+		await ready(team_id);
+		const many = Array.from({ length: 90 }, (_, i) => `'text ${i}' AS f${i}`);
+		const query = parse(`SELECT ${many.join(", ")} FROM events`);
+		const fields = fieldsOf("events", query.fields, true);
+		const { rows } = await walk(
+			source,
+			selection({ team_id, fields, include_events: many.concat("event 1") }),
+		);
+		expect(rows).toEqual([
+			[...many.map((_, i) => `text ${i}`), expect.any(String), team_id],
+		]);
+	});
+
+	test("a query's fields", async () => {
+		const team_id = team();
+		await insert([
+			event({
+				team_id,
+				event: "Bought",
+				properties: JSON.stringify({
+					price: 12.5,
+					count: "3",
+					$os: "BeOS",
+					"odd key.'\"\\": { "in ner": [true] },
+					none: null,
+				}),
+			}),
+		]);
+		await ready(team_id);
+		const { fields } = parse(
+			`SELECT event, team_id AS team, toFloat(properties.price) * toInt(properties.count) AS total, toInt(properties.count) + 1 AS more,
+				upper(event) AS loud, concat(event, '-', properties.$os) AS both, properties."odd key.'""\\\\"."in ner" AS odd,
+				properties.none AS none, properties.missing AS missing, coalesce(properties.none, 'x') AS either,
+				if(properties.price, 'yes', 'no') AS paid, toDate(timestamp) AS day, timestamp, 7 / 2 AS half, true AS truth, 'it''s' AS quoted FROM events`,
+		);
+		const { rows } = await walk(source, selection({ team_id, fields }));
+		expect(
+			Object.fromEntries(fields.map(({ name }, i) => [name, rows[0]?.[i]])),
+		).toEqual({
+			event: "Bought",
+			team: team_id,
+			total: 37.5,
+			more: 4,
+			loud: "BOUGHT",
+			both: "Bought-BeOS",
+			odd: "[true]",
+			none: null,
+			missing: null,
+			either: '"x"',
+			paid: "yes",
+			day: "2026-01-01",
+			timestamp: "2026-01-01T12:00:00.000Z",
+			half: 3.5,
+			truth: true,
+			quoted: "it's",
+		});
+	});
+});
+
+describe("what D1 reads", () => {
+	const reads = async (ask: (source: Source) => Promise<unknown>) => {
+		const { spent, db } = metered();
+		await ask(d1(db));
+		return spent.rows;
+	};
+
+	test("a page reads a few rows for each that it answers, wherever it is in however large a table", async () => {
+		const team_id = team();
+		await fill(team_id, 20_000);
+		const selected = selection({ team_id });
+		let after: Position | null = null;
+		for (let i = 0; i < 20; i++) {
+			const spent: number = await reads(async (source) => {
+				after = (await source.page(selected, after)).next;
+			});
+			expect(spent).toBeLessThan(9 * 1000);
+		}
+		expect(after).toBeNull();
+	}, 30_000);
+
+	test("also where large rows make pages short, and where all rows are of one moment", async () => {
+		const team_id = team();
+		const at = "2026-01-01T00:00:00.000Z";
+		await fill(team_id, 1000, { padding: 50_000, start: at, end: at });
+		const page = (source: Source) => source.page(selection({ team_id }), null);
+		expect(await reads(page)).toBeLessThan(100);
+	}, 30_000);
+
+	test("where a filter lets little through, a page ends, and the next goes on", async () => {
+		const team_id = team();
+		await fill(team_id, 12_000);
+		await insert([
+			event({
+				team_id,
+				event: "rare",
+				_inserted_at: "2026-01-01T23:59:59.999Z",
+			}),
+		]);
+		const selected = selection({ team_id, include_events: ["rare"] });
+		const { pages } = await walk(d1(env.DB), selected);
+		expect(pages.map(({ length }) => length)).toEqual([0, 0, 1]);
+		const spent = await reads((source) => source.page(selected, null));
+		expect(spent).toBeLessThan(7 * 5000);
+	}, 30_000);
+
+	test("a count reads each row about once", async () => {
+		const team_id = team();
+		await fill(team_id, 5000);
+		const count = (more: Partial<Selection>) => (source: Source) =>
+			source.count(selection({ team_id, ...more }));
+		expect(await reads(count({}))).toBeLessThan(1.2 * 5000);
+		expect(await reads(count({ include_events: ["event 1"] }))).toBeLessThan(
+			3 * 5000,
+		);
+		expect(await reads(count({ start: "2026-01-01T23:00:00Z" }))).toBeLessThan(
+			300,
+		);
+	}, 30_000);
+});
+
+describe("EVENT_SOURCE", () => {
+	test("says which source it is", async () => {
+		const team_id = team();
+		await fill(team_id, 1);
+		expect(await sourceOf(env).count(selection({ team_id }))).toBe(1);
+		expect(() => sourceOf({ ...env, EVENT_SOURCE: "kafka" })).toThrow(
+			'EVENT_SOURCE is "d1" or "clickhouse", not "kafka".',
+		);
+		expect(() =>
+			sourceOf({ ...env, EVENT_SOURCE: "clickhouse", CLICKHOUSE_URL: "" }),
+		).toThrow("CLICKHOUSE_URL is no address.");
+	});
+});

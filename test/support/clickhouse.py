@@ -1,0 +1,80 @@
+"""
+ClickHouse's engine behind as much of its HTTP interface as the official web client uses: a query in the body, `param_*`
+and settings in the address, basic authentication, errors as their text. Arguments: port, user, password. Ends with the
+process that started it.
+"""
+
+import base64
+import os
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from urllib.parse import parse_qsl, urlsplit
+
+CREDENTIALS = base64.b64encode(":".join(sys.argv[2:]).encode()).decode()
+REFUSAL = b"Code: 516. DB::Exception: Authentication failed: password is incorrect, or there is no user with such name. (AUTHENTICATION_FAILED)"
+NO_SETTINGS = {"query", "query_id", "database", "default_format"}
+
+one_at_a_time = Lock()
+engine = None
+
+
+def ask(query, said):
+    global engine
+    settings = {
+        name: value
+        for name, value in said.items()
+        if name not in NO_SETTINGS and not name.startswith("param_")
+    }
+    params = {
+        name.removeprefix("param_"): value
+        for name, value in said.items()
+        if name.startswith("param_")
+    }
+    with one_at_a_time:
+        if engine is None:
+            # Half a gigabyte: only where it is asked.
+            from chdb import session
+
+            engine = session.Session()
+        engine.query(f"USE {said.get('database', 'default')}")
+        for name, value in settings.items():
+            engine.query(f"SET {name} = '{value}'")
+        form = said.get("default_format", "TabSeparated")
+        return engine.query(query, form, params=params).bytes() or b""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"] or 0)).decode()
+        said = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+        if self.headers["authorization"] != f"Basic {CREDENTIALS}":
+            return self.answer(403, REFUSAL)
+        try:
+            self.answer(200, ask("\n".join([said.get("query", ""), body]), said))
+        except Exception as error:
+            self.answer(500, str(error).encode())
+
+    do_GET = do_POST
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def end_with(parent):
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(0)
+
+
+Thread(target=end_with, args=[os.getppid()], daemon=True).start()
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
