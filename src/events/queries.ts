@@ -33,52 +33,57 @@ function lists(rows: Iterable<string>): string[] {
 	return parts.map((part) => `[${part}]`);
 }
 
+type Event = z.infer<typeof Events>[number];
+
+/** The values that `keep` reads. */
+const rowOf = (uuid: string, event: Event, at: string) =>
+	JSON.stringify([
+		uuid,
+		event.event,
+		event.distinct_id,
+		event.person_id ?? null,
+		event.properties ?? {},
+		event.person_properties ?? null,
+		event.elements_chain ?? "",
+		event.timestamp ?? at,
+	]);
+
+/** The values that `learn` reads; nothing, where the event tells nothing of a person. */
+function tellingOf(uuid: string, event: Event, team_id: number | null) {
+	const { distinct_id, person_id = null, person_properties = null } = event;
+	if (person_id === null && person_properties === null) return [];
+	const derived = v5(`${team_id}:${distinct_id}`, NAMESPACE);
+	return [
+		JSON.stringify([uuid, distinct_id, person_id, derived, person_properties]),
+	];
+}
+
 /**
  * Keeps the events that are not there yet, and what they tell of persons: all or nothing. An event that is there
  * stays as it is, and tells nothing again.
  * @returns how many events were sent
  */
-export async function insert(tenant: Tenant, body: z.infer<typeof Events>) {
+export async function insert(tenant: Tenant, body: Event[]) {
 	await tenant.read();
 	const at = now();
-	const kept = new Map<string, string>();
-	const told: string[] = [];
+	const rows = new Map<string, string>();
+	const tellings: string[] = [];
 	for (const [i, event] of body.entries()) {
-		const { uuid = v7(), distinct_id } = event;
-		const { person_id = null, person_properties = null } = event;
-		if (kept.has(uuid)) continue;
-		const row = JSON.stringify([
-			uuid,
-			event.event,
-			distinct_id,
-			person_id,
-			event.properties ?? {},
-			person_properties,
-			event.elements_chain ?? "",
-			event.timestamp ?? at,
-		]);
+		const { uuid = v7() } = event;
+		if (rows.has(uuid)) continue;
+		const row = rowOf(uuid, event, at);
 		if (Buffer.byteLength(row) >= MOST_BYTES)
 			throw invalid(
 				String(i),
 				`Ensure this event has no more than ${MOST_BYTES} bytes.`,
 				"max_length",
 			);
-		kept.set(uuid, row);
-		if (person_id === null && person_properties === null) continue;
-		const derived = v5(`${tenant.caller.project_id}:${distinct_id}`, NAMESPACE);
-		told.push(
-			JSON.stringify([
-				uuid,
-				distinct_id,
-				person_id,
-				derived,
-				person_properties,
-			]),
-		);
+		rows.set(uuid, row);
+		tellings.push(...tellingOf(uuid, event, tenant.caller.project_id));
 	}
 	const statements = [
-		...lists(told).map((list) => learn(tenant, list, at)),
-		...lists(kept.values()).map((list) => keep(tenant, list, at)),
+		...lists(tellings).map((list) => learn(tenant, list, at)),
+		...lists(rows.values()).map((list) => keep(tenant, list, at)),
 	];
 	const last = statements.pop();
 	if (last) await tenant.write([], ...statements, last);

@@ -206,7 +206,7 @@ function listed(text: string) {
 		const why = line === "" ? undefined : broken(line);
 		if (why !== undefined) return { list: "", why: `line ${i + 1}: ${why}` };
 	}
-	return { list: `[${lines.filter(Boolean)}]`, why: undefined };
+	return { list: `[${lines.filter(Boolean).join()}]`, why: undefined };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { activityLog, events, persons } from "../../src/db/schema.ts";
@@ -484,6 +484,17 @@ describe("what events tell of persons is merged", () => {
 		expect(await one.known()).toMatchObject([
 			{ person_id: b, properties: { a: 3, b: 1 }, person_version: 4 },
 		]);
+	});
+
+	test("at a cost that doesn't grow with how many are known", async () => {
+		const { post, project: team_id } = await project();
+		const body = [tell({ a: 1 }), tell({ b: 1 }, { distinct_id: "other" })];
+		await post(body);
+		const alone = cost(await post(body)).read;
+		await db.run(sql`insert into persons
+			with recursive n (i) as (select 0 union all select i + 1 from n where i < 5000)
+			select ${team_id}, 'n' || i, 'p', '{}', 1, '2026', '2026' from n`);
+		expect(cost(await post(body)).read).toBeLessThanOrEqual(alone + 2);
 	});
 
 	test("a person that would grow past its row stays as it is", async () => {
