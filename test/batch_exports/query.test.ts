@@ -172,6 +172,8 @@ describe("a query that is no good is refused in words", () => {
 		["WITH x AS (SELECT 1) SELECT uuid FROM events", "CTEs are not supported"],
 		["SELECT uuid", "Query must SELECT FROM events"],
 		["SELECT foo FROM persons", "Query must SELECT FROM events"],
+		["SELECT uuid FROM default.events", "Query must SELECT FROM events"],
+		["SELECT uuid FROM events.", "Failed to parse query"],
 		["SELECT uuid FROM numbers(10)", "Query must SELECT FROM events"],
 		["SELECT uuid FROM events WHERE event = 'a'", "WHERE is not supported"],
 		["SELECT uuid FROM events group by uuid", "GROUP BY is not supported"],
@@ -222,6 +224,7 @@ describe("a query has bounds", () => {
 		["sums in parentheses", 50, "1 + (", ")"],
 		["signs", 50, "- ", ""],
 		["functions", 10, "lower(", ")"],
+		["functions of operators", 8, "lower(- ", ")"],
 		["functions of many parts", 8, "coalesce(person_properties.a, ", " / 2)"],
 		["choices", 10, "if(properties.a, 1, ", ")"],
 		["dates", 10, "toDate(", ")"],
@@ -244,23 +247,47 @@ describe("a query has bounds", () => {
 		);
 	});
 
-	test("400 parts", async () => {
-		const sums = (count: number) =>
-			select(
-				Array.from(
-					{ length: count },
-					(_, at) =>
-						`${Array(20).fill("person_properties.a").join(" + ")} AS c${at}`,
-				).join(),
+	test.each([
+		["long", 10, Array(20).fill("person_properties.a").join(" + ")],
+		["deep", 16, `${"lower(- ".repeat(8)}uuid${")".repeat(8)}`],
+		["wide", 4, `concat(${Array(99).fill("person_properties.a").join()})`],
+	])(
+		"400 parts are what D1 can do, when they are %s",
+		async (_, count, part) => {
+			const parts = (fields: number) =>
+				select(
+					Array.from({ length: fields }, (_, at) => `${part} AS c${at}`).join(),
+				);
+			await expect(answered(parts(count))).resolves.toHaveLength(count);
+			expect(refusal(parts(count + 1))).toEqual(
+				wrong(
+					"invalid_input",
+					"A query has at most 400 columns, literals, operators and functions",
+					"xql_query",
+				),
 			);
-		await expect(answered(sums(10))).resolves.toHaveLength(10);
-		expect(refusal(sums(11))).toEqual(
-			wrong(
-				"invalid_input",
-				"A query has at most 400 columns, literals, operators and functions",
-				"xql_query",
-			),
-		);
+		},
+	);
+
+	test.each([
+		"(",
+		"lower(",
+		"- ",
+		"1 + ",
+		"1, ",
+		"'",
+		'"',
+		"/*",
+		"a.",
+		"properties.a[",
+		"SELECT ",
+		"FROM events ",
+		"uuid FROM events e ",
+		"UNION ",
+	])("%j over and over is refused", (part) => {
+		const text = part.repeat(Math.floor(9_900 / part.length));
+		expect(refusal(`SELECT ${text}`)).toMatchObject({ status: 400 });
+		expect(refusal(select(`${text}uuid`))).toMatchObject({ status: 400 });
 	});
 
 	test("10,000 characters, as it comes and as it is understood", () => {
@@ -399,6 +426,7 @@ describe("a field has a kind and a value", () => {
 		["toDate(properties.day)", "date", "2026-02-28"],
 		["toDate(properties.no_day)", "date", null],
 		["toDate('now')", "date", null],
+		["timestamp + 1", "number", null],
 		["toDate(20260102)", "date", null],
 	])("%s", async (text, kind, value) => {
 		expect(parse(select(text)).fields).toMatchObject([{ kind }]);

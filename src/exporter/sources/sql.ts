@@ -61,7 +61,9 @@ function compiler(dialect: Dialect) {
 		if (kind === null) return dialect.none(form);
 		const own = FORMS[kind];
 		if (form === "number" && own !== "number")
-			return dialect.textToNumber(compile(expression, "text"));
+			return kind === "text" || kind === "json"
+				? dialect.textToNumber(compile(expression, "text"))
+				: dialect.none(form);
 		if (expression.type === "property") {
 			const { column, path } = expression;
 			return dialect.property(column, path)[form === "text" ? "text" : "json"];
@@ -117,7 +119,9 @@ function compiler(dialect: Dialect) {
 			case "length":
 				return dialect.length(compile(first, "text"));
 			case "toDate":
-				return dialect.textToDate(compile(first, "text"));
+				return ["number", "boolean"].includes(formOf(first))
+					? dialect.none("text")
+					: dialect.textToDate(compile(first, "text"));
 			case "lower":
 			case "upper":
 				return `${name}(${compile(first, "text")})`;
