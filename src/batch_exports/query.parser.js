@@ -290,7 +290,7 @@ function peg$parse(input, options) {
   function peg$f6(table) {    return table !== "events";  }
   function peg$f7(table) {    return table;  }
   function peg$f8() {    return null;  }
-  function peg$f9(parts) {    return parts.join(".");  }
+  function peg$f9(head, tail) {    return [head, ...tail].join(".");  }
   function peg$f10() {    error("Subqueries are not supported");  }
   function peg$f11() {    error("UNIONs are not supported");  }
   function peg$f12(word) {    error(`${word.toUpperCase()} BY is not supported`);  }
@@ -902,16 +902,16 @@ function peg$parse(input, options) {
   }
 
   function peg$parseTable() {
-    let s0, s1, s2, s3, s4;
+    let s0, s1, s2, s3, s4, s5;
 
     s0 = peg$currPos;
-    s1 = [];
-    s2 = peg$currPos;
-    s3 = peg$parseWord();
-    if (s3 === peg$FAILED) {
-      s3 = peg$parseQuoted();
+    s1 = peg$parseWord();
+    if (s1 === peg$FAILED) {
+      s1 = peg$parseQuoted();
     }
-    if (s3 !== peg$FAILED) {
+    if (s1 !== peg$FAILED) {
+      s2 = [];
+      s3 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 46) {
         s4 = peg$c8;
         peg$currPos++;
@@ -919,46 +919,50 @@ function peg$parse(input, options) {
         s4 = peg$FAILED;
         if (peg$silentFails === 0) { peg$fail(peg$e9); }
       }
-      if (s4 === peg$FAILED) {
-        s4 = null;
-      }
-      s2 = s3;
-    } else {
-      peg$currPos = s2;
-      s2 = peg$FAILED;
-    }
-    if (s2 !== peg$FAILED) {
-      while (s2 !== peg$FAILED) {
-        s1.push(s2);
-        s2 = peg$currPos;
-        s3 = peg$parseWord();
-        if (s3 === peg$FAILED) {
-          s3 = peg$parseQuoted();
+      if (s4 !== peg$FAILED) {
+        s5 = peg$parseWord();
+        if (s5 === peg$FAILED) {
+          s5 = peg$parseQuoted();
         }
-        if (s3 !== peg$FAILED) {
-          if (input.charCodeAt(peg$currPos) === 46) {
-            s4 = peg$c8;
-            peg$currPos++;
-          } else {
-            s4 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e9); }
-          }
-          if (s4 === peg$FAILED) {
-            s4 = null;
-          }
-          s2 = s3;
+        if (s5 !== peg$FAILED) {
+          s3 = s5;
         } else {
-          peg$currPos = s2;
-          s2 = peg$FAILED;
+          peg$currPos = s3;
+          s3 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s3;
+        s3 = peg$FAILED;
+      }
+      while (s3 !== peg$FAILED) {
+        s2.push(s3);
+        s3 = peg$currPos;
+        if (input.charCodeAt(peg$currPos) === 46) {
+          s4 = peg$c8;
+          peg$currPos++;
+        } else {
+          s4 = peg$FAILED;
+          if (peg$silentFails === 0) { peg$fail(peg$e9); }
+        }
+        if (s4 !== peg$FAILED) {
+          s5 = peg$parseWord();
+          if (s5 === peg$FAILED) {
+            s5 = peg$parseQuoted();
+          }
+          if (s5 !== peg$FAILED) {
+            s3 = s5;
+          } else {
+            peg$currPos = s3;
+            s3 = peg$FAILED;
+          }
+        } else {
+          peg$currPos = s3;
+          s3 = peg$FAILED;
         }
       }
-    } else {
-      s1 = peg$FAILED;
-    }
-    if (s1 !== peg$FAILED) {
-      s2 = peg$parse_();
+      s3 = peg$parse_();
       peg$savedPos = s0;
-      s0 = peg$f9(s1);
+      s0 = peg$f9(s1, s2);
     } else {
       peg$currPos = s0;
       s0 = peg$FAILED;

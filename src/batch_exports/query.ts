@@ -30,13 +30,13 @@ export type Query = { fields: Field[]; schema: QuerySchema };
 
 const MOST_CHARACTERS = 10_000;
 
-/** D1 answers at most 100 columns, and an export needs some of its own. */
+/** D1 answers at most 100 columns, and an export needs up to ten of its own. */
 const MOST_FIELDS = 90;
 
 /** What keeps the SQL of a query below the 100,000 bytes that D1 takes. */
 const MOST_PARTS = 400;
 
-/** What keeps the SQL of an expression below the depth of 100 that D1 takes: a function's is up to nine deep. */
+/** What keeps the SQL of an expression below the depth of 100 that D1 takes, where a function is up to nine deep. */
 const DEEPEST = 50;
 const DEPTH_OF_CALL = 5;
 
@@ -69,6 +69,7 @@ const common = (kinds: (Kind | null)[]): Kind | null => {
 	return kinds.every(isNumeric) ? "number" : "json";
 };
 
+/** How many arguments a function takes, and the kind of what it answers to arguments of these kinds. */
 type Signature = {
 	fewest: number;
 	most: number;
@@ -161,7 +162,7 @@ const partsOf = (said: grammar.Said) => {
 	}
 };
 
-/** Breadth first, since the text decides how deep this is. */
+/** Goes level by level: how deep this is the text decides, and the stack is not for that. */
 function bound(expressions: grammar.Said[]) {
 	let parts = 0;
 	let level = expressions.map((said) => ({ said, depth: 0 }));
@@ -325,13 +326,13 @@ export function parse(text: string): Query {
 	if (said.fields.length > MOST_FIELDS)
 		throw refuse(`A query has at most ${MOST_FIELDS} fields`);
 	bound(said.fields.map(({ expression }) => expression));
-	const fields = said.fields.map(({ expression: meant, alias }) => {
-		const expression = resolve(meant);
+	const fields = said.fields.map((field): Field => {
+		const expression = resolve(field.expression);
 		return {
-			name: alias ?? nameOf(expression),
+			name: field.alias ?? nameOf(expression),
 			kind: kindOf(expression) ?? "text",
 			expression,
-		} satisfies Field;
+		};
 	});
 	checkNames(fields.map(({ name }) => name));
 	const schema = describe(fields);

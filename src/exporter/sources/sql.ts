@@ -32,6 +32,7 @@ type Dialect = {
 	divide(left: string, right: string): string;
 	/** The number, or null for infinity and the like. */
 	finite(number: string): string;
+	/** With this many significant digits; 0 without a sign. */
 	numberToText(number: string, digits: number): string;
 	/** null for a text that isn't a decimal number as a whole. */
 	textToNumber(text: string): string;
@@ -60,18 +61,22 @@ function compiler(dialect: Dialect) {
 		if (kind === null) return dialect.none(form);
 		const own = FORMS[kind];
 		if (form === "number" && own !== "number")
-			return dialect.textToNumber(compile(expression, "text"));
+			return kind === "text" || kind === "json"
+				? dialect.textToNumber(compile(expression, "text"))
+				: dialect.none(form);
 		if (expression.type === "property") {
 			const { column, path } = expression;
 			return dialect.property(column, path)[form === "text" ? "text" : "json"];
 		}
-		// Which branch it is only the row knows, so each is made what is wanted.
+		// Only the row knows which argument it is, so each is made what is wanted.
 		if (expression.type === "call" && expression.name === "if")
-			return choose(expression, form);
-		if (expression.type === "call" && expression.name === "coalesce")
+			return choose(expression.args, form);
+		if (expression.type === "call" && expression.name === "coalesce") {
+			const values = expression.args.map((arg) => compile(arg, form));
 			return dialect.coalesce(
-				expression.args.map((arg) => finite(compile(arg, form), form)),
+				form === "number" ? values.map(dialect.finite) : values,
 			);
+		}
 		const value = plain(expression, kind);
 		if (form === own || own === "json") return value;
 		if (own === "boolean") return `'${value}'`;
@@ -79,9 +84,6 @@ function compiler(dialect: Dialect) {
 			return dialect.numberToText(value, kind === "integer" ? 16 : 15);
 		return dialect.textToJson(value);
 	}
-
-	const finite = (value: string, form: Form) =>
-		form === "number" ? dialect.finite(value) : value;
 
 	function plain(
 		expression: Exclude<Expression, { type: "property" }>,
@@ -117,7 +119,9 @@ function compiler(dialect: Dialect) {
 			case "length":
 				return dialect.length(compile(first, "text"));
 			case "toDate":
-				return dialect.textToDate(compile(first, "text"));
+				return ["number", "boolean"].includes(formOf(first))
+					? dialect.none("text")
+					: dialect.textToDate(compile(first, "text"));
 			case "lower":
 			case "upper":
 				return `${name}(${compile(first, "text")})`;
@@ -128,8 +132,10 @@ function compiler(dialect: Dialect) {
 		}
 	}
 
-	function choose({ args }: Call, form: Form): string {
-		const [asked = NULL, then = NULL, otherwise = NULL] = args;
+	function choose(
+		[asked = NULL, then = NULL, otherwise = NULL]: Expression[],
+		form: Form,
+	) {
 		return `case when ${condition(asked)} then ${compile(then, form)} else ${compile(otherwise, form)} end`;
 	}
 
@@ -152,16 +158,16 @@ function compiler(dialect: Dialect) {
 	return compile;
 }
 
-/** JSON as D1 is to take it: with every number as floating point, since 1/2 of integers is 0. */
-const bound = (values: (string | number)[]) =>
+/** A JSON array. Its numbers are floating point to SQLite, to which 1 / 2 is 0. */
+const arrayOf = (values: (string | number)[]) =>
 	`[${values
 		.map((value) => JSON.stringify(value))
 		.map((json) => (/^-?\d+$/.test(json) ? `${json}.0` : json))
 		.join()}]`;
 
 /**
- * SQLite's. A `limit` keeps it from writing a subquery's expression out at each of its uses. All that is bound is in `?1`, one JSON array: D1 takes a hundred
- * parameters, a query may have more.
+ * SQLite's. All that is bound is in `?1`, one JSON array: D1 takes a hundred parameters, a query may have more. Its
+ * subqueries have a `limit`, without which SQLite would write their `v` out wherever it is used.
  */
 function d1(values: (string | number)[]): Dialect {
 	const bind = (value: string | number) => `(?1->>${values.push(value) - 1})`;
@@ -187,7 +193,8 @@ function d1(values: (string | number)[]): Dialect {
 			`(select cast(v as real) from (select ${text} v limit 1) where v=cast(v as numeric))`,
 		textToDate: (text) =>
 			`(select v from (select substr(${text},1,10) v limit 1) where v=date(v) and v between '1900' and '23')`,
-		textToJson: (text) => `nullif(json_quote(${text}),'null')`,
+		// What comes out of JSON counts as JSON still, and isn't quoted, until it is joined with text.
+		textToJson: (text) => `nullif(json_quote(${text}||''),'null')`,
 		length: (text) => `cast(length(${text}) as real)`,
 		concat: (texts) => `concat(${texts.join()})`,
 		coalesce: (values) => `coalesce(${[...values, "null"].join()})`,
@@ -238,7 +245,7 @@ function clickhouse(params: Record<string, string | number>): Dialect {
 		divide: (left, right) => `(${left} / nullIf(${right}, 0))`,
 		finite: (number) => `ifNotFinite(${number}, NULL)`,
 		numberToText: (number, digits) =>
-			`printf('%.${digits}g', ifNotFinite(${number}, NULL))`,
+			`printf('%.${digits}g', ifNotFinite(${number}, NULL) + 0)`,
 		textToNumber: (text) => `toFloat64OrNull(extract(${text}, '${NUMBER}'))`,
 		// A day that isn't is read as another one.
 		textToDate: (text) =>
@@ -265,7 +272,7 @@ export function columnsForD1(fields: Field[]): SQL {
 	const [head = "", ...rest] = list(fields, compiler(d1(values))).split("?1");
 	return rest.length === 0
 		? sql.raw(head)
-		: sql`${sql.raw(head)}${bound(values)}${sql.raw(rest.join("?1"))}`;
+		: sql`${sql.raw(head)}${arrayOf(values)}${sql.raw(rest.join("?1"))}`;
 }
 
 /** The same for ClickHouse, whose query parameters `params` are; JSON answered as its text. */

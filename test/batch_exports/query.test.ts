@@ -1,0 +1,597 @@
+import { env } from "cloudflare:workers";
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import * as fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parse } from "../../src/batch_exports/query.ts";
+import {
+	columnsForClickHouse,
+	columnsForD1,
+} from "../../src/exporter/sources/sql.ts";
+import { Refusal } from "../../src/http/errors.ts";
+import { wrong } from "../support/refusals.ts";
+
+const understood = (text: string) => parse(text).schema.xql_query;
+
+/** What is answered to a query that is refused. */
+function refusal(text: string) {
+	try {
+		parse(text);
+	} catch (error) {
+		if (error instanceof Refusal)
+			return { status: error.status, body: error.body };
+		throw error;
+	}
+	return "It was understood.";
+}
+
+const select = (expressions: string) => `SELECT ${expressions} FROM events`;
+
+const KEYS = ["a b", 'q"q', "d.d", "$x", "b\\s", "ü", "[0]", "🦔", "a'b", ""];
+
+const properties = {
+	text: 'x"ü',
+	half: 1.5,
+	seven: 7,
+	large: 9007199254740991,
+	padded: " 12 ",
+	empty: "",
+	zero: 0,
+	yes: true,
+	no: false,
+	nothing: null,
+	list: [1, 2],
+	object: { in: { "n.n": "deep" } },
+	day: "2026-02-28T23:00:00-05:00",
+	no_day: "2026-02-30",
+	$browser: "Firefox",
+	null: "null",
+	...Object.fromEntries(KEYS.map((key) => [key, `of ${key}`])),
+};
+
+const quoted = (text: string) =>
+	`'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+
+const TEAM = 11_001;
+
+beforeAll(async () => {
+	const at = "2026-01-02T03:04:05.678Z";
+	await env.DB.prepare(
+		`insert into events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, _inserted_at)
+			values (?, '00000000-0000-0000-0000-000000000001', 'Signed Up', 'd', ?, ?, ?, ?)`,
+	)
+		.bind(TEAM, JSON.stringify(properties), at, at, at)
+		.run();
+});
+
+/** What D1 answers for one row. */
+async function answered(text: string): Promise<unknown[]> {
+	const { fields } = parse(text);
+	const [row = []] = await drizzle(env.DB).values<unknown[]>(
+		sql`select ${columnsForD1(fields)} from events where team_id = ${TEAM}`,
+	);
+	return row;
+}
+
+describe("a query is understood", () => {
+	test.each([
+		["select uuid from events;", select("uuid")],
+		["\n\tSELECT/* a */uuid -- b\n,event FROM events ", select("uuid, event")],
+		["Select TOSTRING(team_id) From events", select("toString(team_id)")],
+		["SELECT properties.$a FROM events", select("properties.$a")],
+		[
+			"SELECT person_properties.a.b.c x FROM events",
+			select("person_properties.a.b.c AS x"),
+		],
+		['SELECT properties."a" FROM "events"', select("properties.a")],
+		[
+			"SELECT properties.`odd name` FROM `events`",
+			select('properties."odd name"'),
+		],
+		["SELECT properties['a''b'].c FROM events", select('properties."a\'b".c')],
+		[
+			'SELECT properties."say ""so""" FROM events',
+			select('properties."say ""so"""'),
+		],
+		["SELECT properties.from FROM events", select("properties.from")],
+		["SELECT properties.größe FROM events", select("properties.größe")],
+		[
+			"SELECT event AS `e f`, uuid AS e FROM events",
+			select('event AS "e f", uuid AS e'),
+		],
+		["SELECT event AS event FROM events", select("event")],
+		["SELECT event AS from FROM events", select("event AS from")],
+		[
+			String.raw`SELECT 'it''s \'\\\n' x FROM events`,
+			select(String.raw`'it''s ''\\\n' AS x`),
+		],
+		[
+			"SELECT 1.50, .5, 1e3, 1e21, TRUE, Null FROM events",
+			select("1.5, 0.5, 1000, 1e+21, true, null"),
+		],
+		["SELECT (1 + (2 * 3)) FROM events", select("1 + 2 * 3")],
+		[
+			"SELECT (1 + 2) * 3 / (4 / 5) FROM events",
+			select("(1 + 2) * 3 / (4 / 5)"),
+		],
+		["SELECT 1 - (2 - 3) - 4 FROM events", select("1 - (2 - 3) - 4")],
+		["SELECT - -1, -team_id * 2 FROM events", select("1, (0 - team_id) * 2")],
+		["SELECT 1 - -2 FROM events", select("1 - -2")],
+		[
+			"SELECT IF(properties.a, 1, 2) FROM events",
+			select("if(properties.a, 1, 2)"),
+		],
+	])("%s", (text, normalised) => {
+		expect(understood(text)).toBe(normalised);
+		expect(understood(normalised)).toBe(normalised);
+	});
+});
+
+describe("a query that is no good is refused in words", () => {
+	test.each([
+		["", "Failed to parse query"],
+		["SELECT", "Failed to parse query"],
+		["SELECT FROM events", "Failed to parse query"],
+		["SELECT uuid, FROM events", "Failed to parse query"],
+		["SELECT uuid FROM events; SELECT 1", "Failed to parse query"],
+		["SELECT uuid FROM events /* open", "Failed to parse query"],
+		["SELECT (uuid FROM events", "Failed to parse query"],
+		["SELECT 'open FROM events", "Failed to parse query"],
+		[String.raw`SELECT '\x' FROM events`, "Failed to parse query"],
+		["SELECT 'a\0b' FROM events", "Failed to parse query"],
+		["SELECT '\ud800' FROM events", "Failed to parse query"],
+		["SELECT 1e999 FROM events", "Failed to parse query"],
+		["SELECT 1x FROM events", "Failed to parse query"],
+		["SELECT event = 'a' FROM events", "Failed to parse query"],
+		["DELETE FROM events", "Failed to parse query"],
+		["SELECT foo FROM events", "Unable to resolve field: foo"],
+		["SELECT UUID FROM events", "Unable to resolve field: UUID"],
+		["SELECT uuid.a FROM events", "Unable to resolve field: uuid.a"],
+		["SELECT lower(a.b) FROM events", "Unable to resolve field: a.b"],
+		[
+			"SELECT _inserted_at FROM events",
+			"Unable to resolve field: _inserted_at",
+		],
+		["SELECT constructor FROM events", "Unable to resolve field: constructor"],
+		[
+			"SELECT uuid FROM events e LEFT JOIN persons p ON 1",
+			"JOINs are not supported",
+		],
+		["SELECT uuid FROM persons, events", "JOINs are not supported"],
+		[
+			"SELECT uuid FROM events UNION ALL SELECT uuid FROM events",
+			"UNIONs are not supported",
+		],
+		["SELECT 1 UNION SELECT 2", "UNIONs are not supported"],
+		["SELECT (SELECT 1) FROM events", "Subqueries are not supported"],
+		["SELECT lower(select 1) FROM events", "Subqueries are not supported"],
+		[
+			"SELECT uuid FROM (SELECT uuid FROM events)",
+			"Subqueries are not supported",
+		],
+		["WITH x AS (SELECT 1) SELECT uuid FROM events", "CTEs are not supported"],
+		["SELECT uuid", "Query must SELECT FROM events"],
+		["SELECT foo FROM persons", "Query must SELECT FROM events"],
+		["SELECT uuid FROM default.events", "Query must SELECT FROM events"],
+		["SELECT uuid FROM events.", "Failed to parse query"],
+		["SELECT uuid FROM numbers(10)", "Query must SELECT FROM events"],
+		["SELECT uuid FROM events WHERE event = 'a'", "WHERE is not supported"],
+		["SELECT uuid FROM events group by uuid", "GROUP BY is not supported"],
+		["SELECT uuid FROM events ORDER BY uuid", "ORDER BY is not supported"],
+		["SELECT uuid FROM events LIMIT 1", "LIMIT is not supported"],
+		["SELECT DISTINCT uuid FROM events", "DISTINCT is not supported"],
+		["SELECT * FROM events", "* is not supported"],
+		["SELECT Count(uuid) FROM events", "Unsupported function: Count"],
+		["SELECT constructor() FROM events", "Unsupported function: constructor"],
+		["SELECT LOWER() FROM events", "lower takes 1 argument"],
+		["SELECT if(1, 2) FROM events", "if takes 3 arguments"],
+		["SELECT concat() FROM events", "concat takes 1 to 100 arguments"],
+		[
+			"SELECT uuid, event AS uuid FROM events",
+			"Names of fields must be distinct: uuid",
+		],
+		[
+			'SELECT uuid AS "" FROM events',
+			"Names of fields have 1 to 255 characters: use AS",
+		],
+		[
+			'SELECT properties."" FROM events',
+			"Names of fields have 1 to 255 characters: use AS",
+		],
+		[
+			`SELECT uuid AS ${"a".repeat(256)} FROM events`,
+			"Names of fields have 1 to 255 characters: use AS",
+		],
+	])("%j: %s", (text, why) => {
+		expect(refusal(text)).toEqual(wrong("invalid_input", why, "xql_query"));
+	});
+});
+
+describe("a query has bounds", () => {
+	const deep = wrong(
+		"invalid_input",
+		"Expressions are nested too deeply",
+		"xql_query",
+	);
+	const nested = (depth: number, before: string, after = "") =>
+		select(`${before.repeat(depth)}team_id${after.repeat(depth)} AS x`);
+	const numbered = (count: number) =>
+		select(Array.from({ length: count }, (_, at) => `1 AS c${at}`).join());
+
+	test.each([
+		["parentheses", 50, "(", ")"],
+		["sums", 50, "1 + ", ""],
+		["sums in parentheses", 50, "1 + (", ")"],
+		["signs", 50, "- ", ""],
+		["functions", 10, "lower(", ")"],
+		["functions of operators", 8, "lower(- ", ")"],
+		["functions of many parts", 8, "coalesce(person_properties.a, ", " / 2)"],
+		["choices", 10, "if(properties.a, 1, ", ")"],
+		["dates", 10, "toDate(", ")"],
+		["conversions", 5, "toString(toInt(", "))"],
+	])(
+		"%s: %i deep is what D1 can do, deeper is refused",
+		async (_, depth, before, after) => {
+			await expect(
+				answered(nested(depth, before, after)),
+			).resolves.toHaveLength(1);
+			expect(refusal(nested(depth + 1, before, after))).toEqual(deep);
+			expect(refusal(nested(200, before, after))).toEqual(deep);
+		},
+	);
+
+	test("90 fields", async () => {
+		await expect(answered(numbered(90))).resolves.toHaveLength(90);
+		expect(refusal(numbered(91))).toEqual(
+			wrong("invalid_input", "A query has at most 90 fields", "xql_query"),
+		);
+	});
+
+	test.each([
+		["long", 10, Array(20).fill("person_properties.a").join(" + ")],
+		["deep", 16, `${"lower(- ".repeat(8)}uuid${")".repeat(8)}`],
+		["wide", 4, `concat(${Array(99).fill("person_properties.a").join()})`],
+	])(
+		"400 parts are what D1 can do, when they are %s",
+		async (_, count, part) => {
+			const parts = (fields: number) =>
+				select(
+					Array.from({ length: fields }, (_, at) => `${part} AS c${at}`).join(),
+				);
+			await expect(answered(parts(count))).resolves.toHaveLength(count);
+			expect(refusal(parts(count + 1))).toEqual(
+				wrong(
+					"invalid_input",
+					"A query has at most 400 columns, literals, operators and functions",
+					"xql_query",
+				),
+			);
+		},
+	);
+
+	test.each([
+		"(",
+		"lower(",
+		"- ",
+		"1 + ",
+		"1, ",
+		"'",
+		'"',
+		"/*",
+		"a.",
+		"properties.a[",
+		"SELECT ",
+		"FROM events ",
+		"uuid FROM events e ",
+		"UNION ",
+	])("%j over and over is refused", (part) => {
+		const text = part.repeat(Math.floor(9_900 / part.length));
+		expect(refusal(`SELECT ${text}`)).toMatchObject({ status: 400 });
+		expect(refusal(select(`${text}uuid)`))).toMatchObject({ status: 400 });
+	});
+
+	test("10,000 characters, as it comes and as it is understood", () => {
+		const long = wrong(
+			"max_length",
+			"Ensure this field has no more than 10000 characters.",
+			"xql_query",
+		);
+		const text = (count: number) =>
+			`SELECT length('${"🦔".repeat(count)}') x FROM events`;
+		expect(understood(text(9_900))).toContain("🦔");
+		expect(refusal(text(10_000))).toEqual(long);
+		expect(
+			refusal(`SELECT length('${"\n".repeat(9_000)}') x FROM events`),
+		).toEqual(long);
+	});
+});
+
+test("a query's schema has its values apart", () => {
+	expect(
+		parse(
+			`SELECT concat(properties."50%", 'a'), 2 * toInt(event) AS twice, if(true, null, 'a') AS c FROM events`,
+		).schema,
+	).toEqual({
+		fields: [
+			{
+				expression: 'concat(properties."50%", %(val_0)s)',
+				alias: `concat(properties."50%", 'a')`,
+			},
+			{ expression: "%(val_1)s * toInt(event)", alias: "twice" },
+			{ expression: "if(true, null, %(val_2)s)", alias: "c" },
+		],
+		values: { val_0: "a", val_1: 2, val_2: "a" },
+		xql_query: `SELECT concat(properties."50%", 'a'), 2 * toInt(event) AS twice, if(true, null, 'a') AS c FROM events`,
+	});
+});
+
+test.each([
+	["event", "event"],
+	["properties.a.b", "b"],
+	['properties."n.n"', "n.n"],
+	["1+2 -- three\n", "1 + 2"],
+	["LOWER( event )", "lower(event)"],
+	["lower(event) name", "name"],
+	["lower(event) AS `a name`", "a name"],
+])("a field is called by its alias, or by what it is: %j", (text, name) => {
+	expect(parse(select(text)).fields).toMatchObject([{ name }]);
+});
+
+describe("a field has a kind and a value", () => {
+	test.each([
+		["event", "text", "Signed Up"],
+		["timestamp", "timestamp", "2026-01-02T03:04:05.678Z"],
+		["person_properties", "json", null],
+		["team_id", "integer", TEAM],
+		["properties.text", "json", '"x\\"ü"'],
+		["properties.seven", "json", "7"],
+		["properties.list", "json", "[1,2]"],
+		["properties.nothing", "json", null],
+		["properties.null", "json", '"null"'],
+		["properties.missing", "json", null],
+		['properties.object.in."n.n"', "json", '"deep"'],
+		['properties.list."0"', "json", null],
+		["person_properties.a.b", "json", null],
+		["1", "integer", 1],
+		["0.5", "number", 0.5],
+		["'a''b'", "text", "a'b"],
+		["true", "boolean", 1],
+		["null", "text", null],
+
+		["1 + 2 * 3", "integer", 7],
+		["7 / 2", "number", 3.5],
+		["length('abc') / 2", "number", 1.5],
+		["1 / 0", "number", null],
+		["properties.half - 1", "number", 0.5],
+		["properties.padded + 1", "number", 13],
+		["properties.text + 1", "number", null],
+		["properties.yes + 1", "number", null],
+		["properties.missing + 1", "number", null],
+		["1e308 * 10", "number", null],
+
+		["toString(properties.text)", "text", 'x"ü'],
+		["toString(properties.yes)", "text", "true"],
+		["toString(properties.list)", "text", "[1,2]"],
+		["toString(properties.large)", "text", "9007199254740991"],
+		["toString(properties.nothing)", "text", null],
+		["toString(properties.null)", "text", "null"],
+		["toString(9007199254740991)", "text", "9007199254740991"],
+		["toString(6 / 2)", "text", "3"],
+		["toString(1 / 3)", "text", "0.333333333333333"],
+		["toString(0 * -1)", "text", "0"],
+		["toString(false)", "text", "false"],
+		["toString(timestamp)", "text", "2026-01-02T03:04:05.678Z"],
+
+		["toInt('12.9')", "integer", 12],
+		["toInt('-12.9')", "integer", -12],
+		["toInt('12x')", "integer", null],
+		["toInt('')", "integer", null],
+		["toInt(true)", "integer", null],
+		["toFloat(' +.5e1\t')", "number", 5],
+		["toFloat('0x10')", "number", null],
+		["toFloat('Infinity')", "number", null],
+
+		["lower('ABC')", "text", "abc"],
+		["upper(properties.seven)", "text", "7"],
+		["length('🦔a')", "integer", 2],
+		["length(properties.missing)", "integer", null],
+		["concat(event, null, properties.half, true)", "text", "Signed Up1.5true"],
+
+		["coalesce(properties.missing, properties.seven)", "json", "7"],
+		["coalesce(properties.missing, 'none')", "json", '"none"'],
+		["coalesce(properties.nothing, 0.5)", "json", "0.5"],
+		["coalesce(person_id, event)", "text", "Signed Up"],
+		["coalesce(null, 1, 0.5)", "number", 1],
+		["coalesce(1 / 0, 2)", "number", 2],
+		["coalesce(null)", "text", null],
+		["upper(coalesce(properties.missing, 'none'))", "text", "NONE"],
+		["coalesce(properties.text, 1) + 1", "number", null],
+		["coalesce(properties.missing, 1) + 1", "number", 2],
+
+		["if(properties.yes, 'y', 'n')", "text", "y"],
+		["if(properties.no, 'y', 'n')", "text", "n"],
+		["if(properties.zero, 'y', 'n')", "text", "n"],
+		["if(properties.empty, 'y', 'n')", "text", "n"],
+		["if(properties.missing, 'y', 'n')", "text", "n"],
+		["if(properties.list, 'y', 'n')", "text", "y"],
+		["if('0', 'y', 'n')", "text", "y"],
+		["if(1 - 1, 'y', 'n')", "text", "n"],
+		["if(false, 'y', 'n')", "text", "n"],
+		["if(null, 'y', 'n')", "text", "n"],
+		["if(event, 1, 'n')", "json", "1"],
+		["if(person_id, 1, 'n')", "json", '"n"'],
+		["if(event, true, null)", "boolean", 1],
+
+		["toDate(timestamp)", "date", "2026-01-02"],
+		["toDate(properties.day)", "date", "2026-02-28"],
+		["toDate(properties.no_day)", "date", null],
+		["toDate('now')", "date", null],
+		["timestamp + 1", "number", null],
+		["toDate(20260102)", "date", null],
+	])("%s", async (text, kind, value) => {
+		expect(parse(select(text)).fields).toMatchObject([{ kind }]);
+		expect(await answered(select(text))).toEqual([value]);
+	});
+
+	test.each(KEYS)("a property may be called %j", async (key) => {
+		const text = select(`properties[${quoted(key)}] AS x`);
+		const value = JSON.stringify(`of ${key}`);
+		expect(await answered(text)).toEqual([value]);
+		expect(await answered(understood(text))).toEqual([value]);
+	});
+
+	test("a property may be called anything", async () => {
+		const keys = fc
+			.string({ unit: "binary", minLength: 1 })
+			.filter((key) => !key.includes("\0") && key.isWellFormed());
+		await fc.assert(
+			fc.asyncProperty(keys, fc.string(), async (key, value) => {
+				const { fields } = parse(
+					select(`toString(properties.a[${quoted(key)}]) AS x`),
+				);
+				const json = JSON.stringify({ a: { [key]: value } });
+				const rows = await drizzle(env.DB).values(
+					sql`select ${columnsForD1(fields)} from (select ${json} as properties)`,
+				);
+				expect(rows).toEqual([[value]]);
+			}),
+		);
+	});
+});
+
+test("what a query says is bound, not written into SQL", () => {
+	const { fields } = parse(
+		`SELECT concat(properties."it's", 'O''Brien', toString(1234.5)) AS "x'y" FROM events`,
+	);
+	const { sql: text, params } = columnsForClickHouse(fields);
+	expect(text).not.toMatch(/it's|Brien|1234|x'y/);
+	expect(params).toEqual({ v0: "it's", v1: "O'Brien", v2: 1234.5 });
+});
+
+const literals = fc.oneof(
+	fc
+		.string({ unit: "grapheme" })
+		.map((text) => quoted(text.replaceAll("\0", ""))),
+	fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+	fc.integer().map(String),
+	fc.constantFrom("true", "FALSE", "null", "' 12.5 '", "'2026-01-02T'"),
+);
+
+const columns = fc.oneof(
+	fc.constantFrom(
+		"uuid",
+		"event",
+		"person_id",
+		"properties",
+		"person_properties",
+		"timestamp",
+		"team_id",
+	),
+	fc
+		.constantFrom(...Object.keys(properties), "missing")
+		.map((key) => `properties[${quoted(key)}]`),
+);
+
+const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
+	expressions: fc.oneof(
+		{ maxDepth: 5, depthSize: "large" },
+		fc.oneof(literals, columns),
+		fc
+			.tuple(
+				tie("expressions"),
+				fc.constantFrom("+", "-", "*", "/"),
+				tie("expressions"),
+			)
+			.map((parts) => parts.join(" ")),
+		tie("expressions").map((part) => `(${part})`),
+		tie("expressions").map((part) => `- ${part}`),
+		fc
+			.tuple(
+				fc.constantFrom(
+					"toString",
+					"TOINT",
+					"toFloat",
+					"lower",
+					"upper",
+					"length",
+					"toDate",
+				),
+				tie("expressions"),
+			)
+			.map(([name, part]) => `${name}(${part})`),
+		fc
+			.tuple(
+				fc.constantFrom("concat", "coalesce"),
+				fc.array(tie("expressions"), { minLength: 1, maxLength: 3 }),
+			)
+			.map(([name, parts]) => `${name}(${parts.join()})`),
+		fc
+			.tuple(tie("expressions"), tie("expressions"), tie("expressions"))
+			.map((parts) => `if(${parts.join()})`),
+	),
+}));
+
+const queries = fc
+	.array(expressions, { minLength: 1, maxLength: 4 })
+	.map((parts) => select(parts.map((part, at) => `${part} AS c${at}`).join()));
+
+/** Whether a query keeps within the bounds; what else is wrong with it is thrown. */
+const fits = (text: string) => {
+	const refused = refusal(text);
+	if (refused === "It was understood.") return true;
+	expect(refused).toEqual(
+		wrong(
+			"invalid_input",
+			expect.stringMatching(/too deeply|at most/),
+			"xql_query",
+		),
+	);
+	return false;
+};
+
+test("what a query is normalised to is the same query", () => {
+	fc.assert(
+		fc.property(queries, (text) => {
+			fc.pre(fits(text));
+			const query = parse(text);
+			expect(parse(query.schema.xql_query)).toEqual(query);
+		}),
+		{ numRuns: 300 },
+	);
+});
+
+test("whatever is understood, D1 can do", async () => {
+	await fc.assert(
+		fc.asyncProperty(queries, async (text) => {
+			fc.pre(fits(text));
+			await answered(text);
+		}),
+		{ numRuns: 300 },
+	);
+});
+
+test("any text is understood or refused", () => {
+	const words = fc.constantFrom(
+		..."SELECT FROM events WITH UNION JOIN WHERE AS ( ) [ ] , . ; + - * / ' \" ` -- /* */ \\ \0 1 .5 1e9 properties uuid lower( if( 'a' true null \ud800".split(
+			" ",
+		),
+	);
+	const texts = fc.oneof(
+		fc.string({ unit: "binary", maxLength: 200 }),
+		fc.string({ maxLength: 200 }),
+		fc
+			.array(words, { maxLength: 40 })
+			.map((parts) => `SELECT ${parts.join(" ")}`.slice(0, 200)),
+	);
+	fc.assert(
+		fc.property(texts, (text) => {
+			const refused = refusal(text);
+			if (refused !== "It was understood.")
+				expect(refused).toMatchObject({
+					status: 400,
+					body: { attr: "xql_query" },
+				});
+		}),
+		{ numRuns: 2000 },
+	);
+});
