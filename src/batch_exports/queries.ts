@@ -8,6 +8,7 @@ import { visibleProject } from "../db/visible.ts";
 import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/backfill.ts";
 import { launch, waiting } from "../exporter/launch.ts";
 import { note } from "../exporter/log.ts";
+import { impostor } from "../exporter/rows.ts";
 import {
 	lastWindow,
 	lineBefore,
@@ -108,10 +109,28 @@ function checkRange(start_at: string | null, end_at: string | null) {
 		throw invalid("end_at", "end_at must not be before start_at.");
 }
 
-const understood = (text: string | null) =>
-	text === null
-		? { xql_query: null, schema: null }
-		: (({ schema }) => ({ xql_query: schema.xql_query, schema }))(parse(text));
+/** The columns of a query, in its normal form. */
+function understood(text: string | null) {
+	const schema = text === null ? null : parse(text).schema;
+	return { xql_query: schema?.xql_query ?? null, schema };
+}
+
+/** Throws where the query is none for the model, or its fields can't go to the destination. */
+function checkQuery({
+	model,
+	xql_query,
+	destination: { type },
+}: Pick<Row, "model" | "xql_query"> & { destination: { type: string } }) {
+	if (xql_query === null) return;
+	if (model !== "events")
+		throw invalid("xql_query", "Only events can be queried.");
+	const name = impostor(model, parse(xql_query).fields);
+	if (type === "Postgres" && name !== undefined)
+		throw invalid(
+			"xql_query",
+			`The field ${name} must be the column ${name}: rows are told apart by it.`,
+		);
+}
 
 /** On a path below an organization, in its oldest project that the caller sees. */
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
@@ -135,7 +154,9 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		throw invalid(null, "The organization has no project that you can see.");
 	const { destination, xql_query, ...rest } = body;
 	const { start_at = null, end_at = null, paused = false } = rest;
+	const { model = "events" } = rest;
 	checkRange(start_at, end_at);
+	checkQuery({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
 	const given = Object.entries(config).filter(([, value]) => value !== null);
 	const id = v7();
@@ -184,12 +205,15 @@ export async function update(
 	const after = {
 		...row,
 		name: set.name ?? row.name,
+		model: set.model ?? row.model,
+		xql_query: set.xql_query === undefined ? row.xql_query : set.xql_query,
 		interval: set.interval ?? row.interval,
 		paused: set.paused ?? row.paused,
 		start_at: set.start_at === undefined ? row.start_at : set.start_at,
 		end_at: set.end_at === undefined ? row.end_at : set.end_at,
 	};
 	checkRange(after.start_at, after.end_at);
+	checkQuery(after);
 	const resumed = row.paused && !after.paused;
 	const timed = (["interval", "start_at", "end_at"] as const).some(
 		(field) => after[field] !== row[field],
@@ -229,6 +253,8 @@ const there = (id: string) =>
 const same = (row: Row) =>
 	and(
 		eq(batchExports.destination, row.destination),
+		eq(batchExports.model, row.model),
+		sql`${batchExports.xql_query} is ${row.xql_query}`,
 		eq(batchExports.interval, row.interval),
 		eq(batchExports.paused, row.paused),
 		sql`${batchExports.start_at} is ${row.start_at}`,

@@ -57,6 +57,14 @@ const KEYS: Record<Model, Field[]> = {
 	persons: [],
 };
 
+/** The name of a field of a query that stands for something else than the column by which a database tells rows apart; undefined: none does. */
+export const impostor = (model: Model, query: Field[]) =>
+	query.find(
+		({ name, expression }) =>
+			KEYS[model].some((key) => key.name === name) &&
+			!(expression.type === "column" && expression.name === name),
+	)?.name;
+
 /**
  * What an export writes of each row: its query's fields, or its model's; for a database also what tells rows apart.
  */

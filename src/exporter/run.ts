@@ -115,7 +115,7 @@ const END: Position = [];
  * Takes the run up where it was kept last, and on for some pages. True: there is more to do. What can be tried again is
  * thrown; what can't ends the run.
  */
-async function part(env: Env, launched: Launched): Promise<boolean> {
+export async function part(env: Env, launched: Launched): Promise<boolean> {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, launched.run_id);
 	if (!loaded) return false;
@@ -242,7 +242,7 @@ async function end(
 }
 
 /** Whatever was tried, it failed. */
-const giveUp = (env: Env, launched: Launched, error: unknown) =>
+export const giveUp = (env: Env, launched: Launched, error: unknown) =>
 	end(env, launched, "FailedRetryable", reason(error));
 
 /** Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed. */

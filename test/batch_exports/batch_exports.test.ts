@@ -31,6 +31,10 @@ const S3 = {
 		aws_secret_access_key: "the-secret-key",
 	},
 };
+const POSTGRES = {
+	type: "Postgres",
+	config: { user: "u", password: "secret", host: "db.test", database: "d" },
+};
 const HOURLY = { name: "Hourly", destination: NO_OP, interval: "hour" };
 
 /** A tenant with an export. */
@@ -144,6 +148,28 @@ describe("creating", () => {
 			"Not a valid string.",
 			"xql_query",
 		],
+		[
+			{ ...HOURLY, xql_query: "SELECT nothing FROM events" },
+			"invalid_input",
+			"Unable to resolve field: nothing",
+			"xql_query",
+		],
+		[
+			{ ...HOURLY, model: "persons", xql_query: "SELECT uuid FROM events" },
+			"invalid_input",
+			"Only events can be queried.",
+			"xql_query",
+		],
+		[
+			{
+				...HOURLY,
+				destination: POSTGRES,
+				xql_query: "SELECT event AS uuid FROM events",
+			},
+			"invalid_input",
+			"The field uuid must be the column uuid: rows are told apart by it.",
+			"xql_query",
+		],
 	])("%j is refused", async (body, code, detail, attr) => {
 		const { here } = await world();
 		expect(await here("POST", "/batch_exports", { body })).toMatchObject(
@@ -191,6 +217,25 @@ describe("creating", () => {
 				null,
 			),
 		);
+	});
+
+	test("a query is answered in its normal form, with its fields and literals", async () => {
+		const { made, here, path } = await exporting({
+			xql_query: "select  event as name, properties.$os from events ;",
+		});
+		const xql_query = "SELECT event AS name, properties.$os FROM events";
+		expect(made.xql_query).toBe(xql_query);
+		expect(made.schema).toEqual({
+			fields: [
+				{ expression: "event", alias: "name" },
+				{ expression: "properties.$os", alias: "$os" },
+			],
+			values: {},
+			xql_query,
+		});
+		expect(
+			(await here("PATCH", path, { body: { xql_query: null } })).body,
+		).toMatchObject({ xql_query: null, schema: null });
 	});
 
 	test("one that is made paused says since when", async () => {

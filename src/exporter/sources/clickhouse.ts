@@ -1,4 +1,5 @@
 import { createClient } from "@clickhouse/client-web";
+import { hiding } from "../../auth/secrets.ts";
 import { MOST_BYTES, MOST_ROWS, orderOf, typed, weight } from "./bounds.ts";
 import type { Position, Selection, Source } from "./source.ts";
 import { columnsForClickHouse } from "./sql.ts";
@@ -26,6 +27,7 @@ export function clickhouse({
 	database,
 }: Access): Source {
 	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is no address.");
+	const hide = hiding([password]);
 	const client = createClient({
 		url,
 		username,
@@ -68,8 +70,7 @@ export function clickhouse({
 		} catch (error) {
 			const why = error instanceof Error ? error.message : String(error);
 			// It may quote what it was asked, and how.
-			const shown = password ? why.replaceAll(password, "********") : why;
-			throw new Error(`ClickHouse: ${shown.slice(0, 500)}`);
+			throw new Error(`ClickHouse: ${hide(why).slice(0, 500)}`);
 		}
 	}
 
