@@ -2,8 +2,11 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
+import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
+import { databases } from "./test/support/postgres.ts";
+import { receivers } from "./test/support/receiver.ts";
 import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
 
@@ -13,6 +16,8 @@ const originOf = (url: string) =>
 	URL.canParse(url) ? new URL(url).origin : "";
 
 export default defineConfig({
+	// As the bundler resolves: without this pg finds no sockets.
+	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", closing],
 		projects: [
@@ -28,10 +33,13 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, rows] = await Promise.all([
+						const [plugins, dns, rows, ...destinations] = await Promise.all([
 							registries(),
 							resolvers(),
 							clickhouse(),
+							buckets(),
+							databases(),
+							receivers(),
 						]);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
@@ -46,6 +54,7 @@ export default defineConfig({
 									...dns,
 									...plugins,
 									...rows,
+									...Object.assign({}, ...destinations),
 								},
 								/** Nothing leaves this machine, but for the registry that npm asks anyway. */
 								outboundService: async (request) => {
@@ -67,10 +76,12 @@ export default defineConfig({
 										redirect: "manual",
 										signal: AbortSignal.timeout(30_000),
 									});
-									const location = answer.headers.get("location");
+									const headers = [...answer.headers].filter(([name]) =>
+										/^(location|etag|content-type|x-amz-.*)$/.test(name),
+									);
 									return new Response(answer.body, {
 										status: answer.status,
-										headers: location ? { location } : {},
+										headers,
 									});
 								},
 							},

@@ -1,43 +1,165 @@
 import * as z from "zod";
-import { boolean, text } from "../http/fields.ts";
+import { invalid } from "../http/errors.ts";
+import { boolean, issue, text } from "../http/fields.ts";
+import { refusal } from "../http/valid.ts";
 
 const names = z.array(text(400).min(1)).max(1000).nullish();
 
 /** Which events are taken: none named, all. */
 const filters = { include_events: names, exclude_events: names };
 
+const VARIABLES = [
+	"year",
+	"month",
+	"day",
+	"hour",
+	"minute",
+	"second",
+	"data_interval_start",
+	"data_interval_end",
+	"table",
+];
+
+/** Where files are, below the bucket. Its segments stay what they are in a URL, too. */
+const prefix = text(512).check(({ value, issues }) => {
+	const stranger = [...value.matchAll(/\{([^}]*)\}/g)].find(
+		([, name = ""]) => !VARIABLES.includes(name),
+	);
+	if (stranger)
+		issues.push(
+			issue(value, "invalid_input", `Unknown variable ${stranger[0]}.`),
+		);
+	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
+		issues.push(
+			issue(value, "invalid_input", "A prefix has no segments . and .. ."),
+		);
+});
+
 /** What is written to files, and how. */
 const file = {
-	prefix: text(1024),
+	prefix,
 	file_format: z.enum(["JSONLines", "Parquet"]).nullish(),
 	compression: z.enum(["gzip", "snappy", "zstd"]).nullish(),
 	max_file_size_mb: z.int().min(1).max(100_000).nullish(),
-	encryption: z.enum(["AES256", "aws:kms"]).nullish(),
-	kms_key_id: text(2048).nullish(),
 	...filters,
 };
 
+/** JSON lines are compressed with gzip, or not at all. */
+function compressible({
+	value,
+	issues,
+}: z.core.ParsePayload<{
+	file_format?: string | null | undefined;
+	compression?: string | null | undefined;
+}>) {
+	const { file_format, compression } = value;
+	if (file_format === "Parquet" || !compression || compression === "gzip")
+		return;
+	issues.push({
+		...issue(
+			compression,
+			"invalid_choice",
+			`"${compression}" is not a valid choice.`,
+		),
+		path: ["compression"],
+	});
+}
+
+/** An address over HTTP; whoever signs in doesn't do so in the address. */
+const url = () =>
+	text(2048)
+		.pipe(z.url({ protocol: /^https?$/ }))
+		.refine(
+			(value) => {
+				const { username = "", password = "" } = URL.parse(value) ?? {};
+				return username === "" && password === "";
+			},
+			{ error: "A URL may not hold a user or a password." },
+		);
+
+/** A host, as URLs write it. */
+const host = text(255)
+	.min(1)
+	.transform((value, { issues }) => {
+		const bare =
+			value.includes(":") && !value.startsWith("[") ? `[${value}]` : value;
+		const hostname = /[/?#@\\]/.test(value)
+			? ""
+			: (URL.parse(`http://${bare}`)?.hostname ?? "");
+		if (hostname === "")
+			issues.push(issue(value, "invalid_input", "Enter a valid host."));
+		return hostname;
+	});
+
 /** The configs of destinations, by type (behaviour 11.1). */
 export const configs = {
-	S3: z.object({
-		bucket_name: text(255).min(1),
-		region: text(100).min(1),
-		...file,
-		aws_access_key_id: text(255).nullish(),
-		aws_secret_access_key: text(255).nullish(),
-		endpoint_url: z.url({ protocol: /^https?$/ }).nullish(),
-		use_virtual_style_addressing: boolean().nullish(),
-	}),
-	R2: z.object(file),
+	S3: z
+		.object({
+			bucket_name: text(255)
+				.min(1)
+				.regex(
+					/^(?!\.+$)[\w.-]+$/,
+					"A bucket's name has only letters, digits, dots, hyphens and underscores.",
+				),
+			region: text(100)
+				.min(1)
+				.regex(
+					/^[\w-]+$/,
+					"A region's name has only letters, digits and hyphens.",
+				),
+			...file,
+			encryption: z.enum(["AES256", "aws:kms"]).nullish(),
+			kms_key_id: text(2048).min(1).nullish(),
+			aws_access_key_id: text(255).min(1).nullish(),
+			aws_secret_access_key: text(255).min(1).nullish(),
+			endpoint_url: url()
+				.refine((value) => !/[?#]/.test(value), {
+					error: "An endpoint's URL has no query and no fragment.",
+				})
+				.nullish(),
+			use_virtual_style_addressing: boolean().nullish(),
+		})
+		.check(compressible, ({ value, issues }) => {
+			const { encryption, kms_key_id, endpoint_url, bucket_name } = value;
+			if (kms_key_id && encryption !== "aws:kms")
+				issues.push({
+					...issue(
+						kms_key_id,
+						"invalid_input",
+						'A key takes the encryption "aws:kms".',
+					),
+					path: ["kms_key_id"],
+				});
+			if (
+				value.use_virtual_style_addressing &&
+				endpoint_url &&
+				!URL.canParse(`http://${bucket_name}.${new URL(endpoint_url).host}`)
+			)
+				issues.push({
+					...issue(
+						true,
+						"invalid_input",
+						"The endpoint and the bucket's name make no host name.",
+					),
+					path: ["use_virtual_style_addressing"],
+				});
+		}),
+	R2: z
+		.object({
+			...file,
+			/** All of R2 is encrypted this way. */
+			encryption: z.enum(["AES256"]).nullish(),
+		})
+		.check(compressible),
 	HTTP: z.object({
-		url: z.url({ protocol: /^https?$/ }),
-		token: text(4096).nullish(),
+		url: url(),
+		token: text(4096).min(1).nullish(),
 		...filters,
 	}),
 	Postgres: z.object({
 		user: text(255).min(1),
 		password: text(4096).min(1),
-		host: text(255).min(1),
+		host,
 		database: text(255).min(1),
 		port: z.int().min(1).max(65535).nullish(),
 		schema: text(63).min(1).nullish(),
@@ -51,14 +173,57 @@ export const configs = {
 export type Type = keyof typeof configs;
 
 /** A destination's config, in the clear. */
-export type Config<T extends Type> = z.infer<(typeof configs)[T]>;
+export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
-/** Throws what is wrong with a config. */
-export function check(_type: string, _config: unknown) {}
+const SECRETS: Record<Type, string[]> = {
+	S3: ["aws_access_key_id", "aws_secret_access_key"],
+	R2: [],
+	HTTP: ["token"],
+	Postgres: ["user", "password"],
+	NoOp: [],
+};
 
-export const secretsOf = (type: string): string[] =>
-	({
-		S3: ["aws_access_key_id", "aws_secret_access_key"],
-		HTTP: ["token"],
-		Postgres: ["user", "password"],
-	})[type] ?? [];
+const isType = (type: string): type is Type => Object.hasOwn(configs, type);
+
+/** What of a config is a secret. */
+export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
+
+const lacking = (key: string) =>
+	invalid("destination", `Configuration missing required field: '${key}'`);
+
+/** A config of the type, or the refusal of it (behaviour 11.1). */
+export function check(type: string, config: unknown): Config {
+	if (!isType(type))
+		throw invalid(
+			"destination__type",
+			`"${type}" is not a valid choice.`,
+			"invalid_choice",
+		);
+	const shape: z.ZodObject = configs[type];
+	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
+	const strangers = Object.keys(keys).filter(
+		(key) => !Object.hasOwn(shape.shape, key),
+	);
+	if (strangers.length > 0)
+		throw invalid(
+			"destination",
+			`Configuration has unknown field/s: ${strangers.map((key) => `'${key}'`).join(", ")}`,
+		);
+	const missing = Object.entries(shape.shape).find(
+		([key, field]) =>
+			keys[key] === undefined && !z.safeParse(field, undefined).success,
+	);
+	if (missing) throw lacking(missing[0]);
+	// One half of a key signs nothing; without any, S3 is asked by nobody, which a trial tells.
+	const half = secretsOf(type).find((key) => !keys[key]);
+	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
+		throw lacking(half);
+	const parsed = configs[type].safeParse(config, { reportInput: true });
+	if (parsed.success) return parsed.data;
+	const [first = issue(config, "invalid_input", "Not a valid configuration.")] =
+		parsed.error.issues;
+	throw refusal({
+		...first,
+		path: ["destination", "config", ...("path" in first ? first.path : [])],
+	});
+}

@@ -29,6 +29,9 @@ export async function resolve(
 	return answer.answers ?? [];
 }
 
+/** Whether what went wrong is the resolver's own, and may pass. */
+export const mayPass = (problem: string) => problem.startsWith("The resolver ");
+
 /** The resolver's answer; a text where it refuses to answer at all. */
 async function ask(resolver: string, name: string, type: dns.RecordType) {
 	const answer = await fetch(resolver, {

@@ -28,6 +28,7 @@ const wrongType: Record<string, string> = {
 
 const wrongFormat: Record<string, string> = {
 	guid: "Must be a valid UUID.",
+	url: "Enter a valid URL.",
 	email: "Enter a valid email address.",
 	datetime: "Datetime has wrong format. Use ISO 8601.",
 };
@@ -44,7 +45,7 @@ const nameOfType = (value: unknown) =>
 				(Array.isArray(value) ? "list" : "dict"));
 
 /** Code, detail and attr of what zod found: behaviour 1.4. */
-function refusal(issue: z.core.$ZodIssue): Refusal {
+export function refusal(issue: z.core.$ZodIssue): Refusal {
 	const { path, input } = issue;
 	if (path.length === 0 && issue.code === "invalid_type")
 		return invalid(

@@ -8,5 +8,12 @@ declare namespace Cloudflare {
 		FOREIGN_URL: string;
 		/** The registry that npm on this machine asks; "": it has none. */
 		PUBLISHED_NPM_REGISTRY_URL: string;
+		/** An S3 with a bucket `exports`. */
+		S3_URL: string;
+		/** A PostgreSQL without TLS, and one that offers it; "": none is installed. */
+		POSTGRES_PORT: string;
+		POSTGRES_TLS_PORT: string;
+		/** Takes what is posted there, and tells what it took. */
+		RECEIVER_URL: string;
 	}
 }

@@ -12,10 +12,13 @@ export const HEAD = "1".repeat(40);
 export const RELEASE = "2".repeat(40);
 export const TOKEN = "private-token-of-nobody";
 
-type Answers = (request: IncomingMessage, response: ServerResponse) => unknown;
+export type Answers = (
+	request: IncomingMessage,
+	response: ServerResponse,
+) => unknown;
 
 /** Serves on a port of its own until the process ends; its origin. */
-const serve = (answers: Answers) =>
+export const serve = (answers: Answers) =>
 	new Promise<string>((resolve) => {
 		const server = createServer(answers).listen(0, "127.0.0.1", () => {
 			const address = server.address();

@@ -1,9 +1,45 @@
-import type { Destination } from "./destination.ts";
+import type * as z from "zod";
+import { configs } from "../../batch_exports/destination.ts";
+import { type Destination, Misconfigured } from "./destination.ts";
+import { http } from "./http.ts";
+import { noop } from "./noop.ts";
+import { postgres } from "./postgres.ts";
+import { r2 } from "./r2.ts";
+import { s3 } from "./s3.ts";
+import { PATIENCE_MS } from "./send.ts";
 
+/** A config that was checked when it was stored, maybe by older rules. */
+function parsed<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
+	const { success, data } = shape.safeParse(config);
+	if (success) return data;
+	throw new Misconfigured(
+		"The destination's configuration isn't valid any more: save it again.",
+	);
+}
+
+/**
+ * The destination of a type.
+ * @param config in the clear
+ * @param patience how long it may be silent, in milliseconds
+ */
 export function destinationOf(
-	_env: Env,
-	_type: string,
-	_config: unknown,
+	env: Env,
+	type: string,
+	config: unknown,
+	patience = PATIENCE_MS,
 ): Destination {
-	throw new Error("");
+	switch (type) {
+		case "S3":
+			return s3(env, parsed(configs.S3, config), patience);
+		case "R2":
+			return r2(env, parsed(configs.R2, config));
+		case "HTTP":
+			return http(env, parsed(configs.HTTP, config), patience);
+		case "Postgres":
+			return postgres(env, parsed(configs.Postgres, config), patience);
+		case "NoOp":
+			return noop;
+		default:
+			throw new Misconfigured(`There is no destination "${type}".`);
+	}
 }

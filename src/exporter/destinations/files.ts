@@ -1,0 +1,321 @@
+import type { Config } from "../../batch_exports/destination.ts";
+import type { Encoder } from "../formats/format.ts";
+import { jsonLines } from "../formats/jsonlines.ts";
+import { parquet } from "../formats/parquet.ts";
+import type { Column, Row } from "../rows.ts";
+import { type Destination, type Job, Misconfigured } from "./destination.ts";
+import { trial } from "./trial.ts";
+
+/** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
+const PART_BYTES = 5 * 2 ** 20;
+
+/** The most parts of an upload, at S3 and R2. */
+const MOST_PARTS = 10_000;
+
+/** What a state may take, which is kept in a value of D1 (at most 2,000,000 bytes). */
+const MOST_STATE_BYTES = 1_500_000;
+
+/** Up to how many bytes of rows are encoded at once. */
+const PORTION_BYTES = 2 ** 18;
+
+/** How far behind a part's end rows are encoded that have to be gathered: far enough to be sure that the part is full. */
+const MARGIN_BYTES = 2 ** 18;
+
+/** The longest key, in bytes, at S3 and R2. */
+const MOST_KEY_BYTES = 1024;
+
+/** What S3 and R2 have in common. A key names an object; an upload is a multipart one, of which nothing appears before it is completed. */
+export type Bucket = {
+	put(key: string, body: Uint8Array, type: string): Promise<void>;
+	/** Begins an upload; its object will carry the mark. */
+	begin(key: string, type: string, mark: string): Promise<string>;
+	/** What to complete the upload with; null: there is no such upload any more. */
+	part(
+		key: string,
+		upload: string,
+		number: number,
+		body: Uint8Array,
+	): Promise<string | null>;
+	/** Whether it was there to be completed. */
+	complete(key: string, upload: string, parts: string[]): Promise<boolean>;
+	/** Ends an upload, if it is there. */
+	abort(key: string, upload: string): Promise<void>;
+	/** The mark of the object, if there is one. */
+	mark(key: string): Promise<string | null>;
+	remove(key: string): Promise<void>;
+};
+
+/** A file under way: an upload, the mark that its object will carry, and what its parts are called. */
+type Upload = { id: string; mark: string; parts: string[] };
+
+/**
+ * `uploads`: of files before the current one, which are whole but for being completed; of the current one; and of later
+ * ones, if they were begun before a crash. `rest`: the current file's bytes behind its last part, in base64.
+ */
+export type State = {
+	uploads: Upload[];
+	current: number;
+	rest: string;
+	encoder: string;
+};
+
+type Files = Pick<
+	Config<"S3">,
+	"prefix" | "file_format" | "compression" | "max_file_size_mb"
+>;
+
+const TYPES = {
+	".jsonl": "application/jsonl",
+	".jsonl.gz": "application/gzip",
+	".parquet": "application/vnd.apache.parquet",
+};
+
+/** How the names of files end. */
+const suffixOf = ({ file_format, compression }: Files) =>
+	file_format === "Parquet"
+		? ".parquet"
+		: compression === "gzip"
+			? ".jsonl.gz"
+			: ".jsonl";
+
+/** The folder in which a run's files are (behaviour 11.3). */
+function folder(
+	prefix: string,
+	{ start, end, model }: Pick<Job, "start" | "end" | "model">,
+) {
+	const [year, month, day, hour, minute, second] = end.split(/\D/);
+	const variables = new Map(
+		Object.entries({
+			year,
+			month,
+			day,
+			hour,
+			minute,
+			second,
+			data_interval_start: start,
+			data_interval_end: end,
+			table: model,
+		}),
+	);
+	return prefix
+		.replace(/\{(\w+)\}/g, (all, name) => variables.get(name) ?? all)
+		.replace(/^\/|\/$/g, "");
+}
+
+const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
+
+/** About how many bytes a row comes to as text. */
+const weigh = (columns: Column[], row: Row) =>
+	row.reduce<number>(
+		(sum, value, i) =>
+			sum +
+			(columns[i]?.name.length ?? 0) +
+			6 +
+			(typeof value === "string" ? Buffer.byteLength(value) : 8),
+		2,
+	);
+
+/** The rows in portions of about `PORTION_BYTES`, and what each weighs. */
+function* portions(columns: Column[], rows: Row[]) {
+	let from = 0;
+	let bytes = 0;
+	for (const [i, row] of rows.entries()) {
+		bytes += weigh(columns, row);
+		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
+		yield { rows: rows.slice(from, i + 1), bytes };
+		from = i + 1;
+		bytes = 0;
+	}
+}
+
+/**
+ * Writes files into a bucket, below `root`. Whatever a run writes appears when it closes: the files in their order, then
+ * the manifest. Until then a file is an upload, or so small that one request puts it there.
+ * @param before what a trial does before it writes
+ */
+export function files(
+	bucket: Bucket,
+	config: Files,
+	root: (job: Job) => string,
+	before: Record<string, () => Promise<unknown>> = {},
+): Destination<State> {
+	const suffix = suffixOf(config);
+	const type = TYPES[suffix];
+	const most = (config.max_file_size_mb ?? 0) * 1_000_000;
+
+	/** The key of a run's file, or of its manifest. */
+	function keyOf(job: Job, file: number | "manifest") {
+		const window = `${job.start}-${job.end}`;
+		const name =
+			file === "manifest"
+				? `${window}_manifest.json`
+				: `${window}${most ? `-${file}` : ""}${suffix}`;
+		const key = joined(root(job), folder(config.prefix, job), name);
+		if (Buffer.byteLength(key) > MOST_KEY_BYTES)
+			throw new Misconfigured(
+				`The prefix is too long: keys have at most ${MOST_KEY_BYTES} bytes.`,
+			);
+		return key;
+	}
+
+	const encode = (columns: Column[], offset = 0, state = ""): Encoder => {
+		if (config.file_format === "Parquet")
+			return parquet(columns, config.compression ?? null, { offset, state });
+		return jsonLines(columns, config.compression === "gzip" ? "gzip" : null);
+	};
+
+	return {
+		database: false,
+
+		async open(job, state, keep) {
+			/** What was kept last, and what has been begun since. */
+			let kept = structuredClone(
+				state ?? { uploads: [], current: 0, rest: "", encoder: "" },
+			);
+			const uploads = structuredClone(kept.uploads);
+			let { current } = kept;
+			let rest = Buffer.from(kept.rest, "base64");
+			let sent = (uploads[current]?.parts.length ?? 0) * PART_BYTES;
+			let encoder = encode(job.columns, sent + rest.length, kept.encoder);
+			/** Files that appeared before a crash kept us from noticing. */
+			const done = new Set<string>();
+			let moved = false;
+
+			const size = () => sent + rest.length + encoder.pending;
+
+			/** Whether the upload's object is there, which is why the upload isn't. */
+			async function appeared(key: string, { mark }: Upload) {
+				if (!done.has(mark) && (await bucket.mark(key)) !== mark)
+					throw new Misconfigured(
+						"The unfinished upload is gone from the bucket: somebody, or a rule of the bucket, removed it.",
+					);
+				done.add(mark);
+			}
+
+			async function begin() {
+				const mark = `${job.run_id}/${crypto.randomUUID()}`;
+				const id = await bucket.begin(keyOf(job, current), type, mark);
+				const upload = { id, mark, parts: [] };
+				kept.uploads[current] = structuredClone(upload);
+				await keep(structuredClone(kept));
+				return upload;
+			}
+
+			async function part(body: Uint8Array) {
+				const upload = uploads[current] ?? (await begin());
+				uploads[current] = upload;
+				const key = keyOf(job, current);
+				if (upload.parts.length === MOST_PARTS)
+					throw new Misconfigured(
+						"The file is too large for one upload: set max_file_size_mb.",
+					);
+				const name = done.has(upload.mark)
+					? null
+					: await bucket.part(key, upload.id, upload.parts.length + 1, body);
+				if (name === null) await appeared(key, upload);
+				upload.parts.push(name ?? "");
+				moved = true;
+			}
+
+			async function append(bytes: Uint8Array) {
+				rest = Buffer.concat([rest, bytes]);
+				while (rest.length >= PART_BYTES) {
+					await part(rest.subarray(0, PART_BYTES));
+					sent += PART_BYTES;
+					rest = rest.subarray(PART_BYTES);
+				}
+			}
+
+			/** All of the current file goes to the bucket. */
+			async function end() {
+				await append(encoder.finish());
+				if (rest.length > 0) await part(rest);
+			}
+
+			async function next() {
+				await end();
+				current += 1;
+				// What a crash left of the next file's upload is written over.
+				uploads[current]?.parts.splice(0);
+				rest = Buffer.alloc(0);
+				sent = 0;
+				encoder = encode(job.columns);
+			}
+
+			return {
+				async write(rows) {
+					for (const portion of portions(job.columns, rows)) {
+						const full = () =>
+							most > 0 && size() > 0 && size() + portion.bytes > most;
+						if (full()) await append(encoder.flush());
+						if (full()) await next();
+						await append(encoder.write(portion.rows, portion.bytes));
+					}
+					if (
+						rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES ||
+						moved
+					)
+						await append(encoder.flush());
+					if (!moved) return null;
+					const state = structuredClone({
+						uploads,
+						current,
+						rest: rest.toString("base64"),
+						encoder: encoder.state(),
+					});
+					const bytes = JSON.stringify(state).length;
+					if (bytes - state.rest.length > MOST_STATE_BYTES)
+						throw new Misconfigured(
+							"There is more than one run can write: shorten the interval.",
+						);
+					if (bytes > MOST_STATE_BYTES) return null;
+					moved = false;
+					kept = structuredClone(state);
+					return state;
+				},
+
+				async close() {
+					if (current === 0 && size() === 0) return;
+					if (uploads[current]) await end();
+					else rest = Buffer.concat([rest, encoder.finish()]);
+					const keys = Array.from({ length: current + 1 }, (_, i) =>
+						keyOf(job, i),
+					);
+					for (const [i, key] of keys.entries()) {
+						const upload = uploads[i];
+						if (!upload) await bucket.put(key, rest, type);
+						else if (
+							!done.has(upload.mark) &&
+							!(await bucket.complete(key, upload.id, upload.parts))
+						)
+							await appeared(key, upload);
+					}
+					if (most)
+						await bucket.put(
+							keyOf(job, "manifest"),
+							Buffer.from(JSON.stringify({ files: keys })),
+							"application/json",
+						);
+				},
+			};
+		},
+
+		async abort(job, { uploads }) {
+			for (const [i, { id }] of uploads.entries())
+				await bucket.abort(keyOf(job, i), id);
+		},
+
+		test() {
+			const now = new Date().toISOString();
+			const key = joined(
+				folder(config.prefix, { start: now, end: now, model: "events" }),
+				`.tenantry-test-${crypto.randomUUID()}`,
+			);
+			return trial({
+				...before,
+				write: () => bucket.put(key, Buffer.from("test"), "text/plain"),
+				remove: () => bucket.remove(key),
+			});
+		},
+	};
+}

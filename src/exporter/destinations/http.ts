@@ -1,0 +1,92 @@
+import type { Config } from "../../batch_exports/destination.ts";
+import { toJson } from "../formats/jsonlines.ts";
+import { type Destination, Misconfigured } from "./destination.ts";
+import { type Answer, send } from "./send.ts";
+import { trial } from "./trial.ts";
+
+/** What one request holds at most (behaviour 11.3). */
+const MOST_EVENTS = 1000;
+const MOST_BYTES = 5_000_000;
+
+const HEAD = '{"batch":[';
+const TAIL = '],"historical_migration":true}';
+
+/** How many batches the receiver has taken. */
+export type State = { batches: number };
+
+/** JSON objects in bodies of requests. */
+function* bodies(objects: string[]) {
+	let batch: string[] = [];
+	let bytes = HEAD.length + TAIL.length;
+	for (const object of objects) {
+		const more = Buffer.byteLength(object) + 1;
+		if (batch.length === MOST_EVENTS || bytes + more > MOST_BYTES) {
+			if (batch.length > 0) yield HEAD + batch.join(",") + TAIL;
+			batch = [];
+			bytes = HEAD.length + TAIL.length;
+		}
+		batch.push(object);
+		bytes += more;
+	}
+	yield HEAD + batch.join(",") + TAIL;
+}
+
+function judge({ status }: Answer) {
+	if (status < 300) return;
+	throw new Misconfigured(
+		status < 400
+			? "The url leads elsewhere: give the address where it ends."
+			: status === 401 || status === 403
+				? `The receiver refuses the token, or misses one (status ${status}).`
+				: `The receiver refuses what it gets (status ${status}).`,
+	);
+}
+
+/** Posts rows as batches of events. A batch has the same Idempotency-Key whenever it is sent again. */
+export function http(
+	env: Env,
+	{ url, token }: Config<"HTTP">,
+	patience: number,
+): Destination<State> {
+	const post = (body: string, key?: string) =>
+		send(
+			env,
+			new Request(url, {
+				method: "POST",
+				body,
+				headers: {
+					"content-type": "application/json",
+					...(key && { "idempotency-key": key }),
+					...(token && { authorization: `Bearer ${token}` }),
+				},
+			}),
+			patience,
+		);
+
+	return {
+		database: false,
+		async open({ run_id, columns }, state) {
+			let batches = state?.batches ?? 0;
+			return {
+				async write(rows) {
+					for (const body of bodies(rows.map((row) => toJson(columns, row)))) {
+						judge(await post(body, `${run_id}-${batches}`));
+						batches += 1;
+					}
+					return { batches };
+				},
+				async close() {},
+			};
+		},
+		async abort() {},
+		test() {
+			let answer: Answer | undefined;
+			return trial({
+				reach: async () => {
+					answer = await post(HEAD + TAIL);
+				},
+				"sign in": async () => answer && judge(answer),
+			});
+		},
+	};
+}

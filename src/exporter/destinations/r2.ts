@@ -1,0 +1,50 @@
+import type { Config } from "../../batch_exports/destination.ts";
+import type { Destination } from "./destination.ts";
+import { type Bucket, files, type State } from "./files.ts";
+
+const MARK = "tenantry-upload";
+
+/** R2's words for an upload that is not, or no longer, there. */
+const gone = (error: unknown) =>
+	error instanceof Error && /\(10024\)/.test(error.message);
+
+/** What it answers; null where the upload isn't there any more. */
+const unlessGone = <T>(promise: Promise<T>) =>
+	promise.catch((error: unknown) => {
+		if (gone(error)) return null;
+		throw error;
+	});
+
+/** The worker's own bucket, where each project has a folder, so that none writes over another's files. */
+export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
+	const bucket: Bucket = {
+		async put(key, body, contentType) {
+			await EXPORTS.put(key, body, { httpMetadata: { contentType } });
+		},
+		async begin(key, contentType, mark) {
+			const { uploadId } = await EXPORTS.createMultipartUpload(key, {
+				httpMetadata: { contentType },
+				customMetadata: { [MARK]: mark },
+			});
+			return uploadId;
+		},
+		async part(key, id, number, body) {
+			const upload = EXPORTS.resumeMultipartUpload(key, id);
+			const part = await unlessGone(upload.uploadPart(number, body));
+			return part?.etag ?? null;
+		},
+		async complete(key, id, parts) {
+			const upload = EXPORTS.resumeMultipartUpload(key, id);
+			const listed = parts.map((etag, i) => ({ partNumber: i + 1, etag }));
+			return (await unlessGone(upload.complete(listed))) !== null;
+		},
+		async abort(key, id) {
+			await unlessGone(EXPORTS.resumeMultipartUpload(key, id).abort());
+		},
+		async mark(key) {
+			return (await EXPORTS.head(key))?.customMetadata?.[MARK] ?? null;
+		},
+		remove: (key) => EXPORTS.delete(key),
+	};
+	return files(bucket, config, ({ team_id }) => String(team_id));
+}

@@ -1,0 +1,59 @@
+import { reach } from "../../dns/reach.ts";
+import { mayPass } from "../../dns/resolve.ts";
+import { Misconfigured } from "./destination.ts";
+
+/** How long a destination may be silent, in milliseconds. */
+export const PATIENCE_MS = 60_000;
+
+/** What is read of an answer: enough for any error that explains itself. */
+const MOST_CHARACTERS = 2 ** 16;
+
+export type Answer = { status: number; headers: Headers; text: string };
+
+/** Throws `Misconfigured` unless the host may be reached. */
+export async function admit(env: Env, host: string) {
+	const refusal = await reach(env, host);
+	if (refusal === null) return;
+	throw mayPass(refusal) ? new Error(refusal) : new Misconfigured(refusal);
+}
+
+async function textOf({ body }: Response) {
+	let text = "";
+	for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+		text += chunk;
+		if (text.length >= MOST_CHARACTERS) break;
+	}
+	return text.slice(0, MOST_CHARACTERS);
+}
+
+/**
+ * Sends a request to a host that a user named, and follows no redirect. What may pass (network errors, silence, 408, 429,
+ * 5xx) is thrown as a plain error, whose words hold nothing but the host.
+ */
+export async function send(
+	env: Env,
+	request: Request,
+	patience: number,
+): Promise<Answer> {
+	const { hostname } = new URL(request.url);
+	await admit(env, hostname);
+	const answer = await fetch(request, {
+		redirect: "manual",
+		signal: AbortSignal.timeout(patience),
+	})
+		.then(async (answer) => ({
+			status: answer.status,
+			headers: answer.headers,
+			text: await textOf(answer),
+		}))
+		.catch((error: unknown) => {
+			throw new Error(
+				error instanceof Error && error.name === "TimeoutError"
+					? `${hostname} did not answer within ${patience / 1000} seconds.`
+					: `The connection to ${hostname} failed.`,
+			);
+		});
+	if ([408, 429].includes(answer.status) || answer.status >= 500)
+		throw new Error(`${hostname} answered with the status ${answer.status}.`);
+	return answer;
+}

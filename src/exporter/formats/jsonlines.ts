@@ -1,0 +1,41 @@
+import { gzipSync } from "node:zlib";
+import type { Column, Row } from "../rows.ts";
+import { type Encoder, NOTHING } from "./format.ts";
+
+/** JSON text as one line; what is no JSON as a string. */
+function nested(json: string) {
+	try {
+		const value: unknown = JSON.parse(json);
+		return /[\n\r]/.test(json) ? JSON.stringify(value) : json;
+	} catch {
+		return JSON.stringify(json);
+	}
+}
+
+/** A row as one JSON object, in which JSON is nested. */
+export const toJson = (columns: Column[], row: Row) =>
+	`{${columns
+		.map(({ name, kind }, i) => {
+			const value = row[i] ?? null;
+			return `${JSON.stringify(name)}:${
+				kind === "json" && typeof value === "string"
+					? nested(value)
+					: JSON.stringify(value)
+			}`;
+		})
+		.join(",")}}`;
+
+/** One object a line (https://jsonlines.org); compressed as one gzip member after the other (RFC 1952, 2.2). */
+export const jsonLines = (
+	columns: Column[],
+	compression: "gzip" | null,
+): Encoder => ({
+	write(rows) {
+		const text = rows.map((row) => `${toJson(columns, row)}\n`).join("");
+		return compression ? gzipSync(text) : new TextEncoder().encode(text);
+	},
+	pending: 0,
+	flush: () => NOTHING,
+	finish: () => NOTHING,
+	state: () => "",
+});

@@ -1,0 +1,166 @@
+import { gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
+import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
+import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import type { Column, Kind, Row } from "../rows.ts";
+import { type Encoder, NOTHING, type Resumed } from "./format.ts";
+
+/** The most bytes of rows that a row group is made of. */
+const ROW_GROUP_BYTES = 8 * 2 ** 20;
+
+const DAY_MS = 86_400_000;
+
+type Compression = "gzip" | "snappy" | "zstd" | null;
+
+const CODECS = {
+	gzip: "GZIP",
+	snappy: "SNAPPY",
+	zstd: "ZSTD",
+} satisfies Record<string, CompressionCodec>;
+
+/** workerd's zstd fails where what it makes is longer than 32 KiB. */
+const FRAME_BYTES = 31 * 2 ** 10;
+
+/** One zstd frame after the other, which decompress to one text (RFC 8878, 3). */
+function zstd(bytes: Uint8Array) {
+	const frames: Uint8Array[] = [];
+	for (let from = 0; from < bytes.length; from += FRAME_BYTES)
+		frames.push(zstdCompressSync(bytes.subarray(from, from + FRAME_BYTES)));
+	return Buffer.concat(frames);
+}
+
+const compressors = {
+	GZIP: (bytes: Uint8Array) => gzipSync(bytes),
+	ZSTD: zstd,
+};
+
+const TEXT = { type: "BYTE_ARRAY", converted_type: "UTF8" } as const;
+
+/** How each kind is stored. JSON stays text: no reader has to know its logical type. */
+const TYPES = {
+	text: TEXT,
+	json: TEXT,
+	integer: { type: "INT64" },
+	number: { type: "DOUBLE" },
+	boolean: { type: "BOOLEAN" },
+	date: { type: "INT32", converted_type: "DATE" },
+	timestamp: {
+		type: "INT64",
+		converted_type: "TIMESTAMP_MICROS",
+		logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
+	},
+} satisfies Record<Kind, Partial<SchemaElement>>;
+
+/** A value as its physical type takes it. */
+function stored(kind: Kind, value: Row[number]) {
+	if (value === null) return null;
+	switch (kind) {
+		case "integer":
+			return BigInt(value);
+		case "timestamp":
+			return BigInt(Date.parse(String(value))) * 1000n;
+		case "date":
+			return Date.parse(String(value)) / DAY_MS;
+		default:
+			return value;
+	}
+}
+
+/** JSON has no large integers, of which metadata is full. */
+const write = (value: unknown) =>
+	JSON.stringify(value, (_, one) =>
+		typeof one === "bigint" ? { bigint: String(one) } : one,
+	);
+
+const read = (json: string) =>
+	JSON.parse(json, (_, one) =>
+		typeof one?.bigint === "string" ? BigInt(one.bigint) : one,
+	);
+
+/** What it takes to go on: metadata of the row groups so far, and the bytes that a byte of rows came to. */
+type State = { groups: RowGroup[]; ratio: number };
+
+/** Apache Parquet: rows are gathered into row groups, whose metadata is at the end of the file. */
+export function parquet(
+	columns: Column[],
+	compression: Compression,
+	resumed: Resumed | null,
+): Encoder {
+	const bytes = new ByteWriter();
+	const writer = new ParquetWriter({
+		writer: bytes,
+		schema: [
+			{ name: "root", num_children: columns.length },
+			...columns.map(
+				({ name, kind }): SchemaElement => ({
+					name,
+					repetition_type: "OPTIONAL",
+					...TYPES[kind],
+				}),
+			),
+		],
+		codec: compression ? CODECS[compression] : "UNCOMPRESSED",
+		compressors,
+		createdBy: "tenantry",
+	});
+	let ratio = 1;
+	if (resumed && resumed.offset > 0) {
+		const state: State = read(
+			gunzipSync(Buffer.from(resumed.state, "base64")).toString(),
+		);
+		ratio = state.ratio;
+		writer.row_groups = state.groups;
+		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
+		bytes.index = 0;
+		bytes.offset = resumed.offset;
+	}
+	let rows: Row[] = [];
+	let raw = 0;
+
+	/** The bytes written since the last time. */
+	function taken() {
+		const all = bytes.getBytes().slice();
+		bytes.index = 0;
+		return all;
+	}
+
+	function flush() {
+		if (rows.length === 0) return NOTHING;
+		const before = bytes.offset;
+		writer.write({
+			columnData: columns.map(({ name, kind }, i) => ({
+				name,
+				data: rows.map((row) => stored(kind, row[i] ?? null)),
+				// Bounds of texts would be kept whole until the end of the file, as would be indexes.
+				statistics: kind !== "text" && kind !== "json",
+				offsetIndex: false,
+			})),
+			rowGroupSize: rows.length,
+		});
+		writer.pendingIndexes = [];
+		ratio = (bytes.offset - before) / raw;
+		rows = [];
+		raw = 0;
+		return taken();
+	}
+
+	return {
+		write(more, size) {
+			rows = rows.concat(more);
+			raw += size;
+			return raw < ROW_GROUP_BYTES ? NOTHING : flush();
+		},
+		get pending() {
+			return Math.ceil(raw * ratio);
+		},
+		flush,
+		finish() {
+			const last = flush();
+			writer.finish();
+			return Buffer.concat([last, taken()]);
+		},
+		state: () =>
+			gzipSync(
+				write({ groups: writer.row_groups, ratio } satisfies State),
+			).toString("base64"),
+	};
+}

@@ -1,0 +1,335 @@
+import { describe, expect, test } from "vitest";
+import { check, secretsOf } from "../../src/batch_exports/destination.ts";
+import { Refusal } from "../../src/http/errors.ts";
+
+const S3 = { bucket_name: "exports", region: "eu-north-1", prefix: "events" };
+const HTTP = { url: "https://example.com/batch" };
+const POSTGRES = {
+	user: "u",
+	password: "p",
+	host: "db.example.com",
+	database: "d",
+};
+
+/** The refusal of a config: code, detail and attr; null: there is none. */
+function refused(type: string, config: unknown) {
+	try {
+		check(type, config);
+		return null;
+	} catch (error) {
+		if (!(error instanceof Refusal)) throw error;
+		const { code, detail, attr } = error.body;
+		return [code, detail, attr];
+	}
+}
+
+test.each([
+	["S3", S3],
+	["S3", { ...S3, aws_access_key_id: "a", aws_secret_access_key: "b" }],
+	["S3", { ...S3, prefix: "/{year}/{table}/", compression: "gzip" }],
+	["S3", { ...S3, file_format: "Parquet", compression: "zstd" }],
+	["S3", { ...S3, file_format: null, compression: null }],
+	["S3", { ...S3, encryption: "aws:kms", kms_key_id: "k" }],
+	["S3", { ...S3, use_virtual_style_addressing: "yes" }],
+	["R2", { prefix: "" }],
+	["R2", { prefix: "a", max_file_size_mb: 100, encryption: "AES256" }],
+	["HTTP", { ...HTTP, token: "t", include_events: ["$pageview"] }],
+	["Postgres", { ...POSTGRES, port: 5433, schema: "s", table_name: "t" }],
+	["NoOp", {}],
+])("%s %j is taken", (type, config) => {
+	expect(refused(type, config)).toBeNull();
+});
+
+describe("is refused", () => {
+	const invalid = "invalid_input";
+	const choice = "invalid_choice";
+	const config = (key: string) => `destination__config__${key}`;
+	test.each([
+		["FTP", {}, choice, '"FTP" is not a valid choice.', "destination__type"],
+		[
+			"toString",
+			{},
+			choice,
+			'"toString" is not a valid choice.',
+			"destination__type",
+		],
+		[
+			"NoOp",
+			[],
+			invalid,
+			"Expected a dictionary of items.",
+			"destination__config",
+		],
+		[
+			"NoOp",
+			{ a: 1, b: 2 },
+			invalid,
+			"Configuration has unknown field/s: 'a', 'b'",
+			"destination",
+		],
+		[
+			"R2",
+			{ ...S3 },
+			invalid,
+			"Configuration has unknown field/s: 'bucket_name', 'region'",
+			"destination",
+		],
+		[
+			"S3",
+			{},
+			invalid,
+			"Configuration missing required field: 'bucket_name'",
+			"destination",
+		],
+		[
+			"R2",
+			{},
+			invalid,
+			"Configuration missing required field: 'prefix'",
+			"destination",
+		],
+		[
+			"S3",
+			{ ...S3, aws_access_key_id: "a" },
+			invalid,
+			"Configuration missing required field: 'aws_secret_access_key'",
+			"destination",
+		],
+		[
+			"S3",
+			{ ...S3, bucket_name: null },
+			"null",
+			"This field may not be null.",
+			config("bucket_name"),
+		],
+		[
+			"S3",
+			{ ...S3, bucket_name: " " },
+			"blank",
+			"This field may not be blank.",
+			config("bucket_name"),
+		],
+		[
+			"S3",
+			{ ...S3, bucket_name: ".." },
+			invalid,
+			expect.any(String),
+			config("bucket_name"),
+		],
+		[
+			"S3",
+			{ ...S3, bucket_name: "a/b" },
+			invalid,
+			expect.any(String),
+			config("bucket_name"),
+		],
+		[
+			"S3",
+			{ ...S3, region: "x.example.com/" },
+			invalid,
+			expect.any(String),
+			config("region"),
+		],
+		[
+			"S3",
+			{ ...S3, prefix: 1 },
+			invalid,
+			"Not a valid string.",
+			config("prefix"),
+		],
+		[
+			"S3",
+			{ ...S3, prefix: "{hours}" },
+			invalid,
+			"Unknown variable {hours}.",
+			config("prefix"),
+		],
+		[
+			"S3",
+			{ ...S3, prefix: "a/../b" },
+			invalid,
+			expect.any(String),
+			config("prefix"),
+		],
+		[
+			"S3",
+			{ ...S3, file_format: "CSV" },
+			choice,
+			'"CSV" is not a valid choice.',
+			config("file_format"),
+		],
+		[
+			"S3",
+			{ ...S3, compression: "lz4" },
+			choice,
+			'"lz4" is not a valid choice.',
+			config("compression"),
+		],
+		[
+			"S3",
+			{ ...S3, compression: "zstd" },
+			choice,
+			'"zstd" is not a valid choice.',
+			config("compression"),
+		],
+		[
+			"R2",
+			{ prefix: "", file_format: "JSONLines", compression: "snappy" },
+			choice,
+			'"snappy" is not a valid choice.',
+			config("compression"),
+		],
+		[
+			"S3",
+			{ ...S3, max_file_size_mb: 0 },
+			"min_value",
+			"Ensure this value is greater than or equal to 1.",
+			config("max_file_size_mb"),
+		],
+		[
+			"S3",
+			{ ...S3, max_file_size_mb: 1.5 },
+			invalid,
+			"A valid integer is required.",
+			config("max_file_size_mb"),
+		],
+		[
+			"S3",
+			{ ...S3, kms_key_id: "k" },
+			invalid,
+			expect.any(String),
+			config("kms_key_id"),
+		],
+		[
+			"S3",
+			{ ...S3, kms_key_id: "k", encryption: "AES256" },
+			invalid,
+			expect.any(String),
+			config("kms_key_id"),
+		],
+		[
+			"R2",
+			{ prefix: "", encryption: "aws:kms" },
+			choice,
+			'"aws:kms" is not a valid choice.',
+			config("encryption"),
+		],
+		[
+			"S3",
+			{ ...S3, endpoint_url: "ftp://example.com" },
+			invalid,
+			"Enter a valid URL.",
+			config("endpoint_url"),
+		],
+		[
+			"S3",
+			{ ...S3, endpoint_url: "https://u:p@example.com" },
+			invalid,
+			expect.any(String),
+			config("endpoint_url"),
+		],
+		[
+			"S3",
+			{ ...S3, endpoint_url: "https://example.com?a" },
+			invalid,
+			expect.any(String),
+			config("endpoint_url"),
+		],
+		[
+			"S3",
+			{
+				...S3,
+				endpoint_url: "http://127.0.0.1",
+				use_virtual_style_addressing: true,
+			},
+			invalid,
+			expect.any(String),
+			config("use_virtual_style_addressing"),
+		],
+		[
+			"S3",
+			{ ...S3, include_events: "a" },
+			"not_a_list",
+			'Expected a list of items but got type "str".',
+			config("include_events"),
+		],
+		[
+			"S3",
+			{ ...S3, include_events: ["a", ""] },
+			"blank",
+			"This field may not be blank.",
+			config("include_events__1"),
+		],
+		[
+			"HTTP",
+			{ url: "example.com" },
+			invalid,
+			"Enter a valid URL.",
+			config("url"),
+		],
+		[
+			"HTTP",
+			{ url: "https://u@example.com" },
+			invalid,
+			expect.any(String),
+			config("url"),
+		],
+		[
+			"Postgres",
+			{ ...POSTGRES, port: "5432" },
+			invalid,
+			"A valid integer is required.",
+			config("port"),
+		],
+		[
+			"Postgres",
+			{ ...POSTGRES, port: 65536 },
+			"max_value",
+			"Ensure this value is less than or equal to 65535.",
+			config("port"),
+		],
+		[
+			"Postgres",
+			{ ...POSTGRES, host: "a/b" },
+			invalid,
+			"Enter a valid host.",
+			config("host"),
+		],
+		[
+			"Postgres",
+			{ ...POSTGRES, host: "a:5432" },
+			invalid,
+			"Enter a valid host.",
+			config("host"),
+		],
+		[
+			"Postgres",
+			{ ...POSTGRES, host: "/tmp" },
+			invalid,
+			"Enter a valid host.",
+			config("host"),
+		],
+		[
+			"Postgres",
+			{ ...POSTGRES, has_self_signed_cert: "maybe" },
+			invalid,
+			"Must be a valid boolean.",
+			config("has_self_signed_cert"),
+		],
+	])("%s %j", (type, given, code, detail, attr) => {
+		expect(refused(type, given)).toEqual([code, detail, attr]);
+	});
+});
+
+test("a host is kept as URLs write it", () => {
+	const host = (host: string) => check("Postgres", { ...POSTGRES, host });
+	expect(host("DB.example.com")).toMatchObject({ host: "db.example.com" });
+	expect(host("127.1")).toMatchObject({ host: "127.0.0.1" });
+	expect(host("::1")).toMatchObject({ host: "[::1]" });
+	expect(host("[::1]")).toMatchObject({ host: "[::1]" });
+});
+
+test("each type says what is secret", () => {
+	expect(secretsOf("Postgres")).toEqual(["user", "password"]);
+	expect(secretsOf("R2")).toEqual([]);
+});

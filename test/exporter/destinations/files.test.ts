@@ -1,0 +1,281 @@
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { AwsClient } from "aws4fetch";
+import { describe, expect, test } from "vitest";
+import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import type { State } from "../../../src/exporter/destinations/files.ts";
+import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { COLUMNS, job, rows, run } from "../../support/exporting.ts";
+
+const MANY = 100_001;
+
+const s3 = new AwsClient({
+	accessKeyId: KEYS.aws_access_key_id,
+	secretAccessKey: KEYS.aws_secret_access_key,
+	region: "auto",
+	service: "s3",
+	retries: 0,
+});
+
+async function ask(method: string, path: string) {
+	const answer = await fetch(
+		await s3.sign(`${env.S3_URL}/exports${path}`, { method }),
+	);
+	return new Uint8Array(await answer.arrayBuffer());
+}
+
+const path = (key: string) =>
+	`/${key.split("/").map(encodeURIComponent).join("/")}`;
+
+/** What each kind of bucket holds, and how an export gets there. */
+const buckets = {
+	S3: {
+		destination: (config: object) =>
+			destinationOf(env, "S3", {
+				bucket_name: "exports",
+				region: "auto",
+				endpoint_url: env.S3_URL,
+				...KEYS,
+				...config,
+			}),
+		folder: "",
+		list: async (prefix: string) =>
+			[
+				...Buffer.from(
+					await ask("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`),
+				)
+					.toString()
+					.matchAll(/<Key>(.+?)<\/Key>/g),
+			].map(([, key]) => String(key)),
+		read: (key: string) => ask("GET", path(key)),
+		/** Whether a part of the upload can be put there. */
+		open: async (key: string, id: string) => {
+			const query = `?partNumber=1&uploadId=${encodeURIComponent(id)}`;
+			const text = Buffer.from(await ask("PUT", path(key) + query)).toString();
+			return !text.includes("NoSuchUpload");
+		},
+	},
+	R2: {
+		destination: (config: object) => destinationOf(env, "R2", config),
+		folder: "7/",
+		list: async (prefix: string) =>
+			(await env.EXPORTS.list({ prefix })).objects.map(({ key }) => key),
+		read: async (key: string) =>
+			new Uint8Array((await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? []),
+		open: (key: string, id: string) =>
+			env.EXPORTS.resumeMultipartUpload(key, id)
+				.uploadPart(1, "x")
+				.then(
+					() => true,
+					() => false,
+				),
+	},
+};
+
+const unzip = async (bytes: Uint8Array) => gunzipSync(bytes).toString();
+
+/** The rows as JSON objects have them, one a line. */
+const expected = (n: number) =>
+	rows(n)
+		.map((row) =>
+			JSON.stringify(
+				Object.fromEntries(
+					COLUMNS.map(({ name, kind }, i) => [
+						name,
+						kind === "json" && row[i] !== null
+							? JSON.parse(String(row[i]))
+							: row[i],
+					]),
+				),
+			),
+		)
+		.join("\n");
+
+async function duckdb(file: Uint8Array, sql: string) {
+	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, {
+		method: "POST",
+		body: file,
+		headers: { "x-sql": encodeURIComponent(sql) },
+	});
+	return JSON.parse(await answer.text());
+}
+
+const digest = async (text: string) =>
+	Buffer.from(
+		await crypto.subtle.digest("SHA-256", Buffer.from(text)),
+	).toString("hex");
+
+/** What DuckDB finds in a Parquet file: how many rows, and a checksum of all their values. */
+const SUMS = `select count(*) as n, sha256(string_agg(concat_ws('|', uuid, event, properties, amount * 8,
+	team_id, paid, day, epoch_ms("timestamp")), chr(10) order by team_id)) as sum from FILE`;
+
+/** The same of the rows below `n`. */
+async function sums(n: number) {
+	const text = rows(n)
+		.map(([uuid, event, properties, amount, team_id, paid, day, timestamp]) =>
+			[
+				uuid,
+				event,
+				properties,
+				typeof amount === "number" ? `${(amount * 8).toFixed(1)}` : null,
+				team_id,
+				paid,
+				day,
+				timestamp ? Date.parse(String(timestamp)) : null,
+			]
+				.filter((value) => value !== null)
+				.join("|"),
+		)
+		.join("\n");
+	return [{ n: String(n), sum: await digest(text) }];
+}
+
+const formats = [
+	{ file_format: "JSONLines", compression: null, suffix: "jsonl" },
+	{ file_format: "JSONLines", compression: "gzip", suffix: "jsonl.gz" },
+	{ file_format: "Parquet", compression: null, suffix: "parquet" },
+	{ file_format: "Parquet", compression: "snappy", suffix: "parquet" },
+	{ file_format: "Parquet", compression: "gzip", suffix: "parquet" },
+	{ file_format: "Parquet", compression: "zstd", suffix: "parquet" },
+];
+
+const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
+
+/** Holds what is in the files against the rows below `n`. */
+async function verify(files: Uint8Array[], suffix: string, n: number) {
+	if (suffix === "parquet") {
+		const [file = new Uint8Array()] = files;
+		expect(await duckdb(file, SUMS)).toEqual(await sums(n));
+	} else {
+		const texts = await Promise.all(
+			files.map((file) =>
+				suffix === "jsonl" ? Buffer.from(file).toString() : unzip(file),
+			),
+		);
+		// Not told by `expect`, which would print all of it.
+		expect(texts.join("").trimEnd() === expected(n)).toBe(true);
+	}
+}
+
+describe.each(Object.entries(buckets))("%s", (name, bucket) => {
+	describe.each(formats)(
+		"$file_format, $compression",
+		({ suffix, ...config }) => {
+			test.each([0, 1, 1000])("holds %i rows", async (n) => {
+				const prefix = crypto.randomUUID();
+				const destination = bucket.destination({ ...config, prefix });
+				await run(destination, job(), n);
+				const keys = await bucket.list(bucket.folder + prefix);
+				const key = `${bucket.folder}${prefix}/${window}.${suffix}`;
+				expect(keys).toEqual(n === 0 ? [] : [key]);
+				if (n > 0) await verify([await bucket.read(key)], suffix, n);
+			});
+
+			test(`holds ${MANY} rows in several parts, whatever crashes`, {
+				timeout: 60_000,
+			}, async () => {
+				const prefix = crypto.randomUUID();
+				const destination = bucket.destination({ ...config, prefix });
+				const ran = await run(destination, job(), MANY, {
+					crashes: name === "S3",
+				});
+				expect(ran.kept).toBeGreaterThan(1);
+				expect(ran.largest).toBeLessThan(1_500_000);
+				const key = `${bucket.folder}${prefix}/${window}.${suffix}`;
+				expect(await bucket.list(bucket.folder + prefix)).toEqual([key]);
+				const file = await bucket.read(key);
+				expect(file.length).toBeGreaterThan(5 * 2 ** 20);
+				await verify([file], suffix, MANY);
+			});
+		},
+	);
+
+	test.each(["JSONLines", "Parquet"])(
+		"an aborted run in %s leaves no upload and no object",
+		async (file_format) => {
+			const prefix = crypto.randomUUID();
+			const destination = bucket.destination({
+				prefix,
+				file_format,
+				max_file_size_mb: 3,
+			});
+			const { state } = await run(destination, job(), 60_000, {
+				until: 50_000,
+			});
+			const { uploads } = state as State;
+			expect(uploads.length).toBeGreaterThan(1);
+			expect(await bucket.list(bucket.folder + prefix)).toEqual([]);
+			for (const [i, { id }] of uploads.entries()) {
+				const suffix = file_format === "Parquet" ? "parquet" : "jsonl";
+				const key = `${bucket.folder}${prefix}/${window}-${i}.${suffix}`;
+				expect(await bucket.open(key, id)).toBe(false);
+			}
+			await destination.abort(job(), { uploads: [] });
+		},
+		30_000,
+	);
+
+	test.each(formats)(
+		"$file_format, $compression: no file is larger than it may be, and a manifest lists them",
+		async ({ suffix, ...config }) => {
+			const prefix = crypto.randomUUID();
+			const destination = bucket.destination({
+				...config,
+				prefix,
+				max_file_size_mb: 1,
+			});
+			const n = 20_000;
+			await run(destination, job(), n, { crashes: true });
+			const keys = await bucket.list(bucket.folder + prefix);
+			const manifest = `${bucket.folder}${prefix}/${window}_manifest.json`;
+			const files = Array.from(
+				{ length: keys.length - 1 },
+				(_, i) => `${bucket.folder}${prefix}/${window}-${i}.${suffix}`,
+			);
+			expect([...keys].sort()).toEqual([...files, manifest].sort());
+			expect(files.length).toBeGreaterThan(1);
+			expect(
+				JSON.parse(Buffer.from(await bucket.read(manifest)).toString()),
+			).toEqual({ files });
+			const contents = await Promise.all(files.map(bucket.read));
+			for (const content of contents)
+				expect(content.length).toBeLessThan(1_000_000);
+			if (suffix !== "parquet") await verify(contents, suffix, n);
+			else {
+				const counts = await Promise.all(
+					contents.map((file) =>
+						duckdb(file, "select count(*) as n, sum(team_id) as sum from FILE"),
+					),
+				);
+				const total = (key: string) =>
+					counts.reduce((sum, [row]) => sum + Number(row[key]), 0);
+				expect([total("n"), total("sum")]).toEqual([n, (n * (n - 1)) / 2]);
+			}
+		},
+		60_000,
+	);
+
+	test("an upload that somebody removed is told", async () => {
+		const destination = bucket.destination({ prefix: crypto.randomUUID() });
+		const what = job();
+		let last: unknown = null;
+		const sink = await destination.open(what, null, async () => {});
+		for (const page of [rows(20_000), rows(20_000)])
+			last = (await sink.write(page)) ?? last;
+		await destination.abort(what, last);
+		await destination.abort(what, last);
+		const again = await destination.open(what, last, async () => {});
+		await expect(again.close()).rejects.toThrow(Misconfigured);
+	});
+
+	test("its prefix says when", async () => {
+		const prefix = `/${crypto.randomUUID()}/{table}/{year}-{month}-{day}/{hour}.{minute}.{second}/{data_interval_start}+{data_interval_end}/`;
+		await run(bucket.destination({ prefix }), job(), 1);
+		const [start, end] = window.split(/(?<=Z)-/);
+		const id = prefix.split("/")[1];
+		expect(await bucket.list(`${bucket.folder}${id}`)).toEqual([
+			`${bucket.folder}${id}/events/2024-02-29/13.00.00/${start}+${end}/${window}.jsonl`,
+		]);
+	});
+});

@@ -1,0 +1,106 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import type { Type } from "../../../src/batch_exports/destination.ts";
+import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { job, run } from "../../support/exporting.ts";
+
+const guarded: Env = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
+
+/** Hosts that a user may name to get at a network that only this service sees. */
+const HOSTS = [
+	"127.0.0.1",
+	"127.1",
+	"2130706433",
+	"0x7f000001",
+	"0177.0.0.1",
+	"0.0.0.0",
+	"10.0.0.5",
+	"169.254.169.254",
+	"192.168.1.1",
+	"[::1]",
+	"[::ffff:127.0.0.1]",
+	"[::ffff:7f00:1]",
+	"[fd00::1]",
+	"localhost",
+	"localhost.",
+	"db.internal",
+	"intranet",
+];
+
+/** A destination of each type at the host and the port. */
+const destinations: [Type, (host: string, port: number) => object][] = [
+	[
+		"S3",
+		(host, port) => ({
+			bucket_name: "exports",
+			region: "auto",
+			prefix: "",
+			endpoint_url: `http://${host}:${port}`,
+			...KEYS,
+		}),
+	],
+	["HTTP", (host, port) => ({ url: `http://${host}:${port}/` })],
+	[
+		"Postgres",
+		(host, port) => ({
+			user: "owner",
+			password: "password",
+			database: "postgres",
+			host,
+			port,
+		}),
+	],
+];
+
+const port = Number(new URL(env.RECEIVER_URL).port);
+
+describe.each(destinations)("%s doesn't go to", (type, at) => {
+	test.each(
+		HOSTS.flatMap((host) => [[host, port] as const, [host, 443] as const]),
+	)("%s, port %i", async (host, port) => {
+		const destination = destinationOf(guarded, type, at(host, port));
+		expect(await destination.test()).toEqual([
+			{ name: "reach", error: expect.stringMatching(/private/) },
+		]);
+		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(
+			Misconfigured,
+		);
+	});
+
+	test.skipIf(env.DOH_URL === "")("a name that leads there", async () => {
+		const destination = destinationOf(
+			guarded,
+			type,
+			at("inside.example.test", port),
+		);
+		await expect(run(destination, job(), 1)).rejects.toThrow(
+			"leads to the private address 10.0.0.5",
+		);
+	});
+});
+
+test("a virtual bucket's host is looked at as a whole", async () => {
+	const destination = destinationOf(guarded, "S3", {
+		bucket_name: "inside",
+		region: "auto",
+		prefix: "",
+		endpoint_url: "http://internal",
+		use_virtual_style_addressing: true,
+		...KEYS,
+	});
+	expect(await destination.test()).toEqual([
+		{ name: "reach", error: expect.stringContaining("inside.internal") },
+	]);
+});
+
+test("a resolver that fails may pass", async () => {
+	const lost = { ...guarded, DOH_URL: env.DOH_NOBODY };
+	const destination = destinationOf(lost, "HTTP", {
+		url: "https://example.com",
+	});
+	const failed = run(destination, job(), 1);
+	await expect(failed).rejects.toThrow("The resolver ");
+	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+});

@@ -1,0 +1,170 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { configs } from "../../../src/batch_exports/destination.ts";
+import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { job, rows, run } from "../../support/exporting.ts";
+import type { Received } from "../../support/receiver.ts";
+
+const config = {
+	bucket_name: "exports",
+	region: "auto",
+	prefix: "trials",
+	endpoint_url: env.S3_URL,
+	...KEYS,
+};
+
+const to = (more: object = {}, patience = 5000) =>
+	destinationOf(env, "S3", { ...config, ...more }, patience);
+
+const received = async (path: string): Promise<Received[]> =>
+	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
+
+const steps = (...names: string[]) =>
+	names.map((name) => ({ name, error: null }));
+
+test("a trial leaves nothing behind", async () => {
+	expect(await to().test()).toEqual(
+		steps("reach", "sign in", "write", "remove"),
+	);
+	const r2 = destinationOf(env, "R2", { prefix: "trials" });
+	expect(await r2.test()).toEqual(steps("write", "remove"));
+	expect((await env.EXPORTS.list()).objects).toEqual([]);
+});
+
+describe("a trial and a run tell of", () => {
+	test.each([
+		[
+			"a wrong secret",
+			{ aws_secret_access_key: "wrong" },
+			"sign in",
+			"The secret of the access key is wrong.",
+		],
+		["a wrong key", { aws_access_key_id: "wrong" }, "sign in", "access key"],
+		[
+			"no keys",
+			{ aws_access_key_id: null, aws_secret_access_key: null },
+			"sign in",
+			"aws_access_key_id",
+		],
+		[
+			"no such bucket",
+			{ bucket_name: "elsewhere" },
+			"write",
+			"There is no such bucket.",
+		],
+		[
+			"a bucket in another region",
+			{ endpoint_url: `${env.RECEIVER_URL}/region/301` },
+			"write",
+			'The bucket is in the region "eu-north-1".',
+		],
+		[
+			"a redirect to another region",
+			{ endpoint_url: `${env.RECEIVER_URL}/region/307` },
+			"write",
+			'The bucket is in the region "eu-north-1".',
+		],
+		[
+			"a redirect",
+			{ endpoint_url: `${env.RECEIVER_URL}/redirect/302` },
+			"write",
+			"elsewhere",
+		],
+		[
+			"a refusal",
+			{ endpoint_url: `${env.RECEIVER_URL}/status/400` },
+			"write",
+			"status 400 (Oops)",
+		],
+	])("%s", async (_, more, name, words) => {
+		const said = await to(more).test();
+		expect(said.at(-1)).toEqual({
+			name,
+			error: expect.stringContaining(words),
+		});
+		const failed = run(to(more), job(), 1);
+		await expect(failed).rejects.toThrow(words);
+		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+	});
+});
+
+test.each([
+	"/status/500",
+	"/status/503",
+	"/status/429",
+	"/status/408",
+	"/hang",
+])("%s may pass", async (path) => {
+	const failed = run(
+		to({ endpoint_url: env.RECEIVER_URL + path }, 300),
+		job(),
+		1,
+	);
+	await expect(failed).rejects.toThrow();
+	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+});
+
+test("an object and an upload say how they are encrypted, parts don't", async () => {
+	const id = crypto.randomUUID();
+	const destination = to({
+		endpoint_url: `${env.RECEIVER_URL}/batches/${id}`,
+		encryption: "aws:kms",
+		kms_key_id: "arn:aws:kms:eu:1:key/2",
+	});
+	const key = "trials/2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z.jsonl"
+		.split("/")
+		.map(encodeURIComponent)
+		.join("/");
+	const path = `/batches/${id}/exports/${key}`;
+	await run(destination, job(), 1);
+	const sink = await destination.open(job(), null, async () => {});
+	await expect(sink.write(rows(20_000))).rejects.toThrow("began no upload");
+	const requests = await received(path);
+	expect(
+		requests.map(({ method, url }) => [method, url.split("?")[1]]),
+	).toEqual([
+		["PUT", undefined],
+		["POST", "uploads="],
+	]);
+	for (const { headers } of requests)
+		expect(headers).toMatchObject({
+			"x-amz-server-side-encryption": "aws:kms",
+			"x-amz-server-side-encryption-aws-kms-key-id": "arn:aws:kms:eu:1:key/2",
+		});
+});
+
+test("an encryption that the bucket has is taken", async () => {
+	const prefix = crypto.randomUUID();
+	await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
+});
+
+test.each([
+	[
+		{ endpoint_url: null, region: "eu-north-1" },
+		"https://s3.eu-north-1.amazonaws.com/exports",
+	],
+	[
+		{
+			endpoint_url: null,
+			region: "eu-north-1",
+			use_virtual_style_addressing: true,
+		},
+		"https://exports.s3.eu-north-1.amazonaws.com/",
+	],
+	[
+		{ endpoint_url: "http://s3.example:9000/" },
+		"http://s3.example:9000/exports",
+	],
+	[
+		{
+			endpoint_url: "http://s3.example:9000/",
+			use_virtual_style_addressing: true,
+		},
+		"http://exports.s3.example:9000/",
+	],
+])("%j is at %s", (more, url) => {
+	expect(bucketUrl(configs.S3.parse({ ...config, ...more })).href).toBe(url);
+});

@@ -1,0 +1,134 @@
+import { v7 } from "uuid";
+import type {
+	Destination,
+	Job,
+} from "../../src/exporter/destinations/destination.ts";
+import type { Column, Row } from "../../src/exporter/rows.ts";
+
+export const COLUMNS: Column[] = [
+	{ name: "uuid", kind: "text" },
+	{ name: "event", kind: "text" },
+	{ name: "properties", kind: "json" },
+	{ name: "amount", kind: "number" },
+	{ name: "team_id", kind: "integer" },
+	{ name: "paid", kind: "boolean" },
+	{ name: "day", kind: "date" },
+	{ name: "timestamp", kind: "timestamp" },
+];
+
+/** Numbers that look random, the same every time. */
+function* noise(seed: number) {
+	for (let x = seed * 2_654_435_761 + 1; ; ) {
+		x = (Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
+		yield x;
+	}
+}
+
+/** The row of this number: hard to compress, with nulls and what is awkward to write here and there. */
+export function row(i: number): Row {
+	const random = noise(i);
+	const hex = Array.from({ length: 14 }, () =>
+		random.next().value?.toString(16).padStart(8, "0"),
+	).join("");
+	return [
+		`00000000-0000-7000-8000-${String(i).padStart(12, "0")}`,
+		i % 7 === 0 ? 'quote " comma, \\ ünï\u2028 😀' : "$pageview",
+		i % 11 === 0 ? null : `{"n":${i},"noise":"${hex}"}`,
+		i % 5 === 0 ? null : i / 8,
+		i,
+		i % 3 === 0 ? null : i % 2 === 0,
+		i % 13 === 0 ? null : "2024-02-29",
+		i % 17 === 0 ? null : new Date(1.7e12 + i).toISOString(),
+	];
+}
+
+const made: Row[] = [];
+
+/** Rows below `n`. */
+export function rows(n: number) {
+	while (made.length < n) made.push(row(made.length));
+	return made.slice(0, n);
+}
+
+/** Rows below `n` in pages. */
+export function pages(n: number, size: number) {
+	const all = rows(n);
+	return Array.from({ length: Math.ceil(n / size) }, (_, i) =>
+		all.slice(i * size, (i + 1) * size),
+	);
+}
+
+/** A run of its own. */
+export const job = (more: Partial<Job> = {}): Job => ({
+	run_id: v7(),
+	team_id: 7,
+	model: "events",
+	columns: COLUMNS,
+	start: "2024-02-29T12:00:00.000Z",
+	end: "2024-02-29T13:00:00.000Z",
+	...more,
+});
+
+const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value));
+
+/** What a run came to: how often it was begun, how often its state was kept, and how large that was; an aborted one's last state. */
+export type Ran = {
+	opened: number;
+	kept: number;
+	largest: number;
+	state?: unknown;
+};
+
+/**
+ * Feeds `n` rows through a destination as the engine does: page by page, from the last kept state.
+ * @param crashes throws all but what was kept away: after every state, in the middle of what lies between two states, and
+ * right after closing
+ * @param until ends in the middle, after so many rows, and aborts
+ */
+export async function run(
+	destination: Destination,
+	what: Job,
+	n: number,
+	{ crashes = false, until = Number.POSITIVE_INFINITY, size = 1000 } = {},
+): Promise<Ran> {
+	let kept: { state: unknown; position: number } = { state: null, position: 0 };
+	const ran: Ran = { opened: 0, kept: 0, largest: 0 };
+	const keep = (state: unknown, position: number) => {
+		const json = JSON.stringify(state);
+		ran.kept += 1;
+		ran.largest = Math.max(ran.largest, json.length);
+		kept = { state: JSON.parse(json), position };
+	};
+	/** Where a crash has already been between two states. */
+	const crashed = new Set<number>();
+	let closed = 0;
+	const all = pages(n, size);
+	for (;;) {
+		ran.opened += 1;
+		const sink = await destination.open(
+			what,
+			clone(kept.state),
+			async (state) => keep(state, kept.position),
+		);
+		let done = true;
+		const first = kept.position;
+		for (let i = first; i < all.length; i++) {
+			const state = await sink.write(all[i] ?? []);
+			if (state !== null) keep(state, i + 1);
+			if ((i + 1) * size >= until) {
+				if (kept.state) await destination.abort(what, clone(kept.state));
+				return { ...ran, state: kept.state };
+			}
+			const middle = i - first === 3 && !crashed.has(first);
+			if (crashes && (state !== null || middle)) {
+				crashed.add(first);
+				done = false;
+				break;
+			}
+		}
+		if (!done) continue;
+		await sink.close();
+		closed += 1;
+		if (!crashes || closed === 2) return ran;
+	}
+}

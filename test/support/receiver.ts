@@ -1,0 +1,108 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { serve } from "./registry.ts";
+
+/** What the receiver was sent. */
+export type Received = {
+	method: string;
+	url: string;
+	headers: Record<string, string>;
+	text: string;
+};
+
+async function bodyOf(request: IncomingMessage) {
+	const chunks: Uint8Array[] = [];
+	for await (const chunk of request) chunks.push(chunk);
+	return Buffer.concat(chunks);
+}
+
+/** The rows of a Parquet file and the types of its columns, as DuckDB reads them. */
+async function duckdb(file: Uint8Array, sql: string) {
+	const { DuckDBInstance } = await import("@duckdb/node-api");
+	const path = `${mkdtempSync(`${tmpdir()}/tenantry-parquet-`)}/file.parquet`;
+	writeFileSync(path, file);
+	const instance = await DuckDBInstance.create(":memory:");
+	const connection = await instance.connect();
+	await connection.run("set timezone = 'UTC'");
+	const reader = await connection.runAndReadAll(
+		sql.replaceAll("FILE", `read_parquet('${path}')`),
+	);
+	const rows = reader.getRowObjectsJson();
+	connection.closeSync();
+	instance.closeSync();
+	return rows;
+}
+
+/**
+ * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that;
+ * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
+ * DuckDB finds in the file by the SQL of a header. `GET /received/<path>` tells what was sent there.
+ */
+export async function receivers() {
+	const received = new Map<string, Received[]>();
+	const keys = new Map<string, Set<string>>();
+	const answer = async (request: IncomingMessage, response: ServerResponse) => {
+		const { url = "", method = "", headers } = request;
+		const body = await bodyOf(request);
+		const { pathname } = new URL(url, "http://receiver");
+		const [, kind, name = ""] = pathname.split("/");
+		const say = (value: unknown) => response.end(JSON.stringify(value));
+		const fail = (status: number) => {
+			response.statusCode = status;
+			response.end("<Error><Code>Oops</Code></Error>");
+		};
+		if (kind === "received")
+			return say(received.get(pathname.slice("/received".length)) ?? []);
+		const before = received.get(pathname) ?? [];
+		received.set(pathname, [
+			...before,
+			{
+				method,
+				url,
+				headers: Object.fromEntries(
+					Object.entries(headers).map(([key, value]) => [key, String(value)]),
+				),
+				text: kind === "parquet" ? "" : body.toString(),
+			},
+		]);
+		switch (kind) {
+			case "hang":
+				// Not for ever: it would keep those who wait for it from ending.
+				setTimeout(() => request.socket.destroy(), 2000);
+				return;
+			case "close":
+				return request.socket.destroy();
+			case "status":
+				return fail(Number(name));
+			case "redirect":
+				response.setHeader("location", `http://${headers.host}/batches/x`);
+				return fail(Number(name));
+			case "region":
+				response.setHeader("x-amz-bucket-region", "eu-north-1");
+				return fail(Number(name));
+			case "flaky":
+				if (before.length % 2 === 0) return fail(503);
+				break;
+			case "parquet":
+				return say(
+					await duckdb(body, decodeURIComponent(String(headers["x-sql"]))),
+				);
+		}
+		const key = headers["idempotency-key"];
+		const seen = keys.get(pathname) ?? new Set();
+		keys.set(pathname, seen);
+		const again = typeof key === "string" && seen.has(key);
+		if (typeof key === "string") seen.add(key);
+		// What came before is answered as before, and not taken.
+		if (again) received.set(pathname, before);
+		say({ again });
+	};
+	const url = await serve((request, response) => {
+		answer(request, response).catch((error: unknown) => {
+			response.statusCode = 500;
+			response.end(String(error));
+		});
+	});
+	return { RECEIVER_URL: url };
+}
