@@ -158,7 +158,6 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	checkRange(start_at, end_at);
 	checkQuery({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
-	const given = Object.entries(config).filter(([, value]) => value !== null);
 	const id = v7();
 	const [row] = await tenant.write(
 		{
@@ -176,10 +175,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			id,
 			organization_id: tenant.organization,
 			project_id: home.id,
-			destination: await sealed(env, {
-				type,
-				config: Object.fromEntries(given),
-			}),
+			destination: await sealed(env, type, config),
 		}),
 		selectOne(tenant, id),
 	);

@@ -40,14 +40,24 @@ export async function opened(env: Env, destination: Destination) {
 	return { type: destination.type, config, secrets };
 }
 
-/** The destination to store, its secrets sealed. */
-export const sealed = async (
+/** A config that holds to the rules, as it is meant; null says nothing. */
+const understood = (type: string, config: Config): Config =>
+	Object.fromEntries(
+		Object.entries(check(type, config)).filter(([, value]) => value !== null),
+	);
+
+/** A new destination as it is stored: its secrets sealed. */
+export async function sealed(
 	env: Env,
-	destination: Destination,
-): Promise<Destination> => ({
-	type: destination.type,
-	config: await eachSecret(destination, (secret) => seal(env, secret)),
-});
+	type: string,
+	given: Config,
+): Promise<Destination> {
+	const config = understood(type, given);
+	return {
+		type,
+		config: await eachSecret({ type, config }, (secret) => seal(env, secret)),
+	};
+}
 
 /**
  * What a PATCH makes of a stored destination: `given` merged over its config, where null removes a key. The rules are
@@ -65,12 +75,14 @@ export async function merged(
 			"The type of a destination can't be changed.",
 		);
 	const { config: before } = await opened(env, stored);
-	const config = Object.fromEntries(
-		Object.entries({ ...before, ...given.config }).filter(
-			([, value]) => value !== null,
+	const config = understood(
+		type,
+		Object.fromEntries(
+			Object.entries({ ...before, ...given.config }).filter(
+				([, value]) => value !== null,
+			),
 		),
 	);
-	check(type, config);
 	return {
 		type,
 		config: await eachSecret({ type, config }, async (secret, key) => {

@@ -160,9 +160,7 @@ async function carry(
 			.set({ ...set, last_updated_at: now() })
 			.where(mine(launched));
 		if (meta.changes > 0) return;
-		const there = await load(db, run.id);
-		if (state !== null && there?.run.finished_at)
-			await destination.abort(job, state).then(() => clean(env, run.id));
+		await clean(env, run.id, state);
 		throw new Superseded();
 	};
 	await update({ status: "Running" });
@@ -186,6 +184,7 @@ async function carry(
 			if (pages >= PAGES_A_STEP && next) return true;
 		} else if (Date.now() - heard > HEARTBEAT_MS) await update({});
 	}
+	await update({});
 	await sink.close();
 	await end(env, launched, "Completed", null, records_completed);
 	return false;
@@ -236,7 +235,6 @@ async function end(
 			.where(mine(launched)),
 		note(db, { ...logOf(run), level: SAID[status], message }),
 	]);
-	if (done) return;
 	await clean(env, run.id);
 	if (status === "Failed") await pauseIfFailing(env, loaded.of);
 }
@@ -245,14 +243,19 @@ async function end(
 export const giveUp = (env: Env, launched: Launched, error: unknown) =>
 	end(env, launched, "FailedRetryable", reason(error));
 
-/** Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed. */
-export async function clean(env: Env, run_id: string) {
+/**
+ * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed.
+ * @param latest its state, where that could not be kept any more
+ */
+export async function clean(env: Env, run_id: string, latest?: unknown) {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
-	if (!loaded?.run.finished_at || loaded.run.state === null) return;
+	if (!loaded?.run.finished_at || loaded.run.status === "Completed") return;
 	const { run } = loaded;
+	const state = latest ?? run.state;
+	if (state === null) return;
 	const tried = await prepare(env, loaded)
-		.then(({ destination, job }) => destination.abort(job, run.state))
+		.then(({ destination, job }) => destination.abort(job, state))
 		.then(
 			() => true,
 			() => false,

@@ -1,0 +1,611 @@
+import { introspectWorkflow } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { and, asc, eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import {
+	batchExportRuns,
+	batchExports,
+	events,
+	persons,
+} from "../../src/db/schema.ts";
+import { giveUp, part } from "../../src/exporter/run.ts";
+import { tick } from "../../src/exporter/schedule.ts";
+import { fill } from "../support/events.ts";
+import type { Received } from "../support/receiver.ts";
+import { db, join, world } from "../support/world.ts";
+
+/** The hour of a day that `fill` spreads events over. */
+const HOUR = {
+	start_at: "2026-01-01T12:00:00.000Z",
+	end_at: "2026-01-01T13:00:00.000Z",
+};
+const range = { start: HOUR.start_at, end: HOUR.end_at };
+const FILE = `${HOUR.start_at}-${HOUR.end_at}`;
+
+type Json = Record<string, unknown>;
+
+/** Nobody waits between two tries. */
+let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
+beforeAll(async () => {
+	workflows = await introspectWorkflow(env.EXPORT_RUNS);
+	await workflows.modifyAll((instance) => instance.disableRetryDelays());
+});
+afterAll(() => workflows.dispose());
+
+/** A project with an hourly export to there, and `n` events in an hour. */
+async function exporting(destination: object, n: number, more: object = {}) {
+	const home = await world();
+	await fill(home.project, n, range);
+	const made = await home.here("POST", "/batch_exports", {
+		body: { name: "Export", interval: "hour", destination, ...more },
+	});
+	expect(made).toMatchObject({ status: 201 });
+	const path = `/batch_exports/${made.body.id}`;
+	/** All runs, when they have ended, newest first. */
+	const ended = (seconds = 30) =>
+		vi.waitFor(
+			async () => {
+				const { body } = await home.here("GET", `${path}/runs`);
+				expect(body.count).toBeGreaterThan(0);
+				for (const run of body.results) expect(run.finished_at).not.toBeNull();
+				return body.results;
+			},
+			{ timeout: seconds * 1000, interval: 50 },
+		);
+	/** Exports the hour; the run, when it has ended. */
+	const backfill = async (seconds?: number) => {
+		const { status } = await home.here("POST", `${path}/backfill`, {
+			body: HOUR,
+		});
+		expect(status).toBe(200);
+		const [run] = await ended(seconds);
+		return run;
+	};
+	return {
+		...home,
+		id: home.id,
+		export_id: made.body.id,
+		path,
+		ended,
+		backfill,
+	};
+}
+
+/** What an export writes of an event, when it is read as JSON. */
+const eventsOf = async (team_id: number): Promise<Json[]> =>
+	(
+		await db
+			.select()
+			.from(events)
+			.where(eq(events.team_id, team_id))
+			.orderBy(asc(events.uuid))
+	).map(({ team_id: _, ...event }) => ({
+		...event,
+		properties: JSON.parse(event.properties),
+		person_properties:
+			event.person_properties && JSON.parse(event.person_properties),
+	}));
+
+const personsOf = async (team_id: number): Promise<Json[]> =>
+	(
+		await db
+			.select()
+			.from(persons)
+			.where(eq(persons.team_id, team_id))
+			.orderBy(asc(persons.distinct_id))
+	).map((person) => ({ ...person, properties: JSON.parse(person.properties) }));
+
+/** The rows, in the order of what tells them apart, as one digest. */
+async function checksum(rows: Json[]) {
+	const key = (row: Json) => String(row.uuid ?? row.distinct_id);
+	const lines = rows
+		.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
+		.map((row) => JSON.stringify(Object.entries(row).sort()));
+	const digest = await crypto.subtle.digest(
+		"SHA-256",
+		new TextEncoder().encode(lines.join("\n")),
+	);
+	return new Uint8Array(digest).toHex();
+}
+
+const parse = (text: string): Json[] =>
+	text
+		.split("\n")
+		.filter(Boolean)
+		.map((line) => JSON.parse(line));
+
+async function stored(prefix: string) {
+	const { objects } = await env.EXPORTS.list({ prefix });
+	return objects.map(({ key }) => key);
+}
+
+async function fetched(key: string) {
+	const object = await env.EXPORTS.get(key);
+	if (!object) throw new Error(`There is no ${key}.`);
+	return new Uint8Array(await object.arrayBuffer());
+}
+
+/** The rows of a Parquet file, as DuckDB reads them, with times and JSON as an export's other formats have them. */
+async function duckdb(file: Uint8Array): Promise<Json[]> {
+	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, {
+		method: "POST",
+		body: file,
+		headers: { "x-sql": encodeURIComponent("select * from FILE") },
+	});
+	const rows: Json[] = JSON.parse(await answer.text());
+	return rows.map((row) =>
+		Object.fromEntries(
+			Object.entries(row).map(([name, value]) => [name, plain(name, value)]),
+		),
+	);
+}
+
+function plain(name: string, value: unknown) {
+	if (value === null || value === undefined) return null;
+	if (/properties$/.test(name)) return JSON.parse(String(value));
+	if (/^(timestamp|created_at|_inserted_at)$/.test(name))
+		return new Date(
+			String(value).replace(" ", "T").replace(/\+00$/, "Z"),
+		).toISOString();
+	return /^(team_id|person_version)$/.test(name) ? Number(value) : value;
+}
+
+const received = async (path: string): Promise<Received[]> =>
+	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
+
+const R2 = (config: object = {}) => ({
+	type: "R2",
+	config: { prefix: "out", ...config },
+});
+const HTTP = (path: string) => ({
+	type: "HTTP",
+	config: { url: `${env.RECEIVER_URL}${path}`, token: "the-token-of-nobody" },
+});
+
+describe("rows out are rows in", () => {
+	test.each([
+		[{}, ".jsonl"],
+		[{ compression: "gzip" }, ".jsonl.gz"],
+		[{ file_format: "Parquet" }, ".parquet"],
+		[{ file_format: "Parquet", compression: "snappy" }, ".parquet"],
+		[{ file_format: "Parquet", compression: "gzip" }, ".parquet"],
+		[{ file_format: "Parquet", compression: "zstd" }, ".parquet"],
+	])("events and persons, in R2: %j", async (config, suffix) => {
+		for (const model of ["events", "persons"]) {
+			const { project, backfill } = await exporting(R2(config), 1234, {
+				model,
+			});
+			await db.insert(persons).select(
+				db
+					.selectDistinct({
+						team_id: events.team_id,
+						distinct_id: events.distinct_id,
+						person_id: events.distinct_id,
+						properties: events.properties,
+						person_version: events.team_id,
+						created_at: events.created_at,
+						_inserted_at: events._inserted_at,
+					})
+					.from(events)
+					.where(and(eq(events.team_id, project), eq(events.event, "event 1")))
+					.groupBy(events.distinct_id),
+			);
+			const run = await backfill();
+			const expected =
+				model === "events" ? await eventsOf(project) : await personsOf(project);
+			expect(expected.length).toBeGreaterThan(5);
+			expect(run).toMatchObject({
+				status: "Completed",
+				records_completed: expected.length,
+				records_total_count: expected.length,
+				latest_error: null,
+			});
+			const key = `${project}/out/${FILE}${suffix}`;
+			expect(await stored(`${project}/`)).toEqual([key]);
+			const file = await fetched(key);
+			const rows =
+				suffix === ".parquet"
+					? await duckdb(file)
+					: parse(
+							new TextDecoder().decode(
+								suffix.endsWith("gz") ? gunzipSync(file) : file,
+							),
+						);
+			expect(rows).toHaveLength(expected.length);
+			expect(await checksum(rows)).toBe(await checksum(expected));
+		}
+	});
+
+	test("events, over HTTP", async () => {
+		const path = `/batches/${v7()}`;
+		const { project, backfill } = await exporting(HTTP(path), 2345);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 2345,
+		});
+		const requests = await received(path);
+		expect(requests[0]?.headers.authorization).toBe(
+			"Bearer the-token-of-nobody",
+		);
+		const rows = requests.flatMap(({ text }) => JSON.parse(text).batch);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test.each([0, 1])("%d rows", async (n) => {
+		const { project, backfill } = await exporting(R2(), n);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: n,
+			records_total_count: n,
+		});
+		expect(await stored(`${project}/`)).toHaveLength(n);
+	});
+
+	test("100,001 rows, in parts and in steps", async () => {
+		const { project, backfill } = await exporting(R2(), 100_001);
+		expect(await backfill(120)).toMatchObject({
+			status: "Completed",
+			records_completed: 100_001,
+		});
+		const [key = ""] = await stored(`${project}/`);
+		const object = await env.EXPORTS.head(key);
+		expect(object?.size).toBeGreaterThan(3 * 5 * 2 ** 20);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(rows).toHaveLength(100_001);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	}, 180_000);
+
+	test("with a filter, and with a query", async () => {
+		const { project, backfill } = await exporting(
+			R2({
+				include_events: ["event 1", "event 2"],
+				exclude_events: ["event 2"],
+			}),
+			500,
+			{
+				xql_query:
+					"SELECT uuid, upper(event) AS name, properties.i * 2 AS twice, toDate(timestamp) AS day FROM events",
+			},
+		);
+		expect(await backfill()).toMatchObject({ records_completed: 50 });
+		const [key = ""] = await stored(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const expected = (await eventsOf(project))
+			.filter(({ event }) => event === "event 1")
+			.map(({ uuid, properties }) => ({
+				uuid,
+				name: "EVENT 1",
+				twice: Number(Object(properties).i) * 2,
+				day: "2026-01-01",
+			}));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("a scheduled run takes what came in its window, whenever it happened", async () => {
+		const { project, export_id, ended } = await exporting(R2(), 10);
+		await db
+			.update(events)
+			.set({ timestamp: "2020-01-01T00:00:00.000Z" })
+			.where(eq(events.team_id, project));
+		await fill(project, 5, {
+			start: "2026-01-01T13:00:00.000Z",
+			end: "2026-01-01T14:00:00.000Z",
+		});
+		await db
+			.update(batchExports)
+			.set({ next_end_at: HOUR.end_at, due_at: HOUR.end_at })
+			.where(eq(batchExports.id, export_id));
+		await tick(env, Date.parse("2026-01-01T13:06:00Z"));
+		expect(await ended()).toMatchObject([
+			{
+				status: "Completed",
+				records_completed: 10,
+				data_interval_start: HOUR.start_at,
+				data_interval_end: HOUR.end_at,
+			},
+		]);
+	});
+});
+
+describe("a backfill", () => {
+	test("runs its windows one after another, and a failed one doesn't stop it", async () => {
+		const { here, path, ended } = await exporting(HTTP("/status/404"), 10);
+		await here("POST", `${path}/backfill`, {
+			body: {
+				start_at: "2026-01-01T11:00:00Z",
+				end_at: "2026-01-01T14:00:00Z",
+			},
+		});
+		await vi.waitFor(
+			async () =>
+				expect(
+					(await here("GET", `${path}/backfills`)).body.results,
+				).toMatchObject([
+					{
+						status: "Completed",
+						total_runs: 3,
+						finished_runs: 3,
+						failed_runs: 1,
+						finished_at: expect.any(String),
+					},
+				]),
+			{ timeout: 20_000, interval: 50 },
+		);
+		expect(
+			(await ended()).map(({ status }: { status: string }) => status),
+		).toEqual(["Completed", "Failed", "Completed"]);
+	});
+});
+
+describe("a destination that", () => {
+	test("fails every other time gets each batch once", async () => {
+		const path = `/flaky/${v7()}`;
+		const {
+			project,
+			backfill,
+			here,
+			path: at,
+		} = await exporting(HTTP(path), 2500);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 2500,
+		});
+		const taken = new Map(
+			(await received(path)).map(({ headers, text }) => [
+				headers["idempotency-key"],
+				text,
+			]),
+		);
+		const rows = [...taken.values()].flatMap((text) => JSON.parse(text).batch);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+		const { body } = await here("GET", `${at}/logs?level=WARNING`);
+		expect(body.results[0].message).toBe(
+			"127.0.0.1 answered with the status 503.",
+		);
+	});
+
+	test.each([
+		["/status/500", "answered with the status 500."],
+		["/status/429", "answered with the status 429."],
+		["/close", "127.0.0.1"],
+	])("is %s is tried six times", async (path, why) => {
+		const { backfill, here, path: at } = await exporting(HTTP(path), 3);
+		const run = await backfill();
+		expect(run).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: expect.stringContaining(why),
+		});
+		const { body: log } = await here("GET", `${at}/runs/${run.id}/logs`);
+		const levels = log.results.map(({ level }: { level: string }) => level);
+		expect(levels).toEqual(["ERROR", ...Array(6).fill("WARNING")]);
+		expect((await here("GET", at)).body.paused).toBe(false);
+	});
+
+	test("refuses fails the run at once; three in a row pause the export and tell its admins, once a day", async () => {
+		const sent: string[] = [];
+		const EMAIL = {
+			...env.EMAIL,
+			send: async (message: { to: string }) => {
+				sent.push(message.to);
+				return { messageId: "" };
+			},
+		};
+		const home = await exporting(HTTP("/status/403"), 3);
+		const admin = await join(home.id, 8);
+		await join(home.id, 1);
+		const paused = async () => (await home.here("GET", home.path)).body.paused;
+		const fail = async (n: number) => {
+			const end = `2026-01-01T13:00:0${n}.000Z`;
+			const { run, find } = await launched(home.export_id, end);
+			expect(await part({ ...env, ...({ EMAIL } as Partial<Env>) }, run)).toBe(
+				false,
+			);
+			expect((await find()).status).toBe("Failed");
+		};
+		for (const n of [1, 2, 3]) {
+			expect(await paused()).toBe(false);
+			await fail(n);
+		}
+		expect(await paused()).toBe(true);
+		expect(sent.sort()).toEqual([home.owner.email, admin.email].sort());
+		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
+		expect(body.results[0].message).toBe(
+			"The export was paused: its last 3 runs failed. Mend what they say, then unpause it.",
+		);
+		await home.here("POST", `${home.path}/unpause`);
+		for (const n of [4, 5, 6]) {
+			expect(await paused()).toBe(false);
+			await fail(n);
+		}
+		expect(await paused()).toBe(true);
+		expect(sent).toHaveLength(2);
+	});
+});
+
+/** A run that was launched, to be carried out here. */
+async function launched(batch_export_id: string, end = HOUR.end_at) {
+	const run_id = v7();
+	await db.insert(batchExportRuns).values({
+		id: run_id,
+		batch_export_id,
+		data_interval_start: HOUR.start_at,
+		data_interval_end: end,
+		launched: true,
+		attempt: 1,
+	});
+	const find = async () => {
+		const [row] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.id, run_id));
+		if (!row) throw new Error("The run is gone.");
+		return row;
+	};
+	return { run: { run_id, attempt: 1 }, find };
+}
+
+/** The bucket, where something happens at the n-th part that is put there. */
+function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
+	let parts = 0;
+	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+		createMultipartUpload: (key: string, options: R2MultipartOptions) =>
+			env.EXPORTS.createMultipartUpload(key, options),
+		put: (key: string, value: Uint8Array, options: R2PutOptions) =>
+			env.EXPORTS.put(key, value, options),
+		head: (key: string) => env.EXPORTS.head(key),
+		resumeMultipartUpload(key: string, id: string) {
+			const upload = env.EXPORTS.resumeMultipartUpload(key, id);
+			return Object.assign(Object.create(upload), {
+				uploadPart: async (number: number, body: Uint8Array) => {
+					parts += 1;
+					if (parts === n) await happens();
+					return upload.uploadPart(number, body);
+				},
+				complete: (listed: R2UploadedPart[]) => upload.complete(listed),
+				abort: () => upload.abort(),
+			});
+		},
+	});
+	return { EXPORTS };
+}
+
+/** Carries a run out to its end, in one attempt. */
+async function carried(
+	run: { run_id: string; attempt: number },
+	more: Partial<Env> = {},
+) {
+	while (await part({ ...env, ...more }, run));
+}
+
+/** Three parts. */
+const BIG = 50_000;
+
+describe("a run that", () => {
+	test("is cut off in the middle goes on where it was, in another attempt", async () => {
+		const { project, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await expect(
+			carried(
+				run,
+				atPart(2, async () => {
+					throw new Error("The machine is gone.");
+				}),
+			),
+		).rejects.toThrow("The machine is gone.");
+		const cut = await find();
+		expect(cut).toMatchObject({
+			status: "Running",
+			latest_error: "The machine is gone.",
+		});
+		expect(cut.records_completed).toBeGreaterThan(0);
+		expect(cut.cursor).not.toBeNull();
+		expect(await stored(`${project}/`)).toEqual([]);
+		await db
+			.update(batchExportRuns)
+			.set({ attempt: 2 })
+			.where(eq(batchExportRuns.id, run.run_id));
+		await carried({ ...run, attempt: 2 });
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: BIG,
+			state: null,
+		});
+		const [key = ""] = await stored(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	}, 60_000);
+
+	test("two attempts carry out at once is written once, whole", async () => {
+		const { project, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				await db
+					.update(batchExportRuns)
+					.set({ attempt: 2 })
+					.where(eq(batchExportRuns.id, run.run_id));
+				await carried({ ...run, attempt: 2 });
+			}),
+		);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: BIG,
+			attempt: 2,
+		});
+		const [key = ""] = await stored(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	}, 60_000);
+
+	test("is cancelled in the middle leaves no object and no upload", async () => {
+		const { here, path, project, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let upload: unknown;
+		await carried(
+			run,
+			atPart(2, async () => {
+				upload = (await find()).state;
+				const { status } = await here(
+					"POST",
+					`${path}/runs/${run.run_id}/cancel`,
+				);
+				expect(status).toBe(200);
+			}),
+		);
+		expect(await find()).toMatchObject({ status: "Cancelled", state: null });
+		expect(await stored(`${project}/`)).toEqual([]);
+		const [{ id }] = Object(upload).uploads;
+		await expect(
+			env.EXPORTS.resumeMultipartUpload(
+				`${project}/out/${FILE}.jsonl`,
+				id,
+			).uploadPart(1, new Uint8Array(1)),
+		).rejects.toThrow("(10024)");
+	}, 60_000);
+
+	test("dies when it was cancelled is cleaned up by the clock", async () => {
+		const { here, path, export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				throw new Error("The machine is gone.");
+			}),
+		).catch(() => {});
+		await here("DELETE", path);
+		expect(await find()).toMatchObject({
+			status: "Cancelled",
+			state: expect.anything(),
+		});
+		await tick(env, Date.now() + 2 * 60_000);
+		expect((await find()).state).toBeNull();
+	}, 60_000);
+
+	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
+		const { here, path, project, export_id, ended } = await exporting(
+			R2(),
+			BIG,
+		);
+		const { run, find } = await launched(export_id);
+		const error = await carried(
+			run,
+			atPart(2, async () => {
+				throw new Error("The machine is gone.");
+			}),
+		).catch((error: unknown) => error);
+		await giveUp(env, run, error);
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: "The machine is gone.",
+			state: null,
+		});
+		await here("POST", `${path}/runs/${run.run_id}/retry`);
+		expect(await ended(60)).toMatchObject([
+			{ id: run.run_id, status: "Completed", records_completed: BIG },
+		]);
+		expect(await stored(`${project}/`)).toHaveLength(1);
+	}, 90_000);
+});
