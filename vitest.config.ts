@@ -33,14 +33,15 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, rows, ...destinations] = await Promise.all([
-							registries(),
-							resolvers(),
-							clickhouse(),
-							buckets(),
-							databases(),
-							receivers(),
-						]);
+						const [plugins, dns, rows, bucket, database, receiver] =
+							await Promise.all([
+								registries(),
+								resolvers(),
+								clickhouse(),
+								buckets(),
+								databases(),
+								receivers(),
+							]);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
@@ -54,7 +55,9 @@ export default defineConfig({
 									...dns,
 									...plugins,
 									...rows,
-									...Object.assign({}, ...destinations),
+									...bucket,
+									...database,
+									...receiver,
 								},
 								/** Nothing leaves this machine, but for the registry that npm asks anyway. */
 								outboundService: async (request) => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { serve } from "./registry.ts";
@@ -17,20 +17,21 @@ async function bodyOf(request: IncomingMessage) {
 	return Buffer.concat(chunks);
 }
 
-/** The rows of a Parquet file and the types of its columns, as DuckDB reads them. */
+/** What DuckDB answers to the SQL, in which FILE is the Parquet file. */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
-	const path = `${mkdtempSync(`${tmpdir()}/tenantry-parquet-`)}/file.parquet`;
+	const folder = mkdtempSync(`${tmpdir()}/tenantry-parquet-`);
+	const path = `${folder}/file.parquet`;
 	writeFileSync(path, file);
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
-	await connection.run("set timezone = 'UTC'");
 	const reader = await connection.runAndReadAll(
 		sql.replaceAll("FILE", `read_parquet('${path}')`),
 	);
 	const rows = reader.getRowObjectsJson();
 	connection.closeSync();
 	instance.closeSync();
+	rmSync(folder, { recursive: true });
 	return rows;
 }
 

@@ -2,7 +2,7 @@ import { AwsClient } from "aws4fetch";
 import type { Config } from "../../batch_exports/destination.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Bucket, files, type State } from "./files.ts";
-import { type Answer, admit, send } from "./send.ts";
+import { type Answer, send } from "./send.ts";
 
 const MARK = "x-amz-meta-tenantry-upload";
 
@@ -182,7 +182,7 @@ export function s3(
 	};
 
 	return files(bucket, config, () => "", {
-		reach: () => admit(env, base.hostname),
+		reach: () => send(env, new Request(base), patience),
 		"sign in": async () => {
 			const answer = await answered("GET", "", {
 				query: { "list-type": 2, "max-keys": 1 },

@@ -3,8 +3,8 @@ import { gunzipSync } from "node:zlib";
 import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import type { State } from "../../../src/exporter/destinations/files.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import type { Column } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { COLUMNS, job, rows, run } from "../../support/exporting.ts";
 
@@ -203,7 +203,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			const { state } = await run(destination, job(), 60_000, {
 				until: 50_000,
 			});
-			const { uploads } = state as State;
+			const { uploads } = state;
 			expect(uploads.length).toBeGreaterThan(1);
 			expect(await bucket.list(bucket.folder + prefix)).toEqual([]);
 			for (const [i, { id }] of uploads.entries()) {
@@ -255,6 +255,71 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		},
 		60_000,
 	);
+
+	test.each(["JSONLines", "Parquet"])(
+		"the largest pages leave states that are small enough, in %s",
+		async (file_format) => {
+			const columns: Column[] = [{ name: "text", kind: "text" }];
+			const noise = (bytes: number) =>
+				Array.from({ length: bytes / 2 ** 15 }, () =>
+					Buffer.from(crypto.getRandomValues(new Uint8Array(2 ** 14))).toString(
+						"hex",
+					),
+				).join("");
+			const sizes = [...Array<number>(7).fill(2 ** 16), 2 ** 20];
+			const page = () => sizes.map((bytes) => [noise(bytes)]);
+			const prefix = crypto.randomUUID();
+			const destination = bucket.destination({ prefix, file_format });
+			const states: string[] = [];
+			const sink = await destination.open(
+				job({ columns }),
+				null,
+				async () => {},
+			);
+			for (let i = 0; i < 30; i++) {
+				const state = await sink.write(page());
+				if (state !== null) states.push(JSON.stringify(state));
+			}
+			await sink.close();
+			expect(states.length).toBeGreaterThan(3);
+			for (const state of states)
+				expect(state.length).toBeLessThanOrEqual(1_500_000);
+			const [key = ""] = await bucket.list(bucket.folder + prefix);
+			const file = await bucket.read(key);
+			if (file_format === "Parquet")
+				expect(
+					await duckdb(
+						file,
+						"select count(distinct text) as n, count(*) as total from FILE",
+					),
+				).toEqual([{ n: "240", total: "240" }]);
+			else expect(file.filter((byte) => byte === 10).length).toBe(240);
+		},
+		30_000,
+	);
+
+	test("a Parquet file says what its columns hold", async () => {
+		const prefix = crypto.randomUUID();
+		const config = { prefix, file_format: "Parquet" };
+		await run(bucket.destination(config), job(), 1);
+		const key = `${bucket.folder}${prefix}/${window}.parquet`;
+		const found = await duckdb(
+			await bucket.read(key),
+			"select column_name as name, column_type as type from (describe select * from FILE)",
+		);
+		expect(
+			found.map(({ name, type }: Record<string, string>) => `${name} ${type}`),
+		).toEqual([
+			"uuid VARCHAR",
+			"event VARCHAR",
+			"properties VARCHAR",
+			"amount DOUBLE",
+			"team_id BIGINT",
+			"paid BOOLEAN",
+			"day DATE",
+			"timestamp TIMESTAMP WITH TIME ZONE",
+		]);
+	});
 
 	test("an upload that somebody removed is told", async () => {
 		const destination = bucket.destination({ prefix: crypto.randomUUID() });

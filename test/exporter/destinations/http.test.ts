@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import type { Column } from "../../../src/exporter/rows.ts";
 import { job, rows, run } from "../../support/exporting.ts";
 import type { Received } from "../../support/receiver.ts";
 
@@ -12,6 +13,12 @@ const to = (path: string, token: string | null = TOKEN) =>
 
 const received = async (path: string): Promise<Received[]> =>
 	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
+
+async function first(path: string) {
+	const [one] = await received(path);
+	if (!one) throw new Error("Nothing was received.");
+	return one;
+}
 
 const fresh = (kind: string) => `/${kind}/${crypto.randomUUID()}`;
 
@@ -37,7 +44,7 @@ test("a batch says what it is, and who sends it", async () => {
 	const path = fresh("batches");
 	const what = job();
 	await run(to(path), what, 1);
-	const [{ headers, text, method } = {} as Received] = await received(path);
+	const { headers, text, method } = await first(path);
 	expect(method).toBe("POST");
 	expect(headers).toMatchObject({
 		"content-type": "application/json",
@@ -53,15 +60,15 @@ test("a batch says what it is, and who sends it", async () => {
 test("without a token none is sent", async () => {
 	const path = fresh("batches");
 	await run(to(path, null), job(), 1);
-	const [{ headers } = {} as Received] = await received(path);
+	const { headers } = await first(path);
 	expect(headers.authorization).toBeUndefined();
 });
 
 test("rows that are too many bytes for one batch are sent in several", async () => {
 	const path = fresh("batches");
-	const columns = [
-		{ name: "team_id", kind: "integer" as const },
-		{ name: "text", kind: "text" as const },
+	const columns: Column[] = [
+		{ name: "team_id", kind: "integer" },
+		{ name: "text", kind: "text" },
 	];
 	const sink = await to(path).open(job({ columns }), null, async () => {});
 	await sink.write(numbers(9).map((i) => [i, '"'.repeat(500_000)]));
@@ -123,7 +130,7 @@ test("a trial posts an empty batch", async () => {
 		{ name: "reach", error: null },
 		{ name: "sign in", error: null },
 	]);
-	const [{ text } = {} as Received] = await received(path);
+	const { text } = await first(path);
 	expect(JSON.parse(text)).toEqual({ batch: [], historical_migration: true });
 });
 

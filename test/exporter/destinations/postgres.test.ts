@@ -3,10 +3,9 @@ import pg from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
-import type { Row } from "../../../src/exporter/rows.ts";
+import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { COLUMNS, job, rows, run } from "../../support/exporting.ts";
-
-const PASSWORD = "pässword-of-nobody";
+import { PASSWORD } from "../../support/postgres.ts";
 
 const config = {
 	user: "owner",
@@ -136,9 +135,9 @@ describe.skipIf(env.POSTGRES_PORT === "")(
 
 		test("what can't be stored becomes a replacement character", async () => {
 			const table_name = fresh();
-			const columns = [
-				{ name: "uuid", kind: "text" as const },
-				{ name: "properties", kind: "json" as const },
+			const columns: Column[] = [
+				{ name: "uuid", kind: "text" },
+				{ name: "properties", kind: "json" },
 			];
 			const sink = await to({ table_name }).open(
 				job({ columns }),
@@ -196,9 +195,7 @@ describe.skipIf(env.POSTGRES_PORT === "")(
 			expect(steps.slice(0, -1).every(({ error }) => error === null)).toBe(
 				true,
 			);
-			const { user = config.user, password = config.password } = {
-				...more,
-			} as Partial<typeof config>;
+			const { user, password } = { ...config, ...more };
 			expect(last?.error).not.toContain(`"${user}"`);
 			expect(last?.error).not.toContain(password);
 			const failed = run(to(more), job(), 1);

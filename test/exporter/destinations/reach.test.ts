@@ -58,7 +58,10 @@ const port = Number(new URL(env.RECEIVER_URL).port);
 
 describe.each(destinations)("%s doesn't go to", (type, at) => {
 	test.each(
-		HOSTS.flatMap((host) => [[host, port] as const, [host, 443] as const]),
+		HOSTS.flatMap((host): [string, number][] => [
+			[host, port],
+			[host, 443],
+		]),
 	)("%s, port %i", async (host, port) => {
 		const destination = destinationOf(guarded, type, at(host, port));
 		expect(await destination.test()).toEqual([
