@@ -185,8 +185,8 @@ async function carry(
 		} else if (Date.now() - heard > HEARTBEAT_MS) await update({});
 	}
 	await update({});
-	await sink.close();
-	await end(env, launched, "Completed", null, records_completed);
+	const files = await sink.close();
+	await end(env, launched, "Completed", null, { records_completed, files });
 	return false;
 }
 
@@ -206,22 +206,28 @@ const SAID = {
 	FailedRetryable: "ERROR",
 } as const;
 
+/** Where the rows went, for the log. */
+const whither = (files: string[]) =>
+	files.length > 1
+		? `, in ${files.length} files from ${files[0]} to ${files.at(-1)}`
+		: files.map((file) => `, in ${file}`).join("");
+
 /** Ends the run, once, and tells of it. */
 async function end(
 	env: Env,
 	launched: Launched,
 	status: Ending,
 	latest_error: string | null,
-	records_completed?: number,
+	done?: { records_completed: number; files: string[] },
 ) {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, launched.run_id);
 	if (!loaded) return;
 	const { run } = loaded;
-	const done = status === "Completed";
+	const window = `${run.data_interval_start} to ${run.data_interval_end}`;
 	const message = done
-		? `The run of ${run.data_interval_start} to ${run.data_interval_end} is complete: ${records_completed} rows.`
-		: `The run of ${run.data_interval_start} to ${run.data_interval_end} failed: ${latest_error}`;
+		? `The run of ${window} is complete: ${done.records_completed} rows${whither(done.files)}.`
+		: `The run of ${window} failed: ${latest_error}`;
 	await db.batch([
 		db
 			.update(batchExportRuns)
@@ -230,7 +236,11 @@ async function end(
 				latest_error,
 				finished_at: now(),
 				last_updated_at: now(),
-				...(done && { state: null, cursor: null, records_completed }),
+				...(done && {
+					state: null,
+					cursor: null,
+					records_completed: done.records_completed,
+				}),
 			})
 			.where(mine(launched)),
 		note(db, { ...logOf(run), level: SAID[status], message }),

@@ -92,6 +92,12 @@ export class Server {
 	/** What Ctrl-C does: the signal goes to all that the terminal started. */
 	stop = () => this.#end((pid) => process.kill(-pid, "SIGINT"));
 
+	/** What a power cut does, to all that works on this state. */
+	kill = (state: string) =>
+		this.#end(() => {
+			for (const one of processes(state)) process.kill(one, "SIGKILL");
+		});
+
 	/** Ends npm alone, as a supervisor would. */
 	orphan = () => this.#end((pid) => process.kill(pid, "SIGTERM"));
 

@@ -24,8 +24,11 @@ export type Sink<State> = {
 	 * only in memory.
 	 */
 	write(rows: Row[]): Promise<State | null>;
-	/** No more rows: what is written appears. Called again after a crash, it finds what it did. Called without a row before it, it does nothing. */
-	close(): Promise<void>;
+	/**
+	 * No more rows: what is written appears. Called again after a crash, it finds what it did; without a row before it, it
+	 * does nothing. Answers the names of the files, if it wrote any.
+	 */
+	close(): Promise<string[]>;
 };
 
 /** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */

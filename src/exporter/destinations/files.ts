@@ -275,7 +275,7 @@ export function files(
 				},
 
 				async close() {
-					if (current === 0 && size() === 0) return;
+					if (current === 0 && size() === 0) return [];
 					if (uploads[current]) await end();
 					else rest = Buffer.concat([rest, encoder.finish()]);
 					const keys = Array.from({ length: current + 1 }, (_, i) =>
@@ -296,6 +296,7 @@ export function files(
 							Buffer.from(JSON.stringify({ files: keys })),
 							"application/json",
 						);
+					return keys;
 				},
 			};
 		},

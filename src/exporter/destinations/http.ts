@@ -75,7 +75,7 @@ export function http(
 					}
 					return { batches };
 				},
-				async close() {},
+				close: async () => [],
 			};
 		},
 		async abort() {},

@@ -244,7 +244,7 @@ export function postgres(
 					ensured = true;
 					return {};
 				},
-				async close() {},
+				close: async () => [],
 			};
 		},
 
