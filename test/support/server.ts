@@ -92,10 +92,11 @@ export class Server {
 	/** What Ctrl-C does: the signal goes to all that the terminal started. */
 	stop = () => this.#end((pid) => process.kill(-pid, "SIGINT"));
 
-	/** What a power cut does, to all that works on this state. */
+	/** What a power cut does, to all that works on this state: the server is a group of processes of its own. */
 	kill = (state: string) =>
-		this.#end(() => {
-			for (const one of processes(state)) process.kill(one, "SIGKILL");
+		this.#end((pid) => {
+			for (const group of [pid, ...groups(state)])
+				process.kill(-group, "SIGKILL");
 		});
 
 	/** Ends npm alone, as a supervisor would. */
@@ -110,12 +111,18 @@ export class Server {
 	}
 }
 
-/** The processes whose command line holds this text. */
-export const processes = (text: string) =>
-	execFileSync("ps", ["-eo", "pid=,stat=,args="], { encoding: "utf8" })
+/** What runs with this text in its command line: process and group. */
+const running = (text: string) =>
+	execFileSync("ps", ["-eo", "pid=,pgid=,stat=,args="], { encoding: "utf8" })
 		.split("\n")
-		.map((line) => /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [])
+		.map((line) => /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [])
 		.filter(
-			([, , state, args]) => args?.includes(text) && !state?.startsWith("Z"),
+			([, , , state, args]) => args?.includes(text) && !state?.startsWith("Z"),
 		)
-		.map(([, pid]) => Number(pid));
+		.map(([, pid, group]) => ({ pid: Number(pid), group: Number(group) }));
+
+/** The processes whose command line holds this text. */
+export const processes = (text: string) => running(text).map(({ pid }) => pid);
+
+const groups = (text: string) =>
+	new Set(running(text).map(({ group }) => group));
