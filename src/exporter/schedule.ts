@@ -163,16 +163,14 @@ async function tidy(env: Env, at: number) {
 /** The statements that remove what was deleted before a moment: runs first, so that none takes long. */
 function bury(db: Database, before: string) {
 	const dead = and(
-		eq(batchExports.deleted, true),
+		sql`${batchExports.deleted}`,
 		lt(batchExports.last_updated_at, before),
 	);
 	const runs = db
 		.select({ id: batchExportRuns.id })
 		.from(batchExports)
-		.innerJoin(
-			batchExportRuns,
-			eq(batchExportRuns.batch_export_id, batchExports.id),
-		)
+		// In this order: SQLite keeps to that of a cross join, and would else look for the exports of all runs.
+		.crossJoin(batchExportRuns)
 		.where(
 			and(
 				dead,

@@ -9,6 +9,7 @@ import {
 	batchExports,
 } from "../../src/db/schema.ts";
 import { tick } from "../../src/exporter/schedule.ts";
+import { metered } from "../support/events.ts";
 import { db, times, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
@@ -235,6 +236,17 @@ describe("a tick", () => {
 			finished_runs: 2,
 			failed_runs: 2,
 		});
+	});
+
+	test("reads what is to do, not what was done", async () => {
+		const { export_id } = await due(hour, { paused: true });
+		await db.run(`insert into batch_export_runs
+			(id, batch_export_id, data_interval_start, data_interval_end, status, launched, attempt, created_at, finished_at, last_updated_at)
+			with recursive n (i) as (select 0 union all select i + 1 from n where i < 9999)
+			select '${export_id}-' || i, '${export_id}', i, i, 'Completed', 1, 1, '${iso(hour)}', '${iso(hour)}', '${iso(hour)}' from n`);
+		const { spent, db: DB } = metered();
+		await tick({ ...still, DB }, behind(hour));
+		expect(spent.rows).toBeLessThan(1000);
 	});
 
 	test("removes deleted exports and old log entries after seven days", async () => {
