@@ -57,6 +57,7 @@ async function schedule(db: Database, at: number) {
 			start_at: batchExports.start_at,
 			end_at: batchExports.end_at,
 			next_end_at: batchExports.next_end_at,
+			due_at: batchExports.due_at,
 		})
 		.from(batchExports)
 		.where(
@@ -72,7 +73,8 @@ async function schedule(db: Database, at: number) {
 	const of = ({ one }: (typeof plans)[number]) => ({
 		id: v7(),
 		batch_export_id: one.id,
-		expected: one.next_end_at,
+		due: one.due_at,
+		interval: one.interval,
 	});
 	const runs = plans.flatMap((plan) =>
 		plan.windows.map(({ start, end }) => ({
@@ -88,14 +90,10 @@ async function schedule(db: Database, at: number) {
 			level: "WARNING" as const,
 			message: `${plan.passed} windows, the first of which ended at ${plan.one.next_end_at}, were passed over: at most 24 are caught up.`,
 		}));
-	const moves = plans.map(({ one, next }) => ({
-		id: one.id,
-		expected: one.next_end_at,
-		...next,
-	}));
-	/** The export is as it was read: two ticks at once make no run twice. */
+	const moves = plans.map((plan) => ({ ...of(plan), ...plan.next }));
+	/** The export is as it was read: two ticks at once make no run twice, and what was changed meanwhile stands. */
 	const still = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
-		and e.next_end_at = value ->> 'expected' and not e.paused and not e.deleted)`;
+		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	const { last_updated_at } = batchExports;
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, still).onConflictDoNothing(),
@@ -109,7 +107,7 @@ async function schedule(db: Database, at: number) {
 			})
 			.from(sql`json_each(${JSON.stringify(moves)})`)
 			.where(
-				sql`${batchExports.id} = value ->> 'id' and ${batchExports.next_end_at} = value ->> 'expected'`,
+				sql`${batchExports.id} = value ->> 'batch_export_id' and ${still}`,
 			),
 	]);
 	return due.length;

@@ -238,6 +238,34 @@ describe("a tick", () => {
 		});
 	});
 
+	test.each([
+		["paused", { paused: true }],
+		["given another interval", { interval: "every 5 minutes" as const }],
+		["given an end", { due_at: "9999-12-31T23:59:59.999Z" }],
+	])(
+		"that meets an export being %s leaves its schedule as it is",
+		async (_, change) => {
+			const { runs, export_id } = await due();
+			const id = eq(batchExports.id, export_id);
+			let met = false;
+			const DB = Object.assign(Object.create(env.DB), {
+				prepare: (query: string) => env.DB.prepare(query),
+				batch: async (statements: D1PreparedStatement[]) => {
+					if (!met) await db.update(batchExports).set(change).where(id);
+					met = true;
+					return env.DB.batch(statements);
+				},
+			});
+			await tick({ ...still, DB }, behind(hour));
+			expect(met).toBe(true);
+			expect(await runs()).toEqual([]);
+			const [row] = await db.select().from(batchExports).where(id);
+			expect(row?.next_end_at).toBe(iso(hour));
+			// No other test has to do with it.
+			await db.update(batchExports).set({ deleted: true }).where(id);
+		},
+	);
+
 	test("reads what is to do, not what was done", async () => {
 		const { export_id } = await due(hour, { paused: true });
 		await db.run(`insert into batch_export_runs
