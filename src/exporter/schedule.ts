@@ -13,9 +13,9 @@ import { launch, lost, waiting } from "./launch.ts";
 import { clean } from "./run.ts";
 import { dueWindows } from "./windows.ts";
 
-/** As many exports as one batch schedules; and so many batches a tick. */
-const A_BATCH = 500;
-const BATCHES = 20;
+/** As many exports as one batch schedules: the runs that all of them missed are one value of D1 (at most 2,000,000 bytes). And so many batches a tick. */
+const A_BATCH = 300;
+const BATCHES = 30;
 
 /** After which a run that says nothing is taken for gone. Longer than any wait between two tries. */
 const LOST_MS = 5 * 60_000;
@@ -172,6 +172,7 @@ function bury(db: Database, before: string) {
 		.where(
 			and(
 				dead,
+				eq(batchExportRuns.batch_export_id, batchExports.id),
 				isNotNull(batchExportRuns.finished_at),
 				isNull(batchExportRuns.state),
 			),

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull, sum } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../../src/db/schema.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
-import { db, times, world } from "../support/world.ts";
+import { db, times, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -348,3 +348,22 @@ test("thousands of exports that are due in one minute are started within one inv
 	expect(started.size).toBe(n);
 	expect(calls).toBeLessThan(50);
 });
+
+test("after downtime no value is too large for D1, however many exports missed all that is caught up", async () => {
+	const home = await world();
+	const n = 600;
+	await db.run(
+		`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_end_at, due_at)
+		with recursive n(i) as (select 0 union all select i + 1 from n where i < ${n - 1})
+		select printf('%08x-0001-7000-8000-%012x', ${home.project}, i), '${home.id}', ${home.project}, 'Export',
+			'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour - 40 * HOUR)}', '${iso(hour - 40 * HOUR)}' from n`,
+	);
+	const { env: light, heaviest } = weighing();
+	await tick({ ...still, ...light }, behind(hour));
+	expect(heaviest()).toBeLessThan(2_000_000);
+	const [row] = await db
+		.select({ runs: sum(batchExports.runs) })
+		.from(batchExports)
+		.where(eq(batchExports.project_id, home.project));
+	expect(Number(row?.runs)).toBe(24 * n);
+}, 60_000);
