@@ -363,6 +363,44 @@ describe("changing", () => {
 		);
 	});
 
+	test("another interval begins where the schedule is by then", async () => {
+		const { here, made, path } = await exporting();
+		const row = eq(batchExports.id, made.id);
+		const schedule = (next_end_at: string) =>
+			db.update(batchExports).set({ next_end_at }).where(row);
+		await schedule("2026-01-01T10:00:00.000Z");
+		const { status } = await here("PATCH", path, {
+			body: { interval: "every 5 minutes" },
+			env: racing(() => schedule("2026-01-01T11:00:00.000Z")),
+		});
+		expect(status).toBe(200);
+		const [after] = await db.select().from(batchExports).where(row);
+		expect(after?.next_end_at).toBe("2026-01-01T10:05:00.000Z");
+	});
+
+	test("an export that gets another interval while it is unpaused goes on along the new one's grid", async () => {
+		for (const body of [{}, { backfill: true }]) {
+			const { here, made, path } = await exporting({
+				paused: true,
+				last_paused_at: "2026-01-01T00:00:00Z",
+			});
+			const answer = await here("POST", `${path}/unpause`, {
+				body,
+				env: racing(() => here("PATCH", path, { body: { interval: "week" } })),
+			});
+			expect(answer).toMatchObject({
+				status: 200,
+				body: { paused: false, interval: "week" },
+			});
+			const [after] = await db
+				.select()
+				.from(batchExports)
+				.where(eq(batchExports.id, made.id));
+			const next = new Date(after?.next_end_at ?? "");
+			expect([next.getUTCDay(), next.getUTCHours()]).toEqual([1, 0]);
+		}
+	});
+
 	test("a deleted export is not found anywhere, and what ran for it is cancelled", async () => {
 		const { here, made, path } = await exporting();
 		const backfill = await here("POST", `${path}/backfill`);
