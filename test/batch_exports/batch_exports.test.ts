@@ -401,6 +401,15 @@ describe("changing", () => {
 		}
 	});
 
+	test("an export that starts at the end of time is not due before", async () => {
+		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
+		const [row] = await db
+			.select()
+			.from(batchExports)
+			.where(eq(batchExports.id, made.id));
+		expect(String(row?.due_at) > "9999").toBe(true);
+	});
+
 	test("a deleted export is not found anywhere, and what ran for it is cancelled", async () => {
 		const { here, made, path } = await exporting();
 		const backfill = await here("POST", `${path}/backfill`);
