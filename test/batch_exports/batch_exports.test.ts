@@ -410,6 +410,34 @@ describe("changing", () => {
 		expect(String(row?.due_at) > "9999").toBe(true);
 	});
 
+	test("a run that is retried while its export is deleted stays cancelled", async () => {
+		const { here, made, path } = await exporting();
+		const id = await run(made.id, {
+			status: "Failed",
+			finished_at: "2026-01-01T02:00:00.000Z",
+		});
+		await here("POST", `${path}/runs/${id}/retry`, {
+			env: racing(() => here("DELETE", path)),
+		});
+		const [row] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.id, id));
+		expect(row?.status).toBe("Failed");
+	});
+
+	test("a run that was cancelled before it began is retried also while its export is paused", async () => {
+		const { here, made, path } = await exporting({ paused: true });
+		const id = await run(made.id);
+		await here("POST", `${path}/runs/${id}/cancel`);
+		await here("POST", `${path}/runs/${id}/retry`);
+		const [row] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.id, id));
+		expect(row?.launched).toBe(true);
+	});
+
 	test("a deleted export is not found anywhere, and what ran for it is cancelled", async () => {
 		const { here, made, path } = await exporting();
 		const backfill = await here("POST", `${path}/backfill`);

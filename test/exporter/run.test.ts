@@ -10,7 +10,7 @@ import {
 	events,
 	persons,
 } from "../../src/db/schema.ts";
-import { giveUp, part } from "../../src/exporter/run.ts";
+import { clean, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { fill } from "../support/events.ts";
 import type { Received } from "../support/receiver.ts";
@@ -582,6 +582,26 @@ describe("a run that", () => {
 		});
 		await tick(env, Date.now() + 2 * 60_000);
 		expect((await find()).state).toBeNull();
+	}, 60_000);
+
+	test("is retried while it is under way still goes on in another attempt alone", async () => {
+		const { here, path, export_id } = await exporting(R2(), BIG);
+		// The run before it has not ended.
+		await launched(export_id, "2026-01-01T12:30:00.000Z");
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				await here("POST", `${path}/runs/${run.run_id}/cancel`);
+				await clean(env, run.run_id);
+				const { status } = await here(
+					"POST",
+					`${path}/runs/${run.run_id}/retry`,
+				);
+				expect(status).toBe(200);
+			}),
+		);
+		expect(await find()).toMatchObject({ status: "Starting", state: null });
 	}, 60_000);
 
 	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
