@@ -12,7 +12,11 @@ import { opened } from "../batch_exports/secrets.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
-import { type Job, Misconfigured } from "./destinations/destination.ts";
+import {
+	type Job,
+	Misconfigured,
+	Superseded,
+} from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
 import { type Launched, launch, waiting } from "./launch.ts";
 import { note } from "./log.ts";
@@ -34,6 +38,9 @@ const PAGES_A_STEP = 100;
 const HEARTBEAT_MS = 10_000;
 
 const LONGEST_ERROR = 2000;
+
+/** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
+const LEFT_ALONE_MS = 7 * 86_400_000;
 
 type Ending = "Completed" | "Failed" | "FailedRetryable";
 
@@ -104,9 +111,6 @@ async function prepare(env: Env, { run, of }: Loaded) {
 
 const namesIn = (value: unknown) =>
 	Array.isArray(value) ? value.map(String) : [];
-
-/** The attempt is of no use any more: the run was cancelled, or is another's. */
-class Superseded extends Error {}
 
 /** The cursor of a run whose rows were all taken. */
 const END: Position = [];
@@ -260,7 +264,8 @@ export const giveUp = (env: Env, launched: Launched, error: unknown) =>
 export async function clean(env: Env, run_id: string, latest?: unknown) {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
-	if (!loaded?.run.finished_at || loaded.run.status === "Completed") return;
+	const ended = loaded?.run.finished_at;
+	if (!ended || loaded.run.status === "Completed") return;
 	const { run } = loaded;
 	const state = latest ?? run.state;
 	if (state === null) return;
@@ -270,9 +275,10 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 			() => true,
 			() => false,
 		);
+	const done = tried || Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
 	await db
 		.update(batchExportRuns)
-		.set({ ...(tried && { state: null }), last_updated_at: now() })
+		.set({ state: done ? null : state, last_updated_at: now() })
 		.where(
 			and(
 				eq(batchExportRuns.id, run_id),

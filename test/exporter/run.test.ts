@@ -604,6 +604,82 @@ describe("a run that", () => {
 		expect(await find()).toMatchObject({ status: "Starting", state: null });
 	}, 60_000);
 
+	test.each([
+		["cancelled", false, async () => {}],
+		[
+			"cancelled and retried",
+			true,
+			async (retry: () => Promise<unknown>) => retry(),
+		],
+	])(
+		"is %s while it begins an upload leaves none open, though the bucket fails then",
+		async (_, retried, then) => {
+			const { here, path, project, export_id } = await exporting(R2(), BIG);
+			await launched(export_id, "2026-01-01T12:30:00.000Z");
+			const { run, find } = await launched(export_id);
+			const at = `${path}/runs/${run.run_id}`;
+			let upload = "";
+			let aborts = 0;
+			const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+				async createMultipartUpload(key: string, options: R2MultipartOptions) {
+					const begun = await env.EXPORTS.createMultipartUpload(key, options);
+					upload = begun.uploadId;
+					await here("POST", `${at}/cancel`);
+					await then(() => here("POST", `${at}/retry`));
+					return begun;
+				},
+				resumeMultipartUpload: (key: string, id: string) => ({
+					abort: async () => {
+						aborts += 1;
+						if (!retried) throw new Error("Not now.");
+						await env.EXPORTS.resumeMultipartUpload(key, id).abort();
+					},
+				}),
+			});
+			await carried(run, { EXPORTS });
+			expect(aborts).toBeGreaterThan(0);
+			if (!retried) await tick(env, Date.now() + 2 * 60_000);
+			expect(await find()).toMatchObject({
+				status: retried ? "Starting" : "Cancelled",
+				state: null,
+			});
+			await expect(
+				env.EXPORTS.resumeMultipartUpload(
+					`${project}/out/${FILE}.jsonl`,
+					upload,
+				).uploadPart(1, new Uint8Array(1)),
+			).rejects.toThrow("(10024)");
+		},
+		60_000,
+	);
+
+	test("leaves behind what can't be removed is left alone after a week", async () => {
+		const { export_id } = await exporting(R2(), 0);
+		const { run, find } = await launched(export_id);
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			resumeMultipartUpload: () => ({
+				abort: async () => {
+					throw new Error("There is no such bucket.");
+				},
+			}),
+		});
+		const ended = (days: number) =>
+			db
+				.update(batchExportRuns)
+				.set({
+					status: "Failed",
+					finished_at: new Date(Date.now() - days * 86_400_000).toISOString(),
+					state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
+				})
+				.where(eq(batchExportRuns.id, run.run_id));
+		await ended(6);
+		await clean({ ...env, EXPORTS }, run.run_id);
+		expect((await find()).state).not.toBeNull();
+		await ended(8);
+		await clean({ ...env, EXPORTS }, run.run_id);
+		expect((await find()).state).toBeNull();
+	});
+
 	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
 		const { here, path, project, export_id, ended } = await exporting(
 			R2(),

@@ -14,6 +14,9 @@ export type Job = {
 /** What went wrong is the user's to mend: nothing is tried again. The message is for that user, and holds no secret. */
 export class Misconfigured extends Error {}
 
+/** The attempt is of no use any more: the run was cancelled, or is another's. What it has begun, nobody else knows of. */
+export class Superseded extends Error {}
+
 /**
  * Takes one run's rows. What must outlive a crash is its state, which is JSON: it is kept together with the position in
  * the rows that it stands for, and handed to `open` when the run goes on from there.
@@ -41,7 +44,7 @@ export type Destination<State = unknown> = {
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
-	 * ended, like an upload
+	 * ended, like an upload; throws `Superseded` where that is to be ended at once
 	 */
 	open(
 		job: Job,
