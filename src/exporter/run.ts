@@ -31,8 +31,9 @@ const PATIENCE = {
 	timeout: "30 minutes",
 } as const;
 
-/** After so many pages a step ends where it can: an instance may take a thousand steps. */
+/** After so many pages a step ends where it can: an instance may take a thousand steps. So it does when it took long, so that slow destinations stay far from the timeout. */
 const PAGES_A_STEP = 100;
+const STEP_MS = 5 * 60_000;
 
 /** While nothing is kept, a run says this often that it is alive, and hears whether it is cancelled. */
 const HEARTBEAT_MS = 10_000;
@@ -155,7 +156,9 @@ async function carry(
 	const db = drizzle(env.DB);
 	const source = sourceOf(env);
 	let { state, records_completed } = run;
-	let heard = Date.now();
+	const began = Date.now();
+	let heard = began;
+	const silent = () => Date.now() - heard > HEARTBEAT_MS;
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
 		heard = Date.now();
@@ -185,11 +188,25 @@ async function carry(
 			state = kept;
 			const cursor = JSON.stringify(after);
 			await update({ state, cursor, records_completed });
-			if (pages >= PAGES_A_STEP && next) return true;
-		} else if (Date.now() - heard > HEARTBEAT_MS) await update({});
+			const enough = pages >= PAGES_A_STEP || Date.now() - began > STEP_MS;
+			if (enough && next) return true;
+		} else if (silent()) await update({});
 	}
 	await update({});
-	const files = await sink.close();
+	const files = await sink.close(async () => {
+		if (!silent()) return;
+		heard = Date.now();
+		// Also if it was cancelled by now: what begins to appear appears as a whole, before the clock removes what is left.
+		await db
+			.update(batchExportRuns)
+			.set({ last_updated_at: now() })
+			.where(
+				and(
+					eq(batchExportRuns.id, run.id),
+					eq(batchExportRuns.attempt, launched.attempt),
+				),
+			);
+	});
 	await end(env, launched, "Completed", null, { records_completed, files });
 	return false;
 }

@@ -680,6 +680,58 @@ describe("a run that", () => {
 		expect((await find()).state).toBeNull();
 	});
 
+	test("takes long ends its step before that is given up for too long", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 2500);
+		const { run, find } = await launched(export_id);
+		let clock = Date.now();
+		const slow = vi.spyOn(Date, "now").mockImplementation(() => {
+			clock += 5 * 60_000;
+			return clock;
+		});
+		const more = await part(env, run).finally(() => slow.mockRestore());
+		expect(more).toBe(true);
+		await carried(run);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 2500,
+		});
+	});
+
+	test("closes many files says meanwhile that it is alive", async () => {
+		const { export_id } = await exporting(R2({ max_file_size_mb: 1 }), 20_000);
+		const { run, find } = await launched(export_id);
+		const long_ago = "2020-01-01T00:00:00.000Z";
+		const heard: string[] = [];
+		const { EXPORTS: bucket = env.EXPORTS } = atPart(0, async () => {});
+		const EXPORTS: R2Bucket = Object.assign(Object.create(bucket), {
+			createMultipartUpload: bucket.createMultipartUpload,
+			put: bucket.put,
+			resumeMultipartUpload(key: string, id: string) {
+				const upload = bucket.resumeMultipartUpload(key, id);
+				return Object.assign(Object.create(upload), {
+					uploadPart: upload.uploadPart,
+					complete: async (parts: R2UploadedPart[]) => {
+						heard.push((await find()).last_updated_at);
+						await db
+							.update(batchExportRuns)
+							.set({ last_updated_at: long_ago })
+							.where(eq(batchExportRuns.id, run.run_id));
+						return upload.complete(parts);
+					},
+				});
+			},
+		});
+		let clock = Date.now();
+		const slow = vi.spyOn(Date, "now").mockImplementation(() => {
+			clock += 20_000;
+			return clock;
+		});
+		await carried(run, { EXPORTS }).finally(() => slow.mockRestore());
+		expect(await find()).toMatchObject({ status: "Completed" });
+		expect(heard.length).toBeGreaterThan(1);
+		expect(heard).not.toContain(long_ago);
+	});
+
 	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
 		const { here, path, project, export_id, ended } = await exporting(
 			R2(),

@@ -30,8 +30,9 @@ export type Sink<State> = {
 	/**
 	 * No more rows: what is written appears. Called again after a crash, it finds what it did; without a row before it, it
 	 * does nothing. Answers the names of the files, if it wrote any.
+	 * @param alive is to be called now and then where that takes long
 	 */
-	close(): Promise<string[]>;
+	close(alive: () => Promise<void>): Promise<string[]>;
 };
 
 /** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */

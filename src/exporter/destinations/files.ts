@@ -284,7 +284,7 @@ export function files(
 					return state;
 				},
 
-				async close() {
+				async close(alive) {
 					if (current === 0 && size() === 0) return [];
 					if (uploads[current]) await end();
 					else rest = Buffer.concat([rest, encoder.finish()]);
@@ -299,6 +299,7 @@ export function files(
 							!(await bucket.complete(key, upload.id, upload.parts))
 						)
 							await appeared(key, upload);
+						await alive();
 					}
 					if (most)
 						await bucket.put(
