@@ -3,7 +3,14 @@ import {
 	type WorkflowEvent,
 	type WorkflowStep,
 } from "cloudflare:workers";
-import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import {
+	and,
+	DrizzleQueryError,
+	eq,
+	isNotNull,
+	isNull,
+	sql,
+} from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { hiding } from "../auth/secrets.ts";
@@ -213,8 +220,11 @@ async function carry(
 
 const Place = z.array(z.string());
 
-const reason = (error: unknown) =>
-	error instanceof Error ? error.message || error.name : String(error);
+/** Why, in words; of a statement, not what it was and held. */
+const reason = (error: unknown): string => {
+	if (error instanceof DrizzleQueryError) return reason(error.cause);
+	return error instanceof Error ? error.message || error.name : String(error);
+};
 
 const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	run_id,

@@ -732,6 +732,21 @@ describe("a run that", () => {
 		expect(heard).not.toContain(long_ago);
 	});
 
+	test("the database fails says why, and not what was asked", async () => {
+		const { export_id, project } = await exporting(R2(), 3);
+		const { run, find } = await launched(export_id);
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) =>
+				env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		await expect(part({ ...env, DB }, run)).rejects.toThrow("nowhere");
+		const { latest_error } = await find();
+		expect(latest_error).toContain("no such table");
+		expect(latest_error).not.toContain("params");
+		expect(latest_error).not.toContain(String(project));
+	});
+
 	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
 		const { here, path, project, export_id, ended } = await exporting(
 			R2(),
