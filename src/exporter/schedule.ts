@@ -132,6 +132,18 @@ async function resume(db: Database) {
 
 async function tidy(env: Env, at: number) {
 	const db = drizzle(env.DB);
+	const { timestamp } = batchExportLogEntries;
+	await db.batch([
+		expire(
+			db,
+			batchExportLogEntries,
+			batchExportLogEntries.id,
+			timestamp,
+			iso(at - KEPT_MS),
+		),
+		...bury(db, iso(at - KEPT_MS)),
+	]);
+	// Last, since it may have to wait for each of them.
 	const left = await db
 		.select({ id: batchExportRuns.id })
 		.from(batchExportRuns)
@@ -145,17 +157,6 @@ async function tidy(env: Env, at: number) {
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(FEW);
 	for (const { id } of left) await clean(env, id);
-	const { timestamp } = batchExportLogEntries;
-	await db.batch([
-		expire(
-			db,
-			batchExportLogEntries,
-			batchExportLogEntries.id,
-			timestamp,
-			iso(at - KEPT_MS),
-		),
-		...bury(db, iso(at - KEPT_MS)),
-	]);
 }
 
 /** The statements that remove what was deleted before a moment: runs first, so that none takes long. */

@@ -277,6 +277,40 @@ describe("a tick", () => {
 		expect(spent.rows).toBeLessThan(1000);
 	});
 
+	test("removes what is old before it waits for a bucket that says nothing", async () => {
+		const { export_id } = await due(hour, {
+			destination: { type: "R2", config: { prefix: "out" } },
+			paused: true,
+		});
+		await db.insert(batchExportRuns).values({
+			batch_export_id: export_id,
+			data_interval_start: iso(hour - HOUR),
+			data_interval_end: iso(hour),
+			status: "Cancelled",
+			finished_at: iso(hour),
+			state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
+		});
+		const its = eq(batchExportLogEntries.batch_export_id, export_id);
+		await db.insert(batchExportLogEntries).values({
+			batch_export_id: export_id,
+			level: "INFO",
+			message: "x",
+			timestamp: iso(Date.now() - 8 * 24 * HOUR),
+		});
+		const left: number[] = [];
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			resumeMultipartUpload: () => ({
+				abort: async () => {
+					left.push(
+						(await db.select().from(batchExportLogEntries).where(its)).length,
+					);
+				},
+			}),
+		});
+		await tick({ ...still, EXPORTS }, Date.now() + 2 * 60_000);
+		expect(left).toEqual([0]);
+	});
+
 	test("removes deleted exports and old log entries after seven days", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
 		await db.insert(batchExportRuns).values({
