@@ -14,6 +14,7 @@ import {
 	lineBefore,
 	nextStart,
 	reschedule,
+	resume,
 	schedule,
 	type Window,
 	within,
@@ -223,7 +224,7 @@ export async function update(
 				.set({
 					...set,
 					...(timed && reschedule(row, after, Date.now())),
-					...(resumed && schedule(after, Date.now())),
+					...(resumed && resume(row, after, Date.now())),
 				})
 				.where(and(there(row.id), same(row))),
 			selectOne(tenant, id),
@@ -326,7 +327,10 @@ export async function unpause(
 		},
 		db
 			.update(batchExports)
-			.set({ paused: false, ...schedule(row, Date.now()) })
+			.set({
+				paused: false,
+				...(wanted ? schedule(row, Date.now()) : resume(row, row, Date.now())),
+			})
 			.where(
 				and(
 					there(row.id),

@@ -99,6 +99,20 @@ export function reschedule(
 }
 
 /**
+ * What the schedule of a paused export becomes as it goes on: what ended during the pause is left out, but where nothing
+ * did, so is nothing that was still to start.
+ */
+export const resume = (
+	before: Scheduled & { next_end_at: string; last_paused_at: string | null },
+	after: Scheduled,
+	now: number,
+) =>
+	before.last_paused_at !== null &&
+	iso(lineBefore(after.interval, now)) <= before.last_paused_at
+		? reschedule(before, after, now)
+		: schedule(after, now);
+
+/**
  * The windows that are due `now`, oldest first, the newest 24 at most; how many older ones are passed over; and when
  * the next is due.
  */

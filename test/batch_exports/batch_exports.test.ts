@@ -401,6 +401,26 @@ describe("changing", () => {
 		}
 	});
 
+	test.each(["unpause", "PATCH"])(
+		"a window that was still to start when its export was paused is run when it goes on: %s",
+		async (by) => {
+			const { here, made, path } = await exporting({ interval: "week" });
+			const row = eq(batchExports.id, made.id);
+			const next = async () =>
+				(await db.select().from(batchExports).where(row))[0]?.next_end_at;
+			const WEEK = 7 * 86_400_000;
+			const ended = new Date(
+				Date.parse((await next()) ?? "") - WEEK,
+			).toISOString();
+			await db.update(batchExports).set({ next_end_at: ended }).where(row);
+			await here("POST", `${path}/pause`);
+			await (by === "PATCH"
+				? here("PATCH", path, { body: { paused: false } })
+				: here("POST", `${path}/unpause`));
+			expect(await next()).toBe(ended);
+		},
+	);
+
 	test("an export that starts at the end of time is not due before", async () => {
 		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
 		const [row] = await db
