@@ -14,6 +14,7 @@ import {
 	lineBefore,
 	nextStart,
 	reschedule,
+	resume,
 	schedule,
 	type Window,
 	within,
@@ -211,9 +212,7 @@ export async function update(
 	checkRange(after.start_at, after.end_at);
 	checkQuery(after);
 	const resumed = row.paused && !after.paused;
-	const timed = (["interval", "start_at", "end_at"] as const).some(
-		(field) => after[field] !== row[field],
-	);
+	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = told(after);
 	const answer = await tenant.patch(
 		row,
@@ -225,7 +224,7 @@ export async function update(
 				.set({
 					...set,
 					...(timed && reschedule(row, after, Date.now())),
-					...(resumed && schedule(after, Date.now())),
+					...(resumed && resume(row, after, Date.now())),
 				})
 				.where(and(there(row.id), same(row))),
 			selectOne(tenant, id),
@@ -245,16 +244,21 @@ const pausing = (given: string | null | undefined) => ({
 const there = (id: string) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
+/** What the schedule of an export is made of, and where it stands. */
+const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
+
+/** In a statement: the schedule is still as it was. */
+const onTime = (row: Row) =>
+	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
+
 /** In a statement: the row is still as it was, in all that the rules speak of. */
 const same = (row: Row) =>
 	and(
 		eq(batchExports.destination, row.destination),
 		eq(batchExports.model, row.model),
 		sql`${batchExports.xql_query} is ${row.xql_query}`,
-		eq(batchExports.interval, row.interval),
 		eq(batchExports.paused, row.paused),
-		sql`${batchExports.start_at} is ${row.start_at}`,
-		sql`${batchExports.end_at} is ${row.end_at}`,
+		onTime(row),
 	);
 
 /** Softly: what runs for it is cancelled by the database. */
@@ -286,12 +290,16 @@ export async function pause(tenant: Tenant, id: string) {
 const noted = ({ db }: Tenant, { id }: Row, message: string) =>
 	note(db, { batch_export_id: id, level: "INFO", message });
 
-/** Windows that ended during the pause are not run, unless by a backfill from the last pause to now. */
+/**
+ * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
+ * schedule another changed meanwhile is read again.
+ */
 export async function unpause(
 	tenant: Tenant,
 	id: string,
-	{ backfill }: z.infer<typeof Unpause>,
-) {
+	body: z.infer<typeof Unpause>,
+): Promise<z.infer<typeof BatchExport> & { backfill_id?: string }> {
+	const { backfill } = body;
 	const row = await read(tenant, id);
 	if (!row.paused) return toBatchExport(row);
 	const { db } = tenant;
@@ -319,11 +327,15 @@ export async function unpause(
 		},
 		db
 			.update(batchExports)
-			.set({ paused: false, ...schedule(row, Date.now()) })
+			.set({
+				paused: false,
+				...(wanted ? schedule(row, Date.now()) : resume(row, row, Date.now())),
+			})
 			.where(
 				and(
 					there(row.id),
 					eq(batchExports.paused, true),
+					onTime(row),
 					wanted && hasRoom(row.team_id),
 				),
 			),
@@ -333,6 +345,8 @@ export async function unpause(
 		selectBegun(tenant, id, backfill_id),
 	);
 	const { backfill_id: begun, ...answer } = found(after);
+	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
+		return unpause(tenant, id, body);
 	if (answer.paused) throw full();
 	if (begun === null) return toBatchExport(answer);
 	started(tenant, row);

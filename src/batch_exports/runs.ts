@@ -104,6 +104,8 @@ export async function retry(tenant: Tenant, id: string, run_id: string) {
 			.set({
 				status: "Starting",
 				launched: false,
+				// What may still be at it is of an attempt before.
+				attempt: sql`${batchExportRuns.attempt} + 1`,
 				records_completed: 0,
 				records_total_count: null,
 				latest_error: null,
@@ -116,6 +118,7 @@ export async function retry(tenant: Tenant, id: string, run_id: string) {
 					eq(batchExportRuns.id, run.id),
 					isNotNull(batchExportRuns.finished_at),
 					isNull(batchExportRuns.state),
+					sql`exists (select 1 from batch_exports as e where e.id = ${of.id} and not e.deleted)`,
 				),
 			),
 		note(db, {

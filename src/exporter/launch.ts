@@ -27,7 +27,7 @@ export const lost = (before: string) =>
 	sql`${launched} and ${last_updated_at} < ${before}`;
 
 /**
- * Starts an instance of the workflow for each of the unfinished runs that are `which`, oldest first. Those that could
+ * Starts an instance of the workflow for each of the unfinished runs that are `which`, first of what waits longest. Those that could
  * not be started wait for the clock.
  */
 export async function launch(env: Env, which: SQL) {
@@ -36,7 +36,8 @@ export async function launch(env: Env, which: SQL) {
 		.select({ id })
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), which))
-		.orderBy(id)
+		// By an index that has none that are finished: to be ordered by id, all runs there ever were would be read.
+		.orderBy(last_updated_at)
 		.limit(A_LAUNCH);
 	const starts: Launched[] = await db
 		.update(batchExportRuns)

@@ -3,7 +3,14 @@ import {
 	type WorkflowEvent,
 	type WorkflowStep,
 } from "cloudflare:workers";
-import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import {
+	and,
+	DrizzleQueryError,
+	eq,
+	isNotNull,
+	isNull,
+	sql,
+} from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { hiding } from "../auth/secrets.ts";
@@ -12,7 +19,11 @@ import { opened } from "../batch_exports/secrets.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
-import { type Job, Misconfigured } from "./destinations/destination.ts";
+import {
+	type Job,
+	Misconfigured,
+	Superseded,
+} from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
 import { type Launched, launch, waiting } from "./launch.ts";
 import { note } from "./log.ts";
@@ -27,13 +38,17 @@ const PATIENCE = {
 	timeout: "30 minutes",
 } as const;
 
-/** After so many pages a step ends where it can: an instance may take a thousand steps. */
+/** After so many pages a step ends where it can: an instance may take a thousand steps. So it does when it took long, so that slow destinations stay far from the timeout. */
 const PAGES_A_STEP = 100;
+const STEP_MS = 5 * 60_000;
 
 /** While nothing is kept, a run says this often that it is alive, and hears whether it is cancelled. */
 const HEARTBEAT_MS = 10_000;
 
 const LONGEST_ERROR = 2000;
+
+/** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
+const LEFT_ALONE_MS = 7 * 86_400_000;
 
 type Ending = "Completed" | "Failed" | "FailedRetryable";
 
@@ -105,9 +120,6 @@ async function prepare(env: Env, { run, of }: Loaded) {
 const namesIn = (value: unknown) =>
 	Array.isArray(value) ? value.map(String) : [];
 
-/** The attempt is of no use any more: the run was cancelled, or is another's. */
-class Superseded extends Error {}
-
 /** The cursor of a run whose rows were all taken. */
 const END: Position = [];
 
@@ -151,7 +163,9 @@ async function carry(
 	const db = drizzle(env.DB);
 	const source = sourceOf(env);
 	let { state, records_completed } = run;
-	let heard = Date.now();
+	const began = Date.now();
+	let heard = began;
+	const silent = () => Date.now() - heard > HEARTBEAT_MS;
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
 		heard = Date.now();
@@ -181,19 +195,36 @@ async function carry(
 			state = kept;
 			const cursor = JSON.stringify(after);
 			await update({ state, cursor, records_completed });
-			if (pages >= PAGES_A_STEP && next) return true;
-		} else if (Date.now() - heard > HEARTBEAT_MS) await update({});
+			const enough = pages >= PAGES_A_STEP || Date.now() - began > STEP_MS;
+			if (enough && next) return true;
+		} else if (silent()) await update({});
 	}
 	await update({});
-	const files = await sink.close();
+	const files = await sink.close(async () => {
+		if (!silent()) return;
+		heard = Date.now();
+		// Also if it was cancelled by now: what begins to appear appears as a whole, before the clock removes what is left.
+		await db
+			.update(batchExportRuns)
+			.set({ last_updated_at: now() })
+			.where(
+				and(
+					eq(batchExportRuns.id, run.id),
+					eq(batchExportRuns.attempt, launched.attempt),
+				),
+			);
+	});
 	await end(env, launched, "Completed", null, { records_completed, files });
 	return false;
 }
 
 const Place = z.array(z.string());
 
-const reason = (error: unknown) =>
-	error instanceof Error ? error.message || error.name : String(error);
+/** Why, in words; of a statement, not what it was and held. */
+const reason = (error: unknown): string => {
+	if (error instanceof DrizzleQueryError) return reason(error.cause);
+	return error instanceof Error ? error.message || error.name : String(error);
+};
 
 const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	run_id,
@@ -260,7 +291,8 @@ export const giveUp = (env: Env, launched: Launched, error: unknown) =>
 export async function clean(env: Env, run_id: string, latest?: unknown) {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
-	if (!loaded?.run.finished_at || loaded.run.status === "Completed") return;
+	const ended = loaded?.run.finished_at;
+	if (!ended || loaded.run.status === "Completed") return;
 	const { run } = loaded;
 	const state = latest ?? run.state;
 	if (state === null) return;
@@ -270,9 +302,10 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 			() => true,
 			() => false,
 		);
+	const done = tried || Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
 	await db
 		.update(batchExportRuns)
-		.set({ ...(tried && { state: null }), last_updated_at: now() })
+		.set({ state: done ? null : state, last_updated_at: now() })
 		.where(
 			and(
 				eq(batchExportRuns.id, run_id),

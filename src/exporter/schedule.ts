@@ -13,9 +13,9 @@ import { launch, lost, waiting } from "./launch.ts";
 import { clean } from "./run.ts";
 import { dueWindows } from "./windows.ts";
 
-/** As many exports as one batch schedules; and so many batches a tick. */
-const A_BATCH = 500;
-const BATCHES = 20;
+/** As many exports as one batch schedules: the runs that all of them missed are one value of D1 (at most 2,000,000 bytes). And so many batches a tick. */
+const A_BATCH = 300;
+const BATCHES = 30;
 
 /** After which a run that says nothing is taken for gone. Longer than any wait between two tries. */
 const LOST_MS = 5 * 60_000;
@@ -57,6 +57,7 @@ async function schedule(db: Database, at: number) {
 			start_at: batchExports.start_at,
 			end_at: batchExports.end_at,
 			next_end_at: batchExports.next_end_at,
+			due_at: batchExports.due_at,
 		})
 		.from(batchExports)
 		.where(
@@ -72,7 +73,8 @@ async function schedule(db: Database, at: number) {
 	const of = ({ one }: (typeof plans)[number]) => ({
 		id: v7(),
 		batch_export_id: one.id,
-		expected: one.next_end_at,
+		due: one.due_at,
+		interval: one.interval,
 	});
 	const runs = plans.flatMap((plan) =>
 		plan.windows.map(({ start, end }) => ({
@@ -88,14 +90,10 @@ async function schedule(db: Database, at: number) {
 			level: "WARNING" as const,
 			message: `${plan.passed} windows, the first of which ended at ${plan.one.next_end_at}, were passed over: at most 24 are caught up.`,
 		}));
-	const moves = plans.map(({ one, next }) => ({
-		id: one.id,
-		expected: one.next_end_at,
-		...next,
-	}));
-	/** The export is as it was read: two ticks at once make no run twice. */
+	const moves = plans.map((plan) => ({ ...of(plan), ...plan.next }));
+	/** The export is as it was read: two ticks at once make no run twice, and what was changed meanwhile stands. */
 	const still = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
-		and e.next_end_at = value ->> 'expected' and not e.paused and not e.deleted)`;
+		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	const { last_updated_at } = batchExports;
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, still).onConflictDoNothing(),
@@ -109,7 +107,7 @@ async function schedule(db: Database, at: number) {
 			})
 			.from(sql`json_each(${JSON.stringify(moves)})`)
 			.where(
-				sql`${batchExports.id} = value ->> 'id' and ${batchExports.next_end_at} = value ->> 'expected'`,
+				sql`${batchExports.id} = value ->> 'batch_export_id' and ${still}`,
 			),
 	]);
 	return due.length;
@@ -134,6 +132,18 @@ async function resume(db: Database) {
 
 async function tidy(env: Env, at: number) {
 	const db = drizzle(env.DB);
+	const { timestamp } = batchExportLogEntries;
+	await db.batch([
+		expire(
+			db,
+			batchExportLogEntries,
+			batchExportLogEntries.id,
+			timestamp,
+			iso(at - KEPT_MS),
+		),
+		...bury(db, iso(at - KEPT_MS)),
+	]);
+	// Last, since it may have to wait for each of them.
 	const left = await db
 		.select({ id: batchExportRuns.id })
 		.from(batchExportRuns)
@@ -147,35 +157,23 @@ async function tidy(env: Env, at: number) {
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(FEW);
 	for (const { id } of left) await clean(env, id);
-	const { timestamp } = batchExportLogEntries;
-	await db.batch([
-		expire(
-			db,
-			batchExportLogEntries,
-			batchExportLogEntries.id,
-			timestamp,
-			iso(at - KEPT_MS),
-		),
-		...bury(db, iso(at - KEPT_MS)),
-	]);
 }
 
 /** The statements that remove what was deleted before a moment: runs first, so that none takes long. */
 function bury(db: Database, before: string) {
 	const dead = and(
-		eq(batchExports.deleted, true),
+		sql`${batchExports.deleted}`,
 		lt(batchExports.last_updated_at, before),
 	);
 	const runs = db
 		.select({ id: batchExportRuns.id })
 		.from(batchExports)
-		.innerJoin(
-			batchExportRuns,
-			eq(batchExportRuns.batch_export_id, batchExports.id),
-		)
+		// In this order: SQLite keeps to that of a cross join, and would else look for the exports of all runs.
+		.crossJoin(batchExportRuns)
 		.where(
 			and(
 				dead,
+				eq(batchExportRuns.batch_export_id, batchExports.id),
 				isNotNull(batchExportRuns.finished_at),
 				isNull(batchExportRuns.state),
 			),

@@ -21,7 +21,7 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: where the grid of every interval has a line. */
 const MONDAY = 4 * DAY;
 
-/** After which no run starts. */
+/** The last moment that compares as text, at which no run starts. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /** What was sent before a window's end has arrived in the database this much later, at the latest. */
@@ -30,7 +30,8 @@ const SETTLED = 30_000;
 /** So many windows are caught up, at most. */
 const CAUGHT_UP = 24;
 
-const iso = (at: number) => new Date(at).toISOString();
+const iso = (at: number) =>
+	new Date(Math.min(at, Date.parse(NEVER))).toISOString();
 
 /** The line of the interval's grid at or before `at`. */
 export const lineBefore = (interval: Interval, at: number) => {
@@ -96,6 +97,20 @@ export function reschedule(
 	const over = before.end_at !== null && before.next_end_at > before.end_at;
 	return schedule(after, over ? now : Math.min(now, nextStart(before)));
 }
+
+/**
+ * What the schedule of a paused export becomes as it goes on: what ended during the pause is left out, but where nothing
+ * did, so is nothing that was still to start.
+ */
+export const resume = (
+	before: Scheduled & { next_end_at: string; last_paused_at: string | null },
+	after: Scheduled,
+	now: number,
+) =>
+	before.last_paused_at !== null &&
+	iso(lineBefore(after.interval, now)) <= before.last_paused_at
+		? reschedule(before, after, now)
+		: schedule(after, now);
 
 /**
  * The windows that are due `now`, oldest first, the newest 24 at most; how many older ones are passed over; and when

@@ -363,6 +363,101 @@ describe("changing", () => {
 		);
 	});
 
+	test("another interval begins where the schedule is by then", async () => {
+		const { here, made, path } = await exporting();
+		const row = eq(batchExports.id, made.id);
+		const schedule = (next_end_at: string) =>
+			db.update(batchExports).set({ next_end_at }).where(row);
+		await schedule("2026-01-01T10:00:00.000Z");
+		const { status } = await here("PATCH", path, {
+			body: { interval: "every 5 minutes" },
+			env: racing(() => schedule("2026-01-01T11:00:00.000Z")),
+		});
+		expect(status).toBe(200);
+		const [after] = await db.select().from(batchExports).where(row);
+		expect(after?.next_end_at).toBe("2026-01-01T10:05:00.000Z");
+	});
+
+	test("an export that gets another interval while it is unpaused goes on along the new one's grid", async () => {
+		for (const body of [{}, { backfill: true }]) {
+			const { here, made, path } = await exporting({
+				paused: true,
+				last_paused_at: "2026-01-01T00:00:00Z",
+			});
+			const answer = await here("POST", `${path}/unpause`, {
+				body,
+				env: racing(() => here("PATCH", path, { body: { interval: "week" } })),
+			});
+			expect(answer).toMatchObject({
+				status: 200,
+				body: { paused: false, interval: "week" },
+			});
+			const [after] = await db
+				.select()
+				.from(batchExports)
+				.where(eq(batchExports.id, made.id));
+			const next = new Date(after?.next_end_at ?? "");
+			expect([next.getUTCDay(), next.getUTCHours()]).toEqual([1, 0]);
+		}
+	});
+
+	test.each(["unpause", "PATCH"])(
+		"a window that was still to start when its export was paused is run when it goes on: %s",
+		async (by) => {
+			const { here, made, path } = await exporting({ interval: "week" });
+			const row = eq(batchExports.id, made.id);
+			const next = async () =>
+				(await db.select().from(batchExports).where(row))[0]?.next_end_at;
+			const WEEK = 7 * 86_400_000;
+			const ended = new Date(
+				Date.parse((await next()) ?? "") - WEEK,
+			).toISOString();
+			await db.update(batchExports).set({ next_end_at: ended }).where(row);
+			await here("POST", `${path}/pause`);
+			await (by === "PATCH"
+				? here("PATCH", path, { body: { paused: false } })
+				: here("POST", `${path}/unpause`));
+			expect(await next()).toBe(ended);
+		},
+	);
+
+	test("an export that starts at the end of time is not due before", async () => {
+		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
+		const [row] = await db
+			.select()
+			.from(batchExports)
+			.where(eq(batchExports.id, made.id));
+		expect(String(row?.due_at) > "9999").toBe(true);
+	});
+
+	test("a run that is retried while its export is deleted stays cancelled", async () => {
+		const { here, made, path } = await exporting();
+		const id = await run(made.id, {
+			status: "Failed",
+			finished_at: "2026-01-01T02:00:00.000Z",
+		});
+		await here("POST", `${path}/runs/${id}/retry`, {
+			env: racing(() => here("DELETE", path)),
+		});
+		const [row] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.id, id));
+		expect(row?.status).toBe("Failed");
+	});
+
+	test("a run that was cancelled before it began is retried also while its export is paused", async () => {
+		const { here, made, path } = await exporting({ paused: true });
+		const id = await run(made.id);
+		await here("POST", `${path}/runs/${id}/cancel`);
+		await here("POST", `${path}/runs/${id}/retry`);
+		const [row] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.id, id));
+		expect(row?.launched).toBe(true);
+	});
+
 	test("a deleted export is not found anywhere, and what ran for it is cancelled", async () => {
 		const { here, made, path } = await exporting();
 		const backfill = await here("POST", `${path}/backfill`);

@@ -10,7 +10,7 @@ import {
 	events,
 	persons,
 } from "../../src/db/schema.ts";
-import { giveUp, part } from "../../src/exporter/run.ts";
+import { clean, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { fill } from "../support/events.ts";
 import type { Received } from "../support/receiver.ts";
@@ -583,6 +583,169 @@ describe("a run that", () => {
 		await tick(env, Date.now() + 2 * 60_000);
 		expect((await find()).state).toBeNull();
 	}, 60_000);
+
+	test("is retried while it is under way still goes on in another attempt alone", async () => {
+		const { here, path, export_id } = await exporting(R2(), BIG);
+		// The run before it has not ended.
+		await launched(export_id, "2026-01-01T12:30:00.000Z");
+		const { run, find } = await launched(export_id);
+		await carried(
+			run,
+			atPart(2, async () => {
+				await here("POST", `${path}/runs/${run.run_id}/cancel`);
+				await clean(env, run.run_id);
+				const { status } = await here(
+					"POST",
+					`${path}/runs/${run.run_id}/retry`,
+				);
+				expect(status).toBe(200);
+			}),
+		);
+		expect(await find()).toMatchObject({ status: "Starting", state: null });
+	}, 60_000);
+
+	test.each([
+		["cancelled", false, async () => {}],
+		[
+			"cancelled and retried",
+			true,
+			async (retry: () => Promise<unknown>) => retry(),
+		],
+	])(
+		"is %s while it begins an upload leaves none open, though the bucket fails then",
+		async (_, retried, then) => {
+			const { here, path, project, export_id } = await exporting(R2(), BIG);
+			await launched(export_id, "2026-01-01T12:30:00.000Z");
+			const { run, find } = await launched(export_id);
+			const at = `${path}/runs/${run.run_id}`;
+			let upload = "";
+			let aborts = 0;
+			const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+				async createMultipartUpload(key: string, options: R2MultipartOptions) {
+					const begun = await env.EXPORTS.createMultipartUpload(key, options);
+					upload = begun.uploadId;
+					await here("POST", `${at}/cancel`);
+					await then(() => here("POST", `${at}/retry`));
+					return begun;
+				},
+				resumeMultipartUpload: (key: string, id: string) => ({
+					abort: async () => {
+						aborts += 1;
+						if (!retried) throw new Error("Not now.");
+						await env.EXPORTS.resumeMultipartUpload(key, id).abort();
+					},
+				}),
+			});
+			await carried(run, { EXPORTS });
+			expect(aborts).toBeGreaterThan(0);
+			if (!retried) await tick(env, Date.now() + 2 * 60_000);
+			expect(await find()).toMatchObject({
+				status: retried ? "Starting" : "Cancelled",
+				state: null,
+			});
+			await expect(
+				env.EXPORTS.resumeMultipartUpload(
+					`${project}/out/${FILE}.jsonl`,
+					upload,
+				).uploadPart(1, new Uint8Array(1)),
+			).rejects.toThrow("(10024)");
+		},
+		60_000,
+	);
+
+	test("leaves behind what can't be removed is left alone after a week", async () => {
+		const { export_id } = await exporting(R2(), 0);
+		const { run, find } = await launched(export_id);
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			resumeMultipartUpload: () => ({
+				abort: async () => {
+					throw new Error("There is no such bucket.");
+				},
+			}),
+		});
+		const ended = (days: number) =>
+			db
+				.update(batchExportRuns)
+				.set({
+					status: "Failed",
+					finished_at: new Date(Date.now() - days * 86_400_000).toISOString(),
+					state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
+				})
+				.where(eq(batchExportRuns.id, run.run_id));
+		await ended(6);
+		await clean({ ...env, EXPORTS }, run.run_id);
+		expect((await find()).state).not.toBeNull();
+		await ended(8);
+		await clean({ ...env, EXPORTS }, run.run_id);
+		expect((await find()).state).toBeNull();
+	});
+
+	test("takes long ends its step before that is given up for too long", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 2500);
+		const { run, find } = await launched(export_id);
+		let clock = Date.now();
+		const slow = vi.spyOn(Date, "now").mockImplementation(() => {
+			clock += 5 * 60_000;
+			return clock;
+		});
+		const more = await part(env, run).finally(() => slow.mockRestore());
+		expect(more).toBe(true);
+		await carried(run);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 2500,
+		});
+	});
+
+	test("closes many files says meanwhile that it is alive", async () => {
+		const { export_id } = await exporting(R2({ max_file_size_mb: 1 }), 20_000);
+		const { run, find } = await launched(export_id);
+		const long_ago = "2020-01-01T00:00:00.000Z";
+		const heard: string[] = [];
+		const { EXPORTS: bucket = env.EXPORTS } = atPart(0, async () => {});
+		const EXPORTS: R2Bucket = Object.assign(Object.create(bucket), {
+			createMultipartUpload: bucket.createMultipartUpload,
+			put: bucket.put,
+			resumeMultipartUpload(key: string, id: string) {
+				const upload = bucket.resumeMultipartUpload(key, id);
+				return Object.assign(Object.create(upload), {
+					uploadPart: upload.uploadPart,
+					complete: async (parts: R2UploadedPart[]) => {
+						heard.push((await find()).last_updated_at);
+						await db
+							.update(batchExportRuns)
+							.set({ last_updated_at: long_ago })
+							.where(eq(batchExportRuns.id, run.run_id));
+						return upload.complete(parts);
+					},
+				});
+			},
+		});
+		let clock = Date.now();
+		const slow = vi.spyOn(Date, "now").mockImplementation(() => {
+			clock += 20_000;
+			return clock;
+		});
+		await carried(run, { EXPORTS }).finally(() => slow.mockRestore());
+		expect(await find()).toMatchObject({ status: "Completed" });
+		expect(heard.length).toBeGreaterThan(1);
+		expect(heard).not.toContain(long_ago);
+	});
+
+	test("the database fails says why, and not what was asked", async () => {
+		const { export_id, project } = await exporting(R2(), 3);
+		const { run, find } = await launched(export_id);
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) =>
+				env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		await expect(part({ ...env, DB }, run)).rejects.toThrow("nowhere");
+		const { latest_error } = await find();
+		expect(latest_error).toContain("no such table");
+		expect(latest_error).not.toContain("params");
+		expect(latest_error).not.toContain(String(project));
+	});
 
 	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
 		const { here, path, project, export_id, ended } = await exporting(

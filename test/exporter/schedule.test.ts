@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull, sum } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import {
@@ -9,7 +9,8 @@ import {
 	batchExports,
 } from "../../src/db/schema.ts";
 import { tick } from "../../src/exporter/schedule.ts";
-import { db, times, world } from "../support/world.ts";
+import { metered } from "../support/events.ts";
+import { db, times, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -237,6 +238,79 @@ describe("a tick", () => {
 		});
 	});
 
+	test.each([
+		["paused", { paused: true }],
+		["given another interval", { interval: "every 5 minutes" as const }],
+		["given an end", { due_at: "9999-12-31T23:59:59.999Z" }],
+	])(
+		"that meets an export being %s leaves its schedule as it is",
+		async (_, change) => {
+			const { runs, export_id } = await due();
+			const id = eq(batchExports.id, export_id);
+			let met = false;
+			const DB = Object.assign(Object.create(env.DB), {
+				prepare: (query: string) => env.DB.prepare(query),
+				batch: async (statements: D1PreparedStatement[]) => {
+					if (!met) await db.update(batchExports).set(change).where(id);
+					met = true;
+					return env.DB.batch(statements);
+				},
+			});
+			await tick({ ...still, DB }, behind(hour));
+			expect(met).toBe(true);
+			expect(await runs()).toEqual([]);
+			const [row] = await db.select().from(batchExports).where(id);
+			expect(row?.next_end_at).toBe(iso(hour));
+			// No other test has to do with it.
+			await db.update(batchExports).set({ deleted: true }).where(id);
+		},
+	);
+
+	test("reads what is to do, not what was done", async () => {
+		const { export_id } = await due(hour, { paused: true });
+		await db.run(`insert into batch_export_runs
+			(id, batch_export_id, data_interval_start, data_interval_end, status, launched, attempt, created_at, finished_at, last_updated_at)
+			with recursive n (i) as (select 0 union all select i + 1 from n where i < 9999)
+			select '${export_id}-' || i, '${export_id}', i, i, 'Completed', 1, 1, '${iso(hour)}', '${iso(hour)}', '${iso(hour)}' from n`);
+		const { spent, db: DB } = metered();
+		await tick({ ...still, DB }, behind(hour));
+		expect(spent.rows).toBeLessThan(1000);
+	});
+
+	test("removes what is old before it waits for a bucket that says nothing", async () => {
+		const { export_id } = await due(hour, {
+			destination: { type: "R2", config: { prefix: "out" } },
+			paused: true,
+		});
+		await db.insert(batchExportRuns).values({
+			batch_export_id: export_id,
+			data_interval_start: iso(hour - HOUR),
+			data_interval_end: iso(hour),
+			status: "Cancelled",
+			finished_at: iso(hour),
+			state: { uploads: [{ id: "x", mark: "x", parts: [] }] },
+		});
+		const its = eq(batchExportLogEntries.batch_export_id, export_id);
+		await db.insert(batchExportLogEntries).values({
+			batch_export_id: export_id,
+			level: "INFO",
+			message: "x",
+			timestamp: iso(Date.now() - 8 * 24 * HOUR),
+		});
+		const left: number[] = [];
+		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			resumeMultipartUpload: () => ({
+				abort: async () => {
+					left.push(
+						(await db.select().from(batchExportLogEntries).where(its)).length,
+					);
+				},
+			}),
+		});
+		await tick({ ...still, EXPORTS }, Date.now() + 2 * 60_000);
+		expect(left).toEqual([0]);
+	});
+
 	test("removes deleted exports and old log entries after seven days", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
 		await db.insert(batchExportRuns).values({
@@ -308,3 +382,22 @@ test("thousands of exports that are due in one minute are started within one inv
 	expect(started.size).toBe(n);
 	expect(calls).toBeLessThan(50);
 });
+
+test("after downtime no value is too large for D1, however many exports missed all that is caught up", async () => {
+	const home = await world();
+	const n = 600;
+	await db.run(
+		`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_end_at, due_at)
+		with recursive n(i) as (select 0 union all select i + 1 from n where i < ${n - 1})
+		select printf('%08x-0001-7000-8000-%012x', ${home.project}, i), '${home.id}', ${home.project}, 'Export',
+			'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour - 40 * HOUR)}', '${iso(hour - 40 * HOUR)}' from n`,
+	);
+	const { env: light, heaviest } = weighing();
+	await tick({ ...still, ...light }, behind(hour));
+	expect(heaviest()).toBeLessThan(2_000_000);
+	const [row] = await db
+		.select({ runs: sum(batchExports.runs) })
+		.from(batchExports)
+		.where(eq(batchExports.project_id, home.project));
+	expect(Number(row?.runs)).toBe(24 * n);
+}, 60_000);

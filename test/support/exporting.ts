@@ -129,7 +129,7 @@ export async function run(
 			}
 		}
 		if (!done) continue;
-		await sink.close();
+		await sink.close(async () => {});
 		closed += 1;
 		if (!crashes || closed === 2) return ran;
 	}

@@ -14,6 +14,9 @@ export type Job = {
 /** What went wrong is the user's to mend: nothing is tried again. The message is for that user, and holds no secret. */
 export class Misconfigured extends Error {}
 
+/** The attempt is of no use any more: the run was cancelled, or is another's. What it has begun, nobody else knows of. */
+export class Superseded extends Error {}
+
 /**
  * Takes one run's rows. What must outlive a crash is its state, which is JSON: it is kept together with the position in
  * the rows that it stands for, and handed to `open` when the run goes on from there.
@@ -27,8 +30,9 @@ export type Sink<State> = {
 	/**
 	 * No more rows: what is written appears. Called again after a crash, it finds what it did; without a row before it, it
 	 * does nothing. Answers the names of the files, if it wrote any.
+	 * @param alive is to be called now and then where that takes long
 	 */
-	close(): Promise<string[]>;
+	close(alive: () => Promise<void>): Promise<string[]>;
 };
 
 /** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */
@@ -41,7 +45,7 @@ export type Destination<State = unknown> = {
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
-	 * ended, like an upload
+	 * ended, like an upload; throws `Superseded` where that is to be ended at once
 	 */
 	open(
 		job: Job,

@@ -3,7 +3,12 @@ import type { Encoder } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
 import { parquet } from "../formats/parquet.ts";
 import type { Column, Row } from "../rows.ts";
-import { type Destination, type Job, Misconfigured } from "./destination.ts";
+import {
+	type Destination,
+	type Job,
+	Misconfigured,
+	Superseded,
+} from "./destination.ts";
 import { trial } from "./trial.ts";
 
 /** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
@@ -194,10 +199,15 @@ export function files(
 
 			async function begin() {
 				const mark = `${job.run_id}/${crypto.randomUUID()}`;
-				const id = await bucket.begin(keyOf(job, current), type, mark);
+				const key = keyOf(job, current);
+				const id = await bucket.begin(key, type, mark);
 				const upload = { id, mark, parts: [] };
 				kept.uploads[current] = structuredClone(upload);
-				await keep(structuredClone(kept));
+				await keep(structuredClone(kept)).catch(async (error: unknown) => {
+					if (error instanceof Superseded)
+						await bucket.abort(key, id).catch(() => {});
+					throw error;
+				});
 				return upload;
 			}
 
@@ -274,7 +284,7 @@ export function files(
 					return state;
 				},
 
-				async close() {
+				async close(alive) {
 					if (current === 0 && size() === 0) return [];
 					if (uploads[current]) await end();
 					else rest = Buffer.concat([rest, encoder.finish()]);
@@ -289,6 +299,7 @@ export function files(
 							!(await bucket.complete(key, upload.id, upload.parts))
 						)
 							await appeared(key, upload);
+						await alive();
 					}
 					if (most)
 						await bucket.put(
