@@ -21,8 +21,10 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: where the grid of every interval has a line. */
 const MONDAY = 4 * DAY;
 
-/** After which no run starts. */
+/** When no run starts any more: later times are longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
+
+const LAST = Date.parse(NEVER);
 
 /** What was sent before a window's end has arrived in the database this much later, at the latest. */
 const SETTLED = 30_000;
@@ -61,11 +63,11 @@ type Scheduled = {
 
 /** The columns that say when the window which ends at `end` is run; no run is triggered after `end_at`. */
 const due = (of: Scheduled, end: number) => ({
-	next_end_at: iso(end),
+	next_end_at: iso(Math.min(end, LAST)),
 	due_at:
-		of.end_at !== null && iso(end) > of.end_at
+		of.end_at !== null && end > Date.parse(of.end_at)
 			? NEVER
-			: iso(end + delay(of.id, of.interval)),
+			: iso(Math.min(end + delay(of.id, of.interval), LAST)),
 });
 
 /** The first window that an export runs whose rows are wanted since `from`: that which it lies in, or the first to end at or behind `start_at`. */
