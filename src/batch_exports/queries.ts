@@ -374,14 +374,13 @@ function rangeOf(
 	{ start_at, end_at }: z.infer<typeof Backfill>,
 ): Window {
 	const last = lastWindow(interval, Date.now());
-	if (end_at && end_at > now())
-		throw invalid("end_at", "end_at must not be in the future.");
 	const end = end_at ?? last.end;
 	const start =
 		start_at ??
 		(end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
 	if (start >= end)
 		throw invalid("start_at", "start_at must be before end_at.");
+	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
 	if (within(interval, start, end).total === 0)
 		throw invalid(
 			start_at ? "start_at" : "end_at",

@@ -133,6 +133,12 @@ describe("creating", () => {
 			"start_at",
 		],
 		[
+			{ ...HOURLY, last_paused_at: "0000-01-01T00:00:00Z" },
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"last_paused_at",
+		],
+		[
 			{
 				...HOURLY,
 				start_at: "2026-02-02T00:00:00Z",
@@ -587,6 +593,11 @@ describe("backfills", () => {
 			{ end_at: "2999-01-01T00:00:00Z" },
 			"end_at must not be in the future.",
 			"end_at",
+		],
+		[
+			{ start_at: "2999-01-02T00:00:00Z", end_at: "2999-01-01T00:00:00Z" },
+			"start_at must be before end_at.",
+			"start_at",
 		],
 		[
 			{ start_at: "2026-01-01T00:00:00Z", end_at: "2026-01-01T00:30:00Z" },
