@@ -35,6 +35,13 @@ const prefix = text(512).check(({ value, issues }) => {
 		);
 });
 
+/** Text that a header takes. The runtime would send any other, but quotes it in its log. */
+const header = (max: number) =>
+	text(max).regex(
+		/^[\x20-\x7e]*$/,
+		"Only printable characters of ASCII can be sent.",
+	);
+
 /** What is written to files, and how. */
 const file = {
 	prefix,
@@ -109,8 +116,8 @@ export const configs = {
 				),
 			...file,
 			encryption: z.enum(["AES256", "aws:kms"]).nullish(),
-			kms_key_id: text(2048).min(1).nullish(),
-			aws_access_key_id: text(255).min(1).nullish(),
+			kms_key_id: header(2048).min(1).nullish(),
+			aws_access_key_id: header(255).min(1).nullish(),
 			aws_secret_access_key: text(255).min(1).nullish(),
 			endpoint_url: url()
 				.refine((value) => !/[?#]/.test(value), {
@@ -153,7 +160,7 @@ export const configs = {
 		.check(compressible),
 	HTTP: z.object({
 		url: url(),
-		token: text(4096).min(1).nullish(),
+		token: header(4096).min(1).nullish(),
 		...filters,
 	}),
 	Postgres: z.object({
