@@ -177,6 +177,9 @@ export const configs = {
 	NoOp: z.object({}),
 };
 
+/** What a config holds at most, as JSON: a page of a list has a thousand of them. */
+const MOST_CHARACTERS = 2 ** 15;
+
 export type Type = keyof typeof configs;
 
 /** A destination's config, in the clear. */
@@ -226,6 +229,12 @@ export function check(type: string, config: unknown): Config {
 	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
 		throw lacking(half);
 	const parsed = configs[type].safeParse(config, { reportInput: true });
+	if (parsed.success && JSON.stringify(parsed.data).length > MOST_CHARACTERS)
+		throw invalid(
+			"destination__config",
+			`Ensure this configuration has no more than ${MOST_CHARACTERS} characters.`,
+			"max_length",
+		);
 	if (parsed.success) return parsed.data;
 	const [first = issue(config, "invalid_input", "Not a valid configuration.")] =
 		parsed.error.issues;

@@ -262,6 +262,13 @@ describe("is refused", () => {
 		],
 		[
 			"HTTP",
+			{ ...HTTP, include_events: Array(1000).fill("x".repeat(33)) },
+			"max_length",
+			"Ensure this configuration has no more than 32768 characters.",
+			"destination__config",
+		],
+		[
+			"HTTP",
 			{ url: "example.com" },
 			invalid,
 			"Enter a valid URL.",
