@@ -879,6 +879,17 @@ describe("the log", () => {
 			wrong(code, detail, attr),
 		);
 	});
+
+	test.each(["logs?level=LOUD", "runs?status=done", "runs/x/logs?after=soon"])(
+		"what isn't there has no %s that could be refused",
+		async (below) => {
+			const { here, path } = await exporting();
+			expect((await here("GET", `/batch_exports/x/${below}`)).status).toBe(404);
+			expect((await here("GET", `${path}/${below}`)).status).toBe(
+				below.startsWith("runs/") ? 404 : 400,
+			);
+		},
+	);
 });
 
 describe("what it costs", () => {
