@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
-import { boolean, issue, text } from "../http/fields.ts";
+import { boolean, choice, issue, text } from "../http/fields.ts";
 import { refusal } from "../http/valid.ts";
 
 const names = z.array(text(400).min(1)).max(1000).nullish();
@@ -45,8 +45,8 @@ const header = (max: number) =>
 /** What is written to files, and how. */
 const file = {
 	prefix,
-	file_format: z.enum(["JSONLines", "Parquet"]).nullish(),
-	compression: z.enum(["gzip", "snappy", "zstd"]).nullish(),
+	file_format: choice(["JSONLines", "Parquet"]).nullish(),
+	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
 	max_file_size_mb: z.int().min(1).max(100_000).nullish(),
 	...filters,
 };
@@ -115,7 +115,7 @@ export const configs = {
 					"A region's name has only letters, digits and hyphens.",
 				),
 			...file,
-			encryption: z.enum(["AES256", "aws:kms"]).nullish(),
+			encryption: choice(["AES256", "aws:kms"]).nullish(),
 			kms_key_id: header(2048).min(1).nullish(),
 			aws_access_key_id: header(255).min(1).nullish(),
 			aws_secret_access_key: text(255).min(1).nullish(),
@@ -155,7 +155,7 @@ export const configs = {
 		.object({
 			...file,
 			/** All of R2 is encrypted this way. */
-			encryption: z.enum(["AES256"]).nullish(),
+			encryption: choice(["AES256"]).nullish(),
 		})
 		.check(compressible),
 	HTTP: z.object({

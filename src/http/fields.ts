@@ -70,6 +70,13 @@ export const boolean = () =>
 		z.boolean(),
 	);
 
+/** One of `values`, trimmed as any text is. */
+export const choice = <const T extends string>(values: readonly T[]) =>
+	z.preprocess(
+		(value) => (typeof value === "string" ? value.trim() : value),
+		z.enum(values),
+	);
+
 /** An answer's moment, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
 

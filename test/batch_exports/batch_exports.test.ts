@@ -183,6 +183,30 @@ describe("creating", () => {
 		);
 	});
 
+	test("choices are trimmed, as any text is", async () => {
+		const { here } = await world();
+		const { body } = await here("POST", "/batch_exports", {
+			body: {
+				name: " x ",
+				model: " events ",
+				interval: " hour",
+				destination: {
+					type: "R2 ",
+					config: { prefix: "", compression: " gzip " },
+				},
+			},
+		});
+		expect(body).toMatchObject({
+			name: "x",
+			model: "events",
+			interval: "hour",
+			destination: {
+				type: "R2",
+				config: { prefix: "", compression: "gzip" },
+			},
+		});
+	});
+
 	test("naive times are UTC", async () => {
 		const { made } = await exporting({
 			start_at: "2026-02-01T00:00:00",
