@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
-import { boolean, issue, text } from "../http/fields.ts";
+import { boolean, choice, issue, text } from "../http/fields.ts";
 import { refusal } from "../http/valid.ts";
 
 const names = z.array(text(400).min(1)).max(1000).nullish();
@@ -35,11 +35,18 @@ const prefix = text(512).check(({ value, issues }) => {
 		);
 });
 
+/** Text that a header takes. The runtime would send any other, but quotes it in its log. */
+const header = (max: number) =>
+	text(max).regex(
+		/^[\x20-\x7e]*$/,
+		"Only printable characters of ASCII can be sent.",
+	);
+
 /** What is written to files, and how. */
 const file = {
 	prefix,
-	file_format: z.enum(["JSONLines", "Parquet"]).nullish(),
-	compression: z.enum(["gzip", "snappy", "zstd"]).nullish(),
+	file_format: choice(["JSONLines", "Parquet"]).nullish(),
+	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
 	max_file_size_mb: z.int().min(1).max(100_000).nullish(),
 	...filters,
 };
@@ -108,9 +115,9 @@ export const configs = {
 					"A region's name has only letters, digits and hyphens.",
 				),
 			...file,
-			encryption: z.enum(["AES256", "aws:kms"]).nullish(),
-			kms_key_id: text(2048).min(1).nullish(),
-			aws_access_key_id: text(255).min(1).nullish(),
+			encryption: choice(["AES256", "aws:kms"]).nullish(),
+			kms_key_id: header(2048).min(1).nullish(),
+			aws_access_key_id: header(255).min(1).nullish(),
 			aws_secret_access_key: text(255).min(1).nullish(),
 			endpoint_url: url()
 				.refine((value) => !/[?#]/.test(value), {
@@ -148,12 +155,12 @@ export const configs = {
 		.object({
 			...file,
 			/** All of R2 is encrypted this way. */
-			encryption: z.enum(["AES256"]).nullish(),
+			encryption: choice(["AES256"]).nullish(),
 		})
 		.check(compressible),
 	HTTP: z.object({
 		url: url(),
-		token: text(4096).min(1).nullish(),
+		token: header(4096).min(1).nullish(),
 		...filters,
 	}),
 	Postgres: z.object({
@@ -169,6 +176,9 @@ export const configs = {
 	}),
 	NoOp: z.object({}),
 };
+
+/** What a config holds at most, as JSON: a page of a list has a thousand of them. */
+const MOST_CHARACTERS = 2 ** 15;
 
 export type Type = keyof typeof configs;
 
@@ -219,6 +229,12 @@ export function check(type: string, config: unknown): Config {
 	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
 		throw lacking(half);
 	const parsed = configs[type].safeParse(config, { reportInput: true });
+	if (parsed.success && JSON.stringify(parsed.data).length > MOST_CHARACTERS)
+		throw invalid(
+			"destination__config",
+			`Ensure this configuration has no more than ${MOST_CHARACTERS} characters.`,
+			"max_length",
+		);
 	if (parsed.success) return parsed.data;
 	const [first = issue(config, "invalid_input", "Not a valid configuration.")] =
 		parsed.error.issues;

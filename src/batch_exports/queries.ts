@@ -1,12 +1,13 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { batchExports, now, projects } from "../db/schema.ts";
+import { insertEach } from "../db/client.ts";
+import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visibleProject } from "../db/visible.ts";
 import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/backfill.ts";
-import { launch, waiting } from "../exporter/launch.ts";
+import { waiting as isWaiting, launch } from "../exporter/launch.ts";
 import { note } from "../exporter/log.ts";
 import { impostor } from "../exporter/rows.ts";
 import {
@@ -211,7 +212,8 @@ export async function update(
 	};
 	checkRange(after.start_at, after.end_at);
 	checkQuery(after);
-	const resumed = row.paused && !after.paused;
+	const resumed =
+		row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = told(after);
 	const answer = await tenant.patch(
@@ -219,12 +221,13 @@ export async function update(
 		set,
 		{ scope, name, project, masked: ["destination"] },
 		() => [
+			waiting(tenant, row, resumed?.windows ?? [], same(row)),
 			tenant.db
 				.update(batchExports)
 				.set({
 					...set,
 					...(timed && reschedule(row, after, Date.now())),
-					...(resumed && resume(row, after, Date.now())),
+					...resumed?.columns,
 				})
 				.where(and(there(row.id), same(row))),
 			selectOne(tenant, id),
@@ -234,6 +237,25 @@ export async function update(
 		? update(tenant, id, body)
 		: toBatchExport(answer);
 }
+
+/** The statement that makes the runs that were still to start when an export was paused, if it is as `condition` says. */
+const waiting = (
+	{ db }: Tenant,
+	{ id }: Row,
+	windows: Window[],
+	condition: SQL | undefined,
+) =>
+	insertEach(
+		db,
+		batchExportRuns,
+		windows.map(({ start, end }) => ({
+			id: v7(),
+			batch_export_id: id,
+			data_interval_start: start,
+			data_interval_end: end,
+		})),
+		sql`exists (select 1 from batch_exports where ${and(there(id), condition)})`,
+	).onConflictDoNothing();
 
 const pausing = (given: string | null | undefined) => ({
 	paused: true,
@@ -319,26 +341,25 @@ export async function unpause(
 			? missed
 			: undefined;
 	const backfill_id = v7();
+	const { windows, columns } = wanted
+		? { windows: [], columns: schedule(row, Date.now()) }
+		: resume(row, row, Date.now());
+	const still = and(
+		eq(batchExports.paused, true),
+		onTime(row),
+		wanted && hasRoom(row.team_id),
+	);
 	const [after] = await tenant.write(
 		{
 			...told(row),
 			activity: "unpaused",
 			changes: changes(row, { paused: false }),
 		},
+		waiting(tenant, row, windows, still),
 		db
 			.update(batchExports)
-			.set({
-				paused: false,
-				...(wanted ? schedule(row, Date.now()) : resume(row, row, Date.now())),
-			})
-			.where(
-				and(
-					there(row.id),
-					eq(batchExports.paused, true),
-					onTime(row),
-					wanted && hasRoom(row.team_id),
-				),
-			),
+			.set({ paused: false, ...columns })
+			.where(and(there(row.id), still)),
 		...(wanted
 			? begin(db, backfill_id, row, wanted, sql`changes() > 0`)
 			: [noted(tenant, row, "The export was unpaused.")]),
@@ -348,8 +369,8 @@ export async function unpause(
 	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
 		return unpause(tenant, id, body);
 	if (answer.paused) throw full();
-	if (begun === null) return toBatchExport(answer);
 	started(tenant, row);
+	if (begun === null) return toBatchExport(answer);
 	return { ...toBatchExport(answer), backfill_id: begun };
 }
 
@@ -378,7 +399,7 @@ export const started = (tenant: Tenant, { id }: { id: string }) =>
 	tenant.later(() =>
 		launch(
 			tenant.env,
-			sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`,
+			sql`batch_export_runs.batch_export_id = ${id} and ${isWaiting}`,
 		),
 	);
 
@@ -388,14 +409,13 @@ function rangeOf(
 	{ start_at, end_at }: z.infer<typeof Backfill>,
 ): Window {
 	const last = lastWindow(interval, Date.now());
-	if (end_at && end_at > now())
-		throw invalid("end_at", "end_at must not be in the future.");
 	const end = end_at ?? last.end;
 	const start =
 		start_at ??
 		(end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
 	if (start >= end)
 		throw invalid("start_at", "start_at must be before end_at.");
+	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
 	if (within(interval, start, end).total === 0)
 		throw invalid(
 			start_at ? "start_at" : "end_at",

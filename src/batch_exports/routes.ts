@@ -121,7 +121,7 @@ export default router()
 			BatchExportLogEntry,
 			"List the log of an export, newest first",
 		),
-		query(logFilters),
+		query(logFilters, batchExports.find),
 		async (c) =>
 			c.json(
 				await logs.list(
@@ -135,7 +135,7 @@ export default router()
 	.get(
 		"/:id/runs",
 		lists(BatchExportRun, "List the runs of an export, newest first"),
-		query(runFilters),
+		query(runFilters, batchExports.find),
 		async (c) =>
 			c.json(
 				await runs.list(
@@ -181,7 +181,9 @@ export default router()
 	.get(
 		"/:id/runs/:run_id/logs",
 		lists(BatchExportLogEntry, "List the log of a run, newest first"),
-		query(logFilters),
+		query(logFilters, (tenant, run_id, c) =>
+			runs.find(tenant, c.req.param("id") ?? "", run_id),
+		),
 		async (c) =>
 			c.json(
 				await logs.listOfRun(

@@ -11,7 +11,14 @@ import {
 	MODELS,
 	RUN_STATUSES,
 } from "../db/schema.ts";
-import { boolean, moment, name, text, timestamp } from "../http/fields.ts";
+import {
+	boolean,
+	choice,
+	moment,
+	name,
+	text,
+	timestamp,
+} from "../http/fields.ts";
 import { judged } from "../http/valid.ts";
 import { check } from "./destination.ts";
 import { parse } from "./query.ts";
@@ -162,12 +169,12 @@ export const toBatchExport = ({
 
 const fields = z.object({
 	name: name(400),
-	model: z.enum(MODELS).optional(),
+	model: choice(MODELS).optional(),
 	destination: z.object({
-		type: z.string(),
+		type: z.string().trim(),
 		config: z.record(z.string(), z.unknown()).optional(),
 	}),
-	interval: z.enum(INTERVALS),
+	interval: choice(INTERVALS),
 	paused: boolean().optional(),
 	last_paused_at: moment().nullable().optional(),
 	start_at: moment().nullable().optional(),
@@ -249,13 +256,13 @@ export const logFilters = z.object({
 	level: z
 		.preprocess(
 			(value) => (typeof value === "string" ? [value] : value),
-			z.array(z.enum(LEVELS)),
+			z.array(choice(LEVELS)),
 		)
 		.optional(),
 });
 
 export const runFilters = z.object({
-	status: z.enum(RUN_STATUSES).optional(),
+	status: choice(RUN_STATUSES).optional(),
 });
 
 /** What came of trying a destination, step by step. */

@@ -3,9 +3,13 @@ import { hiding } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
+import { secretsOf } from "./destination.ts";
 import { read } from "./queries.ts";
 import { merged, opened } from "./secrets.ts";
 import type { create, Trial, update as Update } from "./shape.ts";
+
+/** How long a destination may be silent while somebody waits for the answer. */
+const PATIENCE_MS = 10_000;
 
 /** Tries a destination, step by step, before an export to it is saved. */
 export async function before(
@@ -35,9 +39,11 @@ async function attempt(
 	{ type, config }: Destination,
 ): Promise<z.infer<typeof Trial>> {
 	const hide = hiding(
-		Object.values(config).filter((v) => typeof v === "string"),
+		secretsOf(type)
+			.map((key) => config[key])
+			.filter((secret) => typeof secret === "string"),
 	);
-	const steps = await destinationOf(env, type, config).test();
+	const steps = await destinationOf(env, type, config, PATIENCE_MS).test();
 	return {
 		success: steps.every(({ error }) => error === null),
 		steps: steps.map(({ name, error }) => ({

@@ -21,7 +21,7 @@ export const LENGTHS: Record<Interval, number> = {
 /** 1970-01-05, a Monday: where the grid of every interval has a line. */
 const MONDAY = 4 * DAY;
 
-/** The last moment that compares as text, at which no run starts. */
+/** When no run starts any more: later times are longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /** What was sent before a window's end has arrived in the database this much later, at the latest. */
@@ -64,7 +64,7 @@ type Scheduled = {
 const due = (of: Scheduled, end: number) => ({
 	next_end_at: iso(end),
 	due_at:
-		of.end_at !== null && iso(end) > of.end_at
+		of.end_at !== null && end > Date.parse(of.end_at)
 			? NEVER
 			: iso(end + delay(of.id, of.interval)),
 });
@@ -99,20 +99,6 @@ export function reschedule(
 }
 
 /**
- * What the schedule of a paused export becomes as it goes on: what ended during the pause is left out, but where nothing
- * did, so is nothing that was still to start.
- */
-export const resume = (
-	before: Scheduled & { next_end_at: string; last_paused_at: string | null },
-	after: Scheduled,
-	now: number,
-) =>
-	before.last_paused_at !== null &&
-	iso(lineBefore(after.interval, now)) <= before.last_paused_at
-		? reschedule(before, after, now)
-		: schedule(after, now);
-
-/**
  * The windows that are due `now`, oldest first, the newest 24 at most; how many older ones are passed over; and when
  * the next is due.
  */
@@ -133,6 +119,26 @@ export function dueWindows(
 		return { start: iso(end - length), end: iso(end) };
 	});
 	return { windows, passed, next: due(of, first + n * length) };
+}
+
+/**
+ * What the schedule of a paused export becomes as it goes on: windows that ended during the pause are left out, but none
+ * that was still to start when it began: `windows`, oldest first, are to be run.
+ */
+export function resume(
+	before: Scheduled & { next_end_at: string; last_paused_at: string | null },
+	after: Scheduled,
+	now: number,
+) {
+	const { last_paused_at, end_at } = before;
+	if (last_paused_at === null)
+		return { windows: [], columns: schedule(after, now) };
+	if (iso(lineBefore(after.interval, now)) <= last_paused_at)
+		return { windows: [], columns: reschedule(before, after, now) };
+	const until =
+		end_at !== null && end_at < last_paused_at ? end_at : last_paused_at;
+	const { windows } = dueWindows({ ...before, end_at: until }, now);
+	return { windows, columns: schedule(after, now) };
 }
 
 /** How many whole windows there are from `start` on, and the first of them behind `done` windows. */

@@ -70,6 +70,13 @@ export const boolean = () =>
 		z.boolean(),
 	);
 
+/** One of `values`, trimmed as any text is. */
+export const choice = <const T extends string>(values: readonly T[]) =>
+	z.preprocess(
+		(value) => (typeof value === "string" ? value.trim() : value),
+		z.enum(values),
+	);
+
 /** An answer's moment, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
 
@@ -78,17 +85,24 @@ const iso = z.union([
 	z.iso.date(),
 ]);
 
-/** A request's moment: ISO 8601, UTC unless it says otherwise; read as `timestamp`. */
+/** ISO 8601 as a date, UTC unless it says otherwise; undefined: it isn't that, or has no year of four digits from 1 on. */
+function read(value: string) {
+	// First of all this, which bounds the length of what is looked at further.
+	if (!iso.safeParse(value).success) return undefined;
+	const naive = /T[^Z+-]*$/i.test(value);
+	const at = new Date(naive ? `${value}Z` : value);
+	const year = at.getUTCFullYear();
+	return year >= 1 && year <= 9999 ? at.toISOString() : undefined;
+}
+
+/** A request's moment, read as `timestamp`. */
 export const moment = () =>
 	z
 		.string()
 		.trim()
 		.transform((value, context) => {
-			const naive = /T[^Z+-]*$/i.test(value);
-			const at = iso.safeParse(value).success
-				? new Date(naive ? `${value}Z` : value)
-				: new Date(Number.NaN);
-			if (!Number.isNaN(at.valueOf())) return at.toISOString();
+			const at = read(value);
+			if (at !== undefined) return at;
 			context.issues.push(
 				issue(
 					value,

@@ -253,6 +253,9 @@ export function body<S extends z.ZodType>(
 	return describe(parsed, { body: shape, lines });
 }
 
-/** The handler gets a query of `shape` with `c.req.valid('query')`. */
-export const query = <S extends z.ZodObject>(shape: S): Validated<"query", S> =>
-	describe(validator("query", shape), { query: shape });
+/** The handler gets a query of `shape` with `c.req.valid('query')`; `find` as of a body. */
+export const query = <S extends z.ZodObject>(
+	shape: S,
+	find?: Find,
+): Validated<"query", S> =>
+	describe(validator("query", shape, find), { query: shape });

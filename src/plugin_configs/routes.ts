@@ -138,7 +138,7 @@ export default router()
 	.get(
 		"/:plugin_config_id/logs",
 		lists(PluginLogEntry, "List the log of a config, newest first"),
-		query(logFilters),
+		query(logFilters, configs.find),
 		async (c) =>
 			c.json(
 				await logs.list(

@@ -133,6 +133,12 @@ describe("creating", () => {
 			"start_at",
 		],
 		[
+			{ ...HOURLY, last_paused_at: "0000-01-01T00:00:00Z" },
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"last_paused_at",
+		],
+		[
 			{
 				...HOURLY,
 				start_at: "2026-02-02T00:00:00Z",
@@ -175,6 +181,30 @@ describe("creating", () => {
 		expect(await here("POST", "/batch_exports", { body })).toMatchObject(
 			wrong(code, detail, attr),
 		);
+	});
+
+	test("choices are trimmed, as any text is", async () => {
+		const { here } = await world();
+		const { body } = await here("POST", "/batch_exports", {
+			body: {
+				name: " x ",
+				model: " events ",
+				interval: " hour",
+				destination: {
+					type: "R2 ",
+					config: { prefix: "", compression: " gzip " },
+				},
+			},
+		});
+		expect(body).toMatchObject({
+			name: "x",
+			model: "events",
+			interval: "hour",
+			destination: {
+				type: "R2",
+				config: { prefix: "", compression: "gzip" },
+			},
+		});
 	});
 
 	test("naive times are UTC", async () => {
@@ -585,6 +615,36 @@ describe("pausing", () => {
 		expect(body).toMatchObject({ name: "Hourly", paused: true });
 	});
 
+	test.each([
+		["POST", "/unpause", {}],
+		["PATCH", "", { paused: false }],
+	])(
+		"a window that was still to start is run when the pause is over: %s %s",
+		async (method, below, body) => {
+			const { here, path, made } = await exporting({ paused: true });
+			const at = (hours: number) =>
+				new Date(
+					Math.floor(Date.now() / 3_600_000 - hours) * 3_600_000,
+				).toISOString();
+			await db
+				.update(batchExports)
+				.set({
+					next_end_at: at(5),
+					last_paused_at: at(5).replace(":00:00", ":01:00"),
+				})
+				.where(eq(batchExports.id, made.id));
+			const answer = await here(method, `${path}${below}`, { body });
+			expect(answer).toMatchObject({ status: 200, body: { paused: false } });
+			const { body: runs } = await here("GET", `${path}/runs`);
+			expect(runs.results).toMatchObject([{ data_interval_end: at(5) }]);
+			const [row] = await db
+				.select()
+				.from(batchExports)
+				.where(eq(batchExports.id, made.id));
+			expect(row?.next_end_at).toBe(at(-1));
+		},
+	);
+
 	test("unpausing with a backfill exports what was missed since the pause", async () => {
 		const { here, path, made } = await exporting();
 		await here("POST", `${path}/pause`);
@@ -682,6 +742,11 @@ describe("backfills", () => {
 			{ end_at: "2999-01-01T00:00:00Z" },
 			"end_at must not be in the future.",
 			"end_at",
+		],
+		[
+			{ start_at: "2999-01-02T00:00:00Z", end_at: "2999-01-01T00:00:00Z" },
+			"start_at must be before end_at.",
+			"start_at",
 		],
 		[
 			{ start_at: "2026-01-01T00:00:00Z", end_at: "2026-01-01T00:30:00Z" },
@@ -963,6 +1028,17 @@ describe("the log", () => {
 			wrong(code, detail, attr),
 		);
 	});
+
+	test.each(["logs?level=LOUD", "runs?status=done", "runs/x/logs?after=soon"])(
+		"what isn't there has no %s that could be refused",
+		async (below) => {
+			const { here, path } = await exporting();
+			expect((await here("GET", `/batch_exports/x/${below}`)).status).toBe(404);
+			expect((await here("GET", `${path}/${below}`)).status).toBe(
+				below.startsWith("runs/") ? 404 : 400,
+			);
+		},
+	);
 });
 
 describe("what it costs", () => {

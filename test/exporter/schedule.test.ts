@@ -14,8 +14,11 @@ import { db, times, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
-/** The whole hour before now, and what the clock says some minutes behind it, when every delay has passed. */
-const hour = Math.floor(Date.now() / HOUR) * HOUR;
+/**
+ * The whole hour before now, and what the clock says some minutes behind it, when every delay has passed. In an hour's
+ * first minute it is the one before: what was just made would have been silent for five minutes by then.
+ */
+const hour = Math.floor((Date.now() - 60_000) / HOUR) * HOUR;
 const iso = (at: number) => new Date(at).toISOString();
 const behind = (at: number) => at + 6 * 60_000;
 

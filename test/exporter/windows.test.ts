@@ -100,6 +100,19 @@ describe("the next window", () => {
 		expect(due("2026-01-01T11:00:00.000Z") < "2026-01-01T11:06").toBe(true);
 		expect(due("2026-01-01T10:59:59.999Z")).toBe("9999-12-31T23:59:59.999Z");
 	});
+
+	test("is never due where start_at is at the end of all times, and is not the first that is due", () => {
+		for (const interval of ["hour", "day", "week"] as const)
+			expect(
+				schedule(
+					of(interval, { start_at: "9999-12-31T23:59:59.000Z" }),
+					Date.now(),
+				),
+			).toEqual({
+				next_end_at: "9999-12-31T23:59:59.999Z",
+				due_at: "9999-12-31T23:59:59.999Z",
+			});
+	});
 });
 
 describe("a changed schedule", () => {

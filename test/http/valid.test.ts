@@ -211,6 +211,27 @@ test("a naive moment is UTC, and any offset is understood", async () => {
 	expect(await made("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
 });
 
+test("a long text that is no moment is refused in no time", async () => {
+	const { here } = await world();
+	const began = Date.now();
+	const answer = await here("POST", "/batch_exports", {
+		body: {
+			name: "x",
+			destination: { type: "NoOp" },
+			interval: "hour",
+			start_at: `${"T".repeat(500_000)}Z`,
+		},
+	});
+	expect(answer).toMatchObject(
+		wrong(
+			"invalid_input",
+			"Datetime has wrong format. Use ISO 8601.",
+			"start_at",
+		),
+	);
+	expect(Date.now() - began).toBeLessThan(2000);
+});
+
 describe("a body that can’t be read", () => {
 	test("is a parse error that does not quote it", async () => {
 		const { ask } = await world();

@@ -1,0 +1,107 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { call, racing, world } from "../support/world.ts";
+
+const SECRETS = [
+	"AKIA-key-nobody-may-see",
+	"secret-nobody-may-see",
+	"token-nobody-may-see",
+	"user-nobody-may-see",
+	"password-nobody-may-see",
+];
+const [key_id, secret, token, user, password] = SECRETS;
+
+const S3 = {
+	bucket_name: "bucket",
+	region: "auto",
+	prefix: "",
+	endpoint_url: `${env.RECEIVER_URL}/status/404`,
+};
+const POSTGRES = { host: "127.0.0.1", port: 1, database: "database" };
+
+/** For each type that has any: what is no secret, and what is. */
+const TYPES = [
+	[
+		"S3",
+		S3,
+		{ aws_access_key_id: key_id, aws_secret_access_key: secret },
+		{ region: null },
+	],
+	["HTTP", { url: `${env.RECEIVER_URL}/status/401` }, { token }, { url: "x" }],
+	["Postgres", POSTGRES, { user, password }, { port: 0 }],
+] as const;
+
+afterEach(() => vi.restoreAllMocks());
+
+const without = (text: string) => {
+	for (const one of SECRETS) expect(text).not.toContain(one);
+};
+
+test.each(TYPES)(
+	"of %s no secret is in an answer, a log or the database",
+	async (type, config, secrets, broken) => {
+		const spies = (["log", "warn", "error"] as const).map((word) =>
+			vi.spyOn(console, word),
+		);
+		const { here, id, key } = await world();
+		const told: unknown[] = [];
+		const post = async (method: string, path: string, body?: object) => {
+			const answer = await here(method, path, { body });
+			told.push(answer.body, [...answer.headers]);
+			return answer;
+		};
+		const destination = { type, config: { ...config, ...secrets } };
+		const fields = { name: "x", interval: "hour", destination };
+		await post("POST", "/batch_exports/test", fields);
+		const { body } = await post("POST", "/batch_exports", fields);
+		const path = `/batch_exports/${body.id}`;
+		for (const changed of [broken, secrets, { ...secrets, a: 1 }]) {
+			const body = { destination: { config: changed } };
+			for (const below of ["", "/test", "/pause"])
+				await post(below ? "POST" : "PATCH", path + below, body);
+		}
+		await post("POST", `${path}/test`);
+		await call("PATCH", `/api/organizations/${id}${path}`, {
+			key,
+			body: { name: "y", destination },
+			env: racing(() => post("PATCH", path, { name: "z", destination })),
+		});
+		await post("POST", `${path}/backfill`);
+		for (const below of ["", "/runs", "/logs", "/backfills"])
+			await post("GET", path + below);
+		await post("GET", "/batch_exports");
+		await post("GET", "/activity_log");
+		await post("DELETE", path);
+		without(JSON.stringify(told));
+		without(JSON.stringify(spies.map(({ mock }) => mock.calls)));
+		const { results: tables } = await env.DB.prepare(
+			"select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '\\_cf%' escape '\\'",
+		).all<{ name: string }>();
+		expect(tables.length).toBeGreaterThan(15);
+		for (const { name } of tables) {
+			const { results } = await env.DB.prepare(`select * from "${name}"`).all();
+			without(JSON.stringify(results));
+		}
+	},
+	60_000,
+);
+
+test("a trial's words hide the secrets, and nothing else", async () => {
+	const { here } = await world();
+	const trial = async (type: string, config: object) =>
+		(
+			await here("POST", "/batch_exports/test", {
+				body: { destination: { type, config } },
+			})
+		).body.steps.at(-1).error;
+	expect(await trial("Postgres", { ...POSTGRES, user, password })).toBe(
+		"The connection to 127.0.0.1 failed.",
+	);
+	expect(
+		await trial("S3", {
+			...S3,
+			aws_access_key_id: key_id,
+			aws_secret_access_key: secret,
+		}),
+	).toBe("The bucket refused with the status 404 (Oops).");
+});
