@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
-import { boolean, choice, issue, text } from "../http/fields.ts";
+import { boolean, choice, issue, noChoice, text } from "../http/fields.ts";
 import { refusal } from "../http/valid.ts";
 
 const names = z.array(text(400).min(1)).max(1000).nullish();
@@ -63,11 +63,7 @@ function compressible({
 	if (file_format === "Parquet" || !compression || compression === "gzip")
 		return;
 	issues.push({
-		...issue(
-			compression,
-			"invalid_choice",
-			`"${compression}" is not a valid choice.`,
-		),
+		...issue(compression, "invalid_choice", noChoice(compression)),
 		path: ["compression"],
 	});
 }
@@ -204,11 +200,7 @@ const lacking = (key: string) =>
 /** A config of the type, or the refusal of it (behaviour 11.1). */
 export function check(type: string, config: unknown): Config {
 	if (!isType(type))
-		throw invalid(
-			"destination__type",
-			`"${type}" is not a valid choice.`,
-			"invalid_choice",
-		);
+		throw invalid("destination__type", noChoice(type), "invalid_choice");
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
 	const strangers = Object.keys(keys).filter(

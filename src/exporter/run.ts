@@ -277,7 +277,6 @@ async function end(
 		note(db, { ...logOf(run), level: SAID[status], message }),
 	]);
 	await clean(env, run.id);
-	if (status === "Failed") await pauseIfFailing(env, loaded.of);
 }
 
 /** Whatever was tried, it failed. */
@@ -315,12 +314,13 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 		);
 }
 
-/** What is to come after the run: the next of its series. */
-async function goOn(env: Env, { run_id }: Launched) {
+/** What is to come after the run: a pause if it was one failure too many, the next of its series. */
+export async function goOn(env: Env, { run_id }: Launched) {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
 	if (!loaded) return;
-	const { backfill_id, batch_export_id } = loaded.run;
+	const { status, backfill_id, batch_export_id } = loaded.run;
+	if (status === "Failed") await pauseIfFailing(env, loaded.of);
 	if (backfill_id !== null) await advance(db, backfill_id);
 	await launch(
 		env,

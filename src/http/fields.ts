@@ -12,6 +12,20 @@ export const flaw = (text: string) =>
 			? undefined
 			: "Lone surrogates are not allowed.";
 
+/** As much of a value as an answer repeats, in characters. */
+const MOST_QUOTED = 100;
+
+/** That a value is none of those that may be chosen. */
+export function noChoice(value: unknown) {
+	const said =
+		typeof value === "object" ? JSON.stringify(value) : String(value);
+	const quoted =
+		said.length > MOST_QUOTED
+			? `${said.slice(0, MOST_QUOTED).toWellFormed()}…`
+			: said;
+	return `"${quoted}" is not a valid choice.`;
+}
+
 /** Trimmed text of at most `max` characters (code points, as JSON Schema counts them). */
 export const text = (max?: number) => {
 	const shape = z

@@ -11,7 +11,7 @@ import {
 	unparsable,
 	unsupportedMediaType,
 } from "./errors.ts";
-import { issue } from "./fields.ts";
+import { issue, noChoice } from "./fields.ts";
 import { describe } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";
@@ -73,11 +73,7 @@ export function refusal(issue: z.core.$ZodIssue): Refusal {
 		case "invalid_value":
 			return issue.values.every(Number.isInteger) && !Number.isInteger(input)
 				? invalid(attr, INTEGER)
-				: invalid(
-						attr,
-						`"${typeof input === "object" ? JSON.stringify(input) : input}" is not a valid choice.`,
-						"invalid_choice",
-					);
+				: invalid(attr, noChoice(input), "invalid_choice");
 		case "invalid_format":
 			return invalid(attr, wrongFormat[issue.format] ?? issue.message);
 		case "too_big":

@@ -1,7 +1,14 @@
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
-import { boolean, name, text, timestamp, uuid } from "../http/fields.ts";
+import {
+	boolean,
+	name,
+	noChoice,
+	text,
+	timestamp,
+	uuid,
+} from "../http/fields.ts";
 
 /** The time zone in the spelling of the IANA time zone database; undefined: it knows none of this name. */
 function canonical(timeZone: string) {
@@ -19,7 +26,7 @@ function canonical(timeZone: string) {
 const timezone = text()
 	.refine((name) => canonical(name) !== undefined, {
 		params: { code: "invalid_choice" },
-		error: ({ input }) => `"${input}" is not a valid choice.`,
+		error: ({ input }) => noChoice(input),
 	})
 	.overwrite((name) => canonical(name) ?? name);
 

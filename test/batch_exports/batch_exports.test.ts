@@ -1049,7 +1049,7 @@ describe("what it costs", () => {
 				db.run(
 					`insert into batch_export_log_entries (id, batch_export_id, timestamp, level, message)
 					with recursive n(i) as (select 0 union all select i + 1 from n where i < 99)
-					select substr('${made.id}', 1, 24) || printf('%012x', ${i * 100} + i), '${made.id}', '2026-01-01T00:00:00.000Z', 'INFO', 'x' from n`,
+					select printf('%08x-0000-7000-8000-', ${i * 100} + i) || substr('${made.id}', -12), '${made.id}', '2026-01-01T00:00:00.000Z', 'INFO', 'x' from n`,
 				),
 			);
 			const answer = await here("GET", `${path}/logs?limit=10`);

@@ -10,7 +10,7 @@ import {
 	events,
 	persons,
 } from "../../src/db/schema.ts";
-import { clean, giveUp, part } from "../../src/exporter/run.ts";
+import { clean, giveUp, goOn, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { fill } from "../support/events.ts";
 import type { Received } from "../support/receiver.ts";
@@ -399,9 +399,9 @@ describe("a destination that", () => {
 		const fail = async (n: number) => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
-			expect(await part({ ...env, ...({ EMAIL } as Partial<Env>) }, run)).toBe(
-				false,
-			);
+			const mailing = { ...env, ...({ EMAIL } as Partial<Env>) };
+			expect(await part(mailing, run)).toBe(false);
+			await goOn(mailing, run);
 			expect((await find()).status).toBe("Failed");
 		};
 		for (const n of [1, 2, 3]) {

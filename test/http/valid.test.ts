@@ -70,6 +70,12 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 			"scopes",
 		],
 		[
+			{ label: "x", scopes: ["x".repeat(1000)] },
+			"invalid_choice",
+			`"${"x".repeat(100)}…" is not a valid choice.`,
+			"scopes__0",
+		],
+		[
 			{ label: "x", scopes: ["nothing:read"] },
 			"invalid_choice",
 			'"nothing:read" is not a valid choice.',

@@ -134,14 +134,14 @@ function* portions(columns: Column[], rows: Row[]) {
 }
 
 /**
- * Writes files into a bucket, below `root`. Whatever a run writes appears when it closes: the files in their order, then
+ * Writes files into a bucket, below `root`, which a trial has, too. Whatever a run writes appears when it closes: the files in their order, then
  * the manifest. Until then a file is an upload, or so small that one request puts it there.
  * @param before what a trial does before it writes
  */
 export function files(
 	bucket: Bucket,
 	config: Files,
-	root: (job: Job) => string,
+	root: (job?: Job) => string,
 	before: Record<string, () => Promise<unknown>> = {},
 ): Destination<State> {
 	const suffix = suffixOf(config);
@@ -320,6 +320,7 @@ export function files(
 		test() {
 			const now = new Date().toISOString();
 			const key = joined(
+				root(),
 				folder(config.prefix, { start: now, end: now, model: "events" }),
 				`.tenantry-test-${crypto.randomUUID()}`,
 			);

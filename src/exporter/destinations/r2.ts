@@ -4,6 +4,9 @@ import { type Bucket, files, type State } from "./files.ts";
 
 const MARK = "tenantry-upload";
 
+/** The folder of what is tried, which is no project's. */
+const TRIALS = "trials";
+
 /** R2's words for an upload that is not, or no longer, there. */
 const gone = (error: unknown) =>
 	error instanceof Error && /\(10024\)/.test(error.message);
@@ -46,5 +49,5 @@ export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 		},
 		remove: (key) => EXPORTS.delete(key),
 	};
-	return files(bucket, config, ({ team_id }) => String(team_id));
+	return files(bucket, config, (job) => String(job?.team_id ?? TRIALS));
 }
