@@ -1,7 +1,9 @@
 import { introspectWorkflow } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
+import { AwsClient } from "aws4fetch";
 import { and, asc, eq } from "drizzle-orm";
+import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
@@ -12,6 +14,7 @@ import {
 } from "../../src/db/schema.ts";
 import { clean, giveUp, goOn, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
+import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import type { Received } from "../support/receiver.ts";
 import { db, join, world } from "../support/world.ts";
@@ -23,6 +26,9 @@ const HOUR = {
 };
 const range = { start: HOUR.start_at, end: HOUR.end_at };
 const FILE = `${HOUR.start_at}-${HOUR.end_at}`;
+
+/** Of every user of the PostgreSQL. */
+const PASSWORD = "pässword-of-nobody";
 
 type Json = Record<string, unknown>;
 
@@ -232,6 +238,92 @@ describe("rows out are rows in", () => {
 		const rows = requests.flatMap(({ text }) => JSON.parse(text).batch);
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
+
+	test.each([
+		[{ compression: "gzip" }, ".jsonl.gz"],
+		[{ file_format: "Parquet", compression: "zstd" }, ".parquet"],
+	])("events, in S3: %j", async (config, suffix) => {
+		const { project, backfill } = await exporting(
+			{
+				type: "S3",
+				config: {
+					...config,
+					...KEYS,
+					bucket_name: "exports",
+					region: "auto",
+					endpoint_url: env.S3_URL,
+					prefix: "{table}/{year}-{month}",
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 1234,
+		});
+		const key = `events/2026-01/${encodeURIComponent(FILE)}${suffix}`;
+		const s3 = new AwsClient({
+			accessKeyId: KEYS.aws_access_key_id,
+			secretAccessKey: KEYS.aws_secret_access_key,
+			region: "auto",
+			service: "s3",
+		});
+		const answer = await s3.fetch(`${env.S3_URL}/exports/${key}`);
+		const file = new Uint8Array(await answer.arrayBuffer());
+		const rows =
+			suffix === ".parquet"
+				? await duckdb(file)
+				: parse(new TextDecoder().decode(gunzipSync(file)));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test.skipIf(env.POSTGRES_PORT === "")(
+		"events, in PostgreSQL, however often they come, if it is installed",
+		async () => {
+			const config = {
+				user: "owner",
+				password: PASSWORD,
+				host: "127.0.0.1",
+				port: Number(env.POSTGRES_PORT),
+				database: "postgres",
+			};
+			const table_name = `events ${v7()}`;
+			const { project, backfill } = await exporting(
+				{ type: "Postgres", config: { ...config, table_name } },
+				1234,
+				{ xql_query: "SELECT event, properties.i AS i, timestamp FROM events" },
+			);
+			for (let n = 0; n < 2; n += 1)
+				expect(await backfill()).toMatchObject({
+					status: "Completed",
+					records_completed: 1234,
+				});
+			const client = new pg.Client(config);
+			client.on("error", () => {});
+			await client.connect();
+			const { rows } = await client.query(
+				`select * from ${pg.escapeIdentifier(table_name)}`,
+			);
+			await client.end();
+			const expected = (await eventsOf(project)).map(
+				({ uuid, event, properties, timestamp }) => ({
+					uuid,
+					event,
+					i: Object(properties).i,
+					timestamp,
+					team_id: String(project),
+				}),
+			);
+			expect(
+				await checksum(
+					rows.map((row) => ({
+						...row,
+						timestamp: row.timestamp.toISOString(),
+					})),
+				),
+			).toBe(await checksum(expected));
+		},
+	);
 
 	test.each([0, 1])("%d rows", async (n) => {
 		const { project, backfill } = await exporting(R2(), n);
