@@ -96,6 +96,8 @@ export default defineConfig({
 					include: ["test/**/*.test.ts"],
 					exclude: ["test/scripts/**"],
 					setupFiles: ["test/support/setup.ts"],
+					// Machines are slow at times; what hangs is found all the same.
+					testTimeout: 30_000,
 					isolate: false,
 				},
 			},

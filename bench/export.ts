@@ -130,6 +130,8 @@ const server = spawn(
 	],
 	{ env: environment, stdio: ["ignore", "ignore", "inherit"], detached: true },
 );
+for (const name of ["SIGINT", "SIGTERM"] as const)
+	process.once(name, () => process.exit(1));
 process.on("exit", () => {
 	if (server.pid) process.kill(-server.pid, "SIGKILL");
 	rmSync(state, { recursive: true, force: true });

@@ -39,14 +39,14 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 		selectName(tenant, id),
 		selectOne(),
 	);
-	const [export_, backfill] = [found(there), found(row)];
+	const [exported, backfill] = [found(there), found(row)];
 	if (backfill.status !== "Running")
 		throw invalid(null, "Only a running backfill can be cancelled.");
 	const { db } = tenant;
 	const at = now();
 	const [after] = await tenant.write(
 		{
-			...told(export_),
+			...told(exported),
 			activity: "backfill_cancelled",
 			trigger: { backfill_id: backfill.id },
 		},
@@ -55,7 +55,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 			.set({ status: "Cancelled", finished_at: at, last_updated_at: at })
 			.where(
 				and(
-					eq(batchExportRuns.batch_export_id, export_.id),
+					eq(batchExportRuns.batch_export_id, exported.id),
 					eq(batchExportRuns.backfill_id, backfill.id),
 					isNull(batchExportRuns.finished_at),
 				),
@@ -70,7 +70,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 				),
 			),
 		note(db, {
-			batch_export_id: export_.id,
+			batch_export_id: exported.id,
 			level: "WARNING",
 			message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
 		}),

@@ -34,7 +34,10 @@ import {
 	type update as Update,
 } from "./shape.ts";
 
-/** Of a statement over `batch_exports` and their `projects`: those of the project, or of all of the organization's that the caller sees; none that is deleted. */
+/**
+ * Of a statement over `batch_exports` and their `projects`: those of the project, or of all of the organization's that
+ * the caller sees; none that is deleted.
+ */
 const mine = (tenant: Tenant) =>
 	and(
 		tenant.kind === "project"

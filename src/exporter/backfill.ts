@@ -1,5 +1,4 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
 import { note } from "./log.ts";
@@ -24,7 +23,6 @@ export function begin(
 	condition: SQL,
 ) {
 	const { total, window } = within(interval, start, end);
-	const run_id = v7();
 	return [
 		insertWhere(
 			db,
@@ -40,13 +38,7 @@ export function begin(
 			},
 			condition,
 		),
-		runOf(
-			db,
-			{ id: backfill_id, batch_export_id },
-			window,
-			sql`changes() > 0`,
-			run_id,
-		),
+		runOf(db, { id: backfill_id, batch_export_id }, window, sql`changes() > 0`),
 		note(db, {
 			batch_export_id,
 			level: "INFO",
@@ -64,13 +56,11 @@ const runOf = (
 	}: { id: string; batch_export_id: string | SQL },
 	{ start, end }: Window,
 	condition: SQL,
-	id = v7(),
 ) =>
 	insertWhere(
 		db,
 		batchExportRuns,
 		{
-			id,
 			batch_export_id,
 			backfill_id,
 			data_interval_start: start,

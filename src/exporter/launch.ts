@@ -18,8 +18,8 @@ const { id, finished_at, launched, attempt, last_updated_at } = batchExportRuns;
  * an export is paused, its schedule's wait on, but for what is tried again.
  */
 export const waiting = sql`not ${launched} and (backfill_id is not null or ${attempt} > 0 or exists (
-	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused)) and not exists (select 1 from batch_export_runs as earlier
-	where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
+	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
+	and not exists (select 1 from batch_export_runs as earlier where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
 	and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 
 /** Runs of which nothing was heard since `before`: what ran them is gone. */
@@ -27,8 +27,8 @@ export const lost = (before: string) =>
 	sql`${launched} and ${last_updated_at} < ${before}`;
 
 /**
- * Starts an instance of the workflow for each of the unfinished runs that are `which`, first of what waits longest. Those that could
- * not be started wait for the clock.
+ * Starts an instance of the workflow for each of the unfinished runs that are `which`, what waits longest first. Those
+ * that could not be started wait for the clock.
  */
 export async function launch(env: Env, which: SQL) {
 	const db = drizzle(env.DB);

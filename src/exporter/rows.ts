@@ -57,7 +57,10 @@ const KEYS: Record<Model, Field[]> = {
 	persons: [],
 };
 
-/** The name of a field of a query that stands for something else than the column by which a database tells rows apart; undefined: none does. */
+/**
+ * The name of a field of a query that stands for something else than the column by which a database tells rows apart;
+ * undefined: none does.
+ */
 export const impostor = (model: Model, query: Field[]) =>
 	query.find(
 		({ name, expression }) =>

@@ -38,7 +38,10 @@ const PATIENCE = {
 	timeout: "30 minutes",
 } as const;
 
-/** After so many pages a step ends where it can: an instance may take a thousand steps. So it does when it took long, so that slow destinations stay far from the timeout. */
+/**
+ * After so many pages, or so long, a step ends where it can: an instance may take a thousand steps, and slow destinations
+ * have to stay far from the timeout.
+ */
 const PAGES_A_STEP = 100;
 const STEP_MS = 5 * 60_000;
 

@@ -13,7 +13,10 @@ import { launch, lost, waiting } from "./launch.ts";
 import { clean } from "./run.ts";
 import { dueWindows } from "./windows.ts";
 
-/** As many exports as one batch schedules: the runs that all of them missed are one value of D1 (at most 2,000,000 bytes). And so many batches a tick. */
+/**
+ * As many exports as one batch schedules, whose missed runs are one value of D1 (at most 2,000,000 bytes), and as many
+ * batches as a tick takes.
+ */
 const A_BATCH = 300;
 const BATCHES = 30;
 

@@ -69,7 +69,10 @@ const due = (of: Scheduled, end: number) => ({
 			: iso(end + delay(of.id, of.interval)),
 });
 
-/** The first window that an export runs whose rows are wanted since `from`: that which it lies in, or the first to end at or behind `start_at`. */
+/**
+ * The first window that an export runs whose rows are wanted since `from`: that which it lies in, or the first to end at
+ * or behind `start_at`.
+ */
 export function schedule(of: Scheduled, from: number) {
 	const under = lineBefore(of.interval, from) + LENGTHS[of.interval];
 	const first =
