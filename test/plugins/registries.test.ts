@@ -258,22 +258,54 @@ describe.skipIf(unreachable)(
 			expect([...files.keys()]).not.toContain("logo.png");
 		});
 
-		test("a plugin, through the front door", async () => {
-			const { here } = await world();
-			const made = await here("POST", "/pipeline_import_apps", {
-				body: { url: PUBLISHED },
-				env: { NPM_REGISTRY_URL: real.NPM_REGISTRY_URL },
-			});
-			expect(made).toMatchObject({
-				status: 201,
-				body: {
-					name: "GeoIP",
-					tag: "0.0.7",
-					url: PUBLISHED,
-					capabilities: { methods: ["processEvent"] },
-				},
-			});
-		});
+		test.each([
+			["geoip", "GeoIP", { methods: ["processEvent"] }],
+			[
+				"property-filter",
+				"Property Filter",
+				{ methods: ["setupPlugin", "processEvent"] },
+			],
+			[
+				"semver-flattener",
+				"posthog-semver-flattener",
+				{ methods: ["processEvent"] },
+			],
+			["taxonomy", "Taxonomy Plugin", { methods: undefined }],
+		])(
+			"the plugin %s, through the front door: installed, held against what is published, upgraded",
+			async (name, called, capabilities) => {
+				const { here } = await world();
+				const url = npm(`@posthog/${name}-plugin/v/0.0.7`);
+				const other = {
+					env: { NPM_REGISTRY_URL: real.NPM_REGISTRY_URL },
+				};
+				const made = await here("POST", "/pipeline_import_apps", {
+					body: { url },
+					...other,
+				});
+				expect(made).toMatchObject({
+					status: 201,
+					body: { name: called, tag: "0.0.7", url },
+				});
+				expect(made.body.capabilities).toEqual(capabilities);
+				const family = capabilities.methods
+					? "pipeline_import_apps"
+					: "pipeline_frontend_apps";
+				const at = `/${family}/${made.body.id}`;
+				const checked = await here("GET", `${at}/check_for_updates`, other);
+				expect(checked).toMatchObject({
+					status: 200,
+					body: { update_available: false, latest_tag: "0.0.7" },
+				});
+				const upgraded = await here("POST", `${at}/upgrade`, other);
+				expect(upgraded).toMatchObject({
+					status: 200,
+					body: { tag: "0.0.7", name: called },
+				});
+				const { body: source } = await here("GET", `${at}/source`);
+				expect(Object.keys(source.files)).toContain("plugin.json");
+			},
+		);
 
 		test("a package that is no plugin", async () => {
 			const { bytes } = await download(real, npm("@posthog/plugin-contrib"));

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { environment as offline } from "../../scripts/run.ts";
 import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Json = Record<string, unknown>;
@@ -81,7 +82,7 @@ test("a newcomer finds an export whose files hold the sample events", async () =
 				...["wrangler", "r2", "object", "get", `tenantry-exports/${key}`],
 				...["--local", "--persist-to", state, "--file", file],
 			],
-			{ stdio: "ignore" },
+			{ env: offline, stdio: "ignore" },
 		);
 		return gunzipSync(readFileSync(file)).toString().trim().split("\n");
 	});

@@ -124,5 +124,6 @@ const running = (text: string) =>
 /** The processes whose command line holds this text. */
 export const processes = (text: string) => running(text).map(({ pid }) => pid);
 
+/** The groups that such a process leads. */
 const groups = (text: string) =>
-	new Set(running(text).map(({ group }) => group));
+	running(text).flatMap(({ pid, group }) => (pid === group ? [group] : []));
