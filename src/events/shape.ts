@@ -46,12 +46,18 @@ const event = z.object({
 	timestamp: moment().optional(),
 });
 
+/** The list as far as the first that is wrong: zod would gather what is wrong with all, which may be a million. */
+function untilFlaw(list: unknown[]) {
+	const first = list.findIndex((one) => !event.safeParse(one).success);
+	return first < 0 ? list : list.slice(0, first + 1);
+}
+
 /** Events, or a single one. */
 export const events = z.preprocess(
-	(value) =>
-		typeof value === "object" && value !== null && !Array.isArray(value)
-			? [value]
-			: value,
+	(value) => {
+		if (Array.isArray(value)) return untilFlaw(value);
+		return typeof value === "object" && value !== null ? [value] : value;
+	},
 	z.array(event, { error: "Expected a list of events." }),
 );
 

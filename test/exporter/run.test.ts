@@ -94,6 +94,24 @@ const eventsOf = async (team_id: number): Promise<Json[]> =>
 			event.person_properties && JSON.parse(event.person_properties),
 	}));
 
+/** Makes a person of each who has an event of the name `event 1`. */
+const people = (team_id: number) =>
+	db.insert(persons).select(
+		db
+			.selectDistinct({
+				team_id: events.team_id,
+				distinct_id: events.distinct_id,
+				person_id: events.distinct_id,
+				properties: events.properties,
+				person_version: events.team_id,
+				created_at: events.created_at,
+				_inserted_at: events._inserted_at,
+			})
+			.from(events)
+			.where(and(eq(events.team_id, team_id), eq(events.event, "event 1")))
+			.groupBy(events.distinct_id),
+	);
+
 const personsOf = async (team_id: number): Promise<Json[]> =>
 	(
 		await db
@@ -183,21 +201,7 @@ describe("rows out are rows in", () => {
 			const { project, backfill } = await exporting(R2(config), 1234, {
 				model,
 			});
-			await db.insert(persons).select(
-				db
-					.selectDistinct({
-						team_id: events.team_id,
-						distinct_id: events.distinct_id,
-						person_id: events.distinct_id,
-						properties: events.properties,
-						person_version: events.team_id,
-						created_at: events.created_at,
-						_inserted_at: events._inserted_at,
-					})
-					.from(events)
-					.where(and(eq(events.team_id, project), eq(events.event, "event 1")))
-					.groupBy(events.distinct_id),
-			);
+			await people(project);
 			const run = await backfill();
 			const expected =
 				model === "events" ? await eventsOf(project) : await personsOf(project);
@@ -224,19 +228,22 @@ describe("rows out are rows in", () => {
 		}
 	});
 
-	test("events, over HTTP", async () => {
+	test.each(["events", "persons"])("%s, over HTTP", async (model) => {
 		const path = `/batches/${v7()}`;
-		const { project, backfill } = await exporting(HTTP(path), 2345);
+		const { project, backfill } = await exporting(HTTP(path), 2345, { model });
+		await people(project);
+		const expected =
+			model === "events" ? await eventsOf(project) : await personsOf(project);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: 2345,
+			records_completed: expected.length,
 		});
 		const requests = await received(path);
 		expect(requests[0]?.headers.authorization).toBe(
 			"Bearer the-token-of-nobody",
 		);
 		const rows = requests.flatMap(({ text }) => JSON.parse(text).batch);
-		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
 	test.each([
