@@ -11,11 +11,13 @@ import {
 	batchExports,
 	events,
 	persons,
+	projects,
 } from "../../src/db/schema.ts";
 import { clean, giveUp, goOn, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
+import { create, mirror, noClickHouse } from "../support/mirror.ts";
 import type { Received } from "../support/receiver.ts";
 import { db, join, world } from "../support/world.ts";
 
@@ -330,6 +332,39 @@ describe("rows out are rows in", () => {
 				),
 			).toBe(await checksum(expected));
 		},
+	);
+
+	test.skipIf(noClickHouse)(
+		`events, from ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
+		async () => {
+			const { id, ask } = await world();
+			// No other test has it: ClickHouse keeps what they put there.
+			const project = 1_000_000;
+			await db
+				.insert(projects)
+				.values({ id: project, organization_id: id, name: "Its own" });
+			await fill(project, 2345, range);
+			const expected = await eventsOf(project);
+			await create();
+			await mirror(project);
+			await db.delete(events).where(eq(events.team_id, project));
+			const { body } = await ask(
+				"POST",
+				`/api/projects/${project}/batch_exports`,
+				{ body: { name: "Export", interval: "hour", destination: R2() } },
+			);
+			const { run, find } = await launched(body.id);
+			await carried(run, { EVENT_SOURCE: "clickhouse" });
+			expect(await find()).toMatchObject({
+				status: "Completed",
+				records_completed: 2345,
+				records_total_count: 2345,
+			});
+			const [key = ""] = await stored(`${project}/`);
+			const rows = parse(new TextDecoder().decode(await fetched(key)));
+			expect(await checksum(rows)).toBe(await checksum(expected));
+		},
+		60_000,
 	);
 
 	test.each([0, 1])("%d rows", async (n) => {

@@ -1,6 +1,5 @@
 import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
-import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "../../src/batch_exports/query.ts";
@@ -15,16 +14,8 @@ import type {
 	Source,
 } from "../../src/exporter/sources/source.ts";
 import { fill, metered } from "../support/events.ts";
+import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { db, times } from "../support/world.ts";
-
-const noClickHouse = env.CLICKHOUSE_URL ? "" : "no Python or chdb here";
-
-const access = {
-	url: env.CLICKHOUSE_URL,
-	username: env.CLICKHOUSE_USER,
-	password: env.CLICKHOUSE_PASSWORD ?? "",
-	database: env.CLICKHOUSE_DATABASE,
-};
 
 let teams = 0;
 /** A project of its own, as far as the sources know of projects. */
@@ -81,35 +72,6 @@ const event = (more: Partial<typeof events.$inferInsert>) => {
 const insert = (rows: ReturnType<typeof event>[]) =>
 	times(rows.length, (i) => db.insert(events).values(rows[i] ?? event({})));
 
-/** ClickHouse's tables, which get what D1's have. */
-const tables = {
-	events: `create table if not exists events (team_id Int64, uuid UUID, event String, distinct_id String,
-		person_id Nullable(String), properties String, person_properties String, elements_chain String,
-		timestamp DateTime64(6, 'UTC'), created_at DateTime64(6, 'UTC'), _inserted_at DateTime64(6, 'UTC'))
-		engine = MergeTree order by (team_id, _inserted_at, uuid)`,
-	persons: `create table if not exists persons (team_id Int64, distinct_id String, person_id String, properties String,
-		person_version UInt64, created_at DateTime64(6, 'UTC'), _inserted_at DateTime64(6, 'UTC'))
-		engine = MergeTree order by (team_id, distinct_id)`,
-};
-
-async function mirror(team_id: number) {
-	const client = createClient({
-		...access,
-		keep_alive: { enabled: false },
-		clickhouse_settings: { date_time_input_format: "best_effort" },
-	});
-	const [seen, known] = await db.batch([
-		db.select().from(events).where(eq(events.team_id, team_id)),
-		db.select().from(persons).where(eq(persons.team_id, team_id)),
-	]);
-	await client.insert({ table: "events", values: seen, format: "JSONEachRow" });
-	await client.insert({
-		table: "persons",
-		values: known,
-		format: "JSONEachRow",
-	});
-}
-
 const D1 = { name: "D1", source: d1(env.DB), ready: async (_: number) => {} };
 const sources = [
 	D1,
@@ -118,11 +80,7 @@ const sources = [
 		: [{ name: "ClickHouse", source: clickhouse(access), ready: mirror }]),
 ];
 
-beforeAll(async () => {
-	if (noClickHouse) return;
-	const client = createClient({ ...access, keep_alive: { enabled: false } });
-	for (const query of Object.values(tables)) await client.command({ query });
-}, 30_000);
+beforeAll(create, 30_000);
 
 describe.skipIf(noClickHouse)(
 	`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
