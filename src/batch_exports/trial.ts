@@ -11,6 +11,9 @@ import type { create, Trial, update as Update } from "./shape.ts";
 /** How long a destination may be silent while somebody waits for the answer. */
 const PATIENCE_MS = 10_000;
 
+/** A server may say a lot. */
+const LONGEST_ERROR = 2000;
+
 /** Tries a destination, step by step, before an export to it is saved. */
 export async function before(
 	tenant: Tenant,
@@ -48,7 +51,7 @@ async function attempt(
 		success: steps.every(({ error }) => error === null),
 		steps: steps.map(({ name, error }) => ({
 			name,
-			error: error === null ? null : hide(error),
+			error: error === null ? null : hide(error).slice(0, LONGEST_ERROR),
 		})),
 	};
 }
