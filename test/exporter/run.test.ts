@@ -73,7 +73,6 @@ async function exporting(destination: object, n: number, more: object = {}) {
 	};
 	return {
 		...home,
-		id: home.id,
 		export_id: made.body.id,
 		path,
 		ended,
@@ -415,6 +414,18 @@ describe("rows out are rows in", () => {
 				day: "2026-01-01",
 			}));
 		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("the log says how many, and where they are", async () => {
+		const { here, path, project, backfill } = await exporting(R2(), 1);
+		await backfill();
+		const { body } = await here("GET", `${path}/logs?search=complete: `);
+		expect(body.results).toMatchObject([
+			{
+				level: "INFO",
+				message: `The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: 1 row, in ${project}/out/${FILE}.jsonl.`,
+			},
+		]);
 	});
 
 	test("a scheduled run takes what came in its window, whenever it happened", async () => {
