@@ -216,7 +216,7 @@ export function check(type: string, config: unknown): Config {
 			keys[key] === undefined && !z.safeParse(field, undefined).success,
 	);
 	if (missing) throw lacking(missing[0]);
-	// One half of a key signs nothing; without any, S3 is asked by nobody, which a trial tells.
+	// One half of a key signs nothing. Where both are missing, trials and runs say so.
 	const half = secretsOf(type).find((key) => !keys[key]);
 	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
 		throw lacking(half);

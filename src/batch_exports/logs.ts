@@ -6,7 +6,7 @@ import { batchExportLogEntries, batchExports } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
-import { selectName, selectOne } from "./queries.ts";
+import { countOf, selectName, selectOne } from "./queries.ts";
 import { selectOne as selectRun } from "./runs.ts";
 import { entryColumns, type logFilters, toBatchExport } from "./shape.ts";
 
@@ -53,7 +53,7 @@ export async function list(
 	filters: Filters,
 ) {
 	const its = eq(batchExportLogEntries.batch_export_id, id.toLowerCase());
-	const total = sql`coalesce((select ${batchExports.log_entries} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
+	const total = countOf(batchExports.log_entries, id);
 	const [rows, [counted], [row]] = await tenant.read(
 		...selectPage(tenant, page, its, filters, total),
 		selectOne(tenant, id),

@@ -97,6 +97,13 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(one(tenant, id));
 
+/** In a statement: how many runs or log entries an export has, as its row says: none of them is read. */
+export const countOf = (
+	column: typeof batchExports.runs | typeof batchExports.log_entries,
+	id: string,
+) =>
+	sql`coalesce((select ${column} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
+
 /** What the activity log is told of an export. */
 export const told = ({
 	id,

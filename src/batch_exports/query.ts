@@ -99,7 +99,7 @@ const FUNCTIONS = {
 	toDate: takes(1, 1, "date"),
 };
 
-export type FunctionName = keyof typeof FUNCTIONS;
+type FunctionName = keyof typeof FUNCTIONS;
 
 const isFunction = (name: string): name is FunctionName =>
 	Object.hasOwn(FUNCTIONS, name);

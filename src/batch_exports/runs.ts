@@ -6,7 +6,7 @@ import type { Tenant } from "../db/tenant.ts";
 import { note } from "../exporter/log.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
-import { selectName, started, told } from "./queries.ts";
+import { countOf, selectName, started, told } from "./queries.ts";
 import { runColumns, type runFilters } from "./shape.ts";
 
 /** Newest first. */
@@ -25,7 +25,7 @@ export async function list(
 			by: [batchExportRuns.id],
 			keys,
 			...(!status && {
-				total: sql`coalesce((select ${batchExports.runs} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`,
+				total: countOf(batchExports.runs, id),
 			}),
 		}),
 		selectName(tenant, id),

@@ -2,6 +2,7 @@ import { desc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Database } from "../db/client.ts";
 import {
+	BACKFILL_STATUSES,
 	batchExportBackfills,
 	batchExportLogEntries,
 	batchExportRuns,
@@ -227,7 +228,7 @@ export const BatchExportBackfill = z
 		batch_export: z.guid(),
 		start_at: timestamp(),
 		end_at: timestamp(),
-		status: z.enum(["Running", "Completed", "Cancelled"]),
+		status: z.enum(BACKFILL_STATUSES),
 		total_runs: z.int(),
 		finished_runs: z.int(),
 		failed_runs: z.int(),

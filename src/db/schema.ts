@@ -421,6 +421,8 @@ export const RUN_STATUSES = [
 	"Cancelled",
 ] as const;
 
+export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
+
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 
 /** Where an export's rows go (interface 2.3). */
@@ -485,9 +487,7 @@ export const batchExportBackfills = sqliteTable(
 		end_at: text().notNull(),
 		/** The export's, when it began. */
 		interval: text({ enum: INTERVALS }).notNull(),
-		status: text({ enum: ["Running", "Completed", "Cancelled"] })
-			.notNull()
-			.default("Running"),
+		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
 		total_runs: integer().notNull(),
 		/** Those that ended, however they did, and those of them that failed; kept by triggers. */
 		finished_runs: integer().notNull().default(0),

@@ -1,7 +1,7 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
-import { note } from "./log.ts";
+import { counted, note } from "./log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
 /** So many backfills of a project run at once. */
@@ -42,7 +42,7 @@ export function begin(
 		note(db, {
 			batch_export_id,
 			level: "INFO",
-			message: `A backfill of ${total} ${total === 1 ? "window" : "windows"} from ${start} to ${end} was started.`,
+			message: `A backfill of ${counted(total, "window")} from ${start} to ${end} was started.`,
 		}),
 	] as const;
 }

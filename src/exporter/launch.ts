@@ -19,8 +19,9 @@ const { id, finished_at, launched, attempt, last_updated_at } = batchExportRuns;
  */
 export const waiting = sql`not ${launched} and (backfill_id is not null or ${attempt} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
-	and not exists (select 1 from batch_export_runs as earlier where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
-	and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
+	and not exists (select 1 from batch_export_runs as earlier
+		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
+		and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 
 /** Runs of which nothing was heard since `before`: what ran them is gone. */
 export const lost = (before: string) =>

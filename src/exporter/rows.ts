@@ -1,4 +1,5 @@
 import type { Expression, Field } from "../batch_exports/query.ts";
+import type { MODELS } from "../db/schema.ts";
 
 /**
  * What a column holds: `text`, `integer` (to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with milliseconds),
@@ -18,7 +19,7 @@ export type Column = { name: string; kind: Kind };
 /** The values of a row, in the order of its columns; null where there is none. */
 export type Row = (string | number | boolean | null)[];
 
-export type Model = "events" | "persons";
+export type Model = (typeof MODELS)[number];
 
 const column = (name: string, kind: Kind = "text"): Field => ({
 	name,
@@ -27,7 +28,7 @@ const column = (name: string, kind: Kind = "text"): Field => ({
 });
 
 /** What is written of each model (behaviour 11.3). */
-const MODELS: Record<Model, Field[]> = {
+const FIELDS: Record<Model, Field[]> = {
 	events: [
 		column("uuid"),
 		column("event"),
@@ -76,7 +77,7 @@ export function fieldsOf(
 	query: Field[] | null,
 	database: boolean,
 ): Field[] {
-	const fields = query ?? MODELS[model];
+	const fields = query ?? FIELDS[model];
 	const names = new Set(fields.map(({ name }) => name));
 	return database
 		? [...fields, ...KEYS[model].filter(({ name }) => !names.has(name))]

@@ -26,7 +26,7 @@ import {
 } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
 import { type Launched, launch, waiting } from "./launch.ts";
-import { note } from "./log.ts";
+import { counted, note } from "./log.ts";
 import { pauseIfFailing } from "./pause.ts";
 import { fieldsOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
@@ -260,7 +260,7 @@ async function end(
 	const { run } = loaded;
 	const window = `${run.data_interval_start} to ${run.data_interval_end}`;
 	const message = done
-		? `The run of ${window} is complete: ${done.records_completed} rows${whither(done.files)}.`
+		? `The run of ${window} is complete: ${counted(done.records_completed, "row")}${whither(done.files)}.`
 		: `The run of ${window} failed: ${latest_error}`;
 	await db.batch([
 		db

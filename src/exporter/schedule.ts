@@ -10,8 +10,9 @@ import {
 } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
 import { launch, lost, waiting } from "./launch.ts";
+import { counted } from "./log.ts";
 import { clean } from "./run.ts";
-import { dueWindows } from "./windows.ts";
+import { CAUGHT_UP, dueWindows } from "./windows.ts";
 
 /**
  * As many exports as one batch schedules, whose missed runs are one value of D1 (at most 2,000,000 bytes), and as many
@@ -91,7 +92,7 @@ async function schedule(db: Database, at: number) {
 		.map((plan) => ({
 			...of(plan),
 			level: "WARNING" as const,
-			message: `${plan.passed} windows, the first of which ended at ${plan.one.next_end_at}, were passed over: at most 24 are caught up.`,
+			message: `Passed over: ${counted(plan.passed, "window")}, from the one that ended at ${plan.one.next_end_at} on. At most ${CAUGHT_UP} are caught up.`,
 		}));
 	const moves = plans.map((plan) => ({ ...of(plan), ...plan.next }));
 	/** The export is as it was read: two ticks at once make no run twice, and what was changed meanwhile stands. */
@@ -118,7 +119,7 @@ async function schedule(db: Database, at: number) {
 
 /** Gives backfills that stand still, since what should have gone on with them is gone, their next run. */
 async function resume(db: Database) {
-	const still = await db
+	const idle = await db
 		.select({ id: batchExportBackfills.id })
 		.from(batchExportBackfills)
 		.where(
@@ -130,7 +131,7 @@ async function resume(db: Database) {
 			),
 		)
 		.limit(FEW);
-	for (const { id } of still) await advance(db, id);
+	for (const { id } of idle) await advance(db, id);
 }
 
 async function tidy(env: Env, at: number) {

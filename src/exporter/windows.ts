@@ -28,7 +28,7 @@ const NEVER = "9999-12-31T23:59:59.999Z";
 const SETTLED = 30_000;
 
 /** So many windows are caught up, at most. */
-const CAUGHT_UP = 24;
+export const CAUGHT_UP = 24;
 
 const iso = (at: number) =>
 	new Date(Math.min(at, Date.parse(NEVER))).toISOString();
@@ -40,7 +40,7 @@ export const lineBefore = (interval: Interval, at: number) => {
 };
 
 /** The line of the interval's grid at or behind `at`. */
-export const lineBehind = (interval: Interval, at: number) =>
+const lineBehind = (interval: Interval, at: number) =>
 	lineBefore(interval, at - 1) + LENGTHS[interval];
 
 /**

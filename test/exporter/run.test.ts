@@ -17,8 +17,8 @@ import { clean, giveUp, goOn, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
+import { duckdb, received } from "../support/exporting.ts";
 import { create, mirror, noClickHouse } from "../support/mirror.ts";
-import type { Received } from "../support/receiver.ts";
 import { db, join, world } from "../support/world.ts";
 
 /** The hour of a day that `fill` spreads events over. */
@@ -73,7 +73,6 @@ async function exporting(destination: object, n: number, more: object = {}) {
 	};
 	return {
 		...home,
-		id: home.id,
 		export_id: made.body.id,
 		path,
 		ended,
@@ -153,14 +152,9 @@ async function fetched(key: string) {
 	return new Uint8Array(await object.arrayBuffer());
 }
 
-/** The rows of a Parquet file, as DuckDB reads them, with times and JSON as an export's other formats have them. */
-async function duckdb(file: Uint8Array): Promise<Json[]> {
-	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, {
-		method: "POST",
-		body: file,
-		headers: { "x-sql": encodeURIComponent("select * from FILE") },
-	});
-	const rows: Json[] = JSON.parse(await answer.text());
+/** The rows of a Parquet file, with times and JSON as an export's other formats have them. */
+async function parquet(file: Uint8Array): Promise<Json[]> {
+	const rows = await duckdb(file, "select * from FILE");
 	return rows.map((row) =>
 		Object.fromEntries(
 			Object.entries(row).map(([name, value]) => [name, plain(name, value)]),
@@ -177,9 +171,6 @@ function plain(name: string, value: unknown) {
 		).toISOString();
 	return /^(team_id|person_version)$/.test(name) ? Number(value) : value;
 }
-
-const received = async (path: string): Promise<Received[]> =>
-	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
 const R2 = (config: object = {}) => ({
 	type: "R2",
@@ -219,7 +210,7 @@ describe("rows out are rows in", () => {
 			const file = await fetched(key);
 			const rows =
 				suffix === ".parquet"
-					? await duckdb(file)
+					? await parquet(file)
 					: parse(
 							new TextDecoder().decode(
 								suffix.endsWith("gz") ? gunzipSync(file) : file,
@@ -281,7 +272,7 @@ describe("rows out are rows in", () => {
 		const file = new Uint8Array(await answer.arrayBuffer());
 		const rows =
 			suffix === ".parquet"
-				? await duckdb(file)
+				? await parquet(file)
 				: parse(new TextDecoder().decode(gunzipSync(file)));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
@@ -415,6 +406,18 @@ describe("rows out are rows in", () => {
 				day: "2026-01-01",
 			}));
 		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("the log says how many, and where they are", async () => {
+		const { here, path, project, backfill } = await exporting(R2(), 1);
+		await backfill();
+		const { body } = await here("GET", `${path}/logs?search=complete: `);
+		expect(body.results).toMatchObject([
+			{
+				level: "INFO",
+				message: `The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: 1 row, in ${project}/out/${FILE}.jsonl.`,
+			},
+		]);
 	});
 
 	test("a scheduled run takes what came in its window, whenever it happened", async () => {

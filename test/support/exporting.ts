@@ -1,9 +1,11 @@
+import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import type {
 	Destination,
 	Job,
 } from "../../src/exporter/destinations/destination.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
+import type { Received } from "./receiver.ts";
 
 export const COLUMNS: Column[] = [
 	{ name: "uuid", kind: "text" },
@@ -72,7 +74,7 @@ export const job = (more: Partial<Job> = {}): Job => ({
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
 /** What a run came to: how often it was begun, how often its state was kept, and how large that was. */
-export type Ran = {
+type Ran = {
 	opened: number;
 	kept: number;
 	largest: number;
@@ -133,4 +135,21 @@ export async function run(
 		closed += 1;
 		if (!crashes || closed === 2) return ran;
 	}
+}
+
+/** What was sent to a path of the receiver. */
+export const received = async (path: string): Promise<Received[]> =>
+	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
+
+/** What DuckDB answers to SQL about a Parquet file, which it names FILE. */
+export async function duckdb(
+	file: Uint8Array,
+	sql: string,
+): Promise<Record<string, unknown>[]> {
+	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, {
+		method: "POST",
+		body: file,
+		headers: { "x-sql": encodeURIComponent(sql) },
+	});
+	return JSON.parse(await answer.text());
 }

@@ -21,7 +21,7 @@ export class Superseded extends Error {}
  * Takes one run's rows. What must outlive a crash is its state, which is JSON: it is kept together with the position in
  * the rows that it stands for, and handed to `open` when the run goes on from there.
  */
-export type Sink<State> = {
+type Sink<State> = {
 	/**
 	 * Takes the next rows. Answers the state if all rows so far are in it or safe at the destination; null while some are
 	 * only in memory.

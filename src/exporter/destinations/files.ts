@@ -29,7 +29,10 @@ const MARGIN_BYTES = 2 ** 18;
 /** The longest key, in bytes, at S3 and R2. */
 const MOST_KEY_BYTES = 1024;
 
-/** What S3 and R2 have in common. A key names an object; an upload is a multipart one, of which nothing appears before it is completed. */
+/**
+ * What S3 and R2 have in common. A key names an object; an upload is a multipart one, of which nothing appears before it is
+ * completed.
+ */
 export type Bucket = {
 	put(key: string, body: Uint8Array, type: string): Promise<void>;
 	/** Begins an upload; its object will carry the mark. */
@@ -134,8 +137,9 @@ function* portions(columns: Column[], rows: Row[]) {
 }
 
 /**
- * Writes files into a bucket, below `root`, which a trial has, too. Whatever a run writes appears when it closes: the files in their order, then
- * the manifest. Until then a file is an upload, or so small that one request puts it there.
+ * Writes files into a bucket. Whatever a run writes appears when it closes: the files in their order, then the manifest.
+ * Until then a file is an upload, or so small that one request puts it there.
+ * @param root the folder that the prefix is in; of a trial, which has no job, too
  * @param before what a trial does before it writes
  */
 export function files(

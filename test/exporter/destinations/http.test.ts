@@ -3,16 +3,12 @@ import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
-import { job, rows, run } from "../../support/exporting.ts";
-import type { Received } from "../../support/receiver.ts";
+import { job, received, rows, run } from "../../support/exporting.ts";
 
 const TOKEN = "token-of-nobody";
 
 const to = (path: string, token: string | null = TOKEN) =>
 	destinationOf(env, "HTTP", { url: env.RECEIVER_URL + path, token }, 300);
-
-const received = async (path: string): Promise<Received[]> =>
-	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
 async function first(path: string) {
 	const [one] = await received(path);

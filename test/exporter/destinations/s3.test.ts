@@ -5,8 +5,7 @@ import { Misconfigured } from "../../../src/exporter/destinations/destination.ts
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { job, rows, run } from "../../support/exporting.ts";
-import type { Received } from "../../support/receiver.ts";
+import { job, received, rows, run } from "../../support/exporting.ts";
 
 const config = {
 	bucket_name: "exports",
@@ -18,9 +17,6 @@ const config = {
 
 const to = (more: object = {}, patience = 5000) =>
 	destinationOf(env, "S3", { ...config, ...more }, patience);
-
-const received = async (path: string): Promise<Received[]> =>
-	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
 const steps = (...names: string[]) =>
 	names.map((name) => ({ name, error: null }));
