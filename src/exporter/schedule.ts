@@ -45,15 +45,15 @@ const iso = (at: number) => new Date(at).toISOString();
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	for (let i = 0; i < BATCHES; i += 1)
-		if ((await schedule(db, scheduledTime)) < A_BATCH) break;
-	await resume(db);
+		if ((await makeRuns(db, scheduledTime)) < A_BATCH) break;
+	await moveBackfills(db);
 	await launch(env, waiting);
 	await launch(env, lost(iso(scheduledTime - LOST_MS)));
 	await tidy(env, scheduledTime);
 }
 
 /** Makes the runs that are due of at most `A_BATCH` exports; answers how many exports it were. */
-async function schedule(db: Database, at: number) {
+async function makeRuns(db: Database, at: number) {
 	const due = await db
 		.select({
 			id: batchExports.id,
@@ -118,7 +118,7 @@ async function schedule(db: Database, at: number) {
 }
 
 /** Gives backfills that stand still, since what should have gone on with them is gone, their next run. */
-async function resume(db: Database) {
+async function moveBackfills(db: Database) {
 	const idle = await db
 		.select({ id: batchExportBackfills.id })
 		.from(batchExportBackfills)
