@@ -240,9 +240,11 @@ describe("rows out are rows in", () => {
 	});
 
 	test.each([
-		[{ compression: "gzip" }, ".jsonl.gz"],
-		[{ file_format: "Parquet", compression: "zstd" }, ".parquet"],
-	])("events, in S3: %j", async (config, suffix) => {
+		["events", { compression: "gzip" }, ".jsonl.gz"],
+		["persons", { compression: "gzip" }, ".jsonl.gz"],
+		["events", { file_format: "Parquet", compression: "zstd" }, ".parquet"],
+		["persons", { file_format: "Parquet" }, ".parquet"],
+	])("%s, in S3: %j", async (model, config, suffix) => {
 		const { project, backfill } = await exporting(
 			{
 				type: "S3",
@@ -256,12 +258,16 @@ describe("rows out are rows in", () => {
 				},
 			},
 			1234,
+			{ model },
 		);
+		await people(project);
+		const expected =
+			model === "events" ? await eventsOf(project) : await personsOf(project);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: 1234,
+			records_completed: expected.length,
 		});
-		const key = `events/2026-01/${encodeURIComponent(FILE)}${suffix}`;
+		const key = `${model}/2026-01/${encodeURIComponent(FILE)}${suffix}`;
 		const s3 = new AwsClient({
 			accessKeyId: KEYS.aws_access_key_id,
 			secretAccessKey: KEYS.aws_secret_access_key,
@@ -274,7 +280,7 @@ describe("rows out are rows in", () => {
 			suffix === ".parquet"
 				? await parquet(file)
 				: parse(new TextDecoder().decode(gunzipSync(file)));
-		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
 	test.skipIf(env.POSTGRES_PORT === "")(

@@ -258,6 +258,24 @@ describe.skipIf(unreachable)(
 			expect([...files.keys()]).not.toContain("logo.png");
 		});
 
+		/** As its owner, a plugin that was installed from there. */
+		async function installed(name: string) {
+			const { here } = await world();
+			const url = npm(`@posthog/${name}-plugin/v/0.0.7`);
+			const env = { NPM_REGISTRY_URL: real.NPM_REGISTRY_URL };
+			const made = await here("POST", "/pipeline_frontend_apps", {
+				body: { url },
+				env,
+			});
+			expect(made).toMatchObject({ status: 201, body: { tag: "0.0.7", url } });
+			const at = `/pipeline_frontend_apps/${made.body.id}`;
+			return {
+				plugin: made.body,
+				ask: (method: string, below: string) =>
+					here(method, `${at}${below}`, { env }),
+			};
+		}
+
 		test.each([
 			["geoip", "GeoIP", { methods: ["processEvent"] }],
 			[
@@ -270,42 +288,32 @@ describe.skipIf(unreachable)(
 				"posthog-semver-flattener",
 				{ methods: ["processEvent"] },
 			],
-			["taxonomy", "Taxonomy Plugin", { methods: undefined }],
+			["taxonomy", "Taxonomy Plugin", {}],
 		])(
-			"the plugin %s, through the front door: installed, held against what is published, upgraded",
-			async (name, called, capabilities) => {
-				const { here } = await world();
-				const url = npm(`@posthog/${name}-plugin/v/0.0.7`);
-				const other = {
-					env: { NPM_REGISTRY_URL: real.NPM_REGISTRY_URL },
-				};
-				const made = await here("POST", "/pipeline_import_apps", {
-					body: { url },
-					...other,
-				});
-				expect(made).toMatchObject({
-					status: 201,
-					body: { name: called, tag: "0.0.7", url },
-				});
-				expect(made.body.capabilities).toEqual(capabilities);
-				const family = capabilities.methods
-					? "pipeline_import_apps"
-					: "pipeline_frontend_apps";
-				const at = `/${family}/${made.body.id}`;
-				const checked = await here("GET", `${at}/check_for_updates`, other);
-				expect(checked).toMatchObject({
-					status: 200,
-					body: { update_available: false, latest_tag: "0.0.7" },
-				});
-				const upgraded = await here("POST", `${at}/upgrade`, other);
-				expect(upgraded).toMatchObject({
-					status: 200,
-					body: { tag: "0.0.7", name: called },
-				});
-				const { body: source } = await here("GET", `${at}/source`);
-				expect(Object.keys(source.files)).toContain("plugin.json");
+			"the plugin %s, through the front door",
+			async (package_name, name, capabilities) => {
+				const { plugin } = await installed(package_name);
+				expect(plugin.name).toBe(name);
+				expect(plugin.capabilities).toEqual(capabilities);
 			},
 		);
+
+		test("a plugin is held against what is published, and upgraded", async () => {
+			const { ask } = await installed("taxonomy");
+			expect(await ask("GET", "/check_for_updates")).toMatchObject({
+				status: 200,
+				body: { update_available: false, latest_tag: "0.0.7" },
+			});
+			expect(await ask("POST", "/upgrade")).toMatchObject({
+				status: 200,
+				body: { tag: "0.0.7", name: "Taxonomy Plugin" },
+			});
+			const { body } = await ask("GET", "/source");
+			expect(Object.keys(body.files).sort()).toEqual([
+				"index.js",
+				"plugin.json",
+			]);
+		});
 
 		test("a package that is no plugin", async () => {
 			const { bytes } = await download(real, npm("@posthog/plugin-contrib"));
