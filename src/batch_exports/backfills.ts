@@ -1,12 +1,35 @@
-import { and, eq, isNull } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
 import { paged } from "../db/list.ts";
-import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
+import {
+	batchExportBackfills,
+	batchExportRuns,
+	batchExports,
+	now,
+	projects,
+} from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
+import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/backfill.ts";
 import { note } from "../exporter/log.ts";
-import { found, invalid } from "../http/errors.ts";
+import { lastWindow, type Window, within } from "../exporter/windows.ts";
+import { found, invalid, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
-import { selectName, told } from "./queries.ts";
-import { backfillColumns } from "./shape.ts";
+import {
+	one,
+	type Row,
+	read,
+	selectName,
+	started,
+	there,
+	told,
+} from "./queries.ts";
+import {
+	type backfill as Backfill,
+	backfillColumns,
+	exportColumns,
+	toBatchExport,
+} from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
 	db.select(backfillColumns).from(batchExportBackfills);
@@ -77,4 +100,74 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 		selectOne(),
 	);
 	return found(after);
+}
+
+/** The statement that answers with the export and, if it was begun, the id of a backfill. */
+export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
+	tenant.db
+		.select({
+			...exportColumns(tenant.db),
+			backfill_id: sql<
+				string | null
+			>`(select begun.id from batch_export_backfills as begun where begun.id = ${backfill_id})`.as(
+				"backfill_id",
+			),
+		})
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id))
+		.where(one(tenant, id));
+
+export const full = () =>
+	throttled(60, `A project can have ${MOST_BACKFILLS} backfills running.`);
+
+/** The range that a backfill is asked for; by default the last whole window. */
+function rangeOf(
+	{ interval }: Row,
+	{ start_at, end_at }: z.infer<typeof Backfill>,
+): Window {
+	const last = lastWindow(interval, Date.now());
+	const end = end_at ?? last.end;
+	const start =
+		start_at ??
+		(end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
+	if (start >= end)
+		throw invalid("start_at", "start_at must be before end_at.");
+	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
+	if (within(interval, start, end).total === 0)
+		throw invalid(
+			start_at ? "start_at" : "end_at",
+			`The range is shorter than the export's interval (${interval}).`,
+		);
+	return { start, end };
+}
+
+/** Also while the export is paused. */
+export async function start(
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Backfill>,
+) {
+	const row = await read(tenant, id);
+	const range = rangeOf(row, body);
+	const { db } = tenant;
+	const backfill_id = v7();
+	const [after] = await tenant.write(
+		{
+			...told(row),
+			activity: "backfilled",
+			trigger: { backfill_id, ...range },
+		},
+		...begin(
+			db,
+			backfill_id,
+			row,
+			range,
+			sql`${hasRoom(row.team_id)} and exists (select 1 from batch_exports where ${there(row.id)})`,
+		),
+		selectBegun(tenant, id, backfill_id),
+	);
+	const { backfill_id: begun, ...answer } = found(after);
+	if (begun === null) throw full();
+	started(tenant, row);
+	return { ...toBatchExport(answer), backfill_id: begun };
 }

@@ -6,31 +6,23 @@ import { insertEach } from "../db/client.ts";
 import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visibleProject } from "../db/visible.ts";
-import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/backfill.ts";
-import { waiting as isWaiting, launch } from "../exporter/launch.ts";
-import { note } from "../exporter/log.ts";
+import { launch, waiting } from "../exporter/launch.ts";
 import { impostor } from "../exporter/rows.ts";
 import {
-	lastWindow,
-	lineBefore,
-	nextStart,
 	reschedule,
 	resume,
 	schedule,
 	type Window,
-	within,
 } from "../exporter/windows.ts";
-import { found, invalid, throttled } from "../http/errors.ts";
+import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { parse } from "./query.ts";
 import { merged, sealed } from "./secrets.ts";
 import {
-	type backfill as Backfill,
 	type BatchExport,
 	type create,
 	exportColumns,
 	toBatchExport,
-	type unpause as Unpause,
 	type update as Update,
 } from "./shape.ts";
 
@@ -50,7 +42,7 @@ const mine = (tenant: Tenant) =>
 	);
 
 /** Of such a statement: the one that the path names. */
-const one = (tenant: Tenant, id: string) =>
+export const one = (tenant: Tenant, id: string) =>
 	and(eq(batchExports.id, id.toLowerCase()), mine(tenant));
 
 const select = ({ db }: Tenant) =>
@@ -59,7 +51,7 @@ const select = ({ db }: Tenant) =>
 		.from(batchExports)
 		.innerJoin(projects, eq(projects.id, batchExports.project_id));
 
-type Row = Awaited<ReturnType<typeof select>>[number];
+export type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** The statement that answers with the export. */
 export const selectOne = (tenant: Tenant, id: string) =>
@@ -231,7 +223,7 @@ export async function update(
 		set,
 		{ scope, name, project, masked: ["destination"] },
 		() => [
-			waiting(tenant, row, resumed?.windows ?? [], same(row)),
+			overdue(tenant, row, resumed?.windows ?? [], same(row)),
 			tenant.db
 				.update(batchExports)
 				.set({
@@ -249,7 +241,7 @@ export async function update(
 }
 
 /** The statement that makes the runs that were still to start when an export was paused, if it is as `condition` says. */
-const waiting = (
+export const overdue = (
 	{ db }: Tenant,
 	{ id }: Row,
 	windows: Window[],
@@ -267,20 +259,25 @@ const waiting = (
 		sql`exists (select 1 from batch_exports where ${and(there(id), condition)})`,
 	).onConflictDoNothing();
 
-const pausing = (given: string | null | undefined) => ({
+export const pausing = (given: string | null | undefined) => ({
 	paused: true,
 	last_paused_at: given ?? now(),
 });
 
 /** In a statement: the export is not deleted. */
-const there = (id: string) =>
+export const there = (id: string) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
 /** What the schedule of an export is made of, and where it stands. */
-const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
+export const TIMING = [
+	"interval",
+	"start_at",
+	"end_at",
+	"next_end_at",
+] as const;
 
 /** In a statement: the schedule is still as it was. */
-const onTime = (row: Row) =>
+export const onTime = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
 /** In a statement: the row is still as it was, in all that the rules speak of. */
@@ -302,165 +299,11 @@ export async function remove(tenant: Tenant, id: string) {
 	);
 }
 
-/** Runs under way go on. */
-export async function pause(tenant: Tenant, id: string) {
-	const row = await read(tenant, id);
-	if (row.paused) return toBatchExport(row);
-	const set = pausing(null);
-	const [after] = await tenant.write(
-		{ ...told(row), activity: "paused", changes: changes(row, set) },
-		tenant.db
-			.update(batchExports)
-			.set(set)
-			.where(and(there(row.id), eq(batchExports.paused, false))),
-		noted(tenant, row, "The export was paused."),
-		selectOne(tenant, id),
-	);
-	return toBatchExport(found(after));
-}
-
-const noted = ({ db }: Tenant, { id }: Row, message: string) =>
-	note(db, { batch_export_id: id, level: "INFO", message });
-
-/**
- * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
- * schedule another changed meanwhile is read again.
- */
-export async function unpause(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Unpause>,
-): Promise<z.infer<typeof BatchExport> & { backfill_id?: string }> {
-	const { backfill } = body;
-	const row = await read(tenant, id);
-	if (!row.paused) return toBatchExport(row);
-	const { db } = tenant;
-	const { interval } = row;
-	const missed = backfill &&
-		row.last_paused_at !== null && {
-			start: iso(
-				Math.min(
-					lineBefore(interval, Date.parse(row.last_paused_at)),
-					nextStart(row),
-				),
-			),
-			end: iso(lineBefore(interval, Date.now())),
-		};
-	const wanted =
-		missed && within(interval, missed.start, missed.end).total > 0
-			? missed
-			: undefined;
-	const backfill_id = v7();
-	const { windows, columns } = wanted
-		? { windows: [], columns: schedule(row, Date.now()) }
-		: resume(row, row, Date.now());
-	const still = and(
-		eq(batchExports.paused, true),
-		onTime(row),
-		wanted && hasRoom(row.team_id),
-	);
-	const [after] = await tenant.write(
-		{
-			...told(row),
-			activity: "unpaused",
-			changes: changes(row, { paused: false }),
-		},
-		waiting(tenant, row, windows, still),
-		db
-			.update(batchExports)
-			.set({ paused: false, ...columns })
-			.where(and(there(row.id), still)),
-		...(wanted
-			? begin(db, backfill_id, row, wanted, sql`changes() > 0`)
-			: [noted(tenant, row, "The export was unpaused.")]),
-		selectBegun(tenant, id, backfill_id),
-	);
-	const { backfill_id: begun, ...answer } = found(after);
-	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
-		return unpause(tenant, id, body);
-	if (answer.paused) throw full();
-	started(tenant, row);
-	if (begun === null) return toBatchExport(answer);
-	return { ...toBatchExport(answer), backfill_id: begun };
-}
-
-/** The statement that answers with the export and, if it was begun, the id of a backfill. */
-const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
-	tenant.db
-		.select({
-			...exportColumns(tenant.db),
-			backfill_id: sql<
-				string | null
-			>`(select begun.id from batch_export_backfills as begun where begun.id = ${backfill_id})`.as(
-				"backfill_id",
-			),
-		})
-		.from(batchExports)
-		.innerJoin(projects, eq(projects.id, batchExports.project_id))
-		.where(one(tenant, id));
-
-const iso = (at: number) => new Date(at).toISOString();
-
-const full = () =>
-	throttled(60, `A project can have ${MOST_BACKFILLS} backfills running.`);
-
 /** Starts what waits for its turn of an export's runs; where that fails, the clock does. */
 export const started = (tenant: Tenant, { id }: { id: string }) =>
 	tenant.later(() =>
 		launch(
 			tenant.env,
-			sql`batch_export_runs.batch_export_id = ${id} and ${isWaiting}`,
+			sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`,
 		),
 	);
-
-/** The range that a backfill is asked for; by default the last whole window. */
-function rangeOf(
-	{ interval }: Row,
-	{ start_at, end_at }: z.infer<typeof Backfill>,
-): Window {
-	const last = lastWindow(interval, Date.now());
-	const end = end_at ?? last.end;
-	const start =
-		start_at ??
-		(end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
-	if (start >= end)
-		throw invalid("start_at", "start_at must be before end_at.");
-	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
-	if (within(interval, start, end).total === 0)
-		throw invalid(
-			start_at ? "start_at" : "end_at",
-			`The range is shorter than the export's interval (${interval}).`,
-		);
-	return { start, end };
-}
-
-/** Also while the export is paused. */
-export async function backfill(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Backfill>,
-) {
-	const row = await read(tenant, id);
-	const range = rangeOf(row, body);
-	const { db } = tenant;
-	const backfill_id = v7();
-	const [after] = await tenant.write(
-		{
-			...told(row),
-			activity: "backfilled",
-			trigger: { backfill_id, ...range },
-		},
-		...begin(
-			db,
-			backfill_id,
-			row,
-			range,
-			sql`${hasRoom(row.team_id)} and exists (select 1 from batch_exports where ${there(row.id)})`,
-		),
-		selectBegun(tenant, id, backfill_id),
-	);
-	const { backfill_id: begun, ...answer } = found(after);
-	if (begun === null) throw full();
-	started(tenant, row);
-	return { ...toBatchExport(answer), backfill_id: begun };
-}

@@ -10,6 +10,7 @@ import {
 import { body, query } from "../http/valid.ts";
 import * as backfills from "./backfills.ts";
 import * as logs from "./logs.ts";
+import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
 import * as runs from "./runs.ts";
 import {
@@ -73,7 +74,7 @@ export default router()
 		body(backfill, batchExports.find),
 		async (c) =>
 			c.json(
-				await batchExports.backfill(
+				await backfills.start(
 					c.var.tenant,
 					c.req.param("id"),
 					c.req.valid("json"),
@@ -84,8 +85,7 @@ export default router()
 		"/:id/pause",
 		answers(BatchExport, "Pause an export"),
 		body(update, batchExports.find),
-		async (c) =>
-			c.json(await batchExports.pause(c.var.tenant, c.req.param("id"))),
+		async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
 	)
 	.post(
 		"/:id/unpause",
@@ -98,7 +98,7 @@ export default router()
 		body(unpause, batchExports.find),
 		async (c) =>
 			c.json(
-				await batchExports.unpause(
+				await pauses.unpause(
 					c.var.tenant,
 					c.req.param("id"),
 					c.req.valid("json"),

@@ -1,0 +1,118 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { changes } from "../db/changes.ts";
+import { batchExports } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { begin, hasRoom } from "../exporter/backfill.ts";
+import { note } from "../exporter/log.ts";
+import {
+	lineBefore,
+	nextStart,
+	resume,
+	schedule,
+	within,
+} from "../exporter/windows.ts";
+import { found } from "../http/errors.ts";
+import { full, selectBegun } from "./backfills.ts";
+import {
+	onTime,
+	overdue,
+	pausing,
+	type Row,
+	read,
+	selectOne,
+	started,
+	TIMING,
+	there,
+	told,
+} from "./queries.ts";
+import {
+	type BatchExport,
+	toBatchExport,
+	type unpause as Unpause,
+} from "./shape.ts";
+
+/** Runs under way go on. */
+export async function pause(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	if (row.paused) return toBatchExport(row);
+	const set = pausing(null);
+	const [after] = await tenant.write(
+		{ ...told(row), activity: "paused", changes: changes(row, set) },
+		tenant.db
+			.update(batchExports)
+			.set(set)
+			.where(and(there(row.id), eq(batchExports.paused, false))),
+		noted(tenant, row, "The export was paused."),
+		selectOne(tenant, id),
+	);
+	return toBatchExport(found(after));
+}
+
+const noted = ({ db }: Tenant, { id }: Row, message: string) =>
+	note(db, { batch_export_id: id, level: "INFO", message });
+
+/**
+ * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
+ * schedule another changed meanwhile is read again.
+ */
+export async function unpause(
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Unpause>,
+): Promise<z.infer<typeof BatchExport> & { backfill_id?: string }> {
+	const { backfill } = body;
+	const row = await read(tenant, id);
+	if (!row.paused) return toBatchExport(row);
+	const { db } = tenant;
+	const { interval } = row;
+	const missed = backfill &&
+		row.last_paused_at !== null && {
+			start: iso(
+				Math.min(
+					lineBefore(interval, Date.parse(row.last_paused_at)),
+					nextStart(row),
+				),
+			),
+			end: iso(lineBefore(interval, Date.now())),
+		};
+	const wanted =
+		missed && within(interval, missed.start, missed.end).total > 0
+			? missed
+			: undefined;
+	const backfill_id = v7();
+	const { windows, columns } = wanted
+		? { windows: [], columns: schedule(row, Date.now()) }
+		: resume(row, row, Date.now());
+	const still = and(
+		eq(batchExports.paused, true),
+		onTime(row),
+		wanted && hasRoom(row.team_id),
+	);
+	const [after] = await tenant.write(
+		{
+			...told(row),
+			activity: "unpaused",
+			changes: changes(row, { paused: false }),
+		},
+		overdue(tenant, row, windows, still),
+		db
+			.update(batchExports)
+			.set({ paused: false, ...columns })
+			.where(and(there(row.id), still)),
+		...(wanted
+			? begin(db, backfill_id, row, wanted, sql`changes() > 0`)
+			: [noted(tenant, row, "The export was unpaused.")]),
+		selectBegun(tenant, id, backfill_id),
+	);
+	const { backfill_id: begun, ...answer } = found(after);
+	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
+		return unpause(tenant, id, body);
+	if (answer.paused) throw full();
+	started(tenant, row);
+	if (begun === null) return toBatchExport(answer);
+	return { ...toBatchExport(answer), backfill_id: begun };
+}
+
+const iso = (at: number) => new Date(at).toISOString();
