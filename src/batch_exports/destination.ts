@@ -94,6 +94,9 @@ const host = text(255)
 		return hostname;
 	});
 
+/** Where a PostgreSQL server listens unless its config says otherwise. */
+export const POSTGRES_PORT = 5432;
+
 /** The configs of destinations, by type (behaviour 11.1). */
 export const configs = {
 	S3: z
@@ -133,10 +136,12 @@ export const configs = {
 					),
 					path: ["kms_key_id"],
 				});
+			// An endpoint that is not a URL has its own error.
+			const endpoint = URL.parse(endpoint_url ?? "");
 			if (
 				value.use_virtual_style_addressing &&
-				endpoint_url &&
-				!URL.canParse(`http://${bucket_name}.${new URL(endpoint_url).host}`)
+				endpoint &&
+				!URL.canParse(`http://${bucket_name}.${endpoint.host}`)
 			)
 				issues.push({
 					...issue(
@@ -191,6 +196,24 @@ const SECRETS: Record<Type, string[]> = {
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
 
+const Endpoint = z.object({
+	url: z.string().optional(),
+	endpoint_url: z.string().optional(),
+	host: z.string().optional(),
+	port: z.int().default(POSTGRES_PORT),
+});
+
+/**
+ * The server that a config's secrets are sent to: the origin of its URL, or its host and port. null: the type's default
+ * (for S3, Amazon's endpoints), or none.
+ * @param config one that was checked, without nulls
+ */
+export function endpointOf(config: unknown): string | null {
+	const { url, endpoint_url, host, port } = Endpoint.parse(config);
+	if (host !== undefined) return `${host}:${port}`;
+	return URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+}
+
 /** What of a config is a secret. */
 export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
 
@@ -203,13 +226,13 @@ export function check(type: string, config: unknown): Config {
 		throw invalid("destination__type", noChoice(type), "invalid_choice");
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
-	const strangers = Object.keys(keys).filter(
-		(key) => !Object.hasOwn(shape.shape, key),
-	);
-	if (strangers.length > 0)
+	const unknownKeys = Object.keys(keys)
+		.filter((key) => !Object.hasOwn(shape.shape, key))
+		.sort();
+	if (unknownKeys.length > 0)
 		throw invalid(
 			"destination",
-			`Configuration has unknown field/s: ${strangers.map((key) => `'${key}'`).join(", ")}`,
+			`Configuration has unknown field/s: ${unknownKeys.map((key) => `'${key}'`).join(", ")}`,
 		);
 	const missing = Object.entries(shape.shape).find(
 		([key, field]) =>

@@ -1,7 +1,7 @@
 import { seal, unseal } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import { invalid } from "../http/errors.ts";
-import { check, secretsOf } from "./destination.ts";
+import { check, endpointOf, secretsOf } from "./destination.ts";
 
 type Config = Destination["config"];
 
@@ -40,8 +40,11 @@ export async function opened(env: Env, destination: Destination) {
 	return { type: destination.type, config, secrets };
 }
 
-/** A config that holds to the rules, as it is meant; null says nothing. */
-const understood = (type: string, config: Config): Config =>
+/**
+ * The config as it is stored: each field as the rules read it, without those that are null.
+ * @throws the refusal of a config that breaks the rules
+ */
+export const normalized = (type: string, config: Config): Config =>
 	Object.fromEntries(
 		Object.entries(check(type, config)).filter(([, value]) => value !== null),
 	);
@@ -52,7 +55,7 @@ export async function sealed(
 	type: string,
 	given: Config,
 ): Promise<Destination> {
-	const config = understood(type, given);
+	const config = normalized(type, given);
 	return {
 		type,
 		config: await eachSecret({ type, config }, (secret) => seal(env, secret)),
@@ -75,7 +78,7 @@ export async function merged(
 			"The type of a destination can't be changed.",
 		);
 	const { config: before } = await opened(env, stored);
-	const config = understood(
+	const config = normalized(
 		type,
 		Object.fromEntries(
 			Object.entries({ ...before, ...given.config }).filter(
@@ -83,6 +86,15 @@ export async function merged(
 			),
 		),
 	);
+	// Whoever may change an export may not thereby learn a secret that somebody else entered.
+	const keepsSecret = secretsOf(type).some(
+		(key) => before[key] !== undefined && given.config?.[key] === undefined,
+	);
+	if (keepsSecret && endpointOf(config) !== endpointOf(before))
+		throw invalid(
+			"destination",
+			"Give the secret fields again: the destination leads elsewhere.",
+		);
 	return {
 		type,
 		config: await eachSecret({ type, config }, async (secret, key) => {

@@ -3,9 +3,9 @@ import { hiding } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
-import { secretsOf } from "./destination.ts";
-import { read } from "./queries.ts";
-import { merged, opened } from "./secrets.ts";
+import { endpointOf, secretsOf } from "./destination.ts";
+import { read, told } from "./queries.ts";
+import { merged, normalized, opened } from "./secrets.ts";
 import type { create, Trial, update as Update } from "./shape.ts";
 
 /** How long a destination may be silent while somebody waits for the answer. */
@@ -20,10 +20,15 @@ export async function before(
 	{ destination }: Pick<z.infer<typeof create>, "destination">,
 ) {
 	await tenant.read();
-	return attempt(tenant.env, {
-		type: destination.type,
-		config: destination.config ?? {},
+	const { type } = destination;
+	const config = normalized(type, destination.config ?? {});
+	await tenant.log({
+		...entryOf({ type, config }),
+		scope: "BatchExportDestination",
+		item_id: type,
+		name: endpointOf(config) ?? type,
 	});
+	return attempt(tenant.env, { type, config });
 }
 
 /** Tries the destination of an export, with what the body would change of it. */
@@ -34,8 +39,15 @@ export async function of(
 ) {
 	const row = await read(tenant, id);
 	const stored = await merged(tenant.env, row.destination, destination);
+	await tenant.log({ ...told(row), ...entryOf(stored) });
 	return attempt(tenant.env, await opened(tenant.env, stored));
 }
+
+/** What the activity log says of a trial, before anything is sent: where to. */
+const entryOf = ({ type, config }: Destination) => ({
+	activity: "tested",
+	trigger: { destination: type, endpoint: endpointOf(config) },
+});
 
 async function attempt(
 	env: Env,

@@ -24,13 +24,17 @@ type Signed = Entry & {
 	project: SQL;
 };
 
+/** The statement before this one in its batch changed at least one row. */
+const CHANGED = sql`changes() > 0`;
+
 /**
- * The statement that writes an entry if the one before it in its batch changed anything: `changes()` is the number
- * of rows that it changed.
+ * The statement that writes an entry.
+ * @param condition what must hold then; by default, that the statement before it changed a row
  */
 export function record(
 	db: Database,
 	{ organization, project, item_id, ...entry }: Signed,
+	condition = CHANGED,
 ) {
 	const row = {
 		...entry,
@@ -39,5 +43,5 @@ export function record(
 		organization_id: organization,
 		project_id: project,
 	};
-	return insertWhere(db, activityLog, row, sql`changes() > 0`);
+	return insertWhere(db, activityLog, row, condition);
 }

@@ -217,10 +217,18 @@ export class Tenant {
 		return answering.length > 0 ? answers.at(-1) : answers[0];
 	}
 
-	#record(entry: Entry) {
+	/** One trip: an entry in the activity log for an action that changes no row. */
+	async log(entry: Entry) {
+		await this.db.batch([
+			reassure(this.db, this.key.hash, this.caller),
+			this.#record(entry, sql`true`),
+		]);
+	}
+
+	#record(entry: Entry, condition?: SQL) {
 		const { organization, project, db } = this;
 		const user_id = this.key.user_id;
-		return record(db, { organization, project, ...entry, user_id });
+		return record(db, { organization, project, ...entry, user_id }, condition);
 	}
 
 	/** A PATCH: writes what `body` changes of `row`, if anything; answers the row as it then is. */

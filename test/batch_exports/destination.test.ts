@@ -62,7 +62,7 @@ describe("is refused", () => {
 		],
 		[
 			"NoOp",
-			{ a: 1, b: 2 },
+			{ b: 1, a: 2 },
 			invalid,
 			"Configuration has unknown field/s: 'a', 'b'",
 			"destination",
@@ -368,3 +368,17 @@ test("each type says what is secret", () => {
 	expect(secretsOf("Postgres")).toEqual(["user", "password"]);
 	expect(secretsOf("R2")).toEqual([]);
 });
+
+test.each(["not a url", "http://", ""])(
+	"an endpoint that is not a URL is refused, with its bucket in the host name too: %j",
+	(endpoint_url) => {
+		for (const use_virtual_style_addressing of [true, false])
+			expect(
+				refused("S3", { ...S3, endpoint_url, use_virtual_style_addressing }),
+			).toEqual([
+				"invalid_input",
+				"Enter a valid URL.",
+				"destination__config__endpoint_url",
+			]);
+	},
+);

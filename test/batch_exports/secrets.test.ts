@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test, vi } from "vitest";
-import { call, racing, world } from "../support/world.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { found } from "../../src/http/errors.ts";
+import { call, join, racing, world } from "../support/world.ts";
 
 const SECRETS = [
 	"AKIA-key-nobody-may-see",
@@ -104,4 +105,104 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_secret_access_key: secret,
 		}),
 	).toBe("The bucket refused with the status 404 (Oops).");
+});
+
+describe("a destination that is led elsewhere", () => {
+	const REFUSED = {
+		type: "validation_error",
+		code: "invalid_input",
+		detail: "Give the secret fields again: the destination leads elsewhere.",
+		attr: "destination",
+	};
+	const elsewhere = env.RECEIVER_URL.replace("127.0.0.1", "localhost");
+	const MOVES = [
+		["HTTP", { url: `${elsewhere}/batches/stolen` }],
+		["S3", { endpoint_url: elsewhere }],
+		["S3", { endpoint_url: null }],
+		["Postgres", { host: "localhost" }],
+		["Postgres", { port: 2 }],
+		["Postgres", { port: null }],
+	] as const;
+
+	/** An export that somebody else entered secrets for, and a member who may change it. */
+	async function entered(type: string) {
+		const { here, id } = await world();
+		const [, config, secrets] = found(TYPES.find(([name]) => name === type));
+		const { body } = await here("POST", "/batch_exports", {
+			body: {
+				name: "x",
+				interval: "hour",
+				destination: { type, config: { ...config, ...secrets } },
+			},
+		});
+		const { key } = await join(id, 1);
+		const path = `/api/organizations/${id}/batch_exports/${body.id}`;
+		const change = (method: "PATCH" | "POST", config: object) =>
+			call(method, method === "POST" ? `${path}/test` : path, {
+				key,
+				body: { destination: { config } },
+			});
+		return { change, secrets, export_id: body.id };
+	}
+
+	test.each(MOVES)(
+		"takes no stored secret along: %s to %j",
+		async (type, moved) => {
+			const { change, secrets, export_id } = await entered(type);
+			const stored = () =>
+				env.DB.prepare("select destination from batch_exports where id = ?")
+					.bind(export_id)
+					.first("destination");
+			const before = await stored();
+			const [one, ...others] = Object.keys(secrets);
+			for (const method of ["PATCH", "POST"] as const) {
+				expect((await change(method, moved)).body).toEqual(REFUSED);
+				if (others.length === 0) continue;
+				// One secret of two is not enough.
+				const some = { ...moved, [one ?? ""]: "mine" };
+				expect((await change(method, some)).body).toEqual(REFUSED);
+			}
+			expect(await stored()).toBe(before);
+			const mine = Object.fromEntries(
+				Object.keys(secrets).map((name) => [name, "mine"]),
+			);
+			const answer = await change("PATCH", { ...moved, ...mine });
+			expect(answer.status).toBe(200);
+		},
+	);
+
+	test("keeps its secrets where it stays on the same server", async () => {
+		const { change } = await entered("HTTP");
+		const url = `${env.RECEIVER_URL}/batches/same-server`;
+		expect((await change("PATCH", { url })).status).toBe(200);
+		expect((await change("POST", {})).body.success).toBe(true);
+		const received = await fetch(
+			`${env.RECEIVER_URL}/received/batches/same-server`,
+		);
+		const [first] = await received.json<{ headers: object }[]>();
+		expect(first?.headers).toMatchObject({ authorization: `Bearer ${token}` });
+	});
+});
+
+test("a trial is written to the activity log, with where it led", async () => {
+	const { here } = await world();
+	const url = `${env.RECEIVER_URL}/batches/trial`;
+	const fields = {
+		name: "x",
+		interval: "hour",
+		destination: { type: "HTTP", config: { url, token } },
+	};
+	const { body } = await here("POST", "/batch_exports", { body: fields });
+	await here("POST", "/batch_exports/test", { body: fields });
+	await here("POST", `/batch_exports/${body.id}/test`, {});
+	const log = await here("GET", "/activity_log?activity=tested");
+	const trigger = { destination: "HTTP", endpoint: env.RECEIVER_URL };
+	expect(log.body.results).toMatchObject([
+		{ scope: "BatchExport", item_id: body.id, detail: { name: "x", trigger } },
+		{
+			scope: "BatchExportDestination",
+			item_id: "HTTP",
+			detail: { name: env.RECEIVER_URL, trigger },
+		},
+	]);
 });

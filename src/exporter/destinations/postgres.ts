@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Config } from "../../batch_exports/destination.ts";
+import { type Config, POSTGRES_PORT } from "../../batch_exports/destination.ts";
 import { toJson } from "../formats/jsonlines.ts";
 import type { Column, Kind, Model, Row } from "../rows.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
@@ -88,7 +88,7 @@ async function connect(
 	await admit(env, host);
 	const client = new pg.Client({
 		host,
-		port: port ?? 5432,
+		port: port ?? POSTGRES_PORT,
 		user,
 		password,
 		database,
