@@ -118,6 +118,8 @@ export const configs = {
 			kms_key_id: header(2048).min(1).nullish(),
 			aws_access_key_id: header(255).min(1).nullish(),
 			aws_secret_access_key: text(255).min(1).nullish(),
+			/** Of temporary keys. */
+			aws_session_token: header(4096).min(1).nullish(),
 			endpoint_url: url()
 				.refine((value) => !/[?#]/.test(value), {
 					error: "An endpoint's URL has no query and no fragment.",
@@ -186,8 +188,10 @@ export type Type = keyof typeof configs;
 /** A destination's config, in the clear. */
 export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
+const ACCESS_KEY = ["aws_access_key_id", "aws_secret_access_key"];
+
 const SECRETS: Record<Type, string[]> = {
-	S3: ["aws_access_key_id", "aws_secret_access_key"],
+	S3: [...ACCESS_KEY, "aws_session_token"],
 	R2: [],
 	HTTP: ["token"],
 	Postgres: ["user", "password"],
@@ -240,7 +244,7 @@ export function check(type: string, config: unknown): Config {
 	);
 	if (missing) throw lacking(missing[0]);
 	// One half of a key signs nothing. Where both are missing, trials and runs say so.
-	const half = secretsOf(type).find((key) => !keys[key]);
+	const half = ACCESS_KEY.find((key) => !keys[key]);
 	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
 		throw lacking(half);
 	const parsed = configs[type].safeParse(config, { reportInput: true });

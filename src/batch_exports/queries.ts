@@ -25,6 +25,7 @@ import {
 	toBatchExport,
 	type update as Update,
 } from "./shape.ts";
+import { warnOfSharedKeys } from "./shared_keys.ts";
 
 /**
  * Of a statement over `batch_exports` and their `projects`: those of the project, or of all of the organization's that
@@ -183,6 +184,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		}),
 		selectOne(tenant, id),
 	);
+	warnOfSharedKeys(tenant, found(row));
 	return toBatchExport(found(row));
 }
 
@@ -235,9 +237,11 @@ export async function update(
 			selectOne(tenant, id),
 		],
 	);
-	return changes(answer, set).length > 0
-		? update(tenant, id, body)
-		: toBatchExport(answer);
+	if (changes(answer, set).length > 0) return update(tenant, id, body);
+	const { destination: to, interval, model } = answer;
+	if (changes(row, { destination: to, interval, model }).length > 0)
+		warnOfSharedKeys(tenant, answer);
+	return toBatchExport(answer);
 }
 
 /** The statement that makes the runs that were still to start when an export was paused, if it is as `condition` says. */

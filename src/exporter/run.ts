@@ -116,7 +116,17 @@ async function prepare(env: Env, { run, of }: Loaded) {
 		include_events: namesIn(config.include_events),
 		exclude_events: namesIn(config.exclude_events),
 	};
-	const job: Job = { ...range, run_id: run.id, columns: fields };
+	const job: Job = {
+		...range,
+		run_id: run.id,
+		export_id: of.id,
+		backfill: run.backfill_id !== null,
+		columns: fields,
+		identified: fields.some(
+			({ expression }) =>
+				expression.type === "column" && expression.name === "uuid",
+		),
+	};
 	return { destination, selection, job, secrets };
 }
 

@@ -534,6 +534,56 @@ describe("changing", () => {
 	});
 });
 
+describe("two exports that would write the same objects", () => {
+	const export_ = (config: object, more: object = {}) => ({
+		name: "Files",
+		interval: "hour",
+		destination: { type: "R2", config: { prefix: "same", ...config } },
+		...more,
+	});
+
+	const warnings = async (
+		{ here }: Awaited<ReturnType<typeof world>>,
+		id: string,
+	) => {
+		const { body } = await here(
+			"GET",
+			`/batch_exports/${id}/logs?level=WARNING`,
+		);
+		return body.results.map(({ message }: { message: string }) => message);
+	};
+
+	test("are told of it in the log, when one is made and when one is changed", async () => {
+		const home = await world();
+		const add = async (body: object) =>
+			(await home.here("POST", "/batch_exports", { body })).body.id;
+		const first = await add(export_({}));
+		const second = await add(export_({ prefix: "/same/" }));
+		expect(await warnings(home, second)).toEqual([
+			expect.stringContaining(first),
+		]);
+		expect(await warnings(home, first)).toEqual([]);
+		const third = await add(export_({ prefix: "other" }));
+		expect(await warnings(home, third)).toEqual([]);
+		await home.here("PATCH", `/batch_exports/${third}`, {
+			body: { destination: { config: { prefix: "same" } } },
+		});
+		expect(await warnings(home, third)).toHaveLength(1);
+	});
+
+	test.each([
+		["another format", export_({ file_format: "Parquet" })],
+		["another interval", export_({}, { interval: "day" })],
+		["another folder", export_({ prefix: "same/{table}" })],
+		["no files", export_({}, { destination: { type: "NoOp", config: {} } })],
+	])("are none with %s", async (_, body) => {
+		const home = await world();
+		await home.here("POST", "/batch_exports", { body: export_({}) });
+		const other = await home.here("POST", "/batch_exports", { body });
+		expect(await warnings(home, other.body.id)).toEqual([]);
+	});
+});
+
 describe("who sees what", () => {
 	test("an export of a private project is not found on the organization's path by who doesn't see the project", async () => {
 		const { id, project, path } = await exporting();

@@ -205,7 +205,7 @@ describe("rows out are rows in", () => {
 				records_total_count: expected.length,
 				latest_error: null,
 			});
-			const key = `${project}/out/${FILE}${suffix}`;
+			const key = `${project}/out/${FILE}-backfill${suffix}`;
 			expect(await stored(`${project}/`)).toEqual([key]);
 			const file = await fetched(key);
 			const rows =
@@ -267,7 +267,7 @@ describe("rows out are rows in", () => {
 			status: "Completed",
 			records_completed: expected.length,
 		});
-		const key = `${model}/2026-01/${encodeURIComponent(FILE)}${suffix}`;
+		const key = `${model}/2026-01/${encodeURIComponent(FILE)}-backfill${suffix}`;
 		const s3 = new AwsClient({
 			accessKeyId: KEYS.aws_access_key_id,
 			secretAccessKey: KEYS.aws_secret_access_key,
@@ -421,7 +421,7 @@ describe("rows out are rows in", () => {
 		expect(body.results).toMatchObject([
 			{
 				level: "INFO",
-				message: `The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: 1 row, in ${project}/out/${FILE}.jsonl.`,
+				message: `The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: 1 row, in ${project}/out/${FILE}-backfill.jsonl.`,
 			},
 		]);
 	});
@@ -771,6 +771,7 @@ describe("a run that", () => {
 					await then(() => here("POST", `${at}/retry`));
 					return begun;
 				},
+				head: (key: string) => env.EXPORTS.head(key),
 				resumeMultipartUpload: (key: string, id: string) => ({
 					abort: async () => {
 						aborts += 1;

@@ -63,6 +63,9 @@ export function pages(n: number, size: number) {
 /** A run of its own. */
 export const job = (more: Partial<Job> = {}): Job => ({
 	run_id: v7(),
+	export_id: v7(),
+	backfill: false,
+	identified: true,
 	team_id: 7,
 	model: "events",
 	columns: COLUMNS,

@@ -38,7 +38,7 @@ async function duckdb(file: Uint8Array, sql: string) {
 /**
  * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that;
  * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
- * DuckDB finds in the file by the SQL of a header. `GET /received/<path>` tells what was sent there.
+ * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
  */
 export async function receivers() {
 	const received = new Map<string, Received[]>();
@@ -82,6 +82,14 @@ export async function receivers() {
 			case "region":
 				response.setHeader("x-amz-bucket-region", "eu-north-1");
 				return fail(Number(name));
+			case "batches":
+				// As S3 does; other paths don't.
+				response.setHeader("etag", '"1"');
+				break;
+			case "unlisted":
+				if (method === "GET") return fail(501);
+				response.setHeader("etag", '"1"');
+				break;
 			case "flaky":
 				if (before.length % 2 === 0) return fail(503);
 				break;

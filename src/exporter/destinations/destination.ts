@@ -3,9 +3,14 @@ import type { Column, Model, Row } from "../rows.ts";
 /** The run that a destination works for, as far as it shows in what is written. */
 export type Job = {
 	run_id: string;
+	export_id: string;
+	/** Whether a backfill has it run, not the schedule. */
+	backfill: boolean;
 	team_id: number;
 	model: Model;
 	columns: Column[];
+	/** Whether each row carries the uuid of its event, so that no two rows are alike. */
+	identified: boolean;
 	/** The window, RFC 3339, UTC. */
 	start: string;
 	end: string;

@@ -29,14 +29,18 @@ const MARGIN_BYTES = 2 ** 18;
 /** The longest key, in bytes, at S3 and R2. */
 const MOST_KEY_BYTES = 1024;
 
+/** Which export and which upload wrote an object; both are in its metadata. */
+export type Mark = { export_id: string; upload: string };
+
 /**
  * What S3 and R2 have in common. A key names an object; an upload is a multipart one, of which nothing appears before it is
  * completed.
  */
 export type Bucket = {
-	put(key: string, body: Uint8Array, type: string): Promise<void>;
+	/** @throws if the answer lacks the ETag that tells that the object is stored */
+	put(key: string, body: Uint8Array, type: string, mark: Mark): Promise<void>;
 	/** Begins an upload; its object will carry the mark. */
-	begin(key: string, type: string, mark: string): Promise<string>;
+	begin(key: string, type: string, mark: Mark): Promise<string>;
 	/** What to complete the upload with; null: there is no such upload any more. */
 	part(
 		key: string,
@@ -48,8 +52,8 @@ export type Bucket = {
 	complete(key: string, upload: string, parts: string[]): Promise<boolean>;
 	/** Ends an upload, if it is there. */
 	abort(key: string, upload: string): Promise<void>;
-	/** The mark of the object, if there is one. */
-	mark(key: string): Promise<string | null>;
+	/** The mark of the object; null if there is no object, or it may not be read. Parts that are missing are "". */
+	mark(key: string): Promise<Mark | null>;
 	remove(key: string): Promise<void>;
 };
 
@@ -66,6 +70,9 @@ export type State = {
 	rest: string;
 	encoder: string;
 };
+
+/** Of what no export wrote. */
+const NO_MARK: Mark = { export_id: "", upload: "" };
 
 type Files = Pick<
 	Config<"S3">,
@@ -107,8 +114,17 @@ function folder(
 	);
 	return prefix
 		.replace(/\{(\w+)\}/g, (all, name) => variables.get(name) ?? all)
+		.replace(/\/{2,}/g, "/")
 		.replace(/^\/|\/$/g, "");
 }
+
+/** What the keys of a model's files have in common, whatever the window: equal for two configs, they name the same objects. */
+export const filePattern = (config: Files, model: Job["model"]) =>
+	[
+		folder(config.prefix, { start: "", end: "", model }),
+		config.max_file_size_mb ? "numbered" : "",
+		suffixOf(config),
+	].join();
 
 const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
@@ -152,13 +168,14 @@ export function files(
 	const type = TYPES[suffix];
 	const most = (config.max_file_size_mb ?? 0) * 1_000_000;
 
-	/** The key of a run's file, or of its manifest. */
+	/** The key of a run's file, or of its manifest. A backfill's rows are other ones than the schedule's, so they get other keys. */
 	function keyOf(job: Job, file: number | "manifest") {
 		const window = `${job.start}-${job.end}`;
+		const series = job.backfill ? "-backfill" : "";
 		const name =
 			file === "manifest"
-				? `${window}_manifest.json`
-				: `${window}${most ? `-${file}` : ""}${suffix}`;
+				? `${window}_manifest${series}.json`
+				: `${window}${most ? `-${file}` : ""}${series}${suffix}`;
 		const key = joined(root(job), folder(config.prefix, job), name);
 		if (Buffer.byteLength(key) > MOST_KEY_BYTES)
 			throw new Misconfigured(
@@ -192,9 +209,24 @@ export function files(
 
 			const size = () => sent + rest.length + encoder.pending;
 
+			/** The metadata of a file of this run. */
+			const markOf = (upload: string): Mark => ({
+				export_id: job.export_id,
+				upload,
+			});
+
+			/** Throws if another export wrote the object. */
+			async function assertOwn(key: string) {
+				const { export_id = "" } = (await bucket.mark(key)) ?? {};
+				if (export_id !== "" && export_id !== job.export_id)
+					throw new Misconfigured(
+						`The export ${export_id} wrote ${key}. Two exports can't write the same objects: change the prefix of one of them.`,
+					);
+			}
+
 			/** Whether the upload's object is there, which is why the upload isn't. */
 			async function appeared(key: string, { mark }: Upload) {
-				if (!done.has(mark) && (await bucket.mark(key)) !== mark)
+				if (!done.has(mark) && (await bucket.mark(key))?.upload !== mark)
 					throw new Misconfigured(
 						"The unfinished upload is gone from the bucket: somebody, or a rule of the bucket, removed it.",
 					);
@@ -204,7 +236,8 @@ export function files(
 			async function begin() {
 				const mark = `${job.run_id}/${crypto.randomUUID()}`;
 				const key = keyOf(job, current);
-				const id = await bucket.begin(key, type, mark);
+				await assertOwn(key);
+				const id = await bucket.begin(key, type, markOf(mark));
 				const upload = { id, mark, parts: [] };
 				kept.uploads[current] = structuredClone(upload);
 				await keep(structuredClone(kept)).catch(async (error: unknown) => {
@@ -297,7 +330,8 @@ export function files(
 					);
 					for (const [i, key] of keys.entries()) {
 						const upload = uploads[i];
-						if (!upload) await bucket.put(key, rest, type);
+						await assertOwn(key);
+						if (!upload) await bucket.put(key, rest, type, markOf(""));
 						else if (
 							!done.has(upload.mark) &&
 							!(await bucket.complete(key, upload.id, upload.parts))
@@ -310,6 +344,7 @@ export function files(
 							keyOf(job, "manifest"),
 							Buffer.from(JSON.stringify({ files: keys })),
 							"application/json",
+							markOf(""),
 						);
 					return keys;
 				},
@@ -330,7 +365,8 @@ export function files(
 			);
 			return trial({
 				...before,
-				write: () => bucket.put(key, Buffer.from("test"), "text/plain"),
+				write: () =>
+					bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK),
 				remove: () => bucket.remove(key),
 			});
 		},

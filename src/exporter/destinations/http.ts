@@ -1,6 +1,7 @@
+import { digest } from "../../auth/keys.ts";
 import type { Config } from "../../batch_exports/destination.ts";
 import { toJson } from "../formats/jsonlines.ts";
-import { type Destination, Misconfigured } from "./destination.ts";
+import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
 import { trial } from "./trial.ts";
 
@@ -42,7 +43,18 @@ function judge({ status }: Answer) {
 	);
 }
 
-/** Posts rows as batches of events. A batch has the same Idempotency-Key whenever it is sent again. */
+/**
+ * The Idempotency-Key of a batch (behaviour 11.3): of the export, the window and the body, so that the same rows have the
+ * same key whoever sends them, and one key never stands for two bodies. Rows without a uuid may be alike: there the
+ * number of the batch tells bodies apart.
+ */
+async function keyOf(job: Job, body: string, batch: number) {
+	const { export_id, start, end, identified } = job;
+	const parts = [export_id, start, end, identified ? "" : batch, body];
+	return digest(parts.join("\n"));
+}
+
+/** Posts rows as batches of events. */
 export function http(
 	env: Env,
 	{ url, token }: Config<"HTTP">,
@@ -65,12 +77,14 @@ export function http(
 
 	return {
 		database: false,
-		async open({ run_id, columns }, state) {
+		async open(job, state) {
 			let batches = state?.batches ?? 0;
 			return {
 				async write(rows) {
-					for (const body of bodies(rows.map((row) => toJson(columns, row)))) {
-						judge(await post(body, `${run_id}-${batches}`));
+					for (const body of bodies(
+						rows.map((row) => toJson(job.columns, row)),
+					)) {
+						judge(await post(body, await keyOf(job, body, batches)));
 						batches += 1;
 					}
 					return { batches };

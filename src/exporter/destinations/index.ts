@@ -1,11 +1,13 @@
 import type * as z from "zod";
 import { configs } from "../../batch_exports/destination.ts";
+import type { Model } from "../rows.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
+import { filePattern } from "./files.ts";
 import { http } from "./http.ts";
 import { noop } from "./noop.ts";
 import { postgres } from "./postgres.ts";
 import { r2 } from "./r2.ts";
-import { s3 } from "./s3.ts";
+import { bucketUrl, s3 } from "./s3.ts";
 import { PATIENCE_MS } from "./send.ts";
 
 /** A config that was checked when it was stored, maybe by older rules. */
@@ -15,6 +17,21 @@ function parsed<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
 	throw new Misconfigured(
 		"The destination's configuration isn't valid any more: save it again.",
 	);
+}
+
+/**
+ * Which objects an export writes, whatever the window, to be compared with another's; null: none, or it can't be told.
+ * @param config without its secrets
+ */
+export function keyPattern(
+	{ type, config }: { type: string; config: unknown },
+	model: Model,
+): string | null {
+	const s3 = configs.S3.safeParse(config).data;
+	if (type === "S3")
+		return s3 ? `${bucketUrl(s3).href} ${filePattern(s3, model)}` : null;
+	const r2 = configs.R2.safeParse(config).data;
+	return type === "R2" && r2 ? filePattern(r2, model) : null;
 }
 
 /**

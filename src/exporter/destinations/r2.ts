@@ -1,8 +1,15 @@
 import type { Config } from "../../batch_exports/destination.ts";
 import type { Destination } from "./destination.ts";
-import { type Bucket, files, type State } from "./files.ts";
+import { type Bucket, files, type Mark, type State } from "./files.ts";
 
-const MARK = "tenantry-upload";
+/** The names of the metadata that hold the mark of an object. */
+const EXPORT = "tenantry-export";
+const UPLOAD = "tenantry-upload";
+
+const metadata = ({ export_id, upload }: Mark) => ({
+	[EXPORT]: export_id,
+	[UPLOAD]: upload,
+});
 
 /** The folder of what is tried, which is no project's. */
 const TRIALS = "trials";
@@ -21,13 +28,16 @@ const unlessGone = <T>(promise: Promise<T>) =>
 /** The worker's own bucket, where each project has a folder, so that none writes over another's files. */
 export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 	const bucket: Bucket = {
-		async put(key, body, contentType) {
-			await EXPORTS.put(key, body, { httpMetadata: { contentType } });
+		async put(key, body, contentType, mark) {
+			await EXPORTS.put(key, body, {
+				httpMetadata: { contentType },
+				customMetadata: metadata(mark),
+			});
 		},
 		async begin(key, contentType, mark) {
 			const { uploadId } = await EXPORTS.createMultipartUpload(key, {
 				httpMetadata: { contentType },
-				customMetadata: { [MARK]: mark },
+				customMetadata: metadata(mark),
 			});
 			return uploadId;
 		},
@@ -45,7 +55,10 @@ export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 			await unlessGone(EXPORTS.resumeMultipartUpload(key, id).abort());
 		},
 		async mark(key) {
-			return (await EXPORTS.head(key))?.customMetadata?.[MARK] ?? null;
+			const object = await EXPORTS.head(key);
+			const { [EXPORT]: export_id = "", [UPLOAD]: upload = "" } =
+				object?.customMetadata ?? {};
+			return object && { export_id, upload };
 		},
 		remove: (key) => EXPORTS.delete(key),
 	};

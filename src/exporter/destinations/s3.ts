@@ -1,10 +1,17 @@
 import { AwsClient } from "aws4fetch";
 import type { Config } from "../../batch_exports/destination.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import { type Bucket, files, type State } from "./files.ts";
-import { type Answer, send } from "./send.ts";
+import { type Bucket, files, type Mark, type State } from "./files.ts";
+import { type Answer, exchange, send } from "./send.ts";
 
-const MARK = "x-amz-meta-tenantry-upload";
+/** The headers that hold the mark of an object. */
+const EXPORT = "x-amz-meta-tenantry-export";
+const UPLOAD = "x-amz-meta-tenantry-upload";
+
+const metadata = ({ export_id, upload }: Mark) => ({
+	...(export_id && { [EXPORT]: export_id }),
+	...(upload && { [UPLOAD]: upload }),
+});
 
 /** Refusals that may pass although they have a status of the caller's fault. */
 const PASSING = ["RequestTimeout", "OperationAborted", "InternalError"];
@@ -27,7 +34,7 @@ const SIGNING = [
 ];
 
 const codeOf = ({ text }: Answer) =>
-	/<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
+	/<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
 /** RFC 3986, as signatures want it. */
 const encoded = (text: string) =>
@@ -72,6 +79,12 @@ function problem(answer: Answer, { region }: Config<"S3">) {
 	);
 }
 
+/** Every S3 server names what it stored by an ETag. */
+const notStored = ({ host }: URL) =>
+	new Misconfigured(
+		`${host} answered without an ETag, so nothing tells that it stored the object: it doesn't speak S3.`,
+	);
+
 /** Amazon S3, and what speaks its language. */
 export function s3(
 	env: Env,
@@ -82,6 +95,9 @@ export function s3(
 	const client = new AwsClient({
 		accessKeyId: config.aws_access_key_id ?? "",
 		secretAccessKey: config.aws_secret_access_key ?? "",
+		...(config.aws_session_token && {
+			sessionToken: config.aws_session_token,
+		}),
 		region: config.region,
 		service: "s3",
 		retries: 0,
@@ -100,8 +116,7 @@ export function s3(
 		body?: Uint8Array | string;
 	};
 
-	/** The answer, whatever it is; what may pass is thrown. */
-	async function answered(method: string, key: string, asked: Asked = {}) {
+	async function signed(method: string, key: string, asked: Asked = {}) {
 		if (!client.accessKeyId || !client.secretAccessKey)
 			throw new Misconfigured(
 				"Nothing can be signed without aws_access_key_id and aws_secret_access_key.",
@@ -110,13 +125,16 @@ export function s3(
 		if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
 		for (const [name, value] of Object.entries(asked.query ?? {}))
 			url.searchParams.set(name, String(value));
-		const request = await client.sign(url, {
+		return client.sign(url, {
 			method,
 			...(asked.headers && { headers: asked.headers }),
 			...(asked.body !== undefined && { body: asked.body }),
 		});
-		return send(env, request, patience);
 	}
+
+	/** The answer, whatever it is; what may pass is thrown. */
+	const answered = async (...what: Parameters<typeof signed>) =>
+		send(env, await signed(...what), patience);
 
 	const succeeded = ({ status, text }: Answer) =>
 		status >= 200 && status < 300 && !/<Error>/.test(text);
@@ -130,19 +148,23 @@ export function s3(
 	}
 
 	const bucket: Bucket = {
-		async put(key, body, type) {
-			await asked("PUT", key, {
+		async put(key, body, type, mark) {
+			const answer = await asked("PUT", key, {
 				body,
-				headers: { "content-type": type, ...encrypting },
+				headers: { "content-type": type, ...metadata(mark), ...encrypting },
 			});
+			if (!answer?.headers.has("etag")) throw notStored(base);
 		},
 		async begin(key, type, mark) {
 			const answer = await asked("POST", key, {
 				query: { uploads: "" },
-				headers: { "content-type": type, [MARK]: mark, ...encrypting },
+				headers: { "content-type": type, ...metadata(mark), ...encrypting },
 			});
 			const id = /<UploadId>(.+?)<\/UploadId>/.exec(answer?.text ?? "")?.[1];
-			if (id === undefined) throw new Error("The bucket began no upload.");
+			if (id === undefined)
+				throw new Misconfigured(
+					`${base.host} began no upload: it doesn't speak S3.`,
+				);
 			return id;
 		},
 		async part(key, uploadId, partNumber, body) {
@@ -152,7 +174,7 @@ export function s3(
 			});
 			if (answer === null) return null;
 			const etag = answer.headers.get("etag");
-			if (etag === null) throw new Error("The bucket names no part.");
+			if (etag === null) throw notStored(base);
 			return etag;
 		},
 		async complete(key, uploadId, parts) {
@@ -164,17 +186,20 @@ export function s3(
 				query: { uploadId },
 				body: `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`,
 			});
+			if (answer && !/<ETag>/.test(answer.text)) throw notStored(base);
 			return answer !== null;
 		},
 		async abort(key, uploadId) {
 			await asked("DELETE", key, { query: { uploadId } });
 		},
 		async mark(key) {
-			// Without a body in the answer it says why by its status alone.
 			const answer = await answered("HEAD", key);
-			if (answer.status === 404) return null;
-			if (!succeeded(answer)) throw problem(answer, config);
-			return answer.headers.get(MARK);
+			// Whether there is no object or the key may not read it, HEAD can't say: the write that follows does.
+			if (!succeeded(answer)) return null;
+			return {
+				export_id: answer.headers.get(EXPORT) ?? "",
+				upload: answer.headers.get(UPLOAD) ?? "",
+			};
 		},
 		async remove(key) {
 			await asked("DELETE", key);
@@ -182,12 +207,14 @@ export function s3(
 	};
 
 	return files(bucket, config, () => "", {
-		reach: () => send(env, new Request(base), patience),
+		// Any answer will do: a server may refuse whoever doesn't sign, or doesn't write.
+		reach: () => exchange(env, new Request(base), patience),
 		"sign in": async () => {
-			const answer = await answered("GET", "", {
-				query: { "list-type": 2, "max-keys": 1 },
-			});
-			// Who may write need not be allowed to list.
+			const answer = await exchange(
+				env,
+				await signed("GET", "", { query: { "list-type": 2, "max-keys": 1 } }),
+				patience,
+			);
 			if (!succeeded(answer) && SIGNING.includes(codeOf(answer)))
 				throw problem(answer, config);
 		},

@@ -27,17 +27,18 @@ async function textOf({ body }: Response) {
 }
 
 /**
- * Sends a request to a host that a user named, and follows no redirect. What may pass (network errors, silence, 408, 429,
- * 5xx) is thrown as a plain error, whose words hold nothing but the host.
+ * Sends a request to a host that a user named, and follows no redirect.
+ * @param patience how long the server may be silent, in milliseconds
+ * @throws a plain error, whose words hold nothing but the host, if there is no answer
  */
-export async function send(
+export async function exchange(
 	env: Env,
 	request: Request,
 	patience: number,
 ): Promise<Answer> {
 	const { hostname } = new URL(request.url);
 	await admit(env, hostname);
-	const answer = await fetch(request, {
+	return fetch(request, {
 		redirect: "manual",
 		signal: AbortSignal.timeout(patience),
 	})
@@ -53,7 +54,17 @@ export async function send(
 					: `The connection to ${hostname} failed.`,
 			);
 		});
+}
+
+/** As `exchange`; throws a plain error also for answers that may pass: 408, 429, 5xx. */
+export async function send(
+	...what: Parameters<typeof exchange>
+): Promise<Answer> {
+	const answer = await exchange(...what);
+	const [, { url }] = what;
 	if ([408, 429].includes(answer.status) || answer.status >= 500)
-		throw new Error(`${hostname} answered with the status ${answer.status}.`);
+		throw new Error(
+			`${new URL(url).hostname} answered with the status ${answer.status}.`,
+		);
 	return answer;
 }

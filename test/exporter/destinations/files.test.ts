@@ -323,11 +323,47 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		await expect(again.close(async () => {})).rejects.toThrow(Misconfigured);
 	});
 
+	test("a backfill's files have names of their own", async () => {
+		const prefix = crypto.randomUUID();
+		const what = job();
+		for (const max_file_size_mb of [null, 1])
+			for (const backfill of [false, true]) {
+				const destination = bucket.destination({ prefix, max_file_size_mb });
+				await run(destination, { ...what, backfill }, 1);
+			}
+		expect((await bucket.list(bucket.folder + prefix)).sort()).toEqual(
+			[
+				`${window}.jsonl`,
+				`${window}-backfill.jsonl`,
+				`${window}-0.jsonl`,
+				`${window}-0-backfill.jsonl`,
+				`${window}_manifest.json`,
+				`${window}_manifest-backfill.json`,
+			]
+				.map((name) => `${bucket.folder}${prefix}/${name}`)
+				.sort(),
+		);
+	});
+
+	test.each([1, 30_000])(
+		"what another export wrote is not replaced by %i rows",
+		async (n) => {
+			const destination = bucket.destination({ prefix: crypto.randomUUID() });
+			const first = job();
+			await run(destination, first, 2);
+			const failed = run(destination, job(), n);
+			await expect(failed).rejects.toThrow(Misconfigured);
+			await expect(failed).rejects.toThrow(first.export_id);
+			// The same export may write the window again.
+			await run(destination, { ...job(), export_id: first.export_id }, n);
+		},
+	);
+
 	test("its prefix says when", async () => {
-		const prefix = `/${crypto.randomUUID()}/{table}/{year}-{month}-{day}/{hour}.{minute}.{second}/{data_interval_start}+{data_interval_end}/`;
+		const prefix = `//${crypto.randomUUID()}/{table}///{year}-{month}-{day}/{hour}.{minute}.{second}/{data_interval_start}+{data_interval_end}/`;
 		await run(bucket.destination({ prefix }), job(), 1);
 		const [start, end] = window.split(/(?<=Z)-/);
-		const id = prefix.split("/")[1];
+		const id = prefix.split("/")[2];
 		expect(await bucket.list(`${bucket.folder}${id}`)).toEqual([
 			`${bucket.folder}${id}/events/2024-02-29/13.00.00/${start}+${end}/${window}.jsonl`,
 		]);

@@ -24,6 +24,9 @@ const taken = async (path: string) =>
 		JSON.parse(text).batch.map(({ team_id }: { team_id: number }) => team_id),
 	);
 
+const keysOf = async (path: string) =>
+	(await received(path)).map(({ headers }) => headers["idempotency-key"]);
+
 const numbers = (n: number) => Array.from({ length: n }, (_, i) => i);
 
 test.each([0, 1, 1000, 100_001])(
@@ -45,7 +48,7 @@ test("a batch says what it is, and who sends it", async () => {
 	expect(headers).toMatchObject({
 		"content-type": "application/json",
 		authorization: `Bearer ${TOKEN}`,
-		"idempotency-key": `${what.run_id}-0`,
+		"idempotency-key": expect.stringMatching(/^[0-9a-f]{64}$/),
 	});
 	const body = JSON.parse(text);
 	expect(Object.keys(body)).toEqual(["batch", "historical_migration"]);
@@ -83,10 +86,48 @@ test("what failed is sent again with the same key, and taken once", async () => 
 	const page = rows(10);
 	await expect(sink.write(page)).rejects.toThrow("503");
 	expect(await sink.write(page)).toEqual({ batches: 1 });
-	const keys = (await received(path)).map(
-		({ headers }) => headers["idempotency-key"],
-	);
-	expect(keys).toEqual([`${what.run_id}-0`, `${what.run_id}-0`]);
+	const [first, second] = await keysOf(path);
+	expect(second).toBe(first);
+	expect(await taken(path)).toEqual(numbers(10).concat(numbers(10)));
+});
+
+describe("the Idempotency-Key", () => {
+	test("is the same for the same rows, whichever run of the export sends them", async () => {
+		const path = fresh("batches");
+		const what = job();
+		await run(to(path), what, 3000);
+		await run(to(path), { ...what, run_id: "another", backfill: true }, 3000);
+		expect(await taken(path)).toEqual(numbers(3000));
+	});
+
+	test("is another one for other rows, another window and another export", async () => {
+		const path = fresh("batches");
+		const what = job();
+		const others = [
+			{},
+			{ end: "2024-02-29T14:00:00.000Z" },
+			{ export_id: "another" },
+			{ columns: what.columns.slice(0, 5) },
+		];
+		for (const other of others) await run(to(path), { ...what, ...other }, 1);
+		expect(new Set(await keysOf(path)).size).toBe(others.length);
+		expect((await taken(path)).length).toBe(others.length);
+	});
+
+	test("tells batches apart whose rows are all alike", async () => {
+		const path = fresh("batches");
+		const what = job({
+			columns: [{ name: "event", kind: "text" }],
+			identified: false,
+		});
+		const destination = to(path);
+		let state: unknown = null;
+		for (let i = 0; i < 3; i++) {
+			const sink = await destination.open(what, state, async () => {});
+			state = await sink.write([["signed up"], ["signed up"]]);
+		}
+		expect((await received(path)).length).toBe(3);
+	});
 });
 
 describe("what may pass is no misconfiguration", () => {

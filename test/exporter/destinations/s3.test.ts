@@ -103,6 +103,37 @@ test.each([
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 });
 
+test("a server that answers 200 to everything is no bucket", async () => {
+	const endpoint_url = `${env.RECEIVER_URL}/anything`;
+	const steps = await to({ endpoint_url }).test();
+	expect(steps.at(-1)).toEqual({
+		name: "write",
+		error: expect.stringContaining("without an ETag"),
+	});
+	const failed = run(to({ endpoint_url }), job(), 1);
+	await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+});
+
+test("a bucket that can be written but not listed passes a trial", async () => {
+	const endpoint_url = `${env.RECEIVER_URL}/unlisted`;
+	expect(await to({ endpoint_url }).test()).toEqual(
+		steps("reach", "sign in", "write", "remove"),
+	);
+});
+
+test("a session token is sent along", async () => {
+	const id = crypto.randomUUID();
+	const endpoint_url = `${env.RECEIVER_URL}/batches/${id}`;
+	const prefix = "x";
+	await run(to({ endpoint_url, prefix, aws_session_token: "s" }), job(), 1);
+	const requests = await received(
+		`/batches/${id}/exports/x/2024-02-29T12%3A00%3A00.000Z-2024-02-29T13%3A00%3A00.000Z.jsonl`,
+	);
+	expect(requests.length).toBeGreaterThan(0);
+	for (const { headers } of requests)
+		expect(headers).toMatchObject({ "x-amz-security-token": "s" });
+});
+
 test("an object and an upload say how they are encrypted, parts don't", async () => {
 	const id = crypto.randomUUID();
 	const destination = to({
@@ -122,10 +153,12 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 	expect(
 		requests.map(({ method, url }) => [method, url.split("?")[1]]),
 	).toEqual([
+		["HEAD", undefined],
 		["PUT", undefined],
+		["HEAD", undefined],
 		["POST", "uploads="],
 	]);
-	for (const { headers } of requests)
+	for (const { headers } of requests.filter(({ method }) => method !== "HEAD"))
 		expect(headers).toMatchObject({
 			"x-amz-server-side-encryption": "aws:kms",
 			"x-amz-server-side-encryption-aws-kms-key-id": "arn:aws:kms:eu:1:key/2",
