@@ -7,6 +7,7 @@ import { v7 } from "uuid";
 import { getPlatformProxy, unstable_readConfig } from "wrangler";
 import * as z from "zod";
 import { digest, forget, mask, mint } from "../src/auth/keys.ts";
+import { PLUGINS_ROOT } from "../src/auth/levels.ts";
 import {
 	members,
 	organizations,
@@ -156,8 +157,7 @@ const bootstrap: Command = async (env) => {
 	const [[known], [home], made] = await db.batch(overview);
 	if (known && !known.is_active) throw new Mistake(DEACTIVATED);
 	const { name } = newOrganization.parse({ name: values.organization });
-	const plugins_access_level = Number(env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const row = { id: v7(), name, plugins_access_level };
+	const row = { id: v7(), name, plugins_access_level: PLUGINS_ROOT };
 	const wanted = { label: "First key", scopes: ["*"] };
 	const key =
 		made.length === 0 ? await makeKey(env, user_id, wanted) : undefined;

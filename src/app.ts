@@ -33,7 +33,7 @@ import organizations from "./organizations/routes.ts";
 import personalApiKeys from "./personal_api_keys/routes.ts";
 import pluginConfigs from "./plugin_configs/routes.ts";
 import { destination, frontendApp, importApp } from "./plugins/families.ts";
-import plugins from "./plugins/routes.ts";
+import plugins, { allPlugins } from "./plugins/routes.ts";
 import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
@@ -59,6 +59,7 @@ export const families: Family[] = [
 	[`${o}/invites`, "organization_member", inOrganization, invites],
 	[`${o}/members`, "organization_member", inOrganization, members],
 	[`${o}/activity_log`, "activity_log", inOrganization, activityLog],
+	[`${o}/plugins`, "plugin", inOrganization, allPlugins],
 	[
 		`${o}/pipeline_destinations`,
 		"plugin",

@@ -263,6 +263,7 @@ export const plugins = sqliteTable(
 	},
 	(t) => [
 		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
+		index("plugins_organization").on(t.organization_id, t.id),
 		index("plugins_global").on(t.id).where(sql`is_global`),
 	],
 );

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { and, type SQL, sql } from "drizzle-orm";
 import { ADMIN } from "../auth/levels.ts";
 import {
 	members,
@@ -46,13 +46,41 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
-/** Of a statement over `plugins`, what an organization sees: its own plugins, global ones, and those that one of its projects has a config of (behaviour 9). */
-export const visiblePlugin = ({
-	organization,
-}: Tenant) => sql`${plugins.id} in (
-  select own.id from plugins as own where own.organization_id = ${organization}
-  union select shared.id from plugins as shared where shared.is_global
-  union select used.plugin_id from plugin_configs as used where used.organization_id = ${organization} and not used.deleted)`;
+/**
+ * Of a statement over `plugins`: the organization sees the plugin, which is its own, global, or configured in one of
+ * its projects (behaviour 9).
+ */
+export const visiblePlugin = ({ organization }: Tenant) => sql`(
+  ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
+    select 1 from plugin_configs as used
+    where used.organization_id = ${organization} and used.plugin_id = ${plugins.id} and not used.deleted))`;
+
+/**
+ * Selects the ids of visible plugins, newest first. Each of the three parts reads an index in that order, and no further
+ * than the page needs.
+ * @param filter which of them, of a statement over `plugins`
+ * @param page how many at most, and the id that all are below; without it, all
+ */
+export function visiblePluginIds(
+	{ organization }: Tenant,
+	filter: SQL | undefined,
+	page?: { before: string | number | undefined; limit: number },
+) {
+	const below = (id: SQL) =>
+		page?.before === undefined ? undefined : sql`${id} < ${page.before}`;
+	const kept = and(filter, below(sql`${plugins.id}`));
+	const own = and(sql`${plugins.organization_id} = ${organization}`, kept);
+	const global = and(sql`${plugins.is_global}`, kept);
+	const used = and(
+		sql`used.organization_id = ${organization} and not used.deleted`,
+		filter,
+		below(sql`used.plugin_id`),
+	);
+	return sql`select ${plugins.id} as id from ${plugins} where ${own}
+  union select ${plugins.id} from ${plugins} where ${global}
+  union select used.plugin_id from plugin_configs as used join ${plugins} on ${plugins.id} = used.plugin_id where ${used}
+  order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
+}
 
 /** The id of the organization that the user works in: the one it chose, else its oldest; null without any. */
 export const currentOrganization = (

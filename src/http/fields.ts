@@ -63,6 +63,25 @@ export const set = <T extends z.ZodType>(item: T, max: number) =>
 		.max(max)
 		.overwrite((list) => [...new Set(list)]);
 
+/** A preprocessing step: refuses a map with the key `__proto__`, which zod would drop silently. */
+export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
+	const keys =
+		typeof value === "object" && value !== null ? Object.keys(value) : [];
+	const key = keys.find((name) => name.trim() === "__proto__");
+	if (key !== undefined)
+		issues.push({
+			...issue(value, "invalid_input", 'The name "__proto__" is not allowed.'),
+			path: [key],
+		});
+	return value;
+}
+
+/** A map from text to `value`. */
+export const record = <V extends z.ZodType>(
+	value: V,
+	key: z.ZodString = z.string(),
+) => z.preprocess(refuseProto, z.record(key, value));
+
 const words: Record<string, boolean> = {
 	true: true,
 	1: true,

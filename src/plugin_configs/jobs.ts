@@ -22,7 +22,7 @@ export async function start(
 ) {
 	const row = await find(tenant, id);
 	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
-	const { type: name, payload = {} } = job;
+	const { type: name, payload = {}, operation = "start" } = job ?? {};
 	if (!name) throw invalid(null, "The job type must be specified!");
 	const { capabilities, public_jobs } = row.plugin;
 	if (
@@ -36,6 +36,8 @@ export async function start(
 			scope: "PluginConfig",
 			item_id: row.id,
 			name: row.name ?? row.plugin.name,
+			// Without the payload, which may hold secrets.
+			trigger: { job: { type: name, operation } },
 		},
 		db
 			.insert(pluginJobs)

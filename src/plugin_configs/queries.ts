@@ -205,40 +205,66 @@ export async function remove(tenant: Tenant, id: string) {
 	);
 }
 
-/** Gives the enabled configs that `orders` names their order; passes over what is none. */
+/** Moves the enabled configs that `orders` names to their order; ids of other configs, and of none, are ignored. */
 export async function rearrange(
 	tenant: Tenant,
-	{ orders }: z.infer<typeof Rearrange>,
-) {
-	await tenant.read();
-	available(tenant);
-	const known = Object.entries(orders).filter(
-		([id]) => String(rowId(id)) === id,
+	body: z.infer<typeof Rearrange>,
+): Promise<void> {
+	const { db } = tenant;
+	const orders = new Map(Object.entries(body.orders ?? {}));
+	const enabled = and(
+		eq(pluginConfigs.project_id, tenant.project),
+		eq(pluginConfigs.enabled, true),
+		among(pluginConfigs.id, [...orders.keys()].map(rowId)),
 	);
-	const given = JSON.stringify(Object.fromEntries(known));
-	await tenant.write(
+	const [rows] = await tenant.read(
+		db
+			.select({ id: pluginConfigs.id, before: pluginConfigs.order })
+			.from(pluginConfigs)
+			.where(enabled)
+			.orderBy(pluginConfigs.id),
+	);
+	available(tenant);
+	const moves = rows.flatMap(({ id, before }) => {
+		const after = orders.get(String(id)) ?? before;
+		return after === before ? [] : [{ id, before, after }];
+	});
+	if (moves.length === 0) return;
+	const moving = sql`json_each(${JSON.stringify(moves)})`;
+	const unmoved = sql`(select count(*) from ${moving} join plugin_configs as still on still.id = value ->> 'id'
+		where still.enabled and still."order" = value ->> 'before') = ${moves.length}`;
+	const moved = await tenant.write(
 		{
 			activity: "rearranged",
-			scope: "PluginConfig",
-			item_id: tenant.project,
+			scope: "PluginConfigOrder",
+			item_id: String(tenant.caller.project_id),
 			name: "Plugin configs",
+			changes: moves.map(({ id, before, after }) => ({
+				field: String(id),
+				action: "changed",
+				before,
+				after,
+			})),
 		},
-		tenant.db
+		db
 			.update(pluginConfigs)
 			.set({
-				order: sql`(select value from json_each(${given}) where key = cast(${pluginConfigs.id} as text))`,
+				order: sql`(select value ->> 'after' from ${moving} where value ->> 'id' = ${pluginConfigs.id})`,
 			})
 			.where(
 				and(
 					eq(pluginConfigs.project_id, tenant.project),
-					eq(pluginConfigs.enabled, true),
 					among(
 						pluginConfigs.id,
-						known.map(([id]) => rowId(id)),
+						moves.map(({ id }) => id),
 					),
+					unmoved,
 				),
-			),
+			)
+			.returning({ id: pluginConfigs.id }),
 	);
+	// Another request changed one of them between the read and the write.
+	if (moved.length === 0) await rearrange(tenant, body);
 }
 
 /** Throws: there is nothing to migrate to yet. */

@@ -25,11 +25,15 @@ import {
 	update,
 } from "./shape.ts";
 
-/** 200 without a body; where there is something to read, a link says where (behaviour 1.2). */
-function nothing(c: Context<App>, link?: string) {
+/**
+ * 200 with an empty body; `link` says where there is something to read (behaviour 1.2). Servers compress even an empty
+ * body unless its type is one that they leave alone, as this one is.
+ */
+function empty(c: Context<App>, link?: string) {
 	if (link) c.header("Link", link);
 	c.header("Content-Length", "0");
-	return c.body("", 200);
+	c.header("Content-Type", "application/octet-stream");
+	return c.body(null, 200);
 }
 
 /** Interface 4.8, behaviour 10. */
@@ -52,7 +56,7 @@ export default router()
 		body(rearrange),
 		async (c) => {
 			await configs.rearrange(c.var.tenant, c.req.valid("json"));
-			return nothing(c);
+			return empty(c);
 		},
 	)
 	.get("/:id", answers(PluginConfig, "Retrieve a config"), async (c) =>
@@ -88,7 +92,7 @@ export default router()
 				c.req.param("id"),
 			);
 			const log = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
-			return nothing(c, `<${log}>; rel="alternate"`);
+			return empty(c, `<${log}>; rel="alternate"`);
 		},
 	)
 	.get(
@@ -99,9 +103,9 @@ export default router()
 				c.var.tenant,
 				c.req.param("id"),
 			);
-			if (script === null) return nothing(c);
+			if (script === null) return empty(c);
 			const there = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
-			return nothing(c, `<${there}>; rel="alternate"; type="text/javascript"`);
+			return empty(c, `<${there}>; rel="alternate"; type="text/javascript"`);
 		},
 	)
 	.get(
@@ -125,7 +129,7 @@ export default router()
 				c.req.param("id"),
 				c.req.valid("json"),
 			);
-			return nothing(
+			return empty(
 				c,
 				`</api/projects/${team_id}/plugin_configs/${id}/logs/>; rel="monitor"`,
 			);
@@ -133,7 +137,7 @@ export default router()
 	)
 	.post("/:id/migrate", acts("Migrate the config"), async (c) => {
 		await configs.migrate(c.var.tenant, c.req.param("id"));
-		return nothing(c);
+		return empty(c);
 	})
 	.get(
 		"/:plugin_config_id/logs",

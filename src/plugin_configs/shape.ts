@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { pluginConfigs, pluginJobs } from "../db/schema.ts";
-import { boolean, moment, text, timestamp } from "../http/fields.ts";
+import { boolean, moment, record, text, timestamp } from "../http/fields.ts";
 import { pluginColumns, toPlugin } from "../plugins/shape.ts";
 import { fieldsOf, masked } from "./config.ts";
 
@@ -83,18 +83,15 @@ const NO_DICTIONARY = "Expected a dictionary of items.";
 
 /** An object, or its JSON text: replaces the whole. */
 const config = z
-	.preprocess(
-		(value, { issues }) => {
-			if (typeof value !== "string") return value;
-			try {
-				return JSON.parse(value);
-			} catch {
-				issues.push({ code: "custom", input: value, message: NO_DICTIONARY });
-				return z.NEVER;
-			}
-		},
-		z.record(z.string(), z.unknown()),
-	)
+	.preprocess((value, { issues }) => {
+		if (typeof value !== "string") return value;
+		try {
+			return JSON.parse(value);
+		} catch {
+			issues.push({ code: "custom", input: value, message: NO_DICTIONARY });
+			return z.NEVER;
+		}
+	}, record(z.unknown()))
 	.optional();
 
 export const create = z.object({
@@ -111,18 +108,27 @@ export const create = z.object({
 /** Its plugin stays the one that it is of. */
 export const update = create.omit({ plugin: true }).partial();
 
-/** A job to run; `operation` is only ever to start it. */
+/** A job to run; its type is required, which the handler checks. `operation` is only ever to start it. */
 export const job = z.object({
-	job: z.object({
-		type: text(200).nullish(),
-		payload: z.record(z.string(), z.unknown()).optional(),
-		operation: z.enum(["start"]).optional(),
-	}),
+	job: z
+		.object({
+			type: text(200).nullish(),
+			payload: record(z.unknown()).optional(),
+			operation: z.enum(["start"]).optional(),
+		})
+		.nullish(),
 });
+
+const MAX_ORDERS = 10_000;
 
 /** Orders by the ids of configs. */
 export const rearrange = z.object({
-	orders: z.record(z.string(), z.int32()),
+	orders: record(z.int32())
+		.refine(
+			(orders) => Object.keys(orders).length <= MAX_ORDERS,
+			`At most ${MAX_ORDERS} configs can be rearranged in a single request.`,
+		)
+		.optional(),
 });
 
 const TYPES = ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] as const;

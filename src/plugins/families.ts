@@ -1,8 +1,16 @@
-import { type SQL, sql } from "drizzle-orm";
+import { or, type SQL, sql } from "drizzle-orm";
 import { type Capabilities, plugins } from "../db/schema.ts";
+
+export const FAMILIES = [
+	"pipeline_destinations",
+	"pipeline_frontend_apps",
+	"pipeline_import_apps",
+] as const;
 
 /** One of the three listings over the one table of plugins (behaviour 9). They may overlap. */
 export type Family = {
+	/** Its name in paths and in `families`. */
+	name: (typeof FAMILIES)[number];
 	/** What makes a plugin one of it, of a statement over `plugins`. */
 	holds: SQL;
 	/** Those of a plugin that is made here and says nothing of its own. */
@@ -16,17 +24,39 @@ const has = (...methods: string[]) =>
 	sql`exists (select 1 from json_each(coalesce(${list("methods")}, '[]')) where value in ${methods})`;
 
 export const destination: Family = {
+	name: "pipeline_destinations",
 	holds: has("onEvent", "exportEvents", "composeWebhook"),
 	capabilities: { methods: ["onEvent"] },
 };
 
 export const frontendApp: Family = {
+	name: "pipeline_frontend_apps",
 	holds: sql`(${list("methods")} is null and ${list("scheduled_tasks")} is null)`,
 	capabilities: {},
 };
 
 export const importApp: Family = {
+	name: "pipeline_import_apps",
 	holds: sql`(json_array_length(coalesce(${list("scheduled_tasks")}, '[]')) > 0 or (${list("methods")} is not null
 		and not ${has("onEvent", "exportEvents", "composeWebhook", "processEvent")}))`,
 	capabilities: { scheduled_tasks: ["runEveryHour"] },
 };
+
+const families = [destination, frontendApp, importApp];
+
+/** The names of the families that a plugin belongs to, of a statement over `plugins`. */
+export const familyNames =
+	sql<string>`(select json_group_array(name) from (${sql.join(
+		families.map(
+			({ name, holds }) => sql`select ${name} as name where ${holds}`,
+		),
+		sql` union all `,
+	)}))`
+		.mapWith((json): Family["name"][] => JSON.parse(json))
+		.as("families");
+
+/** Whether a plugin belongs to one of these families, of a statement over `plugins`. */
+export const inFamilies = (names: Family["name"][]) =>
+	or(
+		...families.filter(({ name }) => names.includes(name)).map((f) => f.holds),
+	);

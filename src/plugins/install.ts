@@ -20,8 +20,8 @@ const bytesOf = (...texts: string[]) =>
 	texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
 
 /** Throws where the files of a plugin are more than it may have. */
-export function bounded(files: Record<string, string>) {
-	if (bytesOf(...Object.values(files)) > MOST_BYTES)
+export function bounded(files: ReadonlyMap<string, string>) {
+	if (bytesOf(...files.values()) > MOST_BYTES)
 		throw invalid(null, "The source of a plugin has at most 1 MiB.");
 	return files;
 }
@@ -61,9 +61,9 @@ export async function install(env: Env, url: string) {
 		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
 	];
 	const files = bounded(
-		Object.fromEntries(
+		new Map(
 			kept.flatMap(([name, text]) =>
-				text === undefined ? [] : [[name, text]],
+				text === undefined ? [] : [[name, text] as const],
 			),
 		),
 	);
@@ -74,6 +74,6 @@ export async function install(env: Env, url: string) {
 			latest_tag,
 			capabilities: source === undefined ? {} : capabilities(source),
 		},
-		files: Object.entries(files).map(([name, text]) => toFile(name, text)),
+		files: Array.from(files, ([name, text]) => toFile(name, text)),
 	};
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
+import { record } from "../http/fields.ts";
 
 const Plugin = z.object({
 	name: z.string().max(200).nullish(),
@@ -11,7 +12,7 @@ const Plugin = z.object({
 			error: "Must be a list or an object",
 		})
 		.nullish(),
-	publicJobs: z.record(z.string(), z.unknown()).nullish(),
+	publicJobs: record(z.unknown()).nullish(),
 });
 
 /** Where the code is if plugin.json doesn't say: its source before what was built of it. */

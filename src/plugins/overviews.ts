@@ -14,7 +14,7 @@ import { visiblePlugin, visibleProject } from "../db/visible.ts";
 import { type Envelope, each, envelope, type Page } from "../http/page.ts";
 import { configColumns, toPluginConfig } from "../plugin_configs/shape.ts";
 import { destination, type Family } from "./families.ts";
-import { newest, type Row, select } from "./queries.ts";
+import { type Row, select, visible } from "./queries.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
 import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
@@ -65,10 +65,12 @@ export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
 export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
 	const used = sql`exists (select 1 from plugin_configs as used
 		where used.organization_id = ${tenant.organization} and used.plugin_id = ${plugins.id} and used.enabled and not used.deleted)`;
-	const rows = await tenant.page(page, select(tenant).$dynamic(), {
-		where: and(holds, visiblePlugin(tenant), sql`not ${used}`),
-		...newest,
-	});
+	const filter = and(holds, sql`not ${used}`);
+	const rows = await tenant.page(
+		page,
+		select(tenant).$dynamic(),
+		visible(tenant, page, filter),
+	);
 	const [first] = rows.results;
 	return { ...NOBODY, ...(first && toPlugin(first)), ...each(rows, toPlugin) };
 }

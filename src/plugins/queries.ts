@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, type Column, eq, not, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { PLUGINS_ROOT } from "../auth/levels.ts";
 import { seal, unseal } from "../auth/secrets.ts";
@@ -6,15 +6,21 @@ import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { visiblePlugin } from "../db/visible.ts";
-import { forbidden, found, invalid, taken } from "../http/errors.ts";
+import { visiblePlugin, visiblePluginIds } from "../db/visible.ts";
+import { forbidden, found, invalid, Refusal, taken } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { reseal } from "../plugin_configs/reseal.ts";
-import type { Family } from "./families.ts";
+import {
+	assertCodeAuthorized,
+	authorizeCodeChange,
+	codeStatus,
+} from "./code.ts";
+import { type Family, familyNames, inFamilies } from "./families.ts";
 import { install } from "./install.ts";
 import { identify, latest } from "./registries.ts";
 import {
 	type create,
+	type filters,
 	itsOrganization,
 	pluginColumns,
 	toPlugin,
@@ -29,33 +35,64 @@ export const select = ({ db }: Tenant) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-export const one = (tenant: Tenant, { holds }: Family, id: string) =>
-	and(eq(plugins.id, rowId(id)), holds, visiblePlugin(tenant));
+/** The plugin with this id, whichever families it belongs to. */
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
 
-export const newest = {
-	by: [plugins.id],
-	keys: ({ id }: { id: number }) => [id],
-};
+/** What makes a list of the visible plugins that `filter` keeps, newest first. */
+export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
+	const keys = page.after?.keys ?? [];
+	const limit = page.limit + 1 + (page.after ? 0 : page.offset);
+	const ids = visiblePluginIds(tenant, filter, { before: keys[0], limit });
+	const all = visiblePluginIds(tenant, filter);
+	return {
+		where: sql`${plugins.id} in (select id from (${ids}))`,
+		total: sql`(select count(*) from (${all}))`,
+		by: [plugins.id],
+		keys: ({ id }: { id: number }) => [id],
+	};
+}
 
-/** Newest first. */
-export const list = async (tenant: Tenant, family: Family, page: Page) =>
+/** The plugins of a family. */
+export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
 	each(
-		await tenant.page(page, select(tenant).$dynamic(), {
-			where: and(family.holds, visiblePlugin(tenant)),
-			...newest,
-		}),
+		await tenant.page(
+			page,
+			select(tenant).$dynamic(),
+			visible(tenant, page, holds),
+		),
 		toPlugin,
 	);
 
-async function read(tenant: Tenant, family: Family, id: string) {
-	const [[row]] = await tenant.read(
-		select(tenant).where(one(tenant, family, id)),
+/** All plugins, also those of no family. */
+export const listAll = async (
+	tenant: Tenant,
+	page: Page,
+	{ search, family }: z.infer<typeof filters>,
+) => {
+	const texts = [plugins.name, plugins.description, plugins.url];
+	const contains = (text: Column) =>
+		sql`instr(lower(${text}), lower(${search})) > 0`;
+	const filter = and(
+		search ? or(...texts.map(contains)) : undefined,
+		family?.length ? inFamilies(family) : undefined,
 	);
+	const query = tenant.db
+		.select({ ...pluginColumns, families: familyNames })
+		.from(plugins)
+		.innerJoin(organizations, itsOrganization)
+		.$dynamic();
+	const rows = await tenant.page(page, query, visible(tenant, page, filter));
+	return each(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
+};
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	return found(row);
 }
 
-export const find = async (tenant: Tenant, family: Family, id: string) =>
-	toPlugin(await read(tenant, family, id));
+export const find = async (tenant: Tenant, id: string) =>
+	toPlugin(await read(tenant, id));
 
 /** Throws unless the plugin is the organization's own to change. */
 export function own<R extends { organization_id: string }>(
@@ -69,8 +106,19 @@ export function own<R extends { organization_id: string }>(
 	return row;
 }
 
-export const findOwn = async (tenant: Tenant, family: Family, id: string) =>
-	own(tenant, await read(tenant, family, id));
+export const findOwn = async (tenant: Tenant, id: string) =>
+	own(tenant, await read(tenant, id));
+
+/** As `findOwn`, for a caller who may change the plugin's code. */
+export async function findOwnCode(tenant: Tenant, id: string) {
+	const [[row], [code]] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		codeStatus(tenant, id),
+	);
+	const plugin = own(tenant, found(row));
+	authorizeCodeChange(tenant, code);
+	return plugin;
+}
 
 function mayBeGlobal({ caller }: Tenant, asked: boolean) {
 	if (asked && caller.plugins_access_level < PLUGINS_ROOT)
@@ -81,6 +129,24 @@ function mayBeGlobal({ caller }: Tenant, asked: boolean) {
 const made = ({ organization }: Tenant) =>
 	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
 
+/** Refuses a url that a plugin of the organization was installed from, with a link to that plugin. */
+function alreadyInstalled(
+	{ caller }: Tenant,
+	{ name }: Family,
+	address: string | null,
+	{ id }: { id: number },
+) {
+	const path = `/api/organizations/${caller.organization_id}/${name}/${id}/`;
+	return new Refusal(
+		400,
+		"validation_error",
+		"invalid_input",
+		`Plugin from URL "${address}" already installed!`,
+		null,
+		{ Link: `<${path}>; rel="item"` },
+	);
+}
+
 export async function insert(
 	tenant: Tenant,
 	family: Family,
@@ -88,21 +154,22 @@ export async function insert(
 ) {
 	const { db, env } = tenant;
 	const { address, token } = identify(url ?? "");
-	const already = () =>
-		invalid(null, `Plugin from URL "${address}" already installed!`);
-	const [[there]] = await tenant.read(
-		db
-			.select({ id: plugins.id })
-			.from(plugins)
-			.where(
-				and(
-					eq(plugins.organization_id, tenant.organization),
-					eq(plugins.url, address ?? ""),
+	const refuseInstalled = async () => {
+		const [[installed]] = await tenant.read(
+			db
+				.select({ id: plugins.id })
+				.from(plugins)
+				.where(
+					and(
+						eq(plugins.organization_id, tenant.organization),
+						eq(plugins.url, address ?? ""),
+					),
 				),
-			),
-	);
-	mayBeGlobal(tenant, body.is_global === true);
-	if (there) throw already();
+		);
+		mayBeGlobal(tenant, body.is_global === true);
+		if (installed) throw alreadyInstalled(tenant, family, address, installed);
+	};
+	await refuseInstalled();
 	const { facts, files } = url
 		? await install(env, url)
 		: { facts: {}, files: [] };
@@ -130,27 +197,38 @@ export async function insert(
 			),
 			select(tenant).where(eq(plugins.id, id)),
 		)
-		.catch((error: unknown) => {
-			throw taken(error, "plugins.url") ? already() : error;
+		.catch(async (error: unknown) => {
+			if (taken(error, "plugins.url")) await refuseInstalled();
+			throw error;
 		});
 	return toPlugin(found(plugin));
 }
 
 export async function update(
 	tenant: Tenant,
-	family: Family,
 	id: string,
 	body: z.infer<typeof Update>,
 ) {
-	const row = await findOwn(tenant, family, id);
+	const [[row], [code]] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		codeStatus(tenant, id),
+	);
+	const before = own(tenant, found(row));
 	mayBeGlobal(tenant, body.is_global !== undefined);
-	const same = eq(plugins.id, row.id);
-	const told = { scope: "Plugin", name: body.name ?? row.name };
-	const after = await tenant.patch(row, body, told, () => [
-		tenant.db.update(plugins).set(body).where(same),
-		select(tenant).where(same),
-	]);
-	followed(tenant, row, after);
+	const { capabilities, public_jobs } = body;
+	const isCodeChange =
+		changes(before, { capabilities, public_jobs }).length > 0;
+	if (isCodeChange) authorizeCodeChange(tenant, code);
+	const same = eq(plugins.id, before.id);
+	const told = { scope: "Plugin", name: body.name ?? before.name };
+	const change = () => tenant.db.update(plugins).set(body).where(same);
+	const answer = select(tenant).where(same);
+	const after = await tenant.patch(before, body, told, () =>
+		isCodeChange
+			? [assertCodeAuthorized(tenant, before.id), change(), answer]
+			: [change(), answer],
+	);
+	followed(tenant, before, after);
 	return toPlugin(after);
 }
 
@@ -164,20 +242,48 @@ export function followed(
 		tenant.later((db) => reseal(tenant.env, db, id, config_schema));
 }
 
-/** Its source and configs go along. */
-export async function remove(tenant: Tenant, family: Family, id: string) {
-	const row = await findOwn(tenant, family, id);
-	if (row.is_global)
+/** Of a statement over `plugins`: another organization has a config of the plugin. */
+const isUsedElsewhere = sql`exists (select 1 from plugin_configs as used where used.plugin_id = ${plugins.id}
+  and used.organization_id <> ${plugins.organization_id} and not used.deleted)`;
+
+/** Deletes the plugin with its source and configs. */
+export async function remove(tenant: Tenant, id: string): Promise<void> {
+	const { db } = tenant;
+	const which = byId(tenant, id);
+	const [[row], [used]] = await tenant.read(
+		select(tenant).where(which),
+		db
+			.select({ id: plugins.id })
+			.from(plugins)
+			.where(and(which, isUsedElsewhere)),
+	);
+	const plugin = own(tenant, found(row));
+	if (plugin.is_global)
 		throw invalid(
 			null,
 			"This plugin is marked as global! Make it local before uninstallation",
 		);
-	await tenant.write(
-		{ activity: "deleted", scope: "Plugin", item_id: row.id, name: row.name },
-		tenant.db
+	if (used) throw invalid(null, "This plugin is used by other organizations.");
+	const removed = await tenant.write(
+		{
+			activity: "deleted",
+			scope: "Plugin",
+			item_id: plugin.id,
+			name: plugin.name,
+		},
+		db
 			.delete(plugins)
-			.where(and(eq(plugins.id, row.id), eq(plugins.is_global, false))),
+			.where(
+				and(
+					eq(plugins.id, plugin.id),
+					eq(plugins.is_global, false),
+					not(isUsedElsewhere),
+				),
+			)
+			.returning({ id: plugins.id }),
 	);
+	// It was deleted, shared or used meanwhile: the next read says which.
+	if (removed.length === 0) await remove(tenant, id);
 }
 
 /** The row's own secret, which no answer holds. */
@@ -187,68 +293,77 @@ const tokenOf = ({ db }: Tenant, id: string) =>
 		.from(plugins)
 		.where(eq(plugins.id, rowId(id)));
 
-/** A plugin, and the url to install it from again; null where it was not installed from one. */
-async function installed(tenant: Tenant, family: Family, id: string) {
-	const [[row], [secret]] = await tenant.read(
-		select(tenant).where(one(tenant, family, id)),
-		tokenOf(tenant, id),
-	);
-	const { url, plugin_type } = found(row);
-	const token = secret?.private_token;
-	const query = token
-		? `?${new URLSearchParams({ private_token: await unseal(tenant.env, token) })}`
-		: "";
-	return {
-		row: found(row),
-		url:
-			url && !["source", "local"].includes(plugin_type)
-				? `${url}${query}`
-				: null,
-	};
+/** Where to install the plugin from again; null where it was not installed from a url. */
+async function originOf(
+	{ env }: Tenant,
+	{ url, plugin_type }: Pick<Row, "url" | "plugin_type">,
+	token: string | null | undefined,
+) {
+	if (!url || ["source", "local"].includes(plugin_type)) return null;
+	return token
+		? `${url}?${new URLSearchParams({ private_token: await unseal(env, token) })}`
+		: url;
 }
 
-/** Asks where the plugin came from for its newest tag, which is noted after the answer. */
-export async function checkForUpdates(
-	tenant: Tenant,
-	family: Family,
-	id: string,
-) {
-	const { row, url } = await installed(tenant, family, id);
-	if (url === null) return { ...toPlugin(row), update_available: false };
-	const { tag: latest_tag } = await latest(tenant.env, url);
-	if (latest_tag !== row.latest_tag)
+/**
+ * Asks where the plugin came from for its newest tag, which is stored after the answer. Of another organization's
+ * plugin it answers what is known.
+ */
+export async function checkForUpdates(tenant: Tenant, id: string) {
+	const [[row], [secret]] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		tokenOf(tenant, id),
+	);
+	const plugin = found(row);
+	const isOwn = plugin.organization_id === tenant.caller.organization_id;
+	const url = isOwn
+		? await originOf(tenant, plugin, secret?.private_token)
+		: null;
+	const latest_tag = url
+		? (await latest(tenant.env, url)).tag
+		: plugin.latest_tag;
+	if (latest_tag !== plugin.latest_tag)
 		tenant.later((db) =>
-			db.update(plugins).set({ latest_tag }).where(eq(plugins.id, row.id)),
+			db.update(plugins).set({ latest_tag }).where(eq(plugins.id, plugin.id)),
 		);
 	return {
-		...toPlugin(row),
+		...toPlugin(plugin),
 		latest_tag,
-		update_available: latest_tag !== row.tag,
+		update_available: latest_tag !== null && latest_tag !== plugin.tag,
 	};
 }
 
 /** Installs the plugin anew from where it came from; nothing happens to one that came from nowhere. */
-export async function upgrade(tenant: Tenant, family: Family, id: string) {
-	const { row, url } = await installed(tenant, family, id);
-	own(tenant, row);
-	if (url === null) return toPlugin(row);
+export async function upgrade(tenant: Tenant, id: string) {
+	const [[row], [code], [secret]] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		codeStatus(tenant, id),
+		tokenOf(tenant, id),
+	);
+	const before = own(tenant, found(row));
+	authorizeCodeChange(tenant, code);
+	const url = await originOf(tenant, before, secret?.private_token);
+	if (url === null) return toPlugin(before);
 	const { db, env } = tenant;
 	const { facts, files } = await install(env, url);
 	const [after] = await tenant.write(
 		{
 			activity: "upgraded",
 			scope: "Plugin",
-			item_id: row.id,
+			item_id: before.id,
 			name: facts.name,
-			changes: changes({ tag: row.tag }, { tag: facts.tag }),
+			changes: changes({ tag: before.tag }, { tag: facts.tag }),
 		},
-		db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, row.id)),
+		assertCodeAuthorized(tenant, before.id),
+		db
+			.delete(pluginSourceFiles)
+			.where(eq(pluginSourceFiles.plugin_id, before.id)),
 		...files.map((file) =>
-			db.insert(pluginSourceFiles).values({ ...file, plugin_id: row.id }),
+			db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
 		),
-		db.update(plugins).set(facts).where(eq(plugins.id, row.id)),
-		select(tenant).where(eq(plugins.id, row.id)),
+		db.update(plugins).set(facts).where(eq(plugins.id, before.id)),
+		select(tenant).where(eq(plugins.id, before.id)),
 	);
-	followed(tenant, row, found(after));
+	followed(tenant, before, found(after));
 	return toPlugin(found(after));
 }

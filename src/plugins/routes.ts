@@ -9,7 +9,7 @@ import {
 	removes,
 	router,
 } from "../http/router.ts";
-import { body } from "../http/valid.ts";
+import { body, query } from "../http/valid.ts";
 import { PluginConfig } from "../plugin_configs/shape.ts";
 import type { Family } from "./families.ts";
 import * as overviews from "./overviews.ts";
@@ -18,6 +18,8 @@ import { RepositoryEntry } from "./repository.ts";
 import {
 	create,
 	source as files,
+	filters,
+	ListedPlugin,
 	Plugin,
 	PluginSource,
 	PluginUpdate,
@@ -25,12 +27,21 @@ import {
 } from "./shape.ts";
 import * as source from "./source.ts";
 
+/** All plugins in one list. Each is read and changed at its id below any of the three families (behaviour 9). */
+export const allPlugins = router()
+	.use("*", pluginAccess)
+	.get(
+		"/",
+		lists(ListedPlugin, "List all plugins with their families, newest first"),
+		query(filters),
+		async (c) =>
+			c.json(
+				await plugins.listAll(c.var.tenant, page(c), c.req.valid("query")),
+			),
+	);
+
 /** Interface 4.6 and 4.7, behaviour 9: one module, mounted once for each family. */
 export default (family: Family) => {
-	const own: Parameters<typeof body>[1] = (tenant, id) =>
-		plugins.findOwn(tenant, family, id);
-	const editable: typeof own = async (tenant, id) =>
-		source.findOwn(tenant, family, id);
 	return router()
 		.use("*", pluginAccess)
 		.get("/", lists(Plugin, "List the plugins, newest first"), async (c) =>
@@ -84,26 +95,19 @@ export default (family: Family) => {
 				"Ask where the plugin came from for its newest tag",
 			),
 			async (c) =>
-				c.json(
-					await plugins.checkForUpdates(
-						c.var.tenant,
-						family,
-						c.req.param("id"),
-					),
-				),
+				c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
 		)
 		.post(
 			"/:id/upgrade",
 			answers(Plugin, "Install the newest of the plugin"),
-			body(update, own),
+			body(update, plugins.findOwnCode),
 			async (c) =>
-				c.json(await plugins.upgrade(c.var.tenant, family, c.req.param("id"))),
+				c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
 		)
 		.get(
 			"/:id/source",
 			answers(PluginSource, "Retrieve a plugin's source"),
-			async (c) =>
-				c.json(await source.find(c.var.tenant, family, c.req.param("id"))),
+			async (c) => c.json(await source.find(c.var.tenant, c.req.param("id"))),
 		)
 		.patch(
 			"/:id/update_source",
@@ -111,29 +115,27 @@ export default (family: Family) => {
 				PluginSource,
 				"Write files of a plugin's source; null removes one",
 			),
-			body(files, editable),
+			body(files, source.findEditable),
 			async (c) =>
 				c.json(
 					await source.update(
 						c.var.tenant,
-						family,
 						c.req.param("id"),
 						c.req.valid("json"),
 					),
 				),
 		)
 		.get("/:id", answers(Plugin, "Retrieve a plugin"), async (c) =>
-			c.json(await plugins.find(c.var.tenant, family, c.req.param("id"))),
+			c.json(await plugins.find(c.var.tenant, c.req.param("id"))),
 		)
 		.patch(
 			"/:id",
 			answers(Plugin, "Change a plugin"),
-			body(update, own),
+			body(update, plugins.findOwn),
 			async (c) =>
 				c.json(
 					await plugins.update(
 						c.var.tenant,
-						family,
 						c.req.param("id"),
 						c.req.valid("json"),
 					),
@@ -143,7 +145,7 @@ export default (family: Family) => {
 			"/:id",
 			removes("Delete a plugin, its source and its configs"),
 			async (c) => {
-				await plugins.remove(c.var.tenant, family, c.req.param("id"));
+				await plugins.remove(c.var.tenant, c.req.param("id"));
 				return c.body(null, 204);
 			},
 		);

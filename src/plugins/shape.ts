@@ -2,7 +2,8 @@ import { eq } from "drizzle-orm";
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
-import { boolean, text } from "../http/fields.ts";
+import { boolean, choice, record, refuseProto, text } from "../http/fields.ts";
+import { FAMILIES } from "./families.ts";
 
 const names = z.array(text(200)).max(100);
 
@@ -14,7 +15,7 @@ const capabilities = z.object({
 });
 
 const map = z.record(z.string(), z.unknown());
-const metrics = z.record(z.string(), z.enum(["sum", "min", "max"]));
+const metric = z.enum(["sum", "min", "max"]);
 
 /** A list or a map, as plugins write it. */
 const configSchema = z.union([z.array(z.unknown()), map]);
@@ -35,7 +36,7 @@ export const Plugin = z
 		organization_id: z.guid(),
 		organization_name: z.string(),
 		capabilities,
-		metrics,
+		metrics: z.record(z.string(), metric),
 		public_jobs: map,
 		x_function_migration_available: z.literal("false"),
 	})
@@ -81,22 +82,43 @@ export const update = z.object({
 	description: text().optional(),
 	icon: text().nullable().optional(),
 	config_schema: z
-		.unknown()
-		.refine((value) => typeof value === "object" && value !== null, {
-			abort: true,
-			error: "Expected a list or a dictionary of items.",
-		})
-		.pipe(configSchema)
+		.preprocess(
+			refuseProto,
+			z
+				.unknown()
+				.refine((value) => typeof value === "object" && value !== null, {
+					abort: true,
+					error: "Expected a list or a dictionary of items.",
+				})
+				.pipe(configSchema),
+		)
 		.optional(),
 	tag: text(200).nullable().optional(),
 	is_global: boolean().optional(),
 	capabilities: capabilities.optional(),
-	metrics: metrics.optional(),
-	public_jobs: map.optional(),
+	metrics: record(metric).optional(),
+	public_jobs: record(z.unknown()).optional(),
 });
 
 /** `url` is ours, beyond the interface: what to install. */
 export const create = update.extend({ url: text(800).optional() });
+
+/** A plugin, and the families whose lists it is in (behaviour 9). */
+export const ListedPlugin = Plugin.extend({
+	families: z.array(z.enum(FAMILIES)),
+}).meta({ id: "ListedPlugin" });
+
+export const filters = z.object({
+	/** In the name, the description and the url, in any case. */
+	search: text().optional(),
+	/** May be given several times. */
+	family: z
+		.preprocess(
+			(value) => (typeof value === "string" ? [value] : value),
+			z.array(choice(FAMILIES)),
+		)
+		.optional(),
+});
 
 /** A plugin, and whether there is a newer one (behaviour 1.2). */
 export const PluginUpdate = Plugin.extend({
@@ -114,7 +136,7 @@ const MOST_FILES = 50;
 
 /** Texts by filename; null deletes. */
 export const source = z
-	.record(text(200).min(1), z.string().nullable())
+	.preprocess(refuseProto, z.record(text(200).min(1), z.string().nullable()))
 	.refine(
 		(files) => Object.keys(files).length <= MOST_FILES,
 		`At most ${MOST_FILES} files can be written in a single request.`,

@@ -4,10 +4,14 @@ import { among } from "../db/client.ts";
 import { now, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
-import { text } from "../http/fields.ts";
-import type { Family } from "./families.ts";
+import { record, text } from "../http/fields.ts";
+import {
+	assertCodeAuthorized,
+	authorizeCodeChange,
+	codeStatus,
+} from "./code.ts";
 import { bounded, capabilities, MAINS, toFile } from "./install.ts";
-import { followed, one, own, select } from "./queries.ts";
+import { byId, followed, own, type Row, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /** The files of a plugin, each a row: as one value they might be more than D1 hands over. */
@@ -22,43 +26,44 @@ const filesOf = ({ db }: Tenant, plugin: SQL | undefined) =>
 		.where(plugin)
 		.orderBy(asc(pluginSourceFiles.filename));
 
-const byName = (rows: { filename: string; source: string }[]) =>
-	Object.fromEntries(rows.map(({ filename, source }) => [filename, source]));
-
-async function read(tenant: Tenant, family: Family, id: string) {
-	const which = one(tenant, family, id);
-	const [[row], files] = await tenant.read(
+async function read(tenant: Tenant, id: string) {
+	const which = byId(tenant, id);
+	const [[row], rows, [code]] = await tenant.read(
 		select(tenant).where(which),
 		filesOf(tenant, which),
+		codeStatus(tenant, id),
 	);
-	return { ...found(row), files: byName(files) };
+	const files = new Map(rows.map(({ filename, source }) => [filename, source]));
+	return { row: found(row), files, code };
 }
 
-const toSource = ({
-	files,
-	...row
-}: Awaited<ReturnType<typeof read>>): z.infer<typeof PluginSource> => ({
+const toSource = (
+	row: Row,
+	files: ReadonlyMap<string, string>,
+): z.infer<typeof PluginSource> => ({
 	...toPlugin(row),
-	files,
+	files: Object.fromEntries(files),
 });
 
 /** The plugin with its files. */
-export const find = async (tenant: Tenant, family: Family, id: string) =>
-	toSource(await read(tenant, family, id));
+export async function find(tenant: Tenant, id: string) {
+	const { row, files } = await read(tenant, id);
+	return toSource(row, files);
+}
 
-/** As `find`, for who may change it. */
-export async function findOwn(tenant: Tenant, family: Family, id: string) {
-	const row = own(tenant, await read(tenant, family, id));
+/** The plugin with its files, for a caller who may change them. */
+export async function findEditable(tenant: Tenant, id: string) {
+	const { row, files, code } = await read(tenant, id);
+	own(tenant, row);
+	authorizeCodeChange(tenant, code);
 	if (row.plugin_type !== "source")
 		throw invalid(null, "Only plugins of type source can be edited.");
-	return row;
+	return { row, files };
 }
 
 const Manifest = z.object({
 	name: text(200).optional(),
-	config: z
-		.union([z.array(z.unknown()), z.record(z.string(), z.unknown())])
-		.optional(),
+	config: z.union([z.array(z.unknown()), record(z.unknown())]).optional(),
 });
 
 /** What plugin.json says of the plugin itself. */
@@ -77,32 +82,31 @@ function manifest(text: string) {
 	}
 }
 
-/** Writes, and with null removes, files of the plugin; those that the body doesn't name stay. */
+/** Writes files of the plugin, and deletes those that are null; files that the body doesn't name stay. */
 export async function update(
 	tenant: Tenant,
-	family: Family,
 	id: string,
 	body: z.infer<typeof source>,
 ) {
-	const row = await findOwn(tenant, family, id);
+	const { row, files: before } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
-		([name, text]) => (row.files[name] ?? null) !== text,
+		([name, text]) => (before.get(name) ?? null) !== text,
 	);
-	const files = bounded(
-		Object.fromEntries(
-			Object.entries({ ...row.files, ...body }).flatMap(([name, text]) =>
-				text === null ? [] : [[name, text]],
-			),
-		),
-	);
+	const files = new Map(before);
+	for (const [name, text] of changed)
+		if (text === null) files.delete(name);
+		else files.set(name, text);
+	bounded(files);
 	const facts = manifest(body["plugin.json"] ?? "{}");
-	if (changed.length === 0) return toSource(row);
-	const [main] = MAINS.flatMap((name) => files[name] ?? []);
+	if (changed.length === 0) return toSource(row, files);
+	const [main] = MAINS.flatMap((name) => files.get(name) ?? []);
 	const { db } = tenant;
 	const gone = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const written = changed.flatMap(([filename, text]) =>
 		text === null ? [] : [{ ...toFile(filename, text), plugin_id: row.id }],
 	);
+	const action = (name: string, text: string | null) =>
+		text === null ? "deleted" : before.has(name) ? "changed" : "created";
 	const [after] = await tenant.write(
 		{
 			activity: "source_updated",
@@ -111,16 +115,12 @@ export async function update(
 			name: facts.name ?? row.name,
 			changes: changed.map(([field, text]) => ({
 				field,
-				action:
-					text === null
-						? "deleted"
-						: field in row.files
-							? "changed"
-							: "created",
+				action: action(field, text),
 				before: null,
 				after: null,
 			})),
 		},
+		assertCodeAuthorized(tenant, row.id),
 		db
 			.delete(pluginSourceFiles)
 			.where(
@@ -149,5 +149,5 @@ export async function update(
 		select(tenant).where(eq(plugins.id, row.id)),
 	);
 	followed(tenant, row, found(after));
-	return toSource({ ...found(after), files });
+	return toSource(found(after), files);
 }

@@ -191,6 +191,25 @@ describe("a config", () => {
 		).toMatchObject(wrong(code, detail, attr));
 	});
 
+	test.each([
+		'{"url": "a", "__proto__": "b"}',
+		JSON.stringify('{"url": "a", "__proto__": "b"}'),
+	])("with a key __proto__ is refused: %s", async (config) => {
+		const { ask, project, plugin } = await home();
+		expect(
+			await ask("POST", `/api/projects/${project}/plugin_configs`, {
+				raw: `{"plugin": ${plugin.id}, "order": 1, "config": ${config}}`,
+				headers: { "content-type": "application/json" },
+			}),
+		).toMatchObject(
+			wrong(
+				"invalid_input",
+				'The name "__proto__" is not allowed.',
+				"config____proto__",
+			),
+		);
+	});
+
 	test("of a field of unknown type is refused", async () => {
 		const { at, plugin } = await home([{ key: "k", type: "colour" }]);
 		expect(
@@ -496,18 +515,209 @@ test("the list is by order, which rearrange gives to enabled configs", async () 
 		},
 	});
 	expect(answer).toMatchObject({ status: 200, body: null });
-	expect(answer.headers.get("content-length")).toBe("0");
 	expect(await ids()).toEqual([a.id, b.id, off.id]);
 	expect((await at("GET", `/${off.id}`)).body.order).toBe(3);
 	expect((await elsewhere.at("GET", `/${other.id}`)).body.order).toBe(5);
-	expect(await at("PATCH", "/rearrange", {})).toMatchObject(
-		wrong("required", "This field is required.", "orders"),
-	);
 	expect(
 		await at("PATCH", "/rearrange", { orders: { [a.id]: "x" } }),
 	).toMatchObject(
 		wrong("invalid_input", "A valid integer is required.", `orders__${a.id}`),
 	);
+});
+
+describe("rearrange", () => {
+	/** Two enabled configs with orders 1 and 2, and the entries that rearranging them left. */
+	async function rearranging() {
+		const there = await home([]);
+		const [a, b] = [
+			await there.make({ order: 1, enabled: true }),
+			await there.make({ order: 2, enabled: true }),
+		];
+		const orders = async () =>
+			Promise.all(
+				[a, b].map(
+					async ({ id }) => (await there.at("GET", `/${id}`)).body.order,
+				),
+			);
+		const entries = async () =>
+			(await there.here("GET", "/activity_log?activity=rearranged")).body
+				.results;
+		const path = `/api/projects/${there.project}/plugin_configs/rearrange`;
+		return { ...there, a, b, orders, entries, path };
+	}
+
+	test("says in one entry about the project which configs moved from where to where", async () => {
+		const { at, a, b, orders, entries, project } = await rearranging();
+		const answer = await at("PATCH", "/rearrange", {
+			orders: { [a.id]: 5, [b.id]: 2 },
+		});
+		expect(answer.status).toBe(200);
+		expect(cost(answer).trips).toBe(2);
+		expect(await orders()).toEqual([5, 2]);
+		expect(await entries()).toMatchObject([
+			{
+				scope: "PluginConfigOrder",
+				item_id: String(project),
+				detail: {
+					changes: [
+						{ field: String(a.id), action: "changed", before: 1, after: 5 },
+					],
+				},
+			},
+		]);
+	});
+
+	test("without a move changes nothing and leaves no entry", async () => {
+		const { at, a, b, orders, entries } = await rearranging();
+		for (const body of [
+			{},
+			{ plugin: 1, enabled: false, order: 7, name: "x", deleted: true },
+			{ orders: {} },
+			{ orders: { [a.id]: 1, [b.id]: 2 } },
+			{ orders: { "999999": 3, [`0${a.id}`]: 9, x: 1 } },
+		])
+			expect(await at("PATCH", "/rearrange", body)).toMatchObject({
+				status: 200,
+				body: null,
+			});
+		expect(await orders()).toEqual([1, 2]);
+		expect(await entries()).toEqual([]);
+		expect((await at("GET", `/${a.id}`)).body).toEqual(a);
+	});
+
+	test("starts again from what another request left meanwhile", async () => {
+		const { at, ask, a, b, orders, entries, path } = await rearranging();
+		const between = () =>
+			at("PATCH", "/rearrange", { orders: { [a.id]: 8, [b.id]: 9 } });
+		const answer = await ask("PATCH", path, {
+			body: { orders: { [a.id]: 2, [b.id]: 9 } },
+			env: racing(between),
+		});
+		expect(answer.status).toBe(200);
+		expect(await orders()).toEqual([2, 9]);
+		const [last] = await entries();
+		expect(last.detail.changes).toEqual([
+			{ field: String(a.id), action: "changed", before: 8, after: 2 },
+		]);
+	});
+
+	test("takes 10,000 orders at most, and no __proto__", async () => {
+		const { at, ask, a, path } = await rearranging();
+		const many = Object.fromEntries(
+			Array.from({ length: 10_001 }, (_, i) => [i, 1]),
+		);
+		expect(await at("PATCH", "/rearrange", { orders: many })).toMatchObject(
+			wrong(
+				"invalid_input",
+				"At most 10000 configs can be rearranged in a single request.",
+				"orders",
+			),
+		);
+		expect(
+			await ask("PATCH", path, {
+				raw: `{"orders": {"${a.id}": 3, "__proto__": 1}}`,
+				headers: { "content-type": "application/json" },
+			}),
+		).toMatchObject(
+			wrong(
+				"invalid_input",
+				'The name "__proto__" is not allowed.',
+				"orders____proto__",
+			),
+		);
+	});
+});
+
+describe("a job", () => {
+	const MISSING = wrong(
+		"invalid_input",
+		"The job type must be specified!",
+		null,
+	);
+
+	test.each([
+		[undefined],
+		[{}],
+		[{ job: null }],
+		[{ job: {} }],
+		[{ job: { type: null, payload: {} } }],
+		[{ plugin: 1, enabled: true, order: 1, name: "x", deleted: false }],
+	])("without a type is refused: %j", async (body) => {
+		const { at, make } = await home([]);
+		const { id } = await make();
+		expect(await at("POST", `/${id}/job`, body)).toMatchObject(MISSING);
+	});
+
+	test("is named by its entry, without its payload", async () => {
+		const { at, make, here, plugin } = await home([]);
+		await here("PATCH", `/pipeline_destinations/${plugin.id}`, {
+			body: { capabilities: { jobs: ["go"] } },
+		});
+		const { id } = await make();
+		const job = { type: "go", payload: { token: "hunter22" } };
+		expect((await at("POST", `/${id}/job`, { job })).status).toBe(200);
+		const { results } = (
+			await here("GET", "/activity_log?activity=job_triggered")
+		).body;
+		expect(results).toMatchObject([
+			{
+				scope: "PluginConfig",
+				item_id: String(id),
+				detail: { trigger: { job: { type: "go", operation: "start" } } },
+			},
+		]);
+		expect(JSON.stringify(results)).not.toContain("hunter22");
+	});
+
+	test("with a payload key __proto__ is refused", async () => {
+		const { make, ask, project } = await home([]);
+		const { id } = await make();
+		expect(
+			await ask("POST", `/api/projects/${project}/plugin_configs/${id}/job`, {
+				raw: '{"job": {"type": "go", "payload": {"__proto__": {}}}}',
+				headers: { "content-type": "application/json" },
+			}),
+		).toMatchObject({
+			status: 400,
+			body: { attr: "job__payload____proto__" },
+		});
+	});
+});
+
+test("every entry about plugins and configs names its item by a plain id", async () => {
+	const { at, make, here, plugin } = await home([]);
+	const path = `/pipeline_destinations/${plugin.id}`;
+	await here("PATCH", `${path}/update_source`, {
+		body: { "index.js": "exports.jobs = { go() {} }" },
+	});
+	const { id } = await make({ enabled: true });
+	await at("PATCH", `/${id}`, { name: "x" });
+	await at("PATCH", "/rearrange", { orders: { [id]: 7 } });
+	await at("POST", `/${id}/job`, { job: { type: "go" } });
+	await at("DELETE", `/${id}`);
+	await here("PATCH", path, { body: { name: "x" } });
+	await here("DELETE", path);
+	const { results } = (await here("GET", "/activity_log")).body;
+	expect(results).toHaveLength(9);
+	for (const { item_id } of results) expect(item_id).toMatch(/^\d+$/);
+});
+
+test("answers without a body have no content and say so", async () => {
+	const { at, make, here, plugin } = await home([]);
+	await here("PATCH", `/pipeline_destinations/${plugin.id}`, {
+		body: { capabilities: { jobs: ["go"] } },
+	});
+	const { id } = await make();
+	for (const answer of [
+		await at("GET", `/${id}/activity`),
+		await at("GET", `/${id}/frontend`),
+		await at("POST", `/${id}/job`, { job: { type: "go" } }),
+		await at("PATCH", "/rearrange", {}),
+	]) {
+		expect(answer).toMatchObject({ status: 200, body: null });
+		expect(answer.headers.get("content-length")).toBe("0");
+		expect(answer.headers.get("content-encoding")).toBeNull();
+	}
 });
 
 test("activity and frontend have no body, and a link where there is something", async () => {

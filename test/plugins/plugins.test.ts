@@ -1,10 +1,11 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
 	organizations,
 	pluginConfigs,
 	pluginSourceFiles,
+	pluginStorage,
 	plugins,
 } from "../../src/db/schema.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
@@ -14,6 +15,7 @@ import {
 	cost,
 	db,
 	join,
+	racing,
 	times,
 	weighing,
 	world,
@@ -77,6 +79,27 @@ test("a plugin is made with what the body says, and found again", async () => {
 	});
 });
 
+test.each([
+	["config_schema", null],
+	["metrics", "sum"],
+	["public_jobs", {}],
+])("a key __proto__ in %s is refused", async (field, value) => {
+	const { here } = await world();
+	const raw = `{"${field}": {"a": ${JSON.stringify(value)}, "__proto__": ${JSON.stringify(value)}}}`;
+	expect(
+		await here("POST", `/${DESTINATIONS}`, {
+			raw,
+			headers: { "content-type": "application/json" },
+		}),
+	).toMatchObject(
+		wrong(
+			"invalid_input",
+			'The name "__proto__" is not allowed.',
+			`${field}____proto__`,
+		),
+	);
+});
+
 test("what is made in a family without a word of capabilities is found there", async () => {
 	const home = await world();
 	for (const family of FAMILIES) {
@@ -109,21 +132,225 @@ test.each([
 	[{ jobs: ["a"] }, [false, true, false]],
 	[{}, [false, true, false]],
 ])(
-	"capabilities %j: destination, frontend app, import app: %j",
+	"capabilities %j: listed as destination, frontend app, import app: %j; found by id in all three",
 	async (capabilities, expected) => {
 		const home = await world();
 		const { id } = await make(home, { capabilities });
-		const found = await Promise.all(
+		const listed = await Promise.all(
 			FAMILIES.map(async (family) => {
-				const list = (await home.here("GET", `/${family}`)).body.count === 1;
-				const one = (await home.here("GET", `/${family}/${id}`)).status === 200;
-				expect(one).toBe(list);
-				return list;
+				const path = `/${family}/${id}`;
+				expect((await home.here("GET", path)).body.id).toBe(id);
+				return (await home.here("GET", `/${family}`)).body.count === 1;
 			}),
 		);
-		expect(found).toEqual(expected);
+		expect(listed).toEqual(expected);
+		const [plugin] = (await home.here("GET", "/plugins")).body.results;
+		expect(plugin).toMatchObject({ id, capabilities });
+		expect(plugin.families).toEqual(FAMILIES.filter((_, i) => expected[i]));
 	},
 );
+
+describe("the list of all plugins", () => {
+	const names = (answer: Awaited<ReturnType<Home["here"]>>) =>
+		answer.body.results.map(({ name }: { name: string }) => name);
+
+	test("holds what the organization sees, newest first, with the families of each", async () => {
+		const [home, other] = [await world(), await world()];
+		await make(home, { name: "old" });
+		await make(other, { name: "hidden" });
+		const used = await make(other, { name: "used" });
+		const shared = await make(other, { name: "shared", is_global: true });
+		await make(home, { name: "new" }, IMPORTS);
+		const configured = await home.ask(
+			"POST",
+			`/api/projects/${home.project}/plugin_configs`,
+			{ body: { plugin: used.id, order: 1 } },
+		);
+		// It doesn't exist for who doesn't see it yet.
+		expect(configured.status).toBe(400);
+		await db.insert(pluginConfigs).values([
+			{
+				project_id: home.project,
+				organization_id: home.id,
+				plugin_id: used.id,
+				order: 1,
+			},
+			{
+				project_id: home.project,
+				organization_id: home.id,
+				plugin_id: used.id,
+				order: 2,
+			},
+		]);
+		const answer = await home.here("GET", "/plugins/");
+		expect(answer).toMatchObject({ status: 200, body: { count: 4 } });
+		expect(names(answer)).toEqual(["new", "shared", "used", "old"]);
+		expect(answer.body.results[0].families).toEqual([IMPORTS]);
+		expect(answer.body.results[3].families).toEqual([DESTINATIONS]);
+		await other.here("PATCH", `/${DESTINATIONS}/${shared.id}`, {
+			body: { is_global: false },
+		});
+		await db
+			.update(pluginConfigs)
+			.set({ deleted: true })
+			.where(eq(pluginConfigs.plugin_id, used.id));
+		expect(names(await home.here("GET", "/plugins/"))).toEqual(["new", "old"]);
+	});
+
+	test("can be searched in name, description and url, and filtered by family", async () => {
+		const home = await world();
+		await make(home, { name: "Alpha" }, FRONTEND);
+		await make(home, { name: "B", description: "Next to alpha." }, IMPORTS);
+		await make(home, { name: "C" });
+		await db.insert(plugins).values({
+			organization_id: home.id,
+			plugin_type: "custom",
+			name: "D",
+			url: "https://github.com/u/ALPHA",
+			capabilities: { methods: ["processEvent"] },
+		});
+		const ask = (query: string) => home.here("GET", `/plugins?${query}`);
+		expect(names(await ask("search=aLPha"))).toEqual(["D", "B", "Alpha"]);
+		expect(names(await ask("search=%25"))).toEqual([]);
+		expect(names(await ask(`family=${FRONTEND}`))).toEqual(["Alpha"]);
+		expect(
+			names(await ask(`family=${IMPORTS}&family=${DESTINATIONS}`)),
+		).toEqual(["C", "B"]);
+		expect(names(await ask(`search=alpha&family=${IMPORTS}`))).toEqual(["B"]);
+		expect(await ask("family=other")).toMatchObject({
+			status: 400,
+			body: { code: "invalid_choice" },
+		});
+	});
+
+	test.each(["plugins", DESTINATIONS])(
+		"%s: a page costs the same however many there are, and walking it reads each plugin about once",
+		async (list) => {
+			const home = await world();
+			const fill = (n: number) =>
+				times(n, () =>
+					db.insert(plugins).values({
+						organization_id: home.id,
+						plugin_type: "source",
+						capabilities: { methods: ["onEvent"] },
+					}),
+				);
+			await fill(300);
+			const second = async () => {
+				const { next } = (await home.here("GET", `/${list}?limit=100`)).body;
+				const answer = await home.ask("GET", next);
+				expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+				return cost(answer).read;
+			};
+			const few = await second();
+			await fill(1700);
+			expect(Math.abs((await second()) - few)).toBeLessThanOrEqual(5);
+			let [read, seen] = [0, 0];
+			let path: string | null =
+				`/api/organizations/${home.id}/${list}?limit=100`;
+			while (path) {
+				const answer = await home.ask("GET", path);
+				read += cost(answer).read;
+				seen += answer.body.results.length;
+				path = answer.body.next;
+			}
+			expect(seen).toBe(2000);
+			const whole = cost(await home.here("GET", `/${list}?limit=1000`)).read;
+			expect(read).toBeLessThan(4 * whole);
+		},
+	);
+
+	test("skips to an offset without a cursor", async () => {
+		const home = await world();
+		for (const name of ["a", "b", "c", "d", "e"]) await make(home, { name });
+		const page = await home.here("GET", "/plugins?limit=2&offset=2");
+		expect(names(page)).toEqual(["c", "b"]);
+		expect(names(await home.ask("GET", page.body.next))).toEqual(["a"]);
+		expect(names(await home.ask("GET", page.body.previous))).toEqual([
+			"e",
+			"d",
+		]);
+	});
+
+	test("reading one plugin costs the same however many there are", async () => {
+		const home = await world();
+		const { id } = await make(home);
+		const one = async () =>
+			cost(await home.here("GET", `/${DESTINATIONS}/${id}`)).read;
+		const alone = await one();
+		await times(200, () =>
+			db.insert(plugins).values({
+				organization_id: home.id,
+				plugin_type: "source",
+				capabilities: {},
+			}),
+		);
+		expect(await one()).toBe(alone);
+	});
+});
+
+test("a plugin of no family is installed, read, edited and removed", async () => {
+	const home = await world();
+	const made = await make(home, {
+		url: "https://www.npmjs.com/package/enriching",
+	});
+	expect(made.capabilities).toEqual({ methods: ["processEvent"] });
+	for (const family of FAMILIES)
+		expect((await home.here("GET", `/${family}`)).body.count).toBe(0);
+	expect((await home.here("GET", "/plugins")).body).toMatchObject({
+		count: 1,
+		results: [{ id: made.id, families: [] }],
+	});
+	const path = `/${FRONTEND}/${made.id}`;
+	expect((await home.here("GET", path)).body).toEqual(made);
+	expect(
+		(await home.here("PATCH", path, { body: { name: "Enriches" } })).body.name,
+	).toBe("Enriches");
+	expect((await home.here("POST", `${path}/upgrade`)).status).toBe(200);
+	expect((await home.here("DELETE", path)).status).toBe(204);
+	expect((await home.here("GET", "/plugins")).body.count).toBe(0);
+});
+
+test("a plugin stays at its path when its source moves it to other families", async () => {
+	const home = await world();
+	const { id } = await make(home, { name: "Greeter" }, FRONTEND);
+	const path = `/${FRONTEND}/${id}`;
+	const source =
+		"exports.runEveryHour = () => {}; exports.jobs = { greet({ name }) { console.log('Hello ' + name) } };";
+	const written = await home.here("PATCH", `${path}/update_source/`, {
+		body: { "index.js": source },
+	});
+	expect(written).toMatchObject({
+		status: 200,
+		body: { capabilities: { jobs: ["greet"] } },
+	});
+	expect((await home.here("GET", `/${FRONTEND}`)).body.count).toBe(0);
+	expect((await home.here("GET", path)).body.name).toBe("Greeter");
+	expect((await home.here("GET", `${path}/source`)).body.files).toEqual({
+		"index.js": source,
+	});
+	const config = await home.ask(
+		"POST",
+		`/api/projects/${home.project}/plugin_configs/`,
+		{ body: { plugin: id, order: 1, enabled: true } },
+	);
+	expect(config.status).toBe(201);
+	const configPath = `/api/projects/${home.project}/plugin_configs/${config.body.id}`;
+	const job = await home.ask("POST", `${configPath}/job/`, {
+		body: { job: { type: "greet", payload: { name: "Ada" } } },
+	});
+	expect(job.status).toBe(200);
+	await vi.waitFor(
+		async () =>
+			expect(
+				(await home.ask("GET", `${configPath}/logs?search=Hello`)).body.results,
+			).toMatchObject([{ message: "Hello Ada" }]),
+		{ timeout: 25_000 },
+	);
+	expect(
+		(await home.here("PATCH", path, { body: { name: "Renamed" } })).body.name,
+	).toBe("Renamed");
+});
 
 test.each([
 	[
@@ -325,7 +552,264 @@ describe("access", () => {
 	});
 });
 
+describe("a plugin that another organization has a config of", () => {
+	const USED = wrong(
+		"invalid_input",
+		"This plugin is used by other organizations.",
+		null,
+	);
+
+	async function used() {
+		const [home, other] = [await world(), await world()];
+		const { id } = await make(home);
+		const use = () =>
+			db.insert(pluginConfigs).values({
+				project_id: other.project,
+				organization_id: other.id,
+				plugin_id: id,
+				order: 1,
+			});
+		return { home, other, id, path: `/${DESTINATIONS}/${id}`, use };
+	}
+
+	test("is not deleted until that config is", async () => {
+		const { home, id, path, use } = await used();
+		await use();
+		await db.insert(pluginConfigs).values({
+			project_id: home.project,
+			organization_id: home.id,
+			plugin_id: id,
+			order: 1,
+		});
+		expect(await home.here("DELETE", path)).toMatchObject(USED);
+		await db
+			.update(pluginConfigs)
+			.set({ deleted: true })
+			.where(eq(pluginConfigs.plugin_id, id));
+		expect((await home.here("DELETE", path)).status).toBe(204);
+	});
+
+	test("is not deleted when the config is made while the request is under way", async () => {
+		const { home, path, use } = await used();
+		const answer = await home.here("DELETE", path, { env: racing(use) });
+		expect(answer).toMatchObject(USED);
+		expect((await home.here("GET", path)).status).toBe(200);
+		expect(
+			(await home.here("GET", "/activity_log?activity=deleted")).body.count,
+		).toBe(0);
+	});
+
+	test("is deleted once, by one of twenty requests", async () => {
+		const { home, path } = await used();
+		const answers = await Promise.all(
+			Array.from({ length: 20 }, () => home.here("DELETE", path)),
+		);
+		const statuses = answers.map(({ status }) => status).sort();
+		expect(statuses).toEqual([204, ...Array(19).fill(404)]);
+		expect(
+			(await home.here("GET", "/activity_log?activity=deleted")).body.count,
+		).toBe(1);
+	});
+});
+
+describe("code that runs with stored secrets", () => {
+	const INSUF = forbidden("Your organization access level is insufficient.");
+
+	/** A plugin with a config, its owner, and a member of level 1. */
+	async function shared() {
+		const home = await world();
+		const schema = [{ key: "token", type: "string", secret: true }];
+		const { id } = await make(home, { config_schema: schema });
+		const path = `/${DESTINATIONS}/${id}`;
+		const configs = `/api/projects/${home.project}/plugin_configs`;
+		const config = (
+			await home.ask("POST", configs, { body: { plugin: id, order: 1 } })
+		).body.id;
+		const keepSecret = () =>
+			home.ask("PATCH", `${configs}/${config}`, {
+				body: { config: { token: "hunter22" } },
+			});
+		const member = await join(home.id, 1);
+		const admin = await join(home.id, 8);
+		/** Requests that change what the plugin runs, some with a body that is invalid besides. */
+		const changes = (name = "steal") =>
+			[
+				["PATCH", "/update_source", { "index.js": `exports.${name} = 1` }],
+				["PATCH", "/update_source", { "index.js": 7 }],
+				["POST", "/upgrade", {}],
+				["POST", "/upgrade", { name: 7 }],
+				["PATCH", "", { capabilities: { jobs: [name] } }],
+				["PATCH", "", { public_jobs: { [name]: {} } }],
+			] as const;
+		const as = (
+			{ key }: { key: string },
+			[method, below, body]: readonly [string, string, object],
+			env: Partial<Env> = {},
+		) => home.here(method, `${path}${below}`, { key, body, env });
+		return {
+			...home,
+			plugin: id,
+			path,
+			config,
+			keepSecret,
+			member,
+			admin,
+			changes,
+			as,
+		};
+	}
+
+	test("is changed by members while there are none, and by admins alone from then on", async () => {
+		const { here, path, keepSecret, member, admin, changes, as } =
+			await shared();
+		for (const change of changes("first"))
+			expect([200, 400]).toContain((await as(member, change)).status);
+		await keepSecret();
+		const before = (await here("GET", `${path}/source`)).body;
+		expect(before).toMatchObject({
+			files: { "index.js": "exports.first = 1" },
+			capabilities: { jobs: ["first"] },
+			public_jobs: { first: {} },
+		});
+		for (const change of changes())
+			expect(await as(member, change)).toMatchObject(INSUF);
+		expect((await here("GET", `${path}/source`)).body).toEqual(before);
+		// What leaves the code as it is remains a member's to change.
+		const { capabilities, public_jobs } = before;
+		const rename = { name: "Renamed", capabilities, public_jobs };
+		expect((await as(member, ["PATCH", "", rename])).body.name).toBe("Renamed");
+		for (const change of changes())
+			expect([200, 400]).toContain((await as(admin, change)).status);
+	});
+
+	test("is what a plugin stored, too", async () => {
+		const { config, member, changes, as } = await shared();
+		await db
+			.insert(pluginStorage)
+			.values({ plugin_config_id: config, key: "token", value: "sealed" });
+		for (const change of changes())
+			expect(await as(member, change)).toMatchObject(INSUF);
+	});
+
+	test("counts the secrets of other organizations, and those of deleted configs", async () => {
+		const { plugin, member, changes, as } = await shared();
+		const share = (is_global: boolean) =>
+			db.update(plugins).set({ is_global }).where(eq(plugins.id, plugin));
+		await share(true);
+		const other = await world();
+		const path = `/api/projects/${other.project}/plugin_configs`;
+		const made = await other.ask("POST", path, {
+			body: { plugin, order: 1, config: { token: "hunter22" } },
+		});
+		await other.ask("PATCH", `${path}/${made.body.id}`, {
+			body: { deleted: true },
+		});
+		await share(false);
+		for (const change of changes())
+			expect(await as(member, change)).toMatchObject(INSUF);
+	});
+
+	test("is not changed when a secret is stored while the request is under way", async () => {
+		const { here, path, keepSecret, member, changes, as } = await shared();
+		const before = (await here("GET", `${path}/source`)).body;
+		const valid = changes().filter(
+			([method, , body]) =>
+				method === "PATCH" && !Object.values(body).includes(7),
+		);
+		expect(valid).toHaveLength(3);
+		for (const change of valid) {
+			expect(await as(member, change, racing(keepSecret))).toMatchObject(
+				forbidden("Your access changed while the request was under way."),
+			);
+			await db.update(pluginConfigs).set({ config: {} });
+		}
+		expect((await here("GET", `${path}/source`)).body).toEqual(before);
+	});
+
+	test("is not upgraded when a secret is stored while the request is under way", async () => {
+		const { here, ask, project, id } = await world();
+		const url = "https://www.npmjs.com/package/hello";
+		const made = (await here("POST", `/${DESTINATIONS}`, { body: { url } }))
+			.body;
+		const { key } = await join(id, 1);
+		const config = await ask(
+			"POST",
+			`/api/projects/${project}/plugin_configs`,
+			{
+				body: { plugin: made.id, order: 1 },
+			},
+		);
+		const store = async () => {
+			await db.insert(pluginStorage).values({
+				plugin_config_id: config.body.id,
+				key: "token",
+				value: "sealed",
+			});
+		};
+		expect(
+			await here("POST", `/${DESTINATIONS}/${made.id}/upgrade`, {
+				key,
+				env: racing(store),
+			}),
+		).toMatchObject(
+			forbidden("Your access changed while the request was under way."),
+		);
+	});
+});
+
 describe("source", () => {
+	test.each(["__proto__", " __proto__ "])(
+		"named %j is refused",
+		async (name) => {
+			const home = await world();
+			const { id } = await make(home);
+			const path = `/${DESTINATIONS}/${id}`;
+			for (const text of ["x", null])
+				expect(
+					await home.here("PATCH", `${path}/update_source`, {
+						body: Object.fromEntries([
+							[name, text],
+							["index.js", ""],
+						]),
+					}),
+				).toMatchObject(
+					wrong("invalid_input", 'The name "__proto__" is not allowed.', name),
+				);
+			expect((await home.here("GET", `${path}/source`)).body.files).toEqual({});
+		},
+	);
+
+	test("named as every object's own functions is kept as any other", async () => {
+		const home = await world();
+		const { id } = await make(home);
+		const path = `/${DESTINATIONS}/${id}`;
+		const write = (body: object) =>
+			home.here("PATCH", `${path}/update_source`, { body });
+		const files = { constructor: "a", toString: "b", hasOwnProperty: "c" };
+		// Removing what isn't there changes nothing.
+		await write({ constructor: null, valueOf: null });
+		expect((await write(files)).body.files).toEqual(files);
+		await write({ constructor: "d", toString: null });
+		expect((await home.here("GET", `${path}/source`)).body.files).toEqual({
+			constructor: "d",
+			hasOwnProperty: "c",
+		});
+		const { results } = (
+			await home.here("GET", "/activity_log?activity=source_updated")
+		).body;
+		expect(
+			results.map(
+				({ detail }: { detail: { changes: object[] } }) => detail.changes,
+			),
+		).toMatchObject([
+			[
+				{ field: "constructor", action: "changed" },
+				{ field: "toString", action: "deleted" },
+			],
+			[{ action: "created" }, { action: "created" }, { action: "created" }],
+		]);
+	});
+
 	test("is written, read back, compiled for browsers, and says what the plugin can", async () => {
 		const home = await world();
 		const { id } = await make(home);
@@ -531,20 +1015,53 @@ describe("installing from a url", () => {
 		).toEqual(["upgraded", "created"]);
 	});
 
+	test("check_for_updates stores the newest tag of an own plugin; of another's it asks no host and says what is known", async () => {
+		const [home, other] = [await world(), await world()];
+		const { id } = await make(home, { url });
+		const path = `/${DESTINATIONS}/${id}`;
+		const known = (latest_tag: string | null, fields = {}) =>
+			db
+				.update(plugins)
+				.set({ latest_tag, ...fields })
+				.where(eq(plugins.id, id));
+		await known("1.0.5", { is_global: true });
+		const nowhere = { NPM_REGISTRY_URL: "" };
+		const ask = (env: Partial<Env> = {}) =>
+			other.here("GET", `${path}/check_for_updates`, { env });
+		expect((await ask(nowhere)).body).toMatchObject({
+			latest_tag: "1.0.5",
+			update_available: true,
+		});
+		await known(null);
+		expect((await ask()).body).toMatchObject({
+			latest_tag: null,
+			update_available: false,
+		});
+		await known("1.0.5", { is_global: false });
+		expect(
+			(await home.here("GET", `${path}/check_for_updates`)).body,
+		).toMatchObject({ latest_tag: "1.1.0", update_available: false });
+		await vi.waitFor(async () =>
+			expect((await home.here("GET", path)).body.latest_tag).toBe("1.1.0"),
+		);
+	});
+
 	test("once an organization, whatever the query", async () => {
 		const [home, other] = [await world(), await world()];
-		await make(home, { url });
-		expect(
-			await home.here("POST", `/${DESTINATIONS}`, {
-				body: { url: `${url}?x=1` },
-			}),
-		).toMatchObject(
+		const made = await make(home, { url });
+		const again = await home.here("POST", `/${IMPORTS}`, {
+			body: { url: `${url}?x=1` },
+		});
+		expect(again).toMatchObject(
 			wrong(
 				"invalid_input",
 				`Plugin from URL "${url}" already installed!`,
 				null,
 			),
 		);
+		const [, there = ""] =
+			/^<(.+)>; rel="item"$/.exec(again.headers.get("link") ?? "") ?? [];
+		expect((await home.ask("GET", there)).body).toEqual(made);
 		await make(other, { url });
 	});
 
@@ -579,7 +1096,10 @@ describe("installing from a url", () => {
 			null,
 		);
 		for (const answer of made)
-			if (answer.status !== 201) expect(answer).toMatchObject(refusal);
+			if (answer.status !== 201) {
+				expect(answer).toMatchObject(refusal);
+				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item"$/);
+			}
 		expect(
 			await db
 				.select()

@@ -56,6 +56,23 @@ test("the OpenAPI document is served", async () => {
 	});
 });
 
+test("an answer without a body is empty, whatever encodings the client accepts", async () => {
+	const path = "/api/projects/@current/plugin_configs/rearrange/";
+	for (const encoding of ["gzip, deflate, br", "gzip", "br", "*", "identity"]) {
+		const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+			method: "PATCH",
+			headers: {
+				authorization: `Bearer ${key}`,
+				"accept-encoding": encoding,
+			},
+		});
+		expect(answer.status).toBe(200);
+		expect(answer.headers.get("content-length")).toBe("0");
+		expect(answer.headers.get("content-encoding")).toBeNull();
+		expect((await answer.arrayBuffer()).byteLength).toBe(0);
+	}
+});
+
 test("200 aborted requests do not keep 200 others waiting", async () => {
 	const aborted = await Promise.allSettled(
 		Array.from({ length: 200 }, async (_, i) => {

@@ -43,7 +43,8 @@ export async function hold(request: Request, answer: Response) {
 	const matches = operations.filter(
 		(one) => one.method === method && one.pattern.test(pathname),
 	);
-	const text = request.method === "HEAD" ? "" : await answer.clone().text();
+	const bytes = await answer.clone().arrayBuffer();
+	const text = request.method === "HEAD" ? "" : new TextDecoder().decode(bytes);
 	const what = `${request.method} ${pathname} → ${answer.status} ${text.slice(0, 2000)}`;
 	if (!/\bd1_trips;desc="\d+"/.test(answer.headers.get("server-timing") ?? ""))
 		throw new Error(`No cost in ${what}`);

@@ -34,6 +34,10 @@ const JOBS = "exports.jobs = { go() { console.log('built') } };\n";
 /** Files of packages whose main file isn't where it is looked for first. */
 const BUILT: Record<string, Record<string, string>> = {
 	built: { "dist/index.js": JOBS },
+	enriching: {
+		"plugin.json": JSON.stringify({ name: "Enriching" }),
+		"index.js": "export function processEvent(event) { return event }\n",
+	},
 	stated: {
 		"plugin.json": JSON.stringify({ main: "./dist/main.js" }),
 		"dist/index.js": "",

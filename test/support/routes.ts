@@ -186,6 +186,7 @@ export const added: Route[] = [
 	imports("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
 	imports("DELETE", "/:id", "plugin:write"),
 	...alsoPlugins(imports),
+	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
 	projects("GET", "", "project:read"),

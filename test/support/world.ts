@@ -67,7 +67,7 @@ export async function call(
 		: await exports.default.fetch(request.clone());
 	await waitOnExecutionContext(context);
 	await hold(request, answer);
-	const text = await answer.text();
+	const text = new TextDecoder().decode(await answer.arrayBuffer());
 	const json = answer.headers.get("content-type")?.includes("json");
 	return {
 		status: answer.status,

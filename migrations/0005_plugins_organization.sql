@@ -1,0 +1,1 @@
+CREATE INDEX `plugins_organization` ON `plugins` (`organization_id`,`id`);
