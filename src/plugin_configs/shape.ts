@@ -1,7 +1,16 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { pluginConfigs, pluginJobs } from "../db/schema.ts";
-import { boolean, moment, text, timestamp } from "../http/fields.ts";
+import {
+	boolean,
+	choices,
+	integer,
+	multilineText,
+	queryMoment,
+	rawText,
+	text,
+	timestamp,
+} from "../http/fields.ts";
 import { pluginColumns, toPlugin } from "../plugins/shape.ts";
 import { fieldsOf, masked } from "./config.ts";
 
@@ -98,11 +107,11 @@ const config = z
 	.optional();
 
 export const create = z.object({
-	plugin: z.int32(),
+	plugin: integer(),
 	enabled: boolean().optional(),
-	order: z.int32(),
+	order: integer(),
 	name: text(400).nullable().optional(),
-	description: text(1000).nullable().optional(),
+	description: multilineText(1000).nullable().optional(),
 	deleted: boolean().optional(),
 	/** Beyond the interface. */
 	config,
@@ -122,7 +131,7 @@ export const job = z.object({
 
 /** Orders by the ids of configs. */
 export const rearrange = z.object({
-	orders: z.record(z.string(), z.int32()),
+	orders: z.record(z.string(), integer()),
 });
 
 const TYPES = ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] as const;
@@ -143,15 +152,9 @@ export const PluginLogEntry = z
 	.meta({ id: "PluginLogEntry" });
 
 export const logFilters = z.object({
-	after: moment().optional(),
-	before: moment().optional(),
+	after: queryMoment().optional(),
+	before: queryMoment().optional(),
 	/** In any case. */
-	search: text().optional(),
-	/** May be given several times. */
-	type_filter: z
-		.preprocess(
-			(value) => (typeof value === "string" ? [value] : value),
-			z.array(z.enum(TYPES)),
-		)
-		.optional(),
+	search: rawText().optional(),
+	type_filter: choices(TYPES).optional(),
 });

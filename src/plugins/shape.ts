@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
-import { boolean, text } from "../http/fields.ts";
+import { boolean, multilineText, text } from "../http/fields.ts";
 
 const names = z.array(text(200)).max(100);
 
@@ -78,8 +78,8 @@ export const update = z.object({
 		.enum(["local", "custom", "repository", "source", "inline"])
 		.optional(),
 	name: text(200).optional(),
-	description: text().optional(),
-	icon: text().nullable().optional(),
+	description: multilineText().optional(),
+	icon: multilineText().nullable().optional(),
 	config_schema: z
 		.unknown()
 		.refine((value) => typeof value === "object" && value !== null, {

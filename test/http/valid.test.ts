@@ -82,7 +82,7 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 			"scopes__0",
 		],
 		[
-			{ label: "x", scopes: ["*"], scoped_projects: ["1"] },
+			{ label: "x", scopes: ["*"], scoped_projects: ["1e3"] },
 			"invalid_input",
 			"A valid integer is required.",
 			"scoped_projects__0",
