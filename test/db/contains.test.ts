@@ -1,4 +1,5 @@
 import { eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
 import {
