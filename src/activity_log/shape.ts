@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { activityLog, users } from "../db/schema.ts";
-import { moment, text, timestamp, uuid } from "../http/fields.ts";
+import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
 
 /** Behaviour 12. */
 export const ActivityEntry = z
@@ -51,6 +51,6 @@ export const filters = z.object({
 	/** A user's uuid. */
 	user: uuid().optional(),
 	activity: text().optional(),
-	after: moment().optional(),
-	before: moment().optional(),
+	after: queryMoment().optional(),
+	before: queryMoment().optional(),
 });

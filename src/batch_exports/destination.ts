@@ -1,9 +1,17 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
-import { boolean, choice, issue, noChoice, text } from "../http/fields.ts";
+import {
+	boolean,
+	choice,
+	integer,
+	issue,
+	noChoice,
+	rawText,
+	text,
+} from "../http/fields.ts";
 import { refusal } from "../http/valid.ts";
 
-const names = z.array(text(400).min(1)).max(1000).nullish();
+const names = z.array(rawText(400).min(1)).max(1000).nullish();
 
 /** Which events are taken: none named, all. */
 const filters = { include_events: names, exclude_events: names };
@@ -47,7 +55,7 @@ const file = {
 	prefix,
 	file_format: choice(["JSONLines", "Parquet"]).nullish(),
 	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
-	max_file_size_mb: z.int().min(1).max(100_000).nullish(),
+	max_file_size_mb: integer(1, 100_000).nullish(),
 	...filters,
 };
 
@@ -171,7 +179,7 @@ export const configs = {
 		password: text(4096).min(1),
 		host,
 		database: text(255).min(1),
-		port: z.int().min(1).max(65535).nullish(),
+		port: integer(1, 65535).nullish(),
 		schema: text(63).min(1).nullish(),
 		table_name: text(63).min(1).nullish(),
 		has_self_signed_cert: boolean().nullish(),

@@ -1,6 +1,7 @@
 import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { among } from "../db/client.ts";
+import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
@@ -29,7 +30,7 @@ function selectPage(
 	const filter = and(
 		after ? gt(timestamp, after) : undefined,
 		before ? lt(timestamp, before) : undefined,
-		search ? sql`instr(lower(${message}), lower(${search})) > 0` : undefined,
+		search ? contains(message, search) : undefined,
 		level?.length ? among(batchExportLogEntries.level, level) : undefined,
 	);
 	return paged(

@@ -1,5 +1,6 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { among } from "../db/client.ts";
 import { paged } from "../db/list.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
@@ -21,7 +22,7 @@ export async function list(
 	const keys = ({ id }: { id: string }) => [id];
 	const [rows, [counted], [there]] = await tenant.read(
 		...paged(db, page, db.select(runColumns).from(batchExportRuns).$dynamic(), {
-			where: and(of, status && eq(batchExportRuns.status, status)),
+			where: and(of, status && among(batchExportRuns.status, status)),
 			by: [batchExportRuns.id],
 			keys,
 			...(!status && {

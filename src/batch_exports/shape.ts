@@ -15,9 +15,12 @@ import {
 import {
 	boolean,
 	choice,
+	choices,
 	moment,
+	multilineText,
 	name,
-	text,
+	queryMoment,
+	rawText,
 	timestamp,
 } from "../http/fields.ts";
 import { judged } from "../http/valid.ts";
@@ -180,7 +183,7 @@ const fields = z.object({
 	last_paused_at: moment().nullable().optional(),
 	start_at: moment().nullable().optional(),
 	end_at: moment().nullable().optional(),
-	xql_query: text().check(judged(parse)).nullable().optional(),
+	xql_query: multilineText().check(judged(parse)).nullable().optional(),
 });
 
 export const create = fields.extend({
@@ -249,21 +252,15 @@ export const BatchExportLogEntry = z
 	.meta({ id: "BatchExportLogEntry" });
 
 export const logFilters = z.object({
-	after: moment().optional(),
-	before: moment().optional(),
+	after: queryMoment().optional(),
+	before: queryMoment().optional(),
 	/** In any case. */
-	search: text().optional(),
-	/** May be given several times. */
-	level: z
-		.preprocess(
-			(value) => (typeof value === "string" ? [value] : value),
-			z.array(choice(LEVELS)),
-		)
-		.optional(),
+	search: rawText().optional(),
+	level: choices(LEVELS).optional(),
 });
 
 export const runFilters = z.object({
-	status: choice(RUN_STATUSES).optional(),
+	status: choices(RUN_STATUSES).optional(),
 });
 
 /** What came of trying a destination, step by step. */

@@ -1,6 +1,12 @@
 import { getDomain } from "tldts";
 import * as z from "zod";
-import { boolean, name, text, timestamp } from "../http/fields.ts";
+import {
+	boolean,
+	multilineText,
+	name,
+	text,
+	timestamp,
+} from "../http/fields.ts";
 
 /** Interface 2.5. */
 export const Domain = z
@@ -41,7 +47,7 @@ export const create = z.object({
 	domain,
 	saml_entity_id: text(512).nullable().optional(),
 	saml_acs_url: text(512).nullable().optional(),
-	saml_x509_cert: text().nullable().optional(),
+	saml_x509_cert: multilineText().nullable().optional(),
 });
 
 export const update = z.object({

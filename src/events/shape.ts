@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { flaw, issue, moment, name, text, uuid } from "../http/fields.ts";
+import { flaw, issue, moment, rawText, uuid } from "../http/fields.ts";
 
 /** How deep JSON may nest: far less than what the databases read that events are exported to. */
 const DEEPEST = 100;
@@ -37,12 +37,12 @@ const dictionary = () =>
 
 const event = z.object({
 	uuid: uuid().optional(),
-	event: name(400),
-	distinct_id: name(400),
+	event: rawText(400).min(1),
+	distinct_id: rawText(400).min(1),
 	person_id: uuid().nullable().optional(),
 	properties: dictionary().optional(),
 	person_properties: dictionary().nullable().optional(),
-	elements_chain: text().optional(),
+	elements_chain: rawText().optional(),
 	timestamp: moment().optional(),
 });
 

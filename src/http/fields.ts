@@ -26,13 +26,25 @@ export function noChoice(value: unknown) {
 	return `"${quoted}" is not a valid choice.`;
 }
 
-/** Trimmed text of at most `max` characters (code points, as JSON Schema counts them). */
-export const text = (max?: number) => {
+/** Control characters, line separators, and characters that reorder the text around them (bidirectional overrides). */
+const NOT_IN_ONE_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
+/** Control characters other than tabs and line breaks. */
+const NOT_IN_SEVERAL_LINES = /[^\P{Cc}\t\n\r]/u;
+
+/**
+ * Trimmed text of at most `max` characters (code points, as JSON Schema counts them) that can be stored and has none of
+ * the `excluded` characters.
+ */
+const trimmed = (max?: number, excluded?: RegExp) => {
 	const shape = z
 		.string()
 		.trim()
 		.check(({ value, issues }) => {
-			const why = flaw(value);
+			const why =
+				flaw(value) ??
+				(excluded?.test(value)
+					? "Control characters are not allowed."
+					: undefined);
 			if (why) issues.push(issue(value, "invalid_input", why));
 			if (max !== undefined && value.length > max && [...value].length > max)
 				issues.push(
@@ -45,6 +57,16 @@ export const text = (max?: number) => {
 		});
 	return max === undefined ? shape : shape.meta({ maxLength: max });
 };
+
+/** Text in one line: no control characters (behaviour 7). */
+export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
+
+/** Text that may have line breaks and tabs. */
+export const multilineText = (max?: number) =>
+	trimmed(max, NOT_IN_SEVERAL_LINES);
+
+/** Text with any characters that can be stored: data of others, or what it is compared with. */
+export const rawText = (max?: number) => trimmed(max);
 
 /** Text that says something. */
 export const name = (max: number) => text(max).min(1);
@@ -110,20 +132,67 @@ export const choice = <const T extends string>(values: readonly T[]) =>
 		z.enum(values),
 	);
 
+/**
+ * One or more of `values` in a query, in any case; the parameter may be repeated (behaviour 1.3). Of a single value
+ * that is wrong the issue is the parameter's own; of several it names the position.
+ */
+export const choices = <const T extends string>(values: readonly T[]) => {
+	const known = new Map<unknown, T>(
+		values.map((value) => [value.toLowerCase(), value]),
+	);
+	return z.preprocess(
+		(given, { issues }) =>
+			[given].flat().map((item, i) => {
+				const value =
+					typeof item === "string" && known.get(item.trim().toLowerCase());
+				if (value) return value;
+				issues.push({
+					...issue(item, "invalid_choice", noChoice(item)),
+					path: Array.isArray(given) ? [i] : [],
+				});
+				return item;
+			}),
+		z.array(z.enum(values)),
+	);
+};
+
+const DECIMAL = /^-?\d+$/;
+
+const fromDecimal = (value: unknown) =>
+	typeof value === "string" && DECIMAL.test(value.trim())
+		? Number(value)
+		: value;
+
+/** A 32-bit integer, or its decimal text (behaviour 1.3). */
+export const integer = (min = -(2 ** 31), max = 2 ** 31 - 1) =>
+	z.preprocess(fromDecimal, z.int().min(min).max(max)).meta({
+		type: ["integer", "string"],
+		pattern: DECIMAL.source,
+	});
+
+/** One of `values`, or its decimal text. */
+export const integerChoice = <const T extends number>(values: readonly T[]) =>
+	z.preprocess(fromDecimal, z.literal(values)).meta({
+		type: ["integer", "string"],
+		enum: [...values, ...values.map(String)],
+	});
+
 /** An answer's moment, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
 
-const iso = z.union([
-	z.iso.datetime({ offset: true, local: true }),
-	z.iso.date(),
-]);
+const MOMENT =
+	/^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?(?:Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
 
 /** ISO 8601 as a date, UTC unless it says otherwise; undefined: it isn't that, or has no year of four digits from 1 on. */
 function read(value: string) {
-	// First of all this, which bounds the length of what is looked at further.
-	if (!iso.safeParse(value).success) return undefined;
-	const naive = /T[^Z+-]*$/i.test(value);
-	const at = new Date(naive ? `${value}Z` : value);
+	const [match, date, time = "00:00", seconds = "00", ...rest] =
+		MOMENT.exec(value) ?? [];
+	const [fraction = "0", hours = "+00", minutes = "00"] = rest;
+	const full = `${date}T${time}:${seconds}.${fraction}${hours}:${minutes}`;
+	// The pattern alone takes 2026-02-30, which Date would read as another day.
+	if (!match || !z.iso.datetime({ offset: true }).safeParse(full).success)
+		return undefined;
+	const at = new Date(full);
 	const year = at.getUTCFullYear();
 	return year >= 1 && year <= 9999 ? at.toISOString() : undefined;
 }
@@ -146,3 +215,13 @@ export const moment = () =>
 			return z.NEVER;
 		})
 		.pipe(timestamp());
+
+/** A moment in a query, where the `+` of an offset that was not escaped arrives as a space. */
+export const queryMoment = () =>
+	z.preprocess(
+		(value) =>
+			typeof value === "string"
+				? value.trim().replace(/(:\d\d(?:\.\d+)?) (?=\d\d(:?\d\d)?$)/, "$1+")
+				: value,
+		moment(),
+	);

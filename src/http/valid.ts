@@ -1,6 +1,5 @@
 import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type * as z from "zod";
 import type { App } from "../env.ts";
 import {
@@ -110,18 +109,18 @@ type Find = (
 	c: Context<App>,
 ) => Promise<unknown>;
 
-/** Throws the first of: what the guard says, the absence of the object in the path, `refusal`. */
+/** Throws the first of: what the guard says, the absence of the object in the path, `error`. */
 async function refuse(
 	c: Context<App>,
 	find: Find | undefined,
-	refusal: Refusal,
+	error: unknown,
 ): Promise<never> {
 	if (find)
 		found(
 			await find(c.var.tenant, Object.values(c.req.param()).at(-1) ?? "", c),
 		);
 	else await c.var.tenant.read();
-	throw refusal;
+	throw error;
 }
 
 /** A check that `judge` decides: what it refuses, it throws, with an attr of the field's or of what is below it. */
@@ -151,11 +150,15 @@ type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<
 	Input<T, S>
 >;
 
-/** zod's verdict, answered in our words. */
+/**
+ * zod's verdict, answered in our words.
+ * @param choose the value to check, given the one that Hono read
+ */
 function validator<T extends Target, S extends z.ZodType>(
 	target: T,
 	shape: S,
 	find?: Find,
+	choose = (read: unknown) => read,
 ): Validated<T, S> {
 	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (
 		result,
@@ -175,39 +178,80 @@ function validator<T extends Target, S extends z.ZodType>(
 		Input<T, S>
 	>(target, shape, hook, {
 		validationFunction: (shape, value) =>
-			shape.safeParse(value, { reportInput: true }),
+			shape.safeParse(choose(value), { reportInput: true }),
 	});
-}
-
-/** What is wrong with the JSON text, without quoting it. */
-function broken(json: string) {
-	try {
-		JSON.parse(json);
-	} catch (error) {
-		return String(error instanceof Error ? error.message : error).replace(
-			/, (\.{3})?".*$/s,
-			"",
-		);
-	}
 }
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 const LINES_TYPE = /^application\/(x-ndjson|jsonl)$/i;
+const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i;
 
-const MOST_BYTES = 2 ** 20;
+const MAX_BODY_BYTES = 2 ** 20;
 
-/** JSON lines as the text of one list, or why they are none. Blank lines say nothing. */
-function listed(text: string) {
-	const lines = text.split("\n").map((line) => line.trim());
-	for (const [i, line] of lines.entries()) {
-		const why = line === "" ? undefined : broken(line);
-		if (why !== undefined) return { list: "", why: `line ${i + 1}: ${why}` };
+/** @throws 413 beyond the limit; 400 where the client went away before it had sent all */
+async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
+	const tooMany = tooLarge(MAX_BODY_BYTES);
+	if (Number(req.header("content-length")) > MAX_BODY_BYTES) throw tooMany;
+	const chunks: Uint8Array[] = [];
+	let size = 0;
+	try {
+		for await (const chunk of req.raw.body ?? []) {
+			size += chunk.length;
+			if (size > MAX_BODY_BYTES) break;
+			chunks.push(chunk);
+		}
+	} catch {
+		throw unparsable("The body ended too early.");
 	}
-	return { list: `[${lines.filter(Boolean).join()}]`, why: undefined };
+	if (size > MAX_BODY_BYTES) throw tooMany;
+	return Buffer.concat(chunks);
+}
+
+/** The text of UTF-8 without its byte order mark; throws 400 for other bytes. */
+function decode(bytes: Uint8Array): string {
+	try {
+		const options = { fatal: true, ignoreBOM: false };
+		return new TextDecoder("utf-8", options).decode(bytes);
+	} catch {
+		throw unparsable("The body is not UTF-8.");
+	}
+}
+
+/** The JSON value of a text; the error doesn't quote it. */
+function parse(json: string, where = "") {
+	try {
+		return JSON.parse(json);
+	} catch (error) {
+		const why = String(error instanceof Error ? error.message : error);
+		throw unparsable(`${where}${why.replace(/, (\.{3})?".*$/s, "")}`);
+	}
+}
+
+/** JSON lines as a list of their values. Blank lines are skipped. */
+const parseLines = (text: string) =>
+	text
+		.split("\n")
+		.flatMap((line, i) =>
+			line.trim() === "" ? [] : [parse(line, `line ${i + 1}: `)],
+		);
+
+/** The value of the body. None at all counts as `{}`, whatever its media type. */
+async function readValue(c: Context<App>, lines: boolean) {
+	const header = c.req.header("content-type") ?? "";
+	const type = header.split(";")[0]?.trim() ?? "";
+	const bytes = await readBytes(c);
+	const isLines = lines && LINES_TYPE.test(type);
+	const isBlank = bytes.every((byte) => byte <= 0x20);
+	if (!isLines && isBlank) return {};
+	if (!isLines && !JSON_TYPE.test(type)) throw unsupportedMediaType(type);
+	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
+	if (!/^utf-?8$/i.test(charset))
+		throw unparsable("The charset of the body must be UTF-8.");
+	return isLines ? parseLines(decode(bytes)) : parse(decode(bytes));
 }
 
 /**
- * The handler gets a body of `shape` with `c.req.valid('json')`; none at all counts as `{}`.
+ * The handler gets a body of `shape` with `c.req.valid('json')`.
  * `find` finds the object in the path (its id is the last parameter) where its absence is the better answer.
  * `lines`: the body may also be JSON lines, which count as the list of their values.
  */
@@ -216,35 +260,13 @@ export function body<S extends z.ZodType>(
 	find?: Find,
 	{ lines = false } = {},
 ): Validated<"json", S> {
-	const validate = validator("json", shape, find);
-	const limit = bodyLimit({
-		maxSize: MOST_BYTES,
-		onError: (c) => refuse(c, find, tooLarge(MOST_BYTES)),
-	});
 	const parsed: Validated<"json", S> = async (c, next) => {
-		await limit(c, async () => {});
-		const text = new TextDecoder().decode(await c.req.arrayBuffer());
-		const headers = new Headers(c.req.raw.headers);
-		const type = headers.get("content-type")?.split(";")[0]?.trim() ?? "";
-		const replace = (init: RequestInit) => {
-			c.req.raw = new Request(c.req.url, { method: c.req.method, ...init });
-			c.req.bodyCache = {};
-		};
-		if (lines && LINES_TYPE.test(type)) {
-			const { list, why } = listed(text);
-			if (why !== undefined) await refuse(c, find, unparsable(why));
-			headers.set("content-type", "application/json");
-			replace({ headers, body: list });
-		} else if (text.trim() === "") {
-			headers.delete("content-type");
-			replace({ headers });
-		} else if (!JSON_TYPE.test(type))
-			await refuse(c, find, unsupportedMediaType(type));
-		else {
-			const why = broken(text);
-			if (why !== undefined) await refuse(c, find, unparsable(why));
-		}
-		return validate(c, next);
+		const value = await readValue(c, lines).catch((error: unknown) =>
+			refuse(c, find, error),
+		);
+		// Hono's validator would read the body again.
+		c.req.json = async () => value;
+		return validator("json", shape, find, () => value)(c, next);
 	};
 	return describe(parsed, { body: shape, lines });
 }

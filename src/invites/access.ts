@@ -1,14 +1,17 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../auth/levels.ts";
 import type { ProjectAccess } from "../db/schema.ts";
+import { integer } from "../http/fields.ts";
 
 /** Each is a statement when the invite is accepted. */
 const MOST = 100;
 
 const LEVELS = new Map<unknown, number>([
 	[MEMBER, MEMBER],
+	[String(MEMBER), MEMBER],
 	["member", MEMBER],
 	[ADMIN, ADMIN],
+	[String(ADMIN), ADMIN],
 	["admin", ADMIN],
 ]);
 
@@ -26,7 +29,7 @@ function wrong(list: unknown) {
 			return "Each item in the list must be a dictionary.";
 		if (!("id" in item && "level" in item))
 			return 'Each dictionary must contain "id" and "level" keys.';
-		if (!z.int32().safeParse(item.id).success)
+		if (!integer().safeParse(item.id).success)
 			return 'The "id" field must be an integer.';
 		if (!LEVELS.has(item.level))
 			return 'The "level" field must be either "member" or "admin".';
@@ -34,7 +37,7 @@ function wrong(list: unknown) {
 }
 
 const shape = z.array(
-	z.object({ id: z.int(), level: z.union([z.int(), z.string()]) }),
+	z.object({ id: integer(), level: z.union([integer(), z.string()]) }),
 );
 
 /** Private projects that the invited person will be a member of, and the levels there. */

@@ -1,6 +1,14 @@
 import * as z from "zod";
 import { LEVELS } from "../auth/levels.ts";
-import { boolean, email, issue, text, timestamp } from "../http/fields.ts";
+import {
+	boolean,
+	email,
+	integerChoice,
+	issue,
+	multilineText,
+	text,
+	timestamp,
+} from "../http/fields.ts";
 import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { Membership, User } from "../users/shape.ts";
 import { projectAccess } from "./access.ts";
@@ -47,8 +55,8 @@ export const toInvite = (
 export const create = z.object({
 	target_email: email(),
 	first_name: text(30).optional(),
-	level: z.literal(LEVELS).optional(),
-	message: text().nullable().optional(),
+	level: integerChoice(LEVELS).optional(),
+	message: multilineText().nullable().optional(),
 	private_project_access: projectAccess.optional(),
 	send_email: boolean().optional(),
 });

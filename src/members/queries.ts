@@ -1,6 +1,7 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { ADMIN, OWNER } from "../auth/levels.ts";
+import { contains } from "../db/contains.ts";
 import { members, organizations, users } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
@@ -31,10 +32,10 @@ export function list(
 	page: Page,
 	{ email, search, updated_after, order }: z.infer<typeof filters>,
 ) {
-	const names = sql`lower(${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email})`;
+	const names = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
 	const filter = and(
 		email ? eq(users.email, email.toLowerCase()) : undefined,
-		search ? sql`instr(${names}, lower(${search})) > 0` : undefined,
+		search ? contains(names, search) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
 	const total = sql`(select ${organizations.active_members} from ${organizations} where ${organizations.id} = ${tenant.organization})`;

@@ -1,6 +1,12 @@
 import * as z from "zod";
 import { LEVELS } from "../auth/levels.ts";
-import { moment, text, timestamp } from "../http/fields.ts";
+import {
+	integerChoice,
+	queryMoment,
+	rawText,
+	text,
+	timestamp,
+} from "../http/fields.ts";
 import { User } from "../users/shape.ts";
 
 /** Interface 2.8. */
@@ -16,14 +22,14 @@ export const Member = z
 	})
 	.meta({ id: "Member" });
 
-export const update = z.object({ level: z.literal(LEVELS).optional() });
+export const update = z.object({ level: integerChoice(LEVELS).optional() });
 
 export const filters = z.object({
 	/** Exact, in any case. */
 	email: text().optional(),
 	/** In names and address. */
-	search: text(200).optional(),
-	updated_after: moment().optional(),
+	search: rawText(200).optional(),
+	updated_after: queryMoment().optional(),
 	/** `joined_at` or `-joined_at`; anything else is the latter. */
 	order: z.string().optional().catch(undefined),
 });

@@ -1,7 +1,15 @@
 import * as z from "zod";
 import { scopes } from "../auth/scopes.ts";
 import type { personalApiKeys } from "../db/schema.ts";
-import { moment, name, set, text, timestamp, uuid } from "../http/fields.ts";
+import {
+	integer,
+	moment,
+	name,
+	set,
+	text,
+	timestamp,
+	uuid,
+} from "../http/fields.ts";
 
 /** Behaviour 2.1. */
 export const PersonalApiKey = z
@@ -31,7 +39,7 @@ export const create = z.object({
 	label: name(40),
 	scopes: set(text().pipe(z.enum(scopes)), 100).min(1),
 	scoped_organizations: set(uuid(), 100).optional(),
-	scoped_projects: set(z.int32(), 100).optional(),
+	scoped_projects: set(integer(), 100).optional(),
 	expires_at: moment().nullable().optional(),
 });
 export const update = create.partial();

@@ -1,6 +1,7 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { among, rowId } from "../db/client.ts";
+import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
@@ -19,9 +20,7 @@ export async function list(
 	const filter = and(
 		after ? gt(pluginLogEntries.timestamp, after) : undefined,
 		before ? lt(pluginLogEntries.timestamp, before) : undefined,
-		search
-			? sql`instr(lower(${pluginLogEntries.message}), lower(${search})) > 0`
-			: undefined,
+		search ? contains(pluginLogEntries.message, search) : undefined,
 		type_filter?.length ? among(pluginLogEntries.type, type_filter) : undefined,
 	);
 	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));

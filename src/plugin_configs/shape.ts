@@ -1,7 +1,17 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { pluginConfigs, pluginJobs } from "../db/schema.ts";
-import { boolean, moment, record, text, timestamp } from "../http/fields.ts";
+import {
+	boolean,
+	choices,
+	integer,
+	multilineText,
+	queryMoment,
+	rawText,
+	record,
+	text,
+	timestamp,
+} from "../http/fields.ts";
 import { pluginColumns, toPlugin } from "../plugins/shape.ts";
 import { fieldsOf, masked } from "./config.ts";
 
@@ -95,11 +105,11 @@ const config = z
 	.optional();
 
 export const create = z.object({
-	plugin: z.int32(),
+	plugin: integer(),
 	enabled: boolean().optional(),
-	order: z.int32(),
+	order: integer(),
 	name: text(400).nullable().optional(),
-	description: text(1000).nullable().optional(),
+	description: multilineText(1000).nullable().optional(),
 	deleted: boolean().optional(),
 	/** Beyond the interface. */
 	config,
@@ -123,7 +133,7 @@ const MAX_ORDERS = 10_000;
 
 /** Orders by the ids of configs. */
 export const rearrange = z.object({
-	orders: record(z.int32())
+	orders: record(integer())
 		.refine(
 			(orders) => Object.keys(orders).length <= MAX_ORDERS,
 			`At most ${MAX_ORDERS} configs can be rearranged in a single request.`,
@@ -149,15 +159,9 @@ export const PluginLogEntry = z
 	.meta({ id: "PluginLogEntry" });
 
 export const logFilters = z.object({
-	after: moment().optional(),
-	before: moment().optional(),
+	after: queryMoment().optional(),
+	before: queryMoment().optional(),
 	/** In any case. */
-	search: text().optional(),
-	/** May be given several times. */
-	type_filter: z
-		.preprocess(
-			(value) => (typeof value === "string" ? [value] : value),
-			z.array(z.enum(TYPES)),
-		)
-		.optional(),
+	search: rawText().optional(),
+	type_filter: choices(TYPES).optional(),
 });

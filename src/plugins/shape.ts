@@ -2,7 +2,14 @@ import { eq } from "drizzle-orm";
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
-import { boolean, choice, record, refuseProto, text } from "../http/fields.ts";
+import {
+	boolean,
+	choice,
+	multilineText,
+	record,
+	refuseProto,
+	text,
+} from "../http/fields.ts";
 import { FAMILIES } from "./families.ts";
 
 const names = z.array(text(200)).max(100);
@@ -79,8 +86,8 @@ export const update = z.object({
 		.enum(["local", "custom", "repository", "source", "inline"])
 		.optional(),
 	name: text(200).optional(),
-	description: text().optional(),
-	icon: text().nullable().optional(),
+	description: multilineText().optional(),
+	icon: multilineText().nullable().optional(),
 	config_schema: z
 		.preprocess(
 			refuseProto,

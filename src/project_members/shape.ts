@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../auth/levels.ts";
-import { timestamp, uuid } from "../http/fields.ts";
+import { integerChoice, timestamp, uuid } from "../http/fields.ts";
 import { User } from "../users/shape.ts";
 
 /** Behaviour 5. */
@@ -16,5 +16,5 @@ export const ProjectMember = z
 
 export const create = z.object({
 	user_uuid: uuid(),
-	level: z.literal([MEMBER, ADMIN]),
+	level: integerChoice([MEMBER, ADMIN]),
 });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { users } from "../db/schema.ts";
-import { text, uuid } from "../http/fields.ts";
+import { integer, text, uuid } from "../http/fields.ts";
 import { Project } from "../projects/shape.ts";
 
 /** The user embedded in other resources (interface 2.6). */
@@ -53,5 +53,5 @@ export const update = z.object({
 	last_name: text(150).optional(),
 	/** The one to work in from now on. */
 	organization: uuid().optional(),
-	project: z.int32().optional(),
+	project: integer().optional(),
 });

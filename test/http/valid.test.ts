@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { wrong } from "../support/refusals.ts";
 import { call, join, world } from "../support/world.ts";
 
@@ -82,7 +82,7 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 			"scopes__0",
 		],
 		[
-			{ label: "x", scopes: ["*"], scoped_projects: ["1"] },
+			{ label: "x", scopes: ["*"], scoped_projects: ["1e3"] },
 			"invalid_input",
 			"A valid integer is required.",
 			"scoped_projects__0",
@@ -281,6 +281,121 @@ describe("a body that can’t be read", () => {
 				})
 			).status,
 		).toBe(201);
+	});
+
+	const bytes = (...parts: (string | number[])[]) =>
+		new Blob(
+			parts.map((part) =>
+				typeof part === "string" ? part : new Uint8Array(part),
+			),
+		).arrayBuffer();
+	const BOM = [0xef, 0xbb, 0xbf];
+
+	test.each([
+		["Latin-1", ['{"name": "Jos', [0xe9], '"}']],
+		["half of a character at the end", ['{"name": "x"}', [0xc3]]],
+		["an encoded surrogate", ['{"name": "', [0xed, 0xa0, 0x80], '"}']],
+		["UTF-16", [[0xff, 0xfe, 0x7b, 0, 0x7d, 0]]],
+	])("is a parse error when it is not UTF-8: %s", async (_, parts) => {
+		const { ask, here } = await world();
+		const raw = await bytes(...parts);
+		const headers = { "content-type": "application/json" };
+		expect(
+			await ask("POST", "/api/organizations", { raw, headers }),
+		).toMatchObject({
+			status: 400,
+			body: {
+				type: "invalid_request",
+				code: "parse_error",
+				detail: "JSON parse error - The body is not UTF-8.",
+				attr: null,
+			},
+		});
+		const plain = { "content-type": "text/plain" };
+		expect((await here("PATCH", "", { raw, headers: plain })).body.code).toBe(
+			"unsupported_media_type",
+		);
+	});
+
+	test("may begin with a byte order mark, as JSON and as lines", async () => {
+		const { ask, project } = await world();
+		const raw = await bytes(BOM, '{"name": "Zoë"}');
+		const headers = { "content-type": "application/json; Charset=UTF-8" };
+		expect(
+			(await ask("POST", "/api/organizations", { raw, headers })).body.name,
+		).toBe("Zoë");
+		const lines = await bytes(BOM, '{"event": "a", "distinct_id": "b"}\n');
+		expect(
+			await ask("POST", `/api/projects/${project}/events`, {
+				raw: lines,
+				headers: { "content-type": "application/x-ndjson" },
+			}),
+		).toMatchObject({ status: 200, body: { accepted: 1 } });
+	});
+
+	test.each(["latin1", '"iso-8859-1"', "utf-16", ""])(
+		"is a parse error when its type names another charset: %s",
+		async (charset) => {
+			const { ask } = await world();
+			const asked = {
+				body: { name: "x" },
+				headers: { "content-type": `application/json; charset=${charset}` },
+			};
+			expect(
+				(await ask("POST", "/api/organizations", asked)).body,
+			).toMatchObject({
+				code: "parse_error",
+				detail: "JSON parse error - The charset of the body must be UTF-8.",
+			});
+		},
+	);
+
+	test("is read when its type names UTF-8 in another way", async () => {
+		const { ask } = await world();
+		for (const charset of ["utf8", '"UTF-8"', "utf-8; q=1"]) {
+			const asked = {
+				body: { name: "x" },
+				headers: { "content-type": `application/json;charset=${charset}` },
+			};
+			expect((await ask("POST", "/api/organizations", asked)).status).toBe(201);
+		}
+	});
+
+	test("is a 400 when its sender goes away before its end, and no error of ours", async () => {
+		const { ask } = await world();
+		const error = vi.spyOn(console, "error");
+		const raw = new ReadableStream({
+			pull(controller) {
+				controller.enqueue(new TextEncoder().encode('{"name": '));
+				controller.error(new Error("Network connection lost."));
+			},
+		});
+		const headers = { "content-type": "application/json" };
+		const answer = await ask("POST", "/api/organizations", {
+			raw,
+			headers,
+			env: {},
+		});
+		expect(answer).toMatchObject({
+			status: 400,
+			body: {
+				code: "parse_error",
+				detail: "JSON parse error - The body ended too early.",
+			},
+		});
+		expect(error).not.toHaveBeenCalled();
+		error.mockRestore();
+	});
+
+	test("of lines names the line that is wrong", async () => {
+		const { ask, project } = await world();
+		const raw = '{"event": "a", "distinct_id": "b"}\n\n{"event": }';
+		const headers = { "content-type": "application/x-ndjson" };
+		const { body } = await ask("POST", `/api/projects/${project}/events`, {
+			raw,
+			headers,
+		});
+		expect(body.detail).toMatch(/^JSON parse error - line 3: /);
 	});
 
 	test("is a 413 when it is over 1 MiB, however it comes", async () => {

@@ -1,0 +1,110 @@
+import { eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { contains } from "../../src/db/contains.ts";
+import {
+	batchExportLogEntries,
+	pluginLogEntries,
+	users,
+} from "../../src/db/schema.ts";
+import { db, furnished, join, world } from "../support/world.ts";
+
+/** Whether the database finds `needle` in `text`. */
+async function finds(text: string, needle: string) {
+	const [row] = await db
+		.select({
+			found: sql<number>`${contains(sql`${text}`, needle)}`.as("found"),
+		})
+		.from(sql`(select 1)`);
+	return row?.found === 1;
+}
+
+describe("a search ignores case", () => {
+	test.each([
+		["Mesut Özil", "özil"],
+		["Mesut özil", "ÖZIL"],
+		["ΣΩΚΡΆΤΗΣ", "Σωκράτης"],
+		["Σωκράτης", "ΣΩΚΡΆΤΗΣ"],
+		["Οδυσσεύς", "ΟΔΥΣΣΕΎΣ"],
+		["ДОСТОЕВСКИЙ", "достоевский"],
+		["ԱՐԱՄ", "արամ"],
+		["თბილისი", "ᲗᲑᲘᲚᲘᲡᲘ"],
+		["𐐀𐐁", "𐐨𐐩"],
+		["Straße", "STRASSE"],
+		["STRAẞE", "straße"],
+		["strasse", "Straße"],
+		["İstanbul", "istanbul"],
+		["ISPARTA", "ısparta"],
+		["ǅungla", "Ǆungla"],
+		["5 µm", "μM"],
+		["東京", "東京"],
+		["100% _x*?[a]", "% _X*?[A]"],
+	])("%s is found by %s", async (text, needle) => {
+		expect(await finds(text, needle)).toBe(true);
+	});
+
+	test.each([
+		["Özil", "ozil"],
+		["Straße", "strase"],
+		["abc", "a%"],
+		["abc", "a_c"],
+	])("%s is not found by %s", async (text, needle) => {
+		expect(await finds(text, needle)).toBe(false);
+	});
+});
+
+test("a needle of any letters is searched for, however many they are", async () => {
+	const letters = Array.from({ length: 0x500 - 0xa1 }, (_, i) =>
+		String.fromCodePoint(0xa1 + i),
+	).join("");
+	expect(await finds(`<${letters}>`, letters.slice(0, 30))).toBe(true);
+	expect(await finds("x", letters)).toBe(false);
+	expect(await finds("x", "'); drop table users --")).toBe(false);
+});
+
+test("members are found by their names in every script", async () => {
+	const { here, id } = await world();
+	const someone = await join(id, 1);
+	await db
+		.update(users)
+		.set({ first_name: "Mesut", last_name: "Özil" })
+		.where(eq(users.id, someone.id));
+	for (const search of ["özil", "ÖZIL", "t ö"])
+		expect(
+			(await here("GET", `/members?search=${encodeURIComponent(search)}`)).body,
+		).toMatchObject({ count: 1, results: [{ user: { uuid: someone.uuid } }] });
+	const long = "äöüéèàçñøåæþðýœšžčřďťňğıșț".repeat(7);
+	const { status } = await here(
+		"GET",
+		`/members?search=${encodeURIComponent(long)}`,
+	);
+	expect(status).toBe(200);
+});
+
+test("log entries are found by their messages in every script", async () => {
+	const { ask, here, batch_export, config, frontend, project } =
+		await furnished();
+	const message = "Grüße aus ÖSTERREICH";
+	await db.batch([
+		db
+			.insert(batchExportLogEntries)
+			.values({ batch_export_id: batch_export, level: "INFO", message }),
+		db.insert(pluginLogEntries).values({
+			team_id: project,
+			plugin_id: frontend,
+			plugin_config_id: config,
+			source: "CONSOLE",
+			type: "LOG",
+			message,
+			instance_id: v7(),
+		}),
+	]);
+	const search = `search=${encodeURIComponent("GRÜSSE aus österreich")}`;
+	const logs = await here(
+		"GET",
+		`/batch_exports/${batch_export}/logs?${search}`,
+	);
+	expect(logs.body.count).toBe(1);
+	const path = `/api/projects/${project}/plugin_configs/${config}/logs`;
+	expect((await ask("GET", `${path}?${search}`)).body.count).toBe(1);
+});
