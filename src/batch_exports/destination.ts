@@ -72,6 +72,7 @@ function compressible({
 const url = () =>
 	text(2048)
 		.pipe(z.url({ protocol: /^https?$/ }))
+		.meta({ maxLength: 2048 })
 		.refine(
 			(value) => {
 				const { username = "", password = "" } = URL.parse(value) ?? {};
@@ -92,7 +93,9 @@ const host = text(255)
 		if (hostname === "")
 			issues.push(issue(value, "invalid_input", "Enter a valid host."));
 		return hostname;
-	});
+	})
+	.pipe(z.string().min(1))
+	.meta({ maxLength: 255 });
 
 /** The configs of destinations, by type (behaviour 11.1). */
 export const configs = {
@@ -190,6 +193,8 @@ const SECRETS: Record<Type, string[]> = {
 };
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
+
+export const TYPES = Object.keys(configs).filter(isType);
 
 /** What of a config is a secret. */
 export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);

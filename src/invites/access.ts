@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../auth/levels.ts";
 import type { ProjectAccess } from "../db/schema.ts";
+import { documentAs } from "../http/router.ts";
 
 /** Each is a statement when the invite is accepted. */
 const MOST = 100;
@@ -33,8 +34,16 @@ function wrong(list: unknown) {
 	}
 }
 
-const shape = z.array(
-	z.object({ id: z.int(), level: z.union([z.int(), z.string()]) }),
+export const shape = documentAs(
+	z.array(z.object({ id: z.int(), level: z.union([z.int(), z.string()]) })),
+	z
+		.array(
+			z.object({
+				id: z.int32(),
+				level: z.literal([MEMBER, ADMIN, "member", "admin"]),
+			}),
+		)
+		.max(MOST),
 );
 
 /** Private projects that the invited person will be a member of, and the levels there. */

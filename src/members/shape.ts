@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { LEVELS } from "../auth/levels.ts";
+import { LEVELS, level } from "../auth/levels.ts";
 import { moment, text, timestamp } from "../http/fields.ts";
 import { User } from "../users/shape.ts";
 
@@ -8,7 +8,7 @@ export const Member = z
 	.object({
 		id: z.guid(),
 		user: User,
-		level: z.int(),
+		level: level(),
 		joined_at: timestamp(),
 		updated_at: timestamp(),
 		is_2fa_enabled: z.boolean(),

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { pluginConfigs, pluginJobs } from "../db/schema.ts";
 import { boolean, moment, text, timestamp } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 import { pluginColumns, toPlugin } from "../plugins/shape.ts";
 import { fieldsOf, masked } from "./config.ts";
 
@@ -119,6 +120,13 @@ export const job = z.object({
 		operation: z.enum(["start"]).optional(),
 	}),
 });
+
+documentAs(
+	job,
+	z.object({
+		job: z.object({ ...job.shape.job.shape, type: text(200).min(1) }),
+	}),
+);
 
 /** Orders by the ids of configs. */
 export const rearrange = z.object({

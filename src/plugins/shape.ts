@@ -3,6 +3,15 @@ import * as z from "zod";
 import { as } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
 import { boolean, text } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
+
+const PLUGIN_TYPES = [
+	"local",
+	"custom",
+	"repository",
+	"source",
+	"inline",
+] as const;
 
 const names = z.array(text(200)).max(100);
 
@@ -23,7 +32,7 @@ const configSchema = z.union([z.array(z.unknown()), map]);
 export const Plugin = z
 	.object({
 		id: z.int(),
-		plugin_type: z.string(),
+		plugin_type: documentAs(z.string(), z.enum(PLUGIN_TYPES)),
 		name: z.string(),
 		description: z.string(),
 		url: z.string().nullable(),
@@ -74,9 +83,7 @@ export const toPlugin = <
 });
 
 export const update = z.object({
-	plugin_type: z
-		.enum(["local", "custom", "repository", "source", "inline"])
-		.optional(),
+	plugin_type: z.enum(PLUGIN_TYPES).optional(),
 	name: text(200).optional(),
 	description: text().optional(),
 	icon: text().nullable().optional(),
@@ -118,4 +125,5 @@ export const source = z
 	.refine(
 		(files) => Object.keys(files).length <= MOST_FILES,
 		`At most ${MOST_FILES} files can be written in a single request.`,
-	);
+	)
+	.meta({ maxProperties: MOST_FILES });

@@ -2,13 +2,24 @@ import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
 
 /** Of a body, as far as it is asked what it holds. */
-export type Schema = { properties?: object; items?: { properties?: object } };
+export type Schema = {
+	$ref?: string;
+	type?: string | string[];
+	enum?: unknown[];
+	const?: unknown;
+	properties?: Record<string, Schema>;
+	required?: string[];
+	additionalProperties?: boolean | Schema;
+	items?: Schema;
+	anyOf?: Schema[];
+};
 
 type Operation = {
 	security: Record<string, string[]>[];
-	parameters?: { name: string; in: string }[];
+	parameters: { name: string; in: string; schema: Schema }[];
 	requestBody?: {
-		content: { "application/json": { schema: Schema } };
+		required?: boolean;
+		content: { "application/json"?: { schema: Schema } };
 	};
 	responses: Record<
 		string,
@@ -33,6 +44,14 @@ export const operations = Object.entries(document.paths).flatMap(
 			}),
 		),
 );
+
+const components: Record<string, Schema> = JSON.parse(
+	JSON.stringify(document.components.schemas),
+);
+
+/** The schema that `schema` refers to, or itself. */
+export const resolved = (schema: Schema): Schema =>
+	components[schema.$ref?.split("/").at(-1) ?? ""] ?? schema;
 
 const problem = document.components.schemas.Error;
 
