@@ -1,10 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { families } from "../src/app.ts";
 import { described, documentedAs } from "../src/http/router.ts";
 import { operations, resolved, type Schema } from "./support/contract.ts";
 import { subject } from "./support/routes.ts";
-import { furnished } from "./support/world.ts";
+import { call, furnished, keyFor } from "./support/world.ts";
 
 const title = (one: (typeof operations)[number]) =>
 	[`${one.method} ${one.path}`, one] as const;
@@ -14,10 +14,13 @@ const jsonOf = ({ operation }: (typeof operations)[number]) =>
 
 const guarded = operations.filter(({ scopes }) => scopes !== "");
 
-type Home = Awaited<ReturnType<typeof furnished>>;
+let home: Awaited<ReturnType<typeof furnished>>;
+beforeAll(async () => {
+	home = await furnished();
+});
 
-/** The address of an operation in a world; `ids` replaces what would stand in its path. */
-const address = (path: string, home: Home, ids: Record<string, string> = {}) =>
+/** The address of an operation; `ids` replaces what would stand in its path. */
+const address = (path: string, ids: Record<string, string> = {}) =>
 	path.replace(/\{(\w+)\}/g, (_, name: string) => {
 		const known: Record<string, string | number> = {
 			organization_id: home.id,
@@ -37,11 +40,10 @@ describe("the document calls a body required where the service does", () => {
 	test.each(guarded.filter((one) => one.operation.requestBody).map(title))(
 		"%s",
 		async (_, one) => {
-			const home = await furnished();
-			const { status, body } = await home.ask(
-				one.method,
-				address(one.path, home),
-			);
+			const key = await keyFor(home.owner.id);
+			const { status, body } = await call(one.method, address(one.path), {
+				key,
+			});
 			const missing = status === 400 && body.attr !== null;
 			expect(missing || body?.code === "invalid_input").toBe(
 				one.operation.requestBody?.required,
@@ -166,20 +168,24 @@ test("bodies may hold fields that nobody reads, but for the configs of destinati
 	for (const path of strict) expect(path).toContain("/batch_exports");
 });
 
+const empty = (method: string) => (method === "GET" ? {} : { body: {} });
+
 const IMPOSSIBLE = ["x", "0", "%00", "-1", "1e3", "../x", "9".repeat(40)];
 
 describe("what can't be an id is not found", () => {
 	test.each(guarded.filter(({ path }) => path.includes("{")).map(title))(
 		"%s",
 		async (_, one) => {
-			const home = await furnished();
+			const key = await keyFor(home.owner.id);
 			const names = [...one.path.matchAll(/\{(\w+)\}/g)].map(
 				([, name]) => name,
 			);
 			for (const name of names)
 				for (const id of IMPOSSIBLE) {
-					const at = address(one.path, home, { [name ?? ""]: id });
-					expect(await home.ask(one.method, at, { body: {} })).toMatchObject({
+					const at = address(one.path, { [name ?? ""]: id });
+					expect(
+						await call(one.method, at, { key, ...empty(one.method) }),
+					).toMatchObject({
 						status: 404,
 					});
 				}
@@ -190,13 +196,14 @@ describe("what can't be an id is not found", () => {
 describe("a path has the methods that the document says, and names them in Allow", () => {
 	const paths = Map.groupBy(operations, ({ path }) => path);
 	test.each([...paths])("%s", async (path, there) => {
-		const home = await furnished();
+		const key = await keyFor(home.owner.id);
 		const methods = there.map(({ method }) => method);
 		const allowed = methods.includes("GET") ? [...methods, "HEAD"] : methods;
 		for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
 			if (methods.includes(method)) continue;
-			const { status, headers } = await home.ask(method, address(path, home), {
-				...(method !== "GET" && { body: {} }),
+			const { status, headers } = await call(method, address(path), {
+				key,
+				...empty(method),
 			});
 			expect(status).toBe(405);
 			expect(headers.get("allow")?.split(", ").sort()).toEqual(

@@ -59,8 +59,12 @@ const problem = document.components.schemas.Error;
 export async function hold(request: Request, answer: Response) {
 	const { pathname } = new URL(request.url);
 	const method = request.method === "HEAD" ? "GET" : request.method;
-	const matches = operations.filter(
-		(one) => one.method === method && one.pattern.test(pathname),
+	const there = operations.filter(({ pattern }) => pattern.test(pathname));
+	// A path that says itself what it is goes before one with a parameter in its place.
+	const parameters = ({ path }: { path: string }) => path.split("{").length;
+	const fewest = Math.min(...there.map(parameters));
+	const matches = there.filter(
+		(one) => one.method === method && parameters(one) === fewest,
 	);
 	const text = request.method === "HEAD" ? "" : await answer.clone().text();
 	const what = `${request.method} ${pathname} → ${answer.status} ${text.slice(0, 2000)}`;
