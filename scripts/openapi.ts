@@ -6,7 +6,12 @@ import about from "../package.json" with { type: "json" };
 import { families, open } from "../src/app.ts";
 import { needed, type ScopeObject } from "../src/auth/scopes.ts";
 import { Problem } from "../src/http/errors.ts";
-import { described, type Operation } from "../src/http/router.ts";
+import {
+	described,
+	documentedAs,
+	type Operation,
+	Paging,
+} from "../src/http/router.ts";
 
 type Json = Record<string, unknown>;
 
@@ -17,77 +22,165 @@ const refer = (schema: unknown): Json =>
 		JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"),
 	);
 
-/** The JSON Schema of `shape`; what has a name of its own goes to the components. */
-function schemaOf(shape: z.ZodType): Json {
+const isInteger = (value: unknown) => Number.isInteger(value);
+
+/** Integers: say so, leave out the bounds that every JSON number has, and name the 32-bit ones. */
+function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
+	if (schema.type === "number" && schema.enum?.every(isInteger))
+		schema.type = "integer";
+	if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+	if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1)
+		schema.format = "int32";
+}
+
+/**
+ * The JSON Schema of `shape`; what has a name of its own goes to the components. In a request, objects may have more
+ * fields than are read unless they are strict, text that may not be blank has a character that is no space, and times
+ * may be written in more ways than answers write them.
+ */
+function schemaOf(shape: z.ZodType, request = false): Json {
 	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
-		// The format says it; the pattern is only how zod checks it.
-		override: ({ jsonSchema }) => {
-			if (jsonSchema.format) delete jsonSchema.pattern;
+		override: ({ zodSchema, jsonSchema }) => {
+			const as = documentedAs(zodSchema);
+			if (as) {
+				for (const key of Object.keys(jsonSchema)) delete jsonSchema[key];
+				Object.assign(jsonSchema, schemaOf(as, request));
+			}
+			describeInteger(jsonSchema);
+			// The format says it; the pattern is only how zod checks it. Of addresses zod takes fewer than the format.
+			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
+				delete jsonSchema.pattern;
+			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
+				delete jsonSchema.propertyNames;
+			if (!request) return;
+			const { def } = zodSchema._zod;
+			if (def.type === "object" && !("catchall" in def))
+				delete jsonSchema.additionalProperties;
+			if (jsonSchema.minLength === 1 && !jsonSchema.format)
+				jsonSchema.pattern ??= "\\S";
 		},
 	});
 	Object.assign(schemas, refer($defs ?? {}));
 	return refer(properties?.shape);
 }
 
-/** Bodies may carry more than is read. */
-const bodySchema = (shape: z.ZodType) => {
-	const schema = schemaOf(shape);
-	return schema.type === "object"
-		? { ...schema, additionalProperties: true }
-		: schema;
-};
-
-const content = (schema: Json) => ({
-	content: { "application/json": { schema } },
+const content = (schema: Json, media = "application/json") => ({
+	content: { [media]: { schema } },
 });
 
-const requestBody = (shape: z.ZodType, lines = false) => {
-	const { content: json } = content(bodySchema(shape));
-	return {
-		content: { ...json, ...(lines && text("application/x-ndjson").content) },
-	};
-};
+const text = (media: string) => content({ type: "string" }, media);
+
+/** A missing body counts as `{}`, so one that must hold something is required. */
+function requestBody({ body, lines, form }: Operation) {
+	if (body)
+		return {
+			required: !(documentedAs(body) ?? body).safeParse({}).success,
+			content: {
+				...content(schemaOf(body, true)).content,
+				...(lines && text("application/x-ndjson").content),
+			},
+		};
+	return (
+		form && content(schemaOf(form, true), "application/x-www-form-urlencoded")
+	);
+}
 
 const problem = content(schemaOf(Problem));
 
-const text = (media: string) => ({
-	content: { [media]: { schema: { type: "string" } } },
-});
-
-const REFUSALS: Record<number, string> = {
+const DESCRIPTIONS: Record<number, string> = {
+	200: "OK",
+	201: "Created",
+	204: "Deleted",
 	400: "The request is wrong",
-	401: "The key is missing or bad",
+	401: "The key is missing or invalid",
 	403: "The key or its owner may not do this",
-	404: "There is no such object",
-	410: "The object is no longer to be had",
+	404: "Not found",
+	410: "The invite has expired",
 	413: "The body is too large",
 	415: "The body is not JSON",
 	429: "Too many requests",
+	503: "Unavailable",
 };
 
 /** Every refusal that a route can answer with, but for those of its own. */
 function refusals(
 	method: string,
 	path: string,
-	{ body, query, media }: Operation,
+	{ body, form, query, media }: Operation,
 	open: boolean,
 ) {
 	const names = path.includes("{");
 	const page = media === "text/html";
+	const filtered = Object.keys(query?.shape ?? {}).some(
+		(name) => !Object.hasOwn(Paging.shape, name),
+	);
 	const statuses = [
-		...(method !== "GET" || query ? [400] : []),
-		...(names || !open ? [401, 429] : []),
+		...(method !== "GET" || filtered ? [400] : []),
+		...(open && (page || !names) ? [] : [401]),
+		...(open && !names ? [] : [429]),
 		...(open ? [] : [403]),
 		...(names ? [404] : []),
-		...(page ? [410, 413] : []),
-		...(body ? [413, 415] : []),
+		...(page ? [410] : []),
+		...(body || form ? [413] : []),
+		...(body ? [415] : []),
 	];
 	return Object.fromEntries(
 		statuses.map((status) => [
 			status,
-			{ description: REFUSALS[status], ...(page ? text(media) : problem) },
+			{
+				description: DESCRIPTIONS[status],
+				...(page ? text(media) : problem),
+			},
 		]),
 	);
+}
+
+const UUID = { type: "string", format: "uuid" };
+const uuidOr = (alias: string) => ({
+	type: "string",
+	anyOf: [{ format: "uuid" }, { const: alias }],
+});
+const PROJECT = { type: "string", pattern: "^(\\d{1,15}|@current)$" };
+
+/** What stands in a path. What no id can be is a 404, as an id is that nothing has. */
+const PARAMETERS: Record<string, Json> = {
+	organization_id: uuidOr("@current"),
+	project_id: PROJECT,
+	plugin_config_id: { type: "string", pattern: "^\\d{1,15}$" },
+	run_id: UUID,
+	backfill_id: UUID,
+	uuid: uuidOr("@me"),
+	user__uuid: uuidOr("@me"),
+	user_uuid: UUID,
+	token: { type: "string", minLength: 1 },
+};
+
+/** What `{id}` is where answers have such an `id`; organizations, projects and keys have a current one. */
+function idOf(mount: string, answers: z.ZodType[]): Json {
+	const [id] = answers.flatMap((answer) => {
+		if (!(answer instanceof z.ZodObject)) return [];
+		const { id, results } = answer.shape;
+		const item = results instanceof z.ZodArray ? results.element : undefined;
+		return id ?? (item instanceof z.ZodObject ? item.shape.id : []) ?? [];
+	});
+	const integer = id instanceof z.ZodNumber;
+	if (mount.endsWith("/projects")) return PROJECT;
+	if (/\/(organizations|personal_api_keys)$/.test(mount))
+		return uuidOr("@current");
+	return integer ? { type: "integer", minimum: 1 } : UUID;
+}
+
+const parameterOf = (name: string, id: Json) => {
+	const schema = name === "id" ? id : PARAMETERS[name];
+	if (!schema) throw new Error(`Say in PARAMETERS what {${name}} is.`);
+	return { name, in: "path", required: true, schema };
+};
+
+/** Of a route with a key; of an invite's, which a key may accompany; of one that takes none. */
+function security(path: string, method: string, object?: ScopeObject) {
+	if (object) return [{ personal_api_key: [needed(object, method)] }];
+	return path.startsWith("/api/") ? [{}, { personal_api_key: [] }] : [];
 }
 
 const operation = (
@@ -95,36 +188,37 @@ const operation = (
 	method: string,
 	path: string,
 	says: Operation,
+	id: Json,
 	object?: ScopeObject,
 ): Json => ({
 	summary: says.summary,
 	operationId: [method.toLowerCase(), ...(path.match(/\w+/g) ?? [])].join("_"),
 	tags: [tag],
-	security: object ? [{ personal_api_key: [needed(object, method)] }] : [],
+	security: security(path, method, object),
 	parameters: [
-		...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => ({
-			name,
-			in: "path",
-			required: true,
-			schema: { type: "string" },
-		})),
+		...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
+			parameterOf(name, id),
+		),
 		...Object.entries(says.query?.shape ?? {}).map(([name, shape]) => ({
 			name,
 			in: "query",
-			schema: schemaOf(shape),
+			schema: schemaOf(shape, true),
 		})),
 	],
-	...(says.body && { requestBody: requestBody(says.body, says.lines) }),
+	requestBody: requestBody(says),
 	responses: {
 		[says.status ?? 200]: {
-			description: "Done",
+			description: DESCRIPTIONS[says.status ?? 200],
 			...(says.answer && content(schemaOf(says.answer))),
 			...(says.media && text(says.media)),
 		},
 		...Object.fromEntries(
 			Object.entries(says.also ?? {}).map(([status, answer]) => [
 				status,
-				{ description: "Not as it should be", ...content(schemaOf(answer)) },
+				{
+					description: DESCRIPTIONS[Number(status)],
+					...content(schemaOf(answer)),
+				},
 			]),
 		),
 		...refusals(method, path, says, object === undefined),
@@ -152,6 +246,10 @@ for (const [mount, object, { routes }] of mounts) {
 		({ method, path }) =>
 			`${method} ${`${mount}${path}`.replace(/\/+/g, "/").replace(/(.)\/$/, "$1")}`,
 	);
+	const id = idOf(
+		mount,
+		routes.flatMap(({ handler }) => described(handler).answer ?? []),
+	);
 	for (const [route, handlers] of operations) {
 		const [method = "", at = ""] = route.split(" ");
 		const path = at.replace(/:(\w+)/g, "{$1}");
@@ -171,6 +269,7 @@ for (const [mount, object, { routes }] of mounts) {
 				method,
 				path,
 				says,
+				id,
 				object,
 			),
 		};

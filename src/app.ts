@@ -106,6 +106,18 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	})(c, next);
 };
 
+/** Refuses methods that a path such as `/bulk` lacks; otherwise `/:id` would take `bulk` for an id. */
+const onlyMethods = (methods: string[]): MiddlewareHandler<App> => {
+	const allowed = [...new Set(methods)].flatMap((method) =>
+		method === "GET" ? [method, "HEAD"] : [method],
+	);
+	return async (c, next) => {
+		if (!allowed.includes(c.req.method))
+			throw methodNotAllowed(c.req.method, allowed);
+		await next();
+	};
+};
+
 export const app: Routes = router();
 app.use(requestId(), meter, secureHeaders(), crossOrigin).use(
 	checkMethod({
@@ -118,9 +130,13 @@ for (const [path, routes] of open) app.route(path, routes);
 app.use("/api/*", authenticate);
 for (const [path, object, tenant, routes] of families) {
 	const family = router();
+	const paths = Map.groupBy(routes.routes, (route) => route.path);
 	// By exact pattern: a wildcard at /api/organizations would stand before the families below it, too.
-	for (const at of new Set(routes.routes.map((route) => route.path)))
+	for (const [at, handlers] of paths) {
+		if (!/[:*]/.test(at))
+			family.use(at, onlyMethods(handlers.map(({ method }) => method)));
 		family.use(at, scope(object), tenant);
+	}
 	app.route(path, family.route("/", routes));
 }
 app.notFound(onNotFound).onError(onError);

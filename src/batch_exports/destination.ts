@@ -80,6 +80,7 @@ function compressible({
 const url = () =>
 	text(2048)
 		.pipe(z.url({ protocol: /^https?$/ }))
+		.meta({ maxLength: 2048 })
 		.refine(
 			(value) => {
 				const { username = "", password = "" } = URL.parse(value) ?? {};
@@ -100,7 +101,9 @@ const host = text(255)
 		if (hostname === "")
 			issues.push(issue(value, "invalid_input", "Enter a valid host."));
 		return hostname;
-	});
+	})
+	.pipe(z.string().min(1))
+	.meta({ maxLength: 255 });
 
 /** Where a PostgreSQL server listens unless its config says otherwise. */
 export const POSTGRES_PORT = 5432;
@@ -225,6 +228,8 @@ export function endpointOf(config: unknown): string | null {
 	if (host !== undefined) return `${host}:${port}`;
 	return URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
 }
+
+export const TYPES = Object.keys(configs).filter(isType);
 
 /** What of a config is a secret. */
 export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);

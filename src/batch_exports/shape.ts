@@ -23,8 +23,9 @@ import {
 	rawText,
 	timestamp,
 } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 import { judged } from "../http/valid.ts";
-import { check } from "./destination.ts";
+import { check, configs, TYPES } from "./destination.ts";
 import { parse } from "./query.ts";
 import { shown } from "./secrets.ts";
 
@@ -54,7 +55,7 @@ export const BatchExport = z
 		name: z.string(),
 		model: z.enum(MODELS),
 		destination: z.object({
-			type: z.string(),
+			type: documentAs(z.string(), z.enum(TYPES)),
 			config: z.record(z.string(), z.unknown()),
 		}),
 		interval: z.enum(INTERVALS),
@@ -186,15 +187,55 @@ const fields = z.object({
 	xql_query: multilineText().check(judged(parse)).nullable().optional(),
 });
 
+/** For the document: a destination of each type, with the config that it takes. */
+const Destination = z
+	.union(
+		TYPES.map((type) => {
+			const config = z.strictObject(configs[type].shape);
+			return z.object({
+				type: z.literal(type),
+				config: config.safeParse({}).success ? config.optional() : config,
+			});
+		}),
+	)
+	.meta({ id: "BatchExportDestination" });
+
+/** A value that may also be null. */
+const orNull = (value: z.ZodType) =>
+	value.safeParse(null).success ? value : value.nullable();
+
+/** For the document: what a PATCH may say of a destination. Null removes a key of the config. */
+const DestinationUpdate = z
+	.union(
+		TYPES.map((type) => {
+			const keys = Object.entries<z.ZodType>(configs[type].shape).map(
+				([key, value]) => [key, orNull(value).optional()],
+			);
+			return z.object({
+				type: z.literal(type).optional(),
+				config: z.strictObject(Object.fromEntries(keys)).optional(),
+			});
+		}),
+	)
+	.meta({ id: "BatchExportDestinationUpdate" });
+
 export const create = fields.extend({
-	destination: fields.shape.destination.check(
-		judged(({ type, config }) => check(type, config ?? {})),
+	destination: documentAs(
+		fields.shape.destination.check(
+			judged(({ type, config }) => check(type, config ?? {})),
+		),
+		Destination,
 	),
 });
 
 /** A config is merged over the stored one, so that its rules are checked then. */
 export const update = fields
-	.extend({ destination: fields.shape.destination.partial() })
+	.extend({
+		destination: documentAs(
+			fields.shape.destination.partial(),
+			DestinationUpdate,
+		),
+	})
 	.partial();
 
 /** A destination that is to be tried. */

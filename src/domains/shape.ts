@@ -7,6 +7,15 @@ import {
 	text,
 	timestamp,
 } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
+
+const SSO_ENFORCEMENTS = [
+	"",
+	"saml",
+	"google-oauth2",
+	"github",
+	"gitlab",
+] as const;
 
 /** Interface 2.5. */
 export const Domain = z
@@ -17,7 +26,7 @@ export const Domain = z
 		verified_at: timestamp().nullable(),
 		verification_challenge: z.string(),
 		jit_provisioning_enabled: z.boolean(),
-		sso_enforcement: z.string(),
+		sso_enforcement: documentAs(z.string(), z.enum(SSO_ENFORCEMENTS)),
 		has_saml: z.boolean(),
 		saml_entity_id: z.string().nullable(),
 		saml_acs_url: z.string().nullable(),
@@ -36,12 +45,14 @@ const DOMAIN = new RegExp(
 );
 
 /** A name that somebody can hold: not one under which everybody may register, like co.uk. */
-const domain = name(128).refine(
-	(domain) =>
-		DOMAIN.test(domain) &&
-		getDomain(domain, { allowPrivateDomains: true }) !== null,
-	"Please enter a valid domain or subdomain name.",
-);
+const domain = name(128)
+	.refine(
+		(domain) =>
+			DOMAIN.test(domain) &&
+			getDomain(domain, { allowPrivateDomains: true }) !== null,
+		"Please enter a valid domain or subdomain name.",
+	)
+	.meta({ pattern: DOMAIN.source });
 
 export const create = z.object({
 	domain,
@@ -53,8 +64,6 @@ export const create = z.object({
 export const update = z.object({
 	domain: domain.optional(),
 	jit_provisioning_enabled: boolean().optional(),
-	sso_enforcement: text(28)
-		.pipe(z.enum(["", "saml", "google-oauth2", "github", "gitlab"]))
-		.optional(),
+	sso_enforcement: text(28).pipe(z.enum(SSO_ENFORCEMENTS)).optional(),
 	...create.omit({ domain: true }).shape,
 });

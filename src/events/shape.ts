@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { flaw, issue, moment, rawText, uuid } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 
 /** How deep JSON may nest: far less than what the databases read that events are exported to. */
 const DEEPEST = 100;
@@ -53,12 +54,15 @@ function untilFlaw(list: unknown[]) {
 }
 
 /** Events, or a single one. */
-export const events = z.preprocess(
-	(value) => {
-		if (Array.isArray(value)) return untilFlaw(value);
-		return typeof value === "object" && value !== null ? [value] : value;
-	},
-	z.array(event, { error: "Expected a list of events." }),
+export const events = documentAs(
+	z.preprocess(
+		(value) => {
+			if (Array.isArray(value)) return untilFlaw(value);
+			return typeof value === "object" && value !== null ? [value] : value;
+		},
+		z.array(event, { error: "Expected a list of events." }),
+	),
+	z.union([z.array(event), event]),
 );
 
 export const Accepted = z.object({ accepted: z.int() });

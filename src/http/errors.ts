@@ -2,11 +2,21 @@ import type { Context, ErrorHandler, NotFoundHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import { documentAs } from "./router.ts";
 
 /** The body of every answer that is not a success (behaviour 1.4). */
 export const Problem = z
 	.object({
-		type: z.string(),
+		type: documentAs(
+			z.string(),
+			z.enum([
+				"validation_error",
+				"invalid_request",
+				"authentication_error",
+				"throttled_error",
+				"server_error",
+			]),
+		),
 		code: z.string(),
 		detail: z.string(),
 		attr: z.string().nullable(),

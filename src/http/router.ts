@@ -18,8 +18,22 @@ export type Operation = {
 	body?: z.ZodType;
 	/** The body may also be JSON lines. */
 	lines?: boolean;
+	/** The body is an HTML form of these fields, not JSON. */
+	form?: z.ZodType;
 	query?: z.ZodObject;
 };
+
+const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
+
+/** Returns `shape`, which the OpenAPI document shows as `as`: for checks that JSON Schema can't be derived from. */
+export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
+	documentation.set(shape, as);
+	return shape;
+}
+
+/** The shape to document in place of `shape`, if there is one. */
+export const documentedAs = (shape: z.core.$ZodType) =>
+	documentation.get(shape);
 
 const operations = new WeakMap<object, Operation>();
 
@@ -60,18 +74,27 @@ export const acts = (summary: string) => says({ status: 200, summary });
 export const removes = (summary: string) => says({ status: 204, summary });
 
 /** 200 with a page for people. */
-export const shows = (summary: string) =>
-	says({ status: 200, media: "text/html", summary });
+export const shows = (summary: string, more: Pick<Operation, "form"> = {}) =>
+	says({ status: 200, media: "text/html", summary, ...more });
 
 /** 200 with a script for browsers. */
 export const scripts = (summary: string) =>
 	says({ status: 200, media: "text/javascript", summary });
 
 /** The query of every list (behaviour 1.5). Never refused: what can't be read is the default. */
-const Paging = z.object({
-	limit: z.int().min(1).max(1000).optional(),
-	offset: z.int().min(0).optional(),
-	cursor: z.string().optional(),
+export const Paging = z.object({
+	limit: z
+		.int()
+		.min(1)
+		.max(1000)
+		.meta({ default: 100, description: "Results per page" })
+		.optional(),
+	offset: z
+		.int()
+		.min(0)
+		.meta({ default: 0, description: "Index of the first result" })
+		.optional(),
+	cursor: z.string().meta({ description: "Opaque; part of `next`" }).optional(),
 });
 
 /** The envelope of interface 2.1. */

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ADMIN, MEMBER } from "../auth/levels.ts";
 import type { ProjectAccess } from "../db/schema.ts";
 import { integer } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 
 /** Each is a statement when the invite is accepted. */
 const MOST = 100;
@@ -36,8 +37,16 @@ function wrong(list: unknown) {
 	}
 }
 
-const shape = z.array(
-	z.object({ id: integer(), level: z.union([integer(), z.string()]) }),
+export const shape = documentAs(
+	z.array(z.object({ id: integer(), level: z.union([integer(), z.string()]) })),
+	z
+		.array(
+			z.object({
+				id: z.int32(),
+				level: z.literal([MEMBER, ADMIN, "member", "admin"]),
+			}),
+		)
+		.max(MOST),
 );
 
 /** Private projects that the invited person will be a member of, and the levels there. */

@@ -157,7 +157,7 @@ export default router()
 	)
 	.post(
 		"/:token",
-		shows("Accept the invite from its page"),
+		shows("Accept the invite from its page", { form: accept }),
 		small,
 		async (c) => {
 			const form = accept.safeParse(await c.req.parseBody().catch(() => ({})));

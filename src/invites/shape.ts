@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { LEVELS } from "../auth/levels.ts";
+import { LEVELS, level } from "../auth/levels.ts";
 import {
 	boolean,
 	email,
@@ -11,7 +11,7 @@ import {
 } from "../http/fields.ts";
 import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { Membership, User } from "../users/shape.ts";
-import { projectAccess } from "./access.ts";
+import { projectAccess, shape } from "./access.ts";
 
 /** Interface 2.7. */
 export const Invite = z
@@ -20,15 +20,13 @@ export const Invite = z
 		target_email: z.email(),
 		first_name: z.string(),
 		emailing_attempt_made: z.boolean(),
-		level: z.int(),
+		level: level(),
 		is_expired: z.boolean(),
 		created_by: User,
 		created_at: timestamp(),
 		updated_at: timestamp(),
 		message: z.string().nullable(),
-		private_project_access: z.array(
-			z.object({ id: z.int(), level: z.union([z.int(), z.string()]) }),
-		),
+		private_project_access: shape,
 	})
 	.meta({ id: "Invite" });
 

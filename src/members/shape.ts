@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { LEVELS } from "../auth/levels.ts";
+import { LEVELS, level } from "../auth/levels.ts";
 import {
 	integerChoice,
 	queryMoment,
@@ -14,7 +14,7 @@ export const Member = z
 	.object({
 		id: z.guid(),
 		user: User,
-		level: z.int(),
+		level: level(),
 		joined_at: timestamp(),
 		updated_at: timestamp(),
 		is_2fa_enabled: z.boolean(),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { level, pluginsAccessLevel } from "../auth/levels.ts";
 import { boolean, name, timestamp, uuid } from "../http/fields.ts";
 
 const Feature = z.object({
@@ -28,8 +29,8 @@ export const Organization = z
 		logo_media_id: z.guid().nullable(),
 		created_at: timestamp(),
 		updated_at: timestamp(),
-		membership_level: z.int(),
-		plugins_access_level: z.int(),
+		membership_level: level(),
+		plugins_access_level: pluginsAccessLevel(),
 		teams: z.array(Team),
 		available_product_features: z.array(Feature),
 		is_member_join_email_enabled: z.boolean(),

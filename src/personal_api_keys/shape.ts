@@ -10,6 +10,7 @@ import {
 	timestamp,
 	uuid,
 } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 
 /** Behaviour 2.1. */
 export const PersonalApiKey = z
@@ -19,7 +20,7 @@ export const PersonalApiKey = z
 		/** Only in the answer that makes it. */
 		value: z.string().nullable(),
 		mask_value: z.string(),
-		scopes: z.array(z.string()),
+		scopes: z.array(documentAs(z.string(), z.enum(scopes))),
 		scoped_organizations: z.array(z.guid()),
 		scoped_projects: z.array(z.int()),
 		expires_at: timestamp().nullable(),

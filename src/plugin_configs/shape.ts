@@ -12,6 +12,7 @@ import {
 	text,
 	timestamp,
 } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 import { pluginColumns, toPlugin } from "../plugins/shape.ts";
 import { fieldsOf, masked } from "./config.ts";
 
@@ -118,16 +119,21 @@ export const create = z.object({
 /** Its plugin stays the one that it is of. */
 export const update = create.omit({ plugin: true }).partial();
 
-/** A job to run; its type is required, which the handler checks. `operation` is only ever to start it. */
-export const job = z.object({
-	job: z
-		.object({
-			type: text(200).nullish(),
-			payload: record(z.unknown()).optional(),
-			operation: z.enum(["start"]).optional(),
-		})
-		.nullish(),
-});
+/** A job to run. Its type is required, which the handler checks; the only `operation` is to start it. */
+const jobFields = {
+	type: text(200).nullish(),
+	payload: record(z.unknown()).optional(),
+	operation: z.enum(["start"]).optional(),
+};
+
+export const job = z.object({ job: z.object(jobFields).nullish() });
+
+documentAs(
+	job,
+	z.object({
+		job: z.object({ ...jobFields, type: text(200).min(1) }),
+	}),
+);
 
 const MAX_ORDERS = 10_000;
 

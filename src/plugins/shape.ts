@@ -10,7 +10,16 @@ import {
 	refuseProto,
 	text,
 } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 import { FAMILIES } from "./families.ts";
+
+const PLUGIN_TYPES = [
+	"local",
+	"custom",
+	"repository",
+	"source",
+	"inline",
+] as const;
 
 const names = z.array(text(200)).max(100);
 
@@ -31,7 +40,7 @@ const configSchema = z.union([z.array(z.unknown()), map]);
 export const Plugin = z
 	.object({
 		id: z.int(),
-		plugin_type: z.string(),
+		plugin_type: documentAs(z.string(), z.enum(PLUGIN_TYPES)),
 		name: z.string(),
 		description: z.string(),
 		url: z.string().nullable(),
@@ -82,9 +91,7 @@ export const toPlugin = <
 });
 
 export const update = z.object({
-	plugin_type: z
-		.enum(["local", "custom", "repository", "source", "inline"])
-		.optional(),
+	plugin_type: z.enum(PLUGIN_TYPES).optional(),
 	name: text(200).optional(),
 	description: multilineText().optional(),
 	icon: multilineText().nullable().optional(),
@@ -147,4 +154,5 @@ export const source = z
 	.refine(
 		(files) => Object.keys(files).length <= MOST_FILES,
 		`At most ${MOST_FILES} files can be written in a single request.`,
-	);
+	)
+	.meta({ maxProperties: MOST_FILES });

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../auth/levels.ts";
 import { integerChoice, timestamp, uuid } from "../http/fields.ts";
+import { documentAs } from "../http/router.ts";
 import { User } from "../users/shape.ts";
 
 /** Behaviour 5. */
@@ -8,7 +9,7 @@ export const ProjectMember = z
 	.object({
 		id: z.guid(),
 		user: User,
-		level: z.int(),
+		level: documentAs(z.int(), z.literal([MEMBER, ADMIN])),
 		joined_at: timestamp(),
 		updated_at: timestamp(),
 	})

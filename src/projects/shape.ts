@@ -28,7 +28,11 @@ const timezone = text()
 		params: { code: "invalid_choice" },
 		error: ({ input }) => noChoice(input),
 	})
-	.overwrite((name) => canonical(name) ?? name);
+	.overwrite((name) => canonical(name) ?? name)
+	.meta({
+		description: "A name in the IANA time zone database",
+		examples: ["Europe/Berlin"],
+	});
 
 /** Behaviour 5. */
 export const Project = z

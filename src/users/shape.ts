@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { level } from "../auth/levels.ts";
 import { as } from "../db/client.ts";
 import { users } from "../db/schema.ts";
 import { integer, text, uuid } from "../http/fields.ts";
@@ -34,7 +35,7 @@ export const Membership = z.object({
 	id: z.guid(),
 	name: z.string(),
 	slug: z.string(),
-	membership_level: z.int(),
+	membership_level: level(),
 });
 export type Membership = z.infer<typeof Membership>;
 

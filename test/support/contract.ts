@@ -2,13 +2,24 @@ import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
 
 /** Of a body, as far as it is asked what it holds. */
-export type Schema = { properties?: object; items?: { properties?: object } };
+export type Schema = {
+	$ref?: string;
+	type?: string | string[];
+	enum?: unknown[];
+	const?: unknown;
+	properties?: Record<string, Schema>;
+	required?: string[];
+	additionalProperties?: boolean | Schema;
+	items?: Schema;
+	anyOf?: Schema[];
+};
 
 type Operation = {
 	security: Record<string, string[]>[];
-	parameters?: { name: string; in: string }[];
+	parameters: { name: string; in: string; schema: Schema }[];
 	requestBody?: {
-		content: { "application/json": { schema: Schema } };
+		required?: boolean;
+		content: { "application/json"?: { schema: Schema } };
 	};
 	responses: Record<
 		string,
@@ -34,14 +45,26 @@ export const operations = Object.entries(document.paths).flatMap(
 		),
 );
 
+const components: Record<string, Schema> = JSON.parse(
+	JSON.stringify(document.components.schemas),
+);
+
+/** The schema that `schema` refers to, or itself. */
+export const resolved = (schema: Schema): Schema =>
+	components[schema.$ref?.split("/").at(-1) ?? ""] ?? schema;
+
 const problem = document.components.schemas.Error;
 
 /** Throws unless the document promises this answer to this request. */
 export async function hold(request: Request, answer: Response) {
 	const { pathname } = new URL(request.url);
 	const method = request.method === "HEAD" ? "GET" : request.method;
-	const matches = operations.filter(
-		(one) => one.method === method && one.pattern.test(pathname),
+	const there = operations.filter(({ pattern }) => pattern.test(pathname));
+	// A path that says itself what it is goes before one with a parameter in its place.
+	const parameters = ({ path }: { path: string }) => path.split("{").length;
+	const fewest = Math.min(...there.map(parameters));
+	const matches = there.filter(
+		(one) => one.method === method && parameters(one) === fewest,
 	);
 	const bytes = await answer.clone().arrayBuffer();
 	const text = request.method === "HEAD" ? "" : new TextDecoder().decode(bytes);

@@ -1,0 +1,174 @@
+/**
+ * `npm run fuzz`: lets Schemathesis judge the service by its OpenAPI document, on a real server with a populated state of
+ * its own. `--max-examples N` asks more of each operation, `--seed N` repeats a run, `--quick` is a run of a few minutes;
+ * other options are Schemathesis' own. Needs Python 3.10 or newer, and an index of Python packages for the first run.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import {
+	existsSync,
+	mkdirSync,
+	readFileSync,
+	rmSync,
+	writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { judged } from "../test/fuzz/document.ts";
+import { populate } from "../test/fuzz/world.ts";
+import { environment, fail, run } from "./run.ts";
+
+const root = `${import.meta.dirname}/..`;
+const settings = `${root}/test/fuzz`;
+const work = `${root}/.wrangler/fuzz`;
+const venv = `${root}/node_modules/.cache/schemathesis`;
+const state = `${work}/state`;
+
+/** Installs Schemathesis as test/fuzz/requirements.txt pins it, once. */
+function install() {
+	const requirements = readFileSync(`${settings}/requirements.txt`, "utf8");
+	const mark = `${venv}/requirements.txt`;
+	if (existsSync(mark) && readFileSync(mark, "utf8") === requirements) return;
+	if (spawnSync("python3", ["--version"]).status !== 0)
+		fail("npm run fuzz needs Python 3.10 or newer as `python3`.");
+	console.log("Installing Schemathesis…");
+	rmSync(venv, { recursive: true, force: true });
+	run("python3", "-m", "venv", venv);
+	run(
+		`${venv}/bin/python`,
+		...["-m", "pip", "install", "--quiet", "--disable-pip-version-check"],
+		...["--requirement", `${settings}/requirements.txt`],
+	);
+	writeFileSync(mark, requirements);
+}
+
+const freePort = () =>
+	new Promise<number>((resolve) => {
+		const probe = createServer().listen(0, "127.0.0.1", () => {
+			const { port } = Object(probe.address());
+			probe.close(() => resolve(Number(port)));
+		});
+	});
+
+/** The project's configuration without limits on requests; it stands elsewhere, so its paths are absolute. */
+function configure() {
+	const config = `${work}/wrangler.toml`;
+	writeFileSync(
+		config,
+		readFileSync(`${root}/wrangler.toml`, "utf8")
+			.replace(/limit = \d+, period/g, "limit = 1_000_000, period")
+			.replace('main = "', `main = "${root}/`)
+			.replace('directory = "', `directory = "${root}/`)
+			.replace('migrations_dir = "', `migrations_dir = "${root}/`),
+	);
+	return config;
+}
+
+/** A server that reaches no host: neither names nor the sources of plugins are to be found from it. */
+async function serve(port: number) {
+	const nowhere = "http://127.0.0.1:1";
+	const variables = {
+		SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
+		DOH_URL: nowhere,
+		GITHUB_API_URL: nowhere,
+		GITLAB_API_URL: nowhere,
+	};
+	const server = spawn(
+		"wrangler",
+		[
+			...["dev", "--config", configure(), "--port", String(port)],
+			...["--persist-to", state, "--log-level", "error"],
+			"--show-interactive-dev-session=false",
+			...Object.entries(variables).flatMap(([name, value]) => [
+				"--var",
+				`${name}:${value}`,
+			]),
+		],
+		{
+			env: environment,
+			stdio: ["ignore", "ignore", "inherit"],
+			detached: true,
+		},
+	);
+	process.on("exit", () => {
+		if (server.pid && server.exitCode === null)
+			process.kill(-server.pid, "SIGKILL");
+	});
+	for (const name of ["SIGINT", "SIGTERM"] as const)
+		process.once(name, () => process.exit(1));
+	const url = `http://127.0.0.1:${port}`;
+	while (
+		!(await fetch(`${url}/healthz`).then(
+			({ ok }) => ok,
+			() => false,
+		))
+	) {
+		if (server.exitCode !== null) fail("The server did not start.");
+		await sleep(200);
+	}
+	return url;
+}
+
+/** Schemathesis' options: the caller's, and ours where it says nothing. */
+function options(words: string[]) {
+	const quick = words.includes("--quick");
+	const given = words.filter((word) => word !== "--quick");
+	const otherwise = (name: string, value: string) =>
+		given.some((word) => word === name || word.startsWith(`${name}=`))
+			? []
+			: [name, value];
+	return [
+		...otherwise("--max-examples", quick ? "5" : "20"),
+		...otherwise("--seed", "1"),
+		...(quick ? otherwise("--phases", "examples,coverage,fuzzing") : []),
+		...given,
+	];
+}
+
+install();
+rmSync(work, { recursive: true, force: true });
+mkdirSync(state, { recursive: true });
+environment.STATE_DIR = state;
+console.log("Starting the server…");
+run(
+	...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
+	...["--persist-to", state],
+);
+const owner: { key: string; organization: string; project: number } =
+	JSON.parse(
+		run(
+			...(["node", "scripts/admin.ts", "bootstrap"] as const),
+			...["--email", "owner@example.com", "--json"],
+		),
+	);
+const url = await serve(await freePort());
+console.log("Populating it…");
+const world = await populate(url, owner);
+const document: { [key: string]: unknown } = Object(
+	await (await fetch(`${url}/openapi.json`)).json(),
+);
+writeFileSync(
+	`${work}/openapi.json`,
+	JSON.stringify(judged(document, world), null, 2),
+);
+const { status } = spawnSync(
+	`${venv}/bin/schemathesis`,
+	[
+		...["--config-file", `${settings}/schemathesis.toml`],
+		...["run", `${work}/openapi.json`, "--url", url],
+		...options(process.argv.slice(2)),
+	],
+	{
+		cwd: work,
+		stdio: "inherit",
+		env: {
+			...environment,
+			PYTHONPATH: settings,
+			FUZZ_KEY: owner.key,
+			FUZZ_PROTECTED: JSON.stringify([
+				...[world.organization, world.second, String(world.project)],
+				...[world.current, "@current"],
+			]),
+		},
+	},
+);
+process.exit(status ?? 1);

@@ -1,0 +1,169 @@
+/** What `npm run fuzz` finds when it begins: one of everything, made through the API. */
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+
+const Body = z.looseObject({
+	id: z.union([z.string(), z.int()]).optional(),
+	results: z.array(z.looseObject({})).optional(),
+});
+
+const SPARES = 4;
+const RUNS_TIMEOUT_MS = 60_000;
+
+const HOUR = 3_600_000;
+
+/** A client of one key. It throws unless the answer is a success. */
+const clientOf = (url: string, key?: string) =>
+	async function ask(method: string, path: string, body?: unknown) {
+		const answer = await fetch(`${url}${path}`, {
+			method,
+			headers: {
+				...(key && { authorization: `Bearer ${key}` }),
+				"content-type": "application/json",
+			},
+			...(body !== undefined && { body: JSON.stringify(body) }),
+		});
+		const text = await answer.text();
+		if (!answer.ok) throw new Error(`${method} ${path}: ${text}`);
+		return text === "" ? {} : Body.parse(JSON.parse(text));
+	};
+
+const several = <T>(n: number, make: (i: number) => Promise<T>) =>
+	Promise.all(Array.from({ length: n }, (_, i) => make(i)));
+
+/** @param key of a user who owns `organization`, whose first project is `project` */
+export async function populate(
+	url: string,
+	{
+		key,
+		organization,
+		project,
+	}: { key: string; organization: string; project: number },
+) {
+	const ask = clientOf(url, key);
+	const make = async (path: string, body: unknown) =>
+		z.union([z.string(), z.int()]).parse((await ask("POST", path, body)).id);
+	const there = `/api/organizations/${organization}`;
+	const below = `/api/projects/${project}`;
+
+	/** The token of a new invite. */
+	async function invite(name: string, level: number) {
+		const { id, accept_url } = await ask("POST", `${there}/invites`, {
+			target_email: `${name}@example.com`,
+			level,
+			send_email: false,
+		});
+		const token = String(accept_url).split("/").at(-1) ?? "";
+		return { id: String(id), token };
+	}
+	/** A new member, with the key that it gets. */
+	async function join(name: string, level = 1) {
+		const { token } = await invite(name, level);
+		const { user, personal_api_key } = await clientOf(url)(
+			"POST",
+			`/api/invites/${token}/accept`,
+			{ first_name: name },
+		);
+		return {
+			uuid: z.looseObject({ uuid: z.string() }).parse(user).uuid,
+			key: z.looseObject({ value: z.string() }).parse(personal_api_key).value,
+		};
+	}
+	async function plugin(family: string, name: string, files: object) {
+		const at = `${there}/pipeline_${family}`;
+		const id = await make(at, { name, plugin_type: "source" });
+		await ask("PATCH", `${at}/${id}/update_source`, files);
+		return id;
+	}
+	/** An export of two hours, the runs of which have ended. */
+	async function exported(name: string) {
+		const at = `${below}/batch_exports`;
+		const destination = { type: "NoOp", config: {} };
+		const id = await make(at, { name, interval: "hour", destination });
+		const hour = Math.floor(Date.now() / HOUR) * HOUR;
+		const { backfill_id } = await ask("POST", `${at}/${id}/backfill`, {
+			start_at: new Date(hour - 2 * HOUR).toISOString(),
+			end_at: new Date(hour).toISOString(),
+		});
+		for (let waited = 0; waited < RUNS_TIMEOUT_MS; waited += 500) {
+			await fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`);
+			const { results = [] } = await ask("GET", `${at}/${id}/runs`);
+			if (results.length === 2 && results.every((run) => run.finished_at))
+				return { id, backfill_id, runs: results.map((run) => run.id) };
+			await sleep(500);
+		}
+		throw new Error("The runs of an export didn't end.");
+	}
+
+	const [member, ...spareMembers] = await several(SPARES, (i) =>
+		join(`member-${i}`),
+	);
+	if (!member) throw new Error("Nobody joined.");
+	const stranger = clientOf(url, member.key);
+	const plugins = {
+		pipeline_destinations: await plugin("destinations", "Destination", {
+			"index.js": "export function onEvent() {}",
+		}),
+		pipeline_frontend_apps: await plugin("frontend_apps", "App", {
+			"frontend.tsx": "export const scene = {};",
+		}),
+		pipeline_import_apps: await plugin("import_apps", "Import", {
+			"index.js":
+				"export function runEveryHour() {}\nexport const jobs = { go() {} };",
+		}),
+	};
+	const config = (plugin: unknown, order: number) =>
+		make(`${below}/plugin_configs`, { plugin, order, enabled: true });
+	const configs = [
+		await config(plugins.pipeline_import_apps, 1),
+		await config(plugins.pipeline_frontend_apps, 2),
+	];
+	await ask("POST", `${below}/plugin_configs/${configs[0]}/job`, {
+		job: { type: "go" },
+	});
+	await ask("POST", `${below}/events`, [
+		{ event: "seen", distinct_id: "someone", properties: { path: "/" } },
+	]);
+	await ask("POST", `${below}/members`, { user_uuid: member.uuid, level: 1 });
+	const domain = (i: number) =>
+		make(`${there}/domains`, { domain: `fuzz-${i}.example.com` });
+	const newKey = (label: string) =>
+		make("/api/personal_api_keys", { label, scopes: ["*"] });
+	const first = await exported("Export");
+	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
+	return {
+		organization,
+		project,
+		second: await make("/api/organizations", { name: "Second" }),
+		/** An organization of somebody else. */
+		strangers: (await stranger("POST", "/api/organizations", { name: "Other" }))
+			.id,
+		/** The key in use. */
+		current,
+		keys: await several(SPARES, (i) => newKey(`Spare ${i}`)),
+		member: member.uuid,
+		spareMembers: spareMembers.map(({ uuid }) => uuid),
+		organizations: await several(SPARES, (i) =>
+			make("/api/organizations", { name: `Spare ${i}` }),
+		),
+		projects: await several(SPARES, (i) =>
+			make("/api/projects", { name: `Spare ${i}`, organization }),
+		),
+		domains: await several(SPARES, domain),
+		invites: await several(SPARES, (i) => invite(`invited-${i}`, 1)),
+		plugins,
+		configs,
+		exports: [first.id],
+		spareExports: await several(SPARES, (i) =>
+			make(`${below}/batch_exports`, {
+				name: `Spare ${i}`,
+				interval: "day",
+				destination: { type: "NoOp" },
+			}),
+		),
+		backfill: first.backfill_id,
+		runs: first.runs,
+	};
+}
+
+export type World = Awaited<ReturnType<typeof populate>>;
