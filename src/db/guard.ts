@@ -77,6 +77,12 @@ export type Caller = {
 	project_level: number | null;
 };
 
+/** What a write asks again. */
+type Admitted = Pick<
+	Caller,
+	"key" | "organization_id" | "member_level" | "project_id" | "project_level"
+>;
+
 /** What a route asks of its caller; `itself`: its path is the tenant's own, not one below it. */
 export type Demand = {
 	place: Place;
@@ -96,8 +102,8 @@ export function admit(
 	row: Found | undefined,
 	{ place, itself, scope, level: least, plugins }: Demand,
 ): Caller {
-	const key = row && keyOf(row);
-	if (!key || expired(key)) throw badCredentials();
+	const key = row && workingKey(row);
+	if (!key) throw badCredentials();
 	const { organization_id, project_id, level: member_level } = row;
 	const own = member_level !== null;
 	const denied = denial(key, scope, {
@@ -134,8 +140,8 @@ export function admit(
 	};
 }
 
-/** The key of an active user, or nothing. */
-function keyOf({
+/** The key, if it exists, has not expired, and its owner is active. */
+export function workingKey({
 	key_id: id,
 	user_id,
 	scopes,
@@ -144,13 +150,14 @@ function keyOf({
 	expires_at,
 	is_active,
 }: Found): Key | undefined {
-	if (id && user_id && scopes && organizations && projects && is_active)
-		return { id, user_id, scopes, organizations, projects, expires_at };
-	return undefined;
+	if (!(id && user_id && scopes && organizations && projects && is_active))
+		return undefined;
+	const key = { id, user_id, scopes, organizations, projects, expires_at };
+	return expired(key) ? undefined : key;
 }
 
 /** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
-export function reassure(db: Database, hash: string, caller: Caller) {
+export function reassure(db: Database, hash: string, caller: Admitted) {
 	const { key, organization_id, member_level, project_id, project_level } =
 		caller;
 	const { user_id, scopes, organizations, projects: scoped } = key;
