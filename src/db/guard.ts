@@ -77,12 +77,6 @@ export type Caller = {
 	project_level: number | null;
 };
 
-/** What a write asks again. */
-type Admitted = Pick<
-	Caller,
-	"key" | "organization_id" | "member_level" | "project_id" | "project_level"
->;
-
 /** What a route asks of its caller; `itself`: its path is the tenant's own, not one below it. */
 export type Demand = {
 	place: Place;
@@ -156,11 +150,11 @@ export function workingKey({
 	return expired(key) ? undefined : key;
 }
 
-/** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
-export function reassure(db: Database, hash: string, caller: Admitted) {
-	const { key, organization_id, member_level, project_id, project_level } =
-		caller;
-	const { user_id, scopes, organizations, projects: scoped } = key;
+/** In a statement: the key still exists and may do what it could, and its owner is active. */
+export function stillWorks(
+	hash: string,
+	{ scopes, organizations, projects: scoped }: Key,
+) {
 	const theKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
@@ -168,6 +162,14 @@ export function reassure(db: Database, hash: string, caller: Admitted) {
 		eq(personalApiKeys.scoped_projects, scoped),
 		eq(users.is_active, true),
 	);
+	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
+}
+
+/** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
+export function reassure(db: Database, hash: string, caller: Caller) {
+	const { key, organization_id, member_level, project_id, project_level } =
+		caller;
+	const { user_id } = key;
 	const theMember = and(
 		eq(members.organization_id, organization_id ?? ""),
 		eq(members.user_id, user_id),
@@ -180,7 +182,7 @@ export function reassure(db: Database, hash: string, caller: Admitted) {
 		gte(projectMembers.level, project_level ?? 0),
 	);
 	const still = and(
-		sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`,
+		stillWorks(hash, key),
 		member_level === null
 			? undefined
 			: sql`exists (select 1 from ${members} where ${theMember})`,

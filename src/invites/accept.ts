@@ -5,7 +5,7 @@ import type * as z from "zod";
 import { digest, mask, mint, remember } from "../auth/keys.ts";
 import { ADMIN } from "../auth/levels.ts";
 import { insertWhere, runBatch } from "../db/client.ts";
-import { reassure } from "../db/guard.ts";
+import { stillWorks } from "../db/guard.ts";
 import { record } from "../db/record.ts";
 import {
 	invites,
@@ -154,7 +154,8 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const { db, hash, key, invite } = invitation;
 	const { organization_id, target_email, level } = invite;
 	const user_id = userId(invitation);
-	const isOpen = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite})`;
+	const keyWorks = key ? stillWorks(hash, key) : sql`1`;
+	const isOpen = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`;
 	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
 	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
 	// Asked again: the user may just have proved the address.
@@ -162,7 +163,6 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
     select 1 from ${users} where ${users.email} = ${target_email} and not ${users.is_email_verified}))`;
 	const byEmail = eq(users.email, target_email);
 	return {
-		keyStillWorks: key && reassure(db, hash, { ...NOWHERE, key }),
 		newUser: insertWhere(
 			db,
 			users,
@@ -225,14 +225,6 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 		}),
 	};
 }
-
-/** An invite's key is asked for no organization or project. */
-const NOWHERE = {
-	organization_id: null,
-	member_level: null,
-	project_id: null,
-	project_level: null,
-};
 
 /**
  * Adds the project memberships of the invite. Left out: projects that are gone, and those where the inviter may no

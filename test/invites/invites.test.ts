@@ -1037,7 +1037,7 @@ describe("whoever holds the link", () => {
 			key: someone.key,
 			env: racing(async () => revoke()),
 		});
-		expect(answer.status).toBe(403);
+		expect(answer.status).toBe(401);
 		expect((await home.here("GET", "/members")).body.count).toBe(1);
 		expect((await home.here("GET", "/invites")).body.count).toBe(1);
 	});
