@@ -50,6 +50,8 @@ export default defineConfig({
 										path.join(import.meta.dirname, "migrations"),
 									),
 									MAIL_FROM: "tenantry@example.com",
+									// Another host than the one that tests send their requests to.
+									APP_URL: "https://app.tenantry.test",
 									ALLOW_PRIVATE_DESTINATIONS: "true",
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 									...dns,

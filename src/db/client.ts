@@ -7,6 +7,7 @@ import {
 	SQL,
 	sql,
 } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
@@ -41,6 +42,27 @@ export function connect(c: Context<App>, start: string) {
 		session = c.env.DB.withSession(there);
 	};
 	return { db, restart };
+}
+
+type Statement = BatchItem<"sqlite">;
+
+type ResultOf<S> = S extends Statement ? S["_"]["result"] : undefined;
+
+/** Runs the statements in order, in one atomic trip; the results have the statements' names. Undefined ones are skipped. */
+export function runBatch<S extends Record<string, Statement | undefined>>(
+	db: Database,
+	statements: S,
+): Promise<{ [K in keyof S]: ResultOf<S[K]> }>;
+export async function runBatch(
+	db: Database,
+	statements: Record<string, Statement | undefined>,
+): Promise<unknown> {
+	const named = Object.entries(statements).flatMap(([name, statement]) =>
+		statement ? [{ name, statement }] : [],
+	);
+	const [first, ...rest] = named.map(({ statement }) => statement);
+	const results = first ? await db.batch([first, ...rest]) : [];
+	return Object.fromEntries(named.map(({ name }, i) => [name, results[i]]));
 }
 
 /**

@@ -96,8 +96,8 @@ export function admit(
 	row: Found | undefined,
 	{ place, itself, scope, level: least, plugins }: Demand,
 ): Caller {
-	const key = row && keyOf(row);
-	if (!key || expired(key)) throw badCredentials();
+	const key = row && workingKey(row);
+	if (!key) throw badCredentials();
 	const { organization_id, project_id, level: member_level } = row;
 	const own = member_level !== null;
 	const denied = denial(key, scope, {
@@ -134,8 +134,8 @@ export function admit(
 	};
 }
 
-/** The key of an active user, or nothing. */
-function keyOf({
+/** The key, if it exists, has not expired, and its owner is active. */
+export function workingKey({
 	key_id: id,
 	user_id,
 	scopes,
@@ -144,16 +144,17 @@ function keyOf({
 	expires_at,
 	is_active,
 }: Found): Key | undefined {
-	if (id && user_id && scopes && organizations && projects && is_active)
-		return { id, user_id, scopes, organizations, projects, expires_at };
-	return undefined;
+	if (!(id && user_id && scopes && organizations && projects && is_active))
+		return undefined;
+	const key = { id, user_id, scopes, organizations, projects, expires_at };
+	return expired(key) ? undefined : key;
 }
 
-/** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
-export function reassure(db: Database, hash: string, caller: Caller) {
-	const { key, organization_id, member_level, project_id, project_level } =
-		caller;
-	const { user_id, scopes, organizations, projects: scoped } = key;
+/** In a statement: the key still exists and may do what it could, and its owner is active. */
+export function stillWorks(
+	hash: string,
+	{ scopes, organizations, projects: scoped }: Key,
+) {
 	const theKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
@@ -161,6 +162,14 @@ export function reassure(db: Database, hash: string, caller: Caller) {
 		eq(personalApiKeys.scoped_projects, scoped),
 		eq(users.is_active, true),
 	);
+	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
+}
+
+/** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
+export function reassure(db: Database, hash: string, caller: Caller) {
+	const { key, organization_id, member_level, project_id, project_level } =
+		caller;
+	const { user_id } = key;
 	const theMember = and(
 		eq(members.organization_id, organization_id ?? ""),
 		eq(members.user_id, user_id),
@@ -173,7 +182,7 @@ export function reassure(db: Database, hash: string, caller: Caller) {
 		gte(projectMembers.level, project_level ?? 0),
 	);
 	const still = and(
-		sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`,
+		stillWorks(hash, key),
 		member_level === null
 			? undefined
 			: sql`exists (select 1 from ${members} where ${theMember})`,

@@ -204,7 +204,21 @@ export const invites = sqliteTable(
 			t.target_email,
 		),
 		index("invites_organization").on(t.organization_id, t.id),
+		index("invites_open").on(t.organization_id, t.created_at),
 	],
+);
+
+/** Mails that carried an invite's link in the last hour. They are kept although the invite is deleted or replaced. */
+export const inviteMails = sqliteTable(
+	"invite_mails",
+	{
+		invite_id: text().primaryKey(),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		sent_at: text().notNull(),
+	},
+	(t) => [index("invite_mails_organization").on(t.organization_id, t.sent_at)],
 );
 
 export const domains = sqliteTable(
@@ -215,6 +229,8 @@ export const domains = sqliteTable(
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		domain: text().notNull().unique(),
+		/** When the organization added the name, or renamed the domain to it. */
+		claimed_at: text().$defaultFn(now),
 		/** null: not verified. */
 		verified_at: text(),
 		verification_challenge: text().notNull(),

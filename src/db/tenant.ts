@@ -239,11 +239,7 @@ export class Tenant {
 			/** Fields whose values the log doesn't show. */
 			masked?: string[];
 		},
-		statements: () => [
-			Statement,
-			...Statement[],
-			Statement & { _: { result: R[] } },
-		],
+		statements: () => [...Statement[], Statement & { _: { result: R[] } }],
 	): Promise<R> {
 		const { masked, ...rest } = told;
 		const changed = changes(row, body, masked);

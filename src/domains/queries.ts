@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, isNull, sql } from "drizzle-orm";
+import { and, eq, exists, getTableColumns, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
@@ -7,10 +7,11 @@ import { domains, now } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
+import { lapsedClaim, release } from "./claims.ts";
 import type { create, Domain, update as Update, Verified } from "./shape.ts";
 import { findChallenge } from "./verify.ts";
 
-const { organization_id, ...columns } = getTableColumns(domains);
+const { organization_id, claimed_at, ...columns } = getTableColumns(domains);
 
 const select = ({ db }: Tenant) => db.select(columns).from(domains);
 
@@ -59,10 +60,11 @@ export async function find(tenant: Tenant, id: string) {
 }
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
-	await tenant.read();
+	const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
 	const id = v7();
 	const [row] = await tenant.write(
 		{ activity: "created", scope: "Domain", item_id: id, name: body.domain },
+		...release(tenant, claim),
 		tenant.db.insert(domains).values({
 			...body,
 			id,
@@ -102,22 +104,31 @@ export async function update(
 	id: string,
 	body: z.infer<typeof Update>,
 ): Promise<z.infer<typeof Domain>> {
-	const row = found(await read(tenant, id));
+	const [[before], [claim]] = await tenant.read(
+		select(tenant).where(one(tenant, id)),
+		lapsedClaim(tenant, body.domain ?? ""),
+	);
+	const row = found(before);
 	check(row, body);
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
+	const unchanged = and(one(tenant, id), same(row));
 	const told = {
 		scope: "Domain",
 		name: body.domain ?? row.domain,
 		masked: ["saml_x509_cert"],
 	};
 	const after = await tenant.patch(row, body, told, () => [
+		...release(tenant, claim, exists(select(tenant).where(unchanged))),
 		tenant.db
 			.update(domains)
 			.set({
 				...body,
-				...(renamed && { verification_challenge: newToken() }),
+				...(renamed && {
+					verification_challenge: newToken(),
+					claimed_at: now(),
+				}),
 			})
-			.where(and(one(tenant, id), same(row))),
+			.where(unchanged),
 		select(tenant).where(one(tenant, id)),
 	]);
 	// Another request changed what the rules were checked on: they are asked again.

@@ -1,149 +1,77 @@
-import { and, eq, gte, ne, sql } from "drizzle-orm";
-import { alias } from "drizzle-orm/sqlite-core";
+import { and, eq, gte, ne, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { failed } from "../auth/authenticate.ts";
-import { digest, expired, mask, mint, remember } from "../auth/keys.ts";
+import { digest, mask, mint, remember } from "../auth/keys.ts";
 import { ADMIN } from "../auth/levels.ts";
-import { as, connect, insertWhere } from "../db/client.ts";
+import { insertWhere, runBatch } from "../db/client.ts";
+import { stillWorks } from "../db/guard.ts";
 import { record } from "../db/record.ts";
 import {
 	invites,
 	members,
-	organizations,
+	now,
 	personalApiKeys,
 	projectMembers,
 	projects,
 	users,
 } from "../db/schema.ts";
+import { visibleTo } from "../db/visible.ts";
 import type { App } from "../env.ts";
-import {
-	badCredentials,
-	found,
-	invalid,
-	notFound,
-	throttled,
-} from "../http/errors.ts";
+import { found, invalid, throttled } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
-import { joined } from "./mails.ts";
 import {
-	type accept as Accept,
-	type Accepted,
+	findInvitation,
 	type Invitation,
-	isExpired,
-} from "./shape.ts";
+	inviterMayInvite,
+	isRecipient,
+	takesOver,
+} from "./invitation.ts";
+import { joined } from "./mails.ts";
+import { type accept as Accept, type Accepted, isPastExpiry } from "./shape.ts";
 
-/** The invite whose link holds `token`, with what there is of the person it is for; one trip. */
-async function open(c: Context<App>, token: string) {
-	const { db } = connect(c, "first-primary");
-	const inviter = alias(users, "inviter");
-	const asked = alias(personalApiKeys, "asked");
-	const asker = alias(users, "asker");
-	// Whoever brings no key asks for no key: an empty digest is nobody's.
-	const hash = c.get("key")?.hash ?? "";
-	const [[invite]] = await db.batch([
-		db
-			.select({
-				id: invites.id,
-				organization_id: invites.organization_id,
-				target_email: invites.target_email,
-				first_name: as(invites.first_name, "invited_first_name"),
-				level: as(invites.level, "invited_level"),
-				private_project_access: invites.private_project_access,
-				emailing_attempt_made: invites.emailing_attempt_made,
-				created_at: invites.created_at,
-				organization_name: organizations.name,
-				slug: organizations.slug,
-				tells_admins: organizations.is_member_join_email_enabled,
-				inviter_first_name: as(inviter.first_name, "inviter_first_name"),
-				user_id: sql<number | null>`${users.id}`.as("user_id"),
-				is_active: users.is_active,
-				is_email_verified: users.is_email_verified,
-				member_level: members.level,
-				key_user_id: sql<number | null>`${asked.user_id}`.as("key_user_id"),
-				key_id: sql<string | null>`${asked.id}`.as("key_id"),
-				key_expires_at: sql<string | null>`${asked.expires_at}`.as(
-					"key_expires_at",
-				),
-				key_is_active: sql<number | null>`${asker.is_active}`.as(
-					"key_is_active",
-				),
-			})
-			.from(invites)
-			.innerJoin(organizations, eq(organizations.id, invites.organization_id))
-			.innerJoin(inviter, eq(inviter.id, invites.created_by))
-			.leftJoin(users, eq(users.email, invites.target_email))
-			.leftJoin(
-				members,
-				and(
-					eq(members.organization_id, invites.organization_id),
-					eq(members.user_id, users.id),
-				),
-			)
-			.leftJoin(asked, eq(asked.hash, hash))
-			.leftJoin(asker, eq(asker.id, asked.user_id))
-			.where(eq(invites.token_hash, await digest(token))),
-	]);
-	if (!invite) throw await failed(c, notFound());
-	if (hash) await admitKey(c, invite);
-	return { db, invite };
-}
+const MAX_TRIES = 3;
 
-/** A key that is given must be one that works, though the invite needs none. */
-async function admitKey(
-	c: Context<App>,
-	key: {
-		key_id: string | null;
-		key_expires_at: string | null;
-		key_is_active: number | null;
-	},
-) {
-	if (!key.key_id || !key.key_is_active) throw badCredentials();
-	if (expired({ expires_at: key.key_expires_at })) throw badCredentials();
-	const { success } = await c.env.REQUESTS.limit({ key: key.key_id });
-	if (!success) throw throttled(60);
-}
-
-/** What whoever holds the link may know. */
-export async function look(
-	c: Context<App>,
-	token: string,
-): Promise<z.infer<typeof Invitation>> {
-	const { invite } = await open(c, token);
-	const { organization_name, inviter_first_name, target_email, first_name } =
-		invite;
-	return {
-		organization_name,
-		inviter_first_name,
-		target_email,
-		first_name,
-		is_expired: isExpired(invite),
-	};
-}
+type Names = z.infer<typeof Accept>;
 
 /**
- * Makes the invited person a member, and a user with a key if it is none yet: one batch, each statement of which
- * holds only while the invite is there, so that of racing requests one succeeds.
+ * Makes the invited person a member, and a user with a key if there is none with the address. When another request
+ * changes what was checked before the write, nothing is written, and the checks run again.
  */
 export async function accept(
 	c: Context<App>,
 	token: string,
-	body: z.infer<typeof Accept>,
+	names: Names,
 ): Promise<z.infer<typeof Accepted>> {
-	const { db, invite } = await open(c, token);
-	const { organization_id, target_email, level } = invite;
-	if (isExpired(invite))
+	for (let tries = 0; tries < MAX_TRIES; tries++) {
+		const invitation = await findInvitation(c, token);
+		checkAcceptable(invitation);
+		const accepted = await write(c, invitation, names);
+		if (accepted) return accepted;
+	}
+	throw throttled(1);
+}
+
+/** Throws the first reason why the invite can't be accepted. */
+function checkAcceptable(invitation: Invitation) {
+	const { key, invite } = invitation;
+	const recipient = isRecipient(invitation);
+	if (isPastExpiry(invite))
 		throw invalid(
 			null,
 			"This invite has expired. Please ask your admin for a new one.",
 			"expired",
 		);
-	const recipient = invite.key_user_id === invite.user_id;
-	if ((invite.key_user_id !== null && !recipient) || invite.is_active === false)
+	if (!invite.inviter_may_invite)
+		throw invalid(
+			null,
+			"The person who invited you can no longer do so. Please ask for a new invite.",
+			"inviter_lost_access",
+		);
+	if ((key && !recipient) || invite.is_active === false)
 		throw invalid(
 			null,
 			"This invite is for another user.",
@@ -155,79 +83,128 @@ export async function accept(
 			"You already are a member of this organization.",
 			"user_already_member",
 		);
-	// A link that no mail carried proves nothing of the address: its user has to say yes.
+	// A link that no mail carried proves nothing about the address: its user has to agree.
 	if (invite.user_id !== null && !invite.emailing_attempt_made && !recipient)
 		throw invalid(
 			null,
-			"This address is a user's. Accept the invite with a key of that user.",
+			"A user with this address already exists. Accept the invite with an API key of that user.",
 			"invalid_recipient",
 		);
+}
 
-	const tells = invite.tells_admins && configured(c.env);
-	const [user, member, value] = [v7(), v7(), mint()];
-	const hash = await digest(value);
-	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${target_email})`;
-	const invited = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id})`;
-	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${member})`;
-	// Whoever made a user of this address never proved that it is theirs; who holds the mail's link does, and takes over.
-	const takesOver =
-		invite.is_email_verified === false &&
-		invite.emailing_attempt_made &&
-		!recipient;
-	const projectsOf = ({ id }: { id: number }) =>
-		sql`exists (select 1 from ${projects} where ${projects.id} = ${id} and ${projects.organization_id} = ${organization_id})
-			and not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${id} and ${projectMembers.user_id} = ${user_id})`;
+/** The rows that accepting may make, identified before the batch that makes them. */
+async function newRows() {
+	const value = mint();
+	return {
+		user_uuid: v7(),
+		member_id: v7(),
+		key: { value, hash: await digest(value), mask_value: mask(value) },
+	};
+}
 
-	const [, , , , , gone, , [row], [key], admins] = await db.batch([
-		insertWhere(
+type NewRows = Awaited<ReturnType<typeof newRows>>;
+
+/** Accepts the invite in one atomic batch; undefined if another request changed what the batch depends on. */
+async function write(
+	c: Context<App>,
+	invitation: Invitation,
+	names: Names,
+): Promise<z.infer<typeof Accepted> | undefined> {
+	const { db, invite } = invitation;
+	const rows = await newRows();
+	const { usedInvites, user, key, admins } = await runBatch(db, {
+		...changes(invitation, names, rows),
+		...answers(invitation, rows),
+	});
+	if (usedInvites.length === 0) return undefined;
+	const [newKey] = key;
+	if (newKey)
+		await remember(c.env, newKey.hash, {
+			...newKey,
+			organizations: newKey.scoped_organizations,
+			projects: newKey.scoped_projects,
+		});
+	const person = found(user[0]);
+	if (invite.tells_admins && configured(c.env))
+		c.executionCtx.waitUntil(
+			Promise.all(
+				admins.map(({ email }) =>
+					send(c.env, joined(email, person, invite.organization_name)),
+				),
+			),
+		);
+	return {
+		organization: {
+			id: invite.organization_id,
+			name: invite.organization_name,
+			slug: invite.slug,
+			membership_level: invite.level,
+		},
+		user: person,
+		personal_api_key: newKey ? toPersonalApiKey(newKey, rows.key.value) : null,
+	};
+}
+
+/** The user with the invite's address, who may be made earlier in the same batch. */
+const userId = ({ invite }: Invitation) =>
+	sql<number>`(select ${users.id} from ${users} where ${users.email} = ${invite.target_email})`;
+
+/** Every change depends on the one before: without the invite there is no member, and without the member nothing else. */
+function changes(invitation: Invitation, names: Names, rows: NewRows) {
+	const { db, hash, key, invite } = invitation;
+	const { organization_id, target_email, level } = invite;
+	const user_id = userId(invitation);
+	const keyWorks = key ? stillWorks(hash, key) : sql`1`;
+	const isOpen = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`;
+	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
+	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
+	// Asked again: the user may just have proved the address.
+	const isTakenOver = sql`(${takesOver(invitation)} and exists (
+    select 1 from ${users} where ${users.email} = ${target_email} and not ${users.is_email_verified}))`;
+	const byEmail = eq(users.email, target_email);
+	return {
+		newUser: insertWhere(
 			db,
 			users,
 			{
-				uuid: user,
+				uuid: rows.user_uuid,
 				email: target_email,
-				first_name: body.first_name ?? invite.first_name,
-				last_name: body.last_name ?? "",
+				first_name: names.first_name ?? invite.first_name,
+				last_name: names.last_name ?? "",
 			},
-			sql`${invited} and ${user_id} is null`,
+			sql`${isOpen} and ${user_id} is null`,
 		),
-		insertWhere(
+		newMember: insertWhere(
 			db,
 			members,
-			{ id: member, organization_id, user_id, level },
-			sql`${invited} and not exists (select 1 from ${members} where ${members.organization_id} = ${organization_id} and ${members.user_id} = ${user_id})`,
+			{ id: rows.member_id, organization_id, user_id, level },
+			sql`${isOpen} and not exists (select 1 from ${members} where ${members.organization_id} = ${organization_id} and ${members.user_id} = ${user_id})`,
 		),
-		db
+		revokedKeys: db
 			.delete(personalApiKeys)
-			.where(
-				and(
-					eq(personalApiKeys.user_id, user_id),
-					isMember,
-					takesOver ? undefined : sql`0`,
-				),
-			),
-		insertWhere(
+			.where(and(eq(personalApiKeys.user_id, user_id), isMember, isTakenOver)),
+		newKey: insertWhere(
 			db,
 			personalApiKeys,
 			{
 				user_id,
 				label: "First key",
-				hash,
-				mask_value: mask(value),
+				hash: rows.key.hash,
+				mask_value: rows.key.mask_value,
 				scopes: ["*"],
 			},
-			sql`${isMember} and (${takesOver} or exists (select 1 from ${users} where ${users.uuid} = ${user}))`,
+			sql`${isMember} and (${isNewUser} or ${isTakenOver})`,
 		),
-		db
+		changedUser: db
 			.update(users)
-			.set({ is_email_verified: true })
-			.where(
-				and(
-					eq(users.email, target_email),
-					isMember,
-					invite.emailing_attempt_made ? undefined : sql`0`,
-				),
-			),
-		db
+			.set({
+				current_organization_id: organization_id,
+				current_project_id: null,
+				...(invite.emailing_attempt_made && { is_email_verified: true }),
+			})
+			.where(and(byEmail, isMember)),
+		newProjectMembers: joinProjects(invitation, isMember),
+		usedInvites: db
 			.delete(invites)
 			.where(
 				and(
@@ -236,8 +213,8 @@ export async function accept(
 					isMember,
 				),
 			)
-			.returning(),
-		record(db, {
+			.returning({ id: invites.id }),
+		entry: record(db, {
 			activity: "accepted",
 			scope: "Invite",
 			item_id: invite.id,
@@ -246,59 +223,84 @@ export async function accept(
 			organization: sql`${organization_id}`,
 			project: sql`null`,
 		}),
-		db.select(userColumns).from(users).where(eq(users.id, user_id)),
-		db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
+	};
+}
+
+/**
+ * Adds the project memberships of the invite. Left out: projects that are gone, and those where the inviter may no
+ * longer give the level.
+ */
+function joinProjects(invitation: Invitation, isMember: SQL) {
+	const { db, invite } = invitation;
+	const { created_by, private_project_access } = invite;
+	if (private_project_access.length === 0) return undefined;
+	// The first entry of a project counts.
+	const levels = new Map(
+		private_project_access
+			.toReversed()
+			.map((access) => [access.id, levelOf(access)]),
+	);
+	const rows = Array.from(levels, ([project_id, level]) => ({
+		id: v7(),
+		project_id,
+		level,
+	}));
+	const at = now();
+	const level = sql<number>`value ->> 'level'`;
+	const inviterLevel = sql`(
+    select max(inviter.level, coalesce(there.level, 0)) from ${members} as inviter
+    left join ${projectMembers} as there on there.project_id = ${projects.id} and there.user_id = inviter.user_id
+    where inviter.organization_id = ${projects.organization_id} and inviter.user_id = ${created_by})`;
+	return db.insert(projectMembers).select(
 		db
+			.select({
+				id: sql<string>`value ->> 'id'`.as("id"),
+				project_id: projects.id,
+				organization_id: projects.organization_id,
+				user_id: userId(invitation).as("user_id"),
+				level: level.as("level"),
+				joined_at: sql<string>`${at}`.as("joined_at"),
+				updated_at: sql<string>`${at}`.as("updated_at"),
+			})
+			.from(projects)
+			.innerJoin(
+				sql`json_each(${JSON.stringify(rows)})`,
+				sql`${projects.id} = value ->> 'project_id'`,
+			)
+			.where(
+				and(
+					isMember,
+					eq(projects.organization_id, invite.organization_id),
+					visibleTo(created_by),
+					sql`${level} <= ${inviterLevel}`,
+				),
+			),
+	);
+}
+
+/** What the answer and the mails to admins are made of. */
+function answers(invitation: Invitation, rows: NewRows) {
+	const { db, invite } = invitation;
+	return {
+		user: db
+			.select(userColumns)
+			.from(users)
+			.where(eq(users.email, invite.target_email)),
+		key: db
+			.select()
+			.from(personalApiKeys)
+			.where(eq(personalApiKeys.hash, rows.key.hash)),
+		admins: db
 			.select({ email: users.email })
 			.from(members)
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(
 				and(
-					eq(members.organization_id, organization_id),
+					eq(members.organization_id, invite.organization_id),
 					gte(members.level, ADMIN),
 					eq(users.is_active, true),
-					ne(users.email, target_email),
-					tells ? undefined : sql`0`,
+					ne(users.email, invite.target_email),
 				),
 			),
-		...invite.private_project_access.map((access) =>
-			insertWhere(
-				db,
-				projectMembers,
-				{
-					project_id: access.id,
-					organization_id,
-					user_id,
-					level: levelOf(access),
-				},
-				sql`${isMember} and ${projectsOf(access)}`,
-			),
-		),
-	]);
-	if (gone.length === 0) throw notFound();
-	const welcome = found(row);
-	if (key)
-		await remember(c.env, hash, {
-			...key,
-			organizations: key.scoped_organizations,
-			projects: key.scoped_projects,
-		});
-	if (tells)
-		c.executionCtx.waitUntil(
-			Promise.all(
-				admins.map(({ email }) =>
-					send(c.env, joined(email, welcome, invite.organization_name)),
-				),
-			),
-		);
-	return {
-		organization: {
-			id: organization_id,
-			name: invite.organization_name,
-			slug: invite.slug,
-			membership_level: level,
-		},
-		user: welcome,
-		personal_api_key: key ? toPersonalApiKey(key, value) : null,
 	};
 }

@@ -1,20 +1,16 @@
 import type { Context } from "hono";
 import type * as z from "zod";
+import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
 import { type Mail, send } from "../mail/mail.ts";
-import type { User } from "../users/shape.ts";
-import type { Invite, NewInvite } from "./shape.ts";
-
-type Person = Pick<z.infer<typeof User>, "first_name" | "last_name" | "email">;
-
-const nameOf = ({ first_name, last_name, email }: Person) =>
-	`${first_name} ${last_name}`.trim() || email;
-
-/** A person as somebody who may not know it should read of it. */
-const introduce = (person: Person) => {
-	const name = nameOf(person);
-	return name === person.email ? name : `${name} (${person.email})`;
-};
+import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
+import {
+	dateAndTime,
+	introduce,
+	nameOf,
+	type Person,
+	roleOf,
+} from "./wording.ts";
 
 /** Tells an admin who joined. */
 export const joined = (
@@ -30,39 +26,58 @@ export const joined = (
 });
 
 const invitation = (
-	{ created_by, target_email, first_name, message }: z.infer<typeof Invite>,
+	invite: z.infer<typeof Invite>,
 	organization: string,
 	url: string,
-): Mail => ({
-	to: target_email,
-	reply_to: { name: nameOf(created_by), address: created_by.email },
-	subject: `${nameOf(created_by)} invites you to ${organization}`,
-	paragraphs: [
-		first_name ? `Hello ${first_name},` : "Hello,",
-		`${introduce(created_by)} invites you to join ${organization} on Tenantry.`,
-		...(message ? [message] : []),
-		"The link works once, for three days.",
-	],
-	link: { label: `Join ${organization}`, url },
-});
+): Mail => {
+	const { created_by, target_email, first_name, message, level } = invite;
+	return {
+		to: target_email,
+		reply_to: { name: nameOf(created_by), address: created_by.email },
+		subject: `${nameOf(created_by)} invites you to ${organization}`,
+		paragraphs: [
+			first_name ? `Hello ${first_name},` : "Hello,",
+			`${introduce(created_by)} invites you to join ${organization} on Tenantry as ${roleOf(level)}.`,
+			...(message ? [message] : []),
+			`The link works once, until ${dateAndTime(expiresAt(invite))}.`,
+		],
+		link: { label: `Join ${organization}`, url },
+	};
+};
 
-/** An invite that was just made, and the token that no one can read again. */
+/** A new invite, and its token, which is stored nowhere. */
 type Made = {
 	invite: z.infer<typeof Invite>;
 	organization_name: string;
 	token: string;
 };
 
-/** Sends the link after the answer; where no mail goes out, the answer carries it to the inviter. */
+/** Whether the key may do everything, everywhere and for ever, as the first key of a user whom the link makes may. */
+const isUnlimited = ({ scopes, organizations, projects, expires_at }: Key) =>
+	scopes.includes("*") &&
+	organizations.length === 0 &&
+	projects.length === 0 &&
+	expires_at === null;
+
+const withoutSlash = (url: string) => url.replace(/\/+$/, "");
+
+/**
+ * Sends the link by mail, after the answer. Where no mail is sent, the answer carries the link for the inviter to hand
+ * over; null for a key that is narrower than the key which the link gives.
+ */
 export function deliver(
 	c: Context<App>,
 	{ invite, organization_name, token }: Made,
 ): z.infer<typeof NewInvite> {
-	const base = c.env.APP_URL || new URL(c.req.url).origin;
-	const url = `${base.replace(/\/+$/, "")}/invites/${token}`;
-	if (!invite.emailing_attempt_made) return { ...invite, accept_url: url };
-	c.executionCtx.waitUntil(
-		send(c.env, invitation(invite, organization_name, url)),
-	);
-	return invite;
+	const linkAt = (base: string) => `${withoutSlash(base)}/invites/${token}`;
+	if (invite.emailing_attempt_made) {
+		// Never made from the request's Host header, which the sender chooses.
+		const url = linkAt(c.env.APP_URL);
+		const mail = invitation(invite, organization_name, url);
+		c.executionCtx.waitUntil(send(c.env, mail));
+		return invite;
+	}
+	const url = linkAt(c.env.APP_URL || new URL(c.req.url).origin);
+	const accept_url = isUnlimited(c.var.tenant.caller.key) ? url : null;
+	return { ...invite, accept_url };
 }

@@ -8,14 +8,22 @@ import type * as z from "zod";
 import type { App } from "../env.ts";
 import { invalid, Refusal } from "../http/errors.ts";
 import { router, shows } from "../http/router.ts";
-import * as invitation from "./accept.ts";
-import { type Accepted, accept, type Invitation } from "./shape.ts";
+import { multiLine, singleLine } from "../mail/mail.ts";
+import { accept } from "./accept.ts";
+import { findInvitation, type Invitation, takesOver } from "./invitation.ts";
+import {
+	type Accepted,
+	expiresAt,
+	isExpired,
+	accept as names,
+} from "./shape.ts";
+import { dateAndTime, introduce, roleOf } from "./wording.ts";
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 const STYLE = `
-:root { color-scheme: light dark; --ink: #1a1d23; --soft: #5b6472; --paper: #fff; --ground: #f1f3f6; --line: #d5dae1; --accent: #1f5fd6; }
-@media (prefers-color-scheme: dark) { :root { --ink: #eceff4; --soft: #a3adbb; --paper: #1b1f27; --ground: #101318; --line: #353c48; --accent: #8ab4ff; } }
+:root { color-scheme: light dark; --ink: #1a1d23; --soft: #5b6472; --paper: #fff; --ground: #f1f3f6; --line: #d5dae1; --accent: #1f5fd6; --warning: #b54708; }
+@media (prefers-color-scheme: dark) { :root { --ink: #eceff4; --soft: #a3adbb; --paper: #1b1f27; --ground: #101318; --line: #353c48; --accent: #8ab4ff; --warning: #f5b14c; } }
 * { box-sizing: border-box; }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1rem; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
 main { width: 100%; max-width: 30rem; padding: 2rem; background: var(--paper); border: 1px solid var(--line); border-radius: .75rem; }
@@ -27,6 +35,8 @@ textarea { font-family: ui-monospace, monospace; resize: none; overflow-wrap: an
 button { padding: .625rem 1.25rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .375rem; cursor: pointer; }
 button[hidden] { display: none; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+blockquote { margin: 0 0 1rem; padding: 0 0 0 1rem; border-left: 3px solid var(--line); white-space: pre-line; overflow-wrap: anywhere; }
+.warning { padding: .75rem 1rem; border: 1px solid var(--warning); border-left-width: .375rem; border-radius: .375rem; }
 .note { color: var(--soft); font-size: .875rem; }
 .note:last-child { margin: 1rem 0 0; }`;
 
@@ -71,26 +81,39 @@ const show = (
 	);
 };
 
-const invited = (c: Context<App>, invite: z.infer<typeof Invitation>) =>
-	invite.is_expired
-		? show(
-				c,
-				410,
-				"This invite has expired",
-				html`<p>Invites to ${invite.organization_name} work for three days. Please ask your admin for a new one.</p>`,
-			)
-		: show(
-				c,
-				200,
-				`Join ${invite.organization_name}`,
-				html`<p>${invite.inviter_first_name || "A member"} invites ${invite.target_email} to join ${invite.organization_name} on Tenantry.</p>
+/** Why the invite no longer works, and whom to ask. */
+const expired = (c: Context<App>, { invite }: Invitation) =>
+	show(
+		c,
+		410,
+		"This invite has expired",
+		invite.inviter_may_invite
+			? html`<p>Invites to ${singleLine(invite.organization_name)} work for three days. Please ask your admin for a new one.</p>`
+			: html`<p>The person who invited you can no longer do so. Please ask for a new invite.</p>`,
+	);
+
+const TAKEOVER = html`<p class="warning"><strong>Accepting revokes API keys.</strong> A Tenantry user with this address exists, but the address was never confirmed. By accepting you confirm it: the user becomes yours, all its API keys stop working, and you get a new one.</p>`;
+
+function invited(c: Context<App>, invitation: Invitation) {
+	const { invite } = invitation;
+	if (isExpired(invite)) return expired(c, invitation);
+	const organization = singleLine(invite.organization_name);
+	return show(
+		c,
+		200,
+		`Join ${organization}`,
+		html`<p>${introduce(invite.inviter)} invites ${invite.target_email} to join ${organization} on Tenantry as ${roleOf(invite.level)}.</p>
+${invite.message && html`<blockquote>${multiLine(invite.message)}</blockquote>`}
+<p class="note">The invite works once, until ${dateAndTime(expiresAt(invite))}.</p>
+${takesOver(invitation) && TAKEOVER}
 <form method="post">
 <label>First name <input name="first_name" maxlength="150" autocomplete="given-name" value="${invite.first_name}"></label>
 <label>Last name <input name="last_name" maxlength="150" autocomplete="family-name"></label>
 <button>Accept the invite</button>
 </form>
-<p class="note">If you already use Tenantry with this address, your names stay as they are.</p>`,
-			);
+<p class="note">If you already use Tenantry with this address, your name stays as it is.</p>`,
+	);
+}
 
 const welcome = (
 	c: Context<App>,
@@ -100,7 +123,7 @@ const welcome = (
 		? show(
 				c,
 				200,
-				`Welcome to ${organization.name}`,
+				`Welcome to ${singleLine(organization.name)}`,
 				html`<p>This is your personal API key. It is shown <strong>only this once</strong>: copy it now and keep it secret.</p>
 <label>Your key <textarea id="key" rows="2" readonly>${personal_api_key.value}</textarea></label>
 <button hidden>Copy the key</button>
@@ -110,17 +133,20 @@ const welcome = (
 		: show(
 				c,
 				200,
-				`Welcome to ${organization.name}`,
-				html`<p>You are a member now. The keys that you have work here, too.</p>`,
+				`Welcome to ${singleLine(organization.name)}`,
+				html`<p>You are now a member. Your API keys work here too.</p>`,
 			);
 
 const NAMES =
-	"A name is a text of at most 150 characters. Go back and try again: the invite still works.";
+	"A name can have at most 150 characters. Go back and try again: the invite still works.";
 
 const UNKNOWN =
-	"It was used already, taken back or replaced by a newer one, or the link is incomplete. Please ask your admin for a new one.";
+	"It was already used, deleted or replaced by a newer one, or the link is incomplete. Please ask your admin for a new one.";
 
-/** What stands in the way, said to a person. */
+/** Error codes of invites that no longer work. */
+const GONE = ["expired", "inviter_lost_access"];
+
+/** An error, as a page. */
 function refused(c: Context<App>, error: unknown) {
 	if (!(error instanceof Refusal)) throw error;
 	const { status, body, headers, message } = error;
@@ -129,7 +155,7 @@ function refused(c: Context<App>, error: unknown) {
 		return show(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
 	return show(
 		c,
-		body.code === "expired" ? 410 : status,
+		GONE.includes(body.code) ? 410 : status,
 		"This invite can't be accepted",
 		html`<p>${message}</p>`,
 	);
@@ -141,8 +167,8 @@ const small = bodyLimit({
 		show(
 			c,
 			413,
-			"That is too much",
-			html`<p>The form is larger than it can be.</p>`,
+			"The form is too large",
+			html`<p>Go back and enter less text: the invite still works.</p>`,
 		),
 });
 
@@ -150,8 +176,8 @@ const small = bodyLimit({
 export default router()
 	.use(secureHeaders({ contentSecurityPolicy: CSP }))
 	.get("/:token", shows("The invite, for a person with a browser"), (c) =>
-		invitation.look(c, c.req.param("token")).then(
-			(invite) => invited(c, invite),
+		findInvitation(c, c.req.param("token")).then(
+			(invitation) => invited(c, invitation),
 			(error) => refused(c, error),
 		),
 	)
@@ -160,9 +186,9 @@ export default router()
 		shows("Accept the invite from its page", { form: accept }),
 		small,
 		async (c) => {
-			const form = accept.safeParse(await c.req.parseBody().catch(() => ({})));
+			const form = names.safeParse(await c.req.parseBody().catch(() => ({})));
 			if (!form.success) return refused(c, invalid(null, NAMES));
-			return invitation.accept(c, c.req.param("token"), form.data).then(
+			return accept(c, c.req.param("token"), form.data).then(
 				(accepted) => welcome(c, accepted),
 				(error) => refused(c, error),
 			);

@@ -1,12 +1,14 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, exists, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { ADMIN, insufficient, MEMBER } from "../auth/levels.ts";
-import { among, as } from "../db/client.ts";
+import { among, as, insertEach } from "../db/client.ts";
 import {
+	inviteMails,
 	invites,
 	members,
+	now,
 	organizations,
 	projectMembers,
 	projects,
@@ -14,11 +16,20 @@ import {
 } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visibleProject } from "../db/visible.ts";
-import { forbidden, found, invalid } from "../http/errors.ts";
+import { forbidden, found, invalid, throttled } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
+import { inviterMayInvite } from "./invitation.ts";
+import {
+	type Added,
+	blockingInvite,
+	blockingMail,
+	checkLimits,
+	forgetOldMails,
+	withinLimits,
+} from "./limits.ts";
 import { type create, toInvite } from "./shape.ts";
 
 type New = z.infer<typeof create>;
@@ -36,6 +47,9 @@ const select = ({ db }: Tenant) =>
 			updated_at: invites.updated_at,
 			message: invites.message,
 			private_project_access: invites.private_project_access,
+			inviter_may_invite: inviterMayInvite
+				.mapWith(Boolean)
+				.as("inviter_may_invite"),
 		})
 		.from(invites)
 		.innerJoin(users, eq(users.id, invites.created_by));
@@ -52,8 +66,11 @@ export const list = async (tenant: Tenant, page: Page) =>
 		toInvite,
 	);
 
+const MAX_TRIES = 3;
+
 /**
- * Makes the invites, all or none, in place of older ones for the same addresses.
+ * Makes the invites, all or none, in place of older ones for the same addresses. When another request uses up a limit
+ * before the write, nothing is written, and the checks run again.
  * @param at where a refused field stands: `""`, or in bulk the position of the invite
  */
 export async function insert(
@@ -61,18 +78,42 @@ export async function insert(
 	bodies: New[],
 	at: (i: number) => string,
 ) {
+	const added = {
+		emails: bodies.map(({ target_email }) => target_email),
+		mails: bodies.filter((body) => isMailed(tenant, body)).length,
+	};
+	for (let tries = 0; tries < MAX_TRIES; tries++) {
+		const known = await readKnown(tenant, bodies, added);
+		for (const [i, body] of bodies.entries()) check(tenant, body, known, at(i));
+		checkLimits(tenant, added, known.mail, known.invite);
+		const made = await write(tenant, bodies, added);
+		if (made.length > 0)
+			return made.map((one) => ({
+				...one,
+				organization_name: found(known.organization).name,
+			}));
+	}
+	throw throttled(1);
+}
+
+const isMailed = ({ env }: Tenant, { send_email = true }: New) =>
+	send_email && configured(env);
+
+type Known = Awaited<ReturnType<typeof readKnown>>;
+
+/** What the rules are checked against. */
+async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
 	const { db, organization } = tenant;
-	const emails = bodies.map(({ target_email }) => target_email);
 	const wanted = bodies.flatMap(({ private_project_access = [] }) =>
 		private_project_access.map(({ id }) => id),
 	);
-	const [there, reachable, [home]] = await tenant.read(
+	const [people, reachable, [home], [mail], [invite]] = await tenant.read(
 		db
 			.select({ email: users.email })
 			.from(users)
 			.where(
 				and(
-					among(users.email, emails),
+					among(users.email, added.emails),
 					sql`exists (select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${users.id})`,
 				),
 			),
@@ -97,82 +138,121 @@ export async function insert(
 			.select({ name: organizations.name })
 			.from(organizations)
 			.where(eq(organizations.id, organization)),
+		blockingMail(tenant, added),
+		blockingInvite(tenant, added),
 	);
+	return {
+		existing: people.map(({ email }) => email),
+		reachable,
+		organization: home,
+		mail,
+		invite,
+	};
+}
+
+/** Throws the first rule of behaviour 7 that the invite breaks. */
+function check(
+	tenant: Tenant,
+	{ target_email, level = MEMBER, private_project_access = [] }: New,
+	{ existing, reachable }: Known,
+	prefix: string,
+) {
 	const own = tenant.caller.level;
-	for (const [
-		i,
-		{ target_email, level = MEMBER, private_project_access = [] },
-	] of bodies.entries()) {
-		if (level > own)
-			throw forbidden(
-				"You cannot invite a user with a higher permission level than your own.",
-			);
-		if (there.some(({ email }) => email === target_email))
+	const attr = `${prefix}private_project_access`;
+	if (level > own)
+		throw forbidden(
+			"You cannot invite a user with a higher permission level than your own.",
+		);
+	if (existing.includes(target_email))
+		throw invalid(
+			null,
+			"A user with this email address already belongs to the organization.",
+		);
+	for (const access of private_project_access) {
+		const project = reachable.find(({ id }) => id === access.id);
+		if (!project)
 			throw invalid(
-				null,
-				"A user with this email address already belongs to the organization.",
+				attr,
+				"Project does not exist on this organization, or it is private and you do not have access to it.",
 			);
-		for (const access of private_project_access) {
-			const project = reachable.find(({ id }) => id === access.id);
-			const attr = `${at(i)}private_project_access`;
-			if (!project)
-				throw invalid(
-					attr,
-					"Project does not exist on this organization, or it is private and you do not have access to it.",
-				);
-			if (levelOf(access) > Math.max(own, project.level ?? 0))
-				throw invalid(
-					attr,
-					"You cannot invite to a private project with a higher level than your own.",
-				);
-		}
+		if (levelOf(access) > Math.max(own, project.level ?? 0))
+			throw invalid(
+				attr,
+				"You cannot invite to a private project with a higher level than your own.",
+			);
 	}
+}
+
+/** One invite's row, and its token, which is stored nowhere. */
+async function newInvite(tenant: Tenant, body: New, organization_id: string) {
+	const token = newToken();
+	const row = {
+		id: v7(),
+		organization_id,
+		target_email: body.target_email,
+		first_name: body.first_name ?? "",
+		level: body.level ?? MEMBER,
+		message: body.message ?? null,
+		private_project_access: body.private_project_access ?? [],
+		created_by: tenant.key.user_id,
+		emailing_attempt_made: isMailed(tenant, body),
+		token_hash: await digest(token),
+	};
+	return { token, row };
+}
+
+/** Writes the invites in one atomic batch; an empty list if they would exceed a limit by now. */
+async function write(tenant: Tenant, bodies: New[], added: Added) {
+	const { db, caller } = tenant;
+	const organization_id = found(caller.organization_id);
 	const made = await Promise.all(
-		bodies.map(async ({ send_email = true, ...body }) => {
-			const token = newToken();
-			return {
-				...body,
-				id: v7(),
-				token,
-				token_hash: await digest(token),
-				emailing_attempt_made: send_email && configured(tenant.env),
-			};
-		}),
+		bodies.map((body) => newInvite(tenant, body, organization_id)),
 	);
+	const invited = made.map(({ row }) => row);
+	const sent_at = now();
+	const mails = invited
+		.filter(({ emailing_attempt_made }) => emailing_attempt_made)
+		.map(({ id }) => ({ invite_id: id, organization_id, sent_at }));
+	// Once the mails are counted, the condition would count them twice.
+	const accepted = mails[0]
+		? exists(
+				db
+					.select({ id: inviteMails.invite_id })
+					.from(inviteMails)
+					.where(eq(inviteMails.invite_id, mails[0].invite_id)),
+			)
+		: withinLimits(tenant, added);
 	const rows = await tenant.write(
-		made.map(({ id, target_email }) => ({
+		invited.map(({ id, target_email }) => ({
 			activity: "created",
 			scope: "Invite",
 			item_id: id,
 			name: target_email,
 		})),
+		forgetOldMails(tenant),
+		insertEach(db, inviteMails, mails, withinLimits(tenant, added)),
 		db
 			.delete(invites)
 			.where(
 				and(
-					eq(invites.organization_id, organization),
-					among(invites.target_email, emails),
+					eq(invites.organization_id, organization_id),
+					among(invites.target_email, added.emails),
+					accepted,
 				),
 			),
-		...made.map(({ token: _, ...row }) =>
-			db.insert(invites).values({
-				...row,
-				organization_id: organization,
-				created_by: tenant.key.user_id,
-			}),
-		),
+		insertEach(db, invites, invited, accepted),
 		select(tenant).where(
 			among(
 				invites.id,
-				made.map(({ id }) => id),
+				invited.map(({ id }) => id),
 			),
 		),
 	);
-	return made.map(({ id, token }) => ({
-		invite: toInvite(found(rows.find((row) => row.id === id))),
-		organization_name: found(home).name,
-		token,
-	}));
+	return made.flatMap(({ row: { id }, token }) =>
+		rows
+			.filter((row) => row.id === id)
+			.map((row) => ({ invite: toInvite(row), token })),
+	);
 }
 
 /** For admins, and for whoever made it. */

@@ -3,16 +3,17 @@ import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { answers, creates, lists, removes, router } from "../http/router.ts";
 import { body } from "../http/valid.ts";
-import * as invitation from "./accept.ts";
+import { accept } from "./accept.ts";
+import { preview } from "./invitation.ts";
 import { deliver } from "./mails.ts";
 import * as invites from "./queries.ts";
 import {
 	Accepted,
-	accept,
 	bulk,
 	create,
 	Invitation,
 	Invite,
+	accept as Names,
 	NewInvite,
 	NewInvites,
 } from "./shape.ts";
@@ -55,14 +56,12 @@ export const acceptance = router()
 		c.req.header("authorization") ? authenticate(c, next) : next(),
 	)
 	.get("/:token", answers(Invitation, "See what an invite is for"), async (c) =>
-		c.json(await invitation.look(c, c.req.param("token"))),
+		c.json(await preview(c, c.req.param("token"))),
 	)
 	.post(
 		"/:token/accept",
 		answers(Accepted, "Accept an invite"),
-		body(accept, (_, token, c) => invitation.look(c, token)),
+		body(Names, (_, token, c) => preview(c, token)),
 		async (c) =>
-			c.json(
-				await invitation.accept(c, c.req.param("token"), c.req.valid("json")),
-			),
+			c.json(await accept(c, c.req.param("token"), c.req.valid("json"))),
 	);

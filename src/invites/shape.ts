@@ -30,10 +30,10 @@ export const Invite = z
 	})
 	.meta({ id: "Invite" });
 
-/** A new invite; with the link for the inviter to hand over where no mail was sent. */
-export const NewInvite = Invite.extend({ accept_url: z.url().optional() }).meta(
-	{ id: "NewInvite" },
-);
+/** A new invite. Where no mail is sent, `accept_url` is the link for the inviter to hand over. */
+export const NewInvite = Invite.extend({
+	accept_url: z.url().nullable().optional(),
+}).meta({ id: "NewInvite" });
 
 /** The first of several new invites, and all of them in the order of the request. */
 export const NewInvites = NewInvite.extend({
@@ -41,14 +41,28 @@ export const NewInvites = NewInvite.extend({
 	results: z.array(NewInvite),
 }).meta({ id: "NewInvites" });
 
-const DAYS = 3;
+export const LIFETIME_MS = 3 * 86_400_000;
 
-export const isExpired = ({ created_at }: { created_at: string }) =>
-	Date.parse(created_at) + DAYS * 86_400_000 <= Date.now();
+type Age = { created_at: string };
 
-export const toInvite = (
-	row: Omit<z.infer<typeof Invite>, "is_expired">,
-): z.infer<typeof Invite> => ({ ...row, is_expired: isExpired(row) });
+export const expiresAt = ({ created_at }: Age) =>
+	new Date(Date.parse(created_at) + LIFETIME_MS);
+
+export const isPastExpiry = (invite: Age) =>
+	expiresAt(invite).getTime() <= Date.now();
+
+type Validity = Age & { inviter_may_invite: boolean };
+
+/** Whether it can no longer be accepted: its time is over, or its inviter may no longer invite. */
+export const isExpired = (invite: Validity) =>
+	isPastExpiry(invite) || !invite.inviter_may_invite;
+
+export const toInvite = ({
+	inviter_may_invite,
+	...row
+}: Omit<z.infer<typeof Invite>, "is_expired"> & Validity): z.infer<
+	typeof Invite
+> => ({ ...row, is_expired: isExpired({ ...row, inviter_may_invite }) });
 
 export const create = z.object({
 	target_email: email(),

@@ -14,10 +14,22 @@ export type Mail = {
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is sent at all (behaviour 7). */
-export const configured = ({ MAIL_FROM }: Env) => MAIL_FROM !== "";
+/** Whether mail is sent at all: it needs a sender, and the address that its links lead to (behaviour 7). */
+export const configured = ({ MAIL_FROM, APP_URL }: Env) =>
+	MAIL_FROM !== "" && APP_URL !== "";
 
-/** The message (RFC 5322), in text and HTML. No value reaches a header but encoded (RFC 2047). */
+/** The text in one line, without control characters and without marks that change the direction of text. */
+export const singleLine = (text: string) =>
+	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
+
+/** The text with its line breaks, each line as `singleLine` makes it. */
+export const multiLine = (text: string) =>
+	text
+		.split(/\r\n?|\n/)
+		.map(singleLine)
+		.join("\n");
+
+/** The message (RFC 5322), in text and HTML. Header values are single lines, encoded as RFC 2047 says. */
 export async function compose(
 	from: string,
 	{ to, reply_to, subject, paragraphs, link }: Mail,
@@ -25,9 +37,15 @@ export async function compose(
 	const message = new MimeNode("multipart/alternative", { newline: "win" });
 	message.setHeader("From", { name: "Tenantry", address: from });
 	message.setHeader("To", to);
-	if (reply_to) message.setHeader("Reply-To", reply_to);
-	message.setHeader("Subject", subject);
-	const text = [...paragraphs, ...(link ? [`${link.label}: ${link.url}`] : [])];
+	if (reply_to)
+		message.setHeader("Reply-To", {
+			...reply_to,
+			name: singleLine(reply_to.name),
+		});
+	message.setHeader("Subject", singleLine(subject));
+	const clean = paragraphs.map(multiLine);
+	const label = link && singleLine(link.label);
+	const text = [...clean, ...(link ? [`${label}: ${link.url}`] : [])];
 	message
 		.createChild("text/plain; charset=utf-8")
 		.setContent(`${text.join("\n\n")}\n`);
@@ -35,7 +53,7 @@ export async function compose(
 		.createChild("text/html; charset=utf-8")
 		.setContent(
 			String(
-				await html`<!doctype html><html lang="en"><body>${paragraphs.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${link.label}</a></p><p>${link.url}</p>`}</body></html>`,
+				await html`<!doctype html><html lang="en"><body>${clean.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${label}</a></p><p>${link.url}</p>`}</body></html>`,
 			),
 		);
 	return String(await message.build());

@@ -151,6 +151,152 @@ test("a domain is in one organization only, also when 20 ask at once", async () 
 	expect(counts.toSorted()).toEqual([0, 1]);
 });
 
+describe("a claim on a name that is not verified", () => {
+	const daysAgo = (days: number) =>
+		new Date(Date.now() - days * 86_400_000).toISOString();
+	const taken = wrong(
+		"unique",
+		"domain with this domain already exists.",
+		"domain",
+	);
+
+	test("gives way after three days, and its organization is told", async () => {
+		const [old, other] = [await world(), await world()];
+		const domain = name();
+		const id = await known(old.id, { domain, claimed_at: daysAgo(3) });
+		const added = await other.here("POST", "/domains", { body: { domain } });
+		expect(added).toMatchObject({ status: 201, body: { domain } });
+		expect(cost(added).trips).toBe(2);
+		expect(added.body.id).not.toBe(id);
+		expect((await old.here("GET", `/domains/${id}`)).status).toBe(404);
+		expect((await old.here("GET", "/domains")).body.count).toBe(0);
+		expect((await old.here("POST", `/domains/${id}/verify`)).status).toBe(404);
+		const log = "/activity_log?scope=Domain";
+		expect((await old.here("GET", log)).body.results).toMatchObject([
+			{
+				activity: "deleted",
+				item_id: id,
+				user: { uuid: old.owner.uuid },
+				detail: {
+					name: domain,
+					trigger: {
+						reason: "claim_lapsed",
+						detail:
+							"The domain was not verified within three days, and another organization has added it.",
+					},
+				},
+			},
+		]);
+		expect(JSON.stringify((await old.here("GET", log)).body)).not.toContain(
+			other.owner.uuid,
+		);
+		expect((await other.here("GET", log)).body.results).toMatchObject([
+			{ activity: "created", item_id: added.body.id },
+		]);
+		expect(
+			(await old.here("POST", "/domains", { body: { domain } })).body,
+		).toEqual(taken.body);
+	});
+
+	test("also gives way to a domain that is renamed to it", async () => {
+		const [old, other] = [await world(), await world()];
+		const domain = name();
+		const lapsed = await known(old.id, { domain, claimed_at: daysAgo(3) });
+		const id = await known(other.id);
+		expect(
+			await other.here("PATCH", `/domains/${id}`, { body: { domain } }),
+		).toMatchObject({ status: 200, body: { id, domain } });
+		expect((await old.here("GET", `/domains/${lapsed}`)).status).toBe(404);
+		expect(
+			(await old.here("GET", "/activity_log?activity=deleted")).body.count,
+		).toBe(1);
+	});
+
+	test("stays when the rename that would take it fails", async () => {
+		const [old, other] = [await world(), await world()];
+		const domain = name();
+		const lapsed = await known(old.id, { domain, claimed_at: daysAgo(3) });
+		const id = await known(other.id);
+		const verified = () =>
+			db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+		expect(
+			await other.here("PATCH", `/domains/${id}`, {
+				body: { domain },
+				env: racing(async () => verified()),
+			}),
+		).toMatchObject({ status: 400, body: { attr: "domain" } });
+		expect((await old.here("GET", `/domains/${lapsed}`)).status).toBe(200);
+	});
+
+	test.each([
+		["younger than three days", { claimed_at: daysAgo(2.99) }],
+		["verified", { claimed_at: daysAgo(30), verified_at }],
+	])("stays while it is %s", async (_, row) => {
+		const [old, other] = [await world(), await world()];
+		const domain = name();
+		const id = await known(old.id, { domain, ...row });
+		expect(
+			await other.here("POST", "/domains", { body: { domain } }),
+		).toMatchObject(taken);
+		expect((await old.here("GET", `/domains/${id}`)).status).toBe(200);
+		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
+	});
+
+	test("stays when its own organization adds the name again", async () => {
+		const { here, id } = await world();
+		const domain = name();
+		await known(id, { domain, claimed_at: daysAgo(3) });
+		expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(
+			taken,
+		);
+		expect((await here("GET", "/domains")).body.count).toBe(1);
+	});
+
+	test("begins again with a rename", async () => {
+		const [old, other] = [await world(), await world()];
+		const id = await known(old.id, { claimed_at: daysAgo(3) });
+		const domain = name();
+		await old.here("PATCH", `/domains/${id}`, { body: { domain } });
+		expect(
+			await other.here("POST", "/domains", { body: { domain } }),
+		).toMatchObject(taken);
+	});
+
+	test("stays when it is verified while another organization adds the name", async () => {
+		const [old, other] = [await world(), await world()];
+		const domain = name();
+		const id = await known(old.id, { domain, claimed_at: daysAgo(3) });
+		const verify = () =>
+			db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+		expect(
+			await other.here("POST", "/domains", {
+				body: { domain },
+				env: racing(async () => verify()),
+			}),
+		).toMatchObject(taken);
+		expect((await old.here("GET", `/domains/${id}`)).body.is_verified).toBe(
+			true,
+		);
+		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
+	});
+
+	test("goes to one organization when several add the name at once", async () => {
+		const old = await world();
+		const others = [await world(), await world()];
+		const domain = name();
+		await known(old.id, { domain, claimed_at: daysAgo(3) });
+		const added = await Promise.all(
+			Array.from({ length: 20 }, (_, i) =>
+				others[i % 2]?.here("POST", "/domains", { body: { domain } }),
+			),
+		);
+		expect(added.filter((answer) => answer?.status === 201)).toHaveLength(1);
+		expect(
+			(await old.here("GET", "/activity_log?activity=deleted")).body.count,
+		).toBe(1);
+	});
+});
+
 test("any member reads; only admins write", async () => {
 	const { id, here } = await world();
 	const path = `/api/organizations/${id}/domains`;
@@ -506,6 +652,42 @@ describe.skipIf(noDns)(
 					.answer,
 			).toMatchObject(not(expect.stringMatching(/^The resolver /)));
 		}, 20_000);
+
+		test("a challenge that was replaced during the look-up verifies nothing", async () => {
+			const { here, id } = await world();
+			const one = await known(id, { domain: "right.example.test" });
+			const replace = () =>
+				db
+					.update(domains)
+					.set({ verification_challenge: "another" })
+					.where(eq(domains.id, one));
+			expect(
+				await here("POST", `/domains/${one}/verify`, {
+					env: racing(async () => replace()),
+				}),
+			).toMatchObject(not("The domain was renamed in the meantime."));
+			expect(
+				(await here("GET", "/activity_log?activity=verified")).body.count,
+			).toBe(0);
+			await db.delete(domains).where(eq(domains.id, one));
+		});
+
+		test("a domain that another organization takes during the look-up is not found", async () => {
+			const [old, other] = [await world(), await world()];
+			const domain = "right.example.test";
+			const one = await known(old.id, { domain, claimed_at: "2026-01-01" });
+			const add = () => other.here("POST", "/domains", { body: { domain } });
+			expect(
+				(
+					await old.here("POST", `/domains/${one}/verify`, {
+						env: racing(add),
+					})
+				).status,
+			).toBe(404);
+			const [row] = (await other.here("GET", "/domains")).body.results;
+			expect(row).toMatchObject({ domain, is_verified: false });
+			await other.here("DELETE", `/domains/${row.id}`);
+		});
 
 		test("20 at once verify it once", async () => {
 			const { here, id } = await world();

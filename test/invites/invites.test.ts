@@ -3,6 +3,7 @@ import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
 import {
+	inviteMails,
 	invites,
 	members,
 	personalApiKeys,
@@ -18,6 +19,7 @@ import {
 	keyFor,
 	person,
 	racing,
+	times,
 	world,
 } from "../support/world.ts";
 
@@ -298,18 +300,23 @@ describe("inviting", () => {
 	test("without mail answers the link, and lists it never", async () => {
 		const { here } = await world();
 		const { accept_url, token } = await invited({ here });
-		expect(accept_url).toBe(`https://tenantry.test/invites/${token}`);
+		expect(accept_url).toBe(`https://app.tenantry.test/invites/${token}`);
 		expect(token).toMatch(/^[\w-]{43}$/);
-		const off = await here("POST", "/invites", {
-			body: { target_email: address() },
-			env: { MAIL_FROM: "", APP_URL: "https://app.example.com" },
-		});
-		expect(off.body).toMatchObject({
-			emailing_attempt_made: false,
-			accept_url: expect.stringMatching(
-				/^https:\/\/app\.example\.com\/invites\/[\w-]{43}$/,
-			),
-		});
+		for (const [variables, origin] of [
+			[{ MAIL_FROM: "" }, "https://app.tenantry.test"],
+			[{ MAIL_FROM: "", APP_URL: "https://a.example/" }, "https://a.example"],
+			// Mail without APP_URL could only link to the request's Host header.
+			[{ APP_URL: "" }, "https://tenantry.test"],
+		] as const) {
+			const { body } = await here("POST", "/invites", {
+				body: { target_email: address() },
+				env: variables,
+			});
+			expect(body.emailing_attempt_made).toBe(false);
+			const [base, secret] = body.accept_url.split("/invites/");
+			expect(base).toBe(origin);
+			expect(secret).toMatch(/^[\w-]{43}$/);
+		}
 		const on = await here("POST", "/invites", {
 			body: { target_email: address() },
 		});
@@ -319,6 +326,37 @@ describe("inviting", () => {
 		);
 		expect(JSON.stringify(await db.select().from(invites))).not.toContain(
 			token,
+		);
+	});
+
+	test("answers the link only to a key that may do as much as the key which the link gives", async () => {
+		const { id, owner, project } = await world();
+		const invite = async (power: Parameters<typeof keyFor>[1]) => {
+			const key = await keyFor(owner.id, power);
+			const base = `/api/organizations/${id}/invites`;
+			const body = { target_email: address(), send_email: false };
+			const one = await call("POST", base, { key, body });
+			const several = await call("POST", `${base}/bulk`, {
+				key,
+				body: [{ ...body, target_email: address() }],
+			});
+			return [
+				one.body.accept_url,
+				several.body.accept_url,
+				several.body.results?.[0].accept_url,
+			];
+		};
+		const link = expect.stringContaining("/invites/");
+		expect(await invite({})).toEqual([link, link, link]);
+		for (const power of [
+			{ scopes: ["organization_member:write"] },
+			{ scoped_organizations: [id] },
+			{ expires_at: "9999-01-01T00:00:00.000Z" },
+		])
+			expect(await invite(power)).toEqual([null, null, null]);
+		// Such a key reaches no organization path at all.
+		expect(await invite({ scoped_projects: [project] })).toEqual(
+			Array(3).fill(undefined),
 		);
 	});
 
@@ -370,6 +408,309 @@ describe("inviting", () => {
 			(await (await world()).here("DELETE", `/invites/${other}`)).status,
 		).toBe(404);
 		expect((await here("DELETE", `/invites/${other}`)).status).toBe(204);
+	});
+});
+
+describe("an organization's mails", () => {
+	const mailing = (n: number) => ({ INVITE_MAILS_PER_HOUR: String(n) });
+	const throttled = {
+		status: 429,
+		body: { type: "throttled_error", code: "throttled", attr: null },
+	};
+	const several = (n: number, more: object = {}) =>
+		Array.from({ length: n }, () => ({ target_email: address(), ...more }));
+
+	test("are limited an hour, each of a bulk counts, and invites without mail don't", async () => {
+		const { here, id } = await world();
+		const invite = (n: number, more: object = {}) =>
+			here("POST", "/invites/bulk", {
+				body: several(n, more),
+				env: mailing(5),
+			});
+		expect((await invite(3)).status).toBe(200);
+		const refused = await invite(3);
+		expect(refused).toMatchObject(throttled);
+		expect(cost(refused)).toMatchObject({ trips: 1, written: 0 });
+		const wait = Number(refused.headers.get("retry-after"));
+		expect(wait).toBeGreaterThan(3500);
+		expect(wait).toBeLessThanOrEqual(3600);
+		expect(refused.body.detail).toBe(
+			`Request was throttled. Expected available in ${wait} seconds.`,
+		);
+		const last = await invite(2);
+		expect(last.status).toBe(200);
+		expect(cost(last).trips).toBe(2);
+		expect(await invite(1)).toMatchObject(throttled);
+		expect((await invite(20, { send_email: false })).status).toBe(200);
+		expect((await here("GET", "/invites")).body.count).toBe(25);
+		// Another organization has its own limit.
+		const other = await world();
+		const elsewhere = { body: several(5), env: mailing(5) };
+		expect((await other.here("POST", "/invites/bulk", elsewhere)).status).toBe(
+			200,
+		);
+		const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+		await db
+			.update(inviteMails)
+			.set({ sent_at: hourAgo })
+			.where(eq(inviteMails.organization_id, id));
+		expect((await invite(5)).status).toBe(200);
+		expect(
+			await db.$count(inviteMails, eq(inviteMails.organization_id, id)),
+		).toBe(5);
+	});
+
+	test("wait for as many mails to be an hour old as the request sends", async () => {
+		const { here, id } = await world();
+		const env = mailing(4);
+		await here("POST", "/invites/bulk", { body: several(4), env });
+		const mails = await db
+			.select()
+			.from(inviteMails)
+			.where(eq(inviteMails.organization_id, id));
+		for (const [i, { invite_id }] of mails.entries())
+			await db
+				.update(inviteMails)
+				.set({ sent_at: new Date(Date.now() - i * 600_000).toISOString() })
+				.where(eq(inviteMails.invite_id, invite_id));
+		const minutes = async (n: number) => {
+			const body = several(n);
+			const { headers } = await here("POST", "/invites/bulk", { body, env });
+			return Math.round(Number(headers.get("retry-after")) / 60);
+		};
+		expect([
+			await minutes(1),
+			await minutes(2),
+			await minutes(4),
+			await minutes(5),
+		]).toEqual([30, 40, 60, 60]);
+	});
+
+	test("stay counted when their invites are replaced or deleted", async () => {
+		const { here } = await world();
+		const target_email = address();
+		const invite = () =>
+			here("POST", "/invites", { body: { target_email }, env: mailing(2) });
+		const { body } = await invite();
+		await here("DELETE", `/invites/${body.id}`);
+		expect((await invite()).status).toBe(201);
+		expect(await invite()).toMatchObject(throttled);
+		expect((await here("GET", "/invites")).body.count).toBe(1);
+	});
+
+	test("don't exceed the limit when 30 requests race", async () => {
+		const { here } = await world();
+		const made = await Promise.all(
+			Array.from({ length: 30 }, () =>
+				here("POST", "/invites", {
+					body: { target_email: address() },
+					env: mailing(7),
+				}),
+			),
+		);
+		expect(made.filter(({ status }) => status === 201)).toHaveLength(7);
+		expect(made.filter(({ status }) => status === 429)).toHaveLength(23);
+		expect((await here("GET", "/invites")).body.count).toBe(7);
+	});
+
+	test("leave the older invite alone when the limit is reached between the check and the write", async () => {
+		const { here } = await world();
+		const old = await invited({ here });
+		const { target_email } = old;
+		const env = mailing(1);
+		const other = () =>
+			here("POST", "/invites", { body: { target_email: address() }, env });
+		const refused = await here("POST", "/invites", {
+			body: { target_email },
+			env: { ...env, ...racing(other) },
+		});
+		expect(refused).toMatchObject(throttled);
+		expect(
+			(await here("GET", "/activity_log?activity=created")).body.count,
+		).toBe(2);
+		expect((await call("GET", `/api/invites/${old.token}`)).status).toBe(200);
+	});
+});
+
+describe("an organization's open invites", () => {
+	const full = wrong(
+		"invalid_input",
+		"An organization can have at most 1,000 open invites. Delete some, or wait until they are accepted or expire.",
+		null,
+	);
+
+	/** As many open invites, of which `expired` are too old to be accepted. */
+	const fill = ({ id, owner }: Home, n: number) =>
+		times(n, () =>
+			db.insert(invites).values({
+				organization_id: id,
+				target_email: address(),
+				created_by: owner.id,
+				emailing_attempt_made: false,
+				token_hash: v7(),
+			}),
+		);
+
+	test("are 1,000 at most, also when requests race; replaced and expired ones don't count", async () => {
+		const home = await world();
+		const { here, id } = home;
+		const kept = await invited(home);
+		await fill(home, 994);
+		const made = await Promise.all(
+			Array.from({ length: 12 }, () =>
+				here("POST", "/invites", {
+					body: { target_email: address(), send_email: false },
+				}),
+			),
+		);
+		expect(made.filter(({ status }) => status === 201)).toHaveLength(5);
+		for (const answer of made)
+			if (answer.status !== 201) expect(answer).toMatchObject(full);
+		const { target_email } = kept;
+		const again = { body: { target_email } };
+		expect((await here("POST", "/invites", again)).status).toBe(201);
+		const two = [{ target_email }, { target_email: address() }];
+		expect(await here("POST", "/invites/bulk", { body: two })).toMatchObject(
+			full,
+		);
+		expect((await here("GET", "/invites?limit=1")).body.count).toBe(1000);
+		const old = new Date(Date.now() - 3 * DAY).toISOString();
+		await db
+			.update(invites)
+			.set({ created_at: old })
+			.where(eq(invites.organization_id, id));
+		expect((await here("POST", "/invites/bulk", { body: two })).status).toBe(
+			200,
+		);
+	});
+});
+
+describe("an inviter who could not invite any more", () => {
+	const lost = wrong(
+		"inviter_lost_access",
+		"The person who invited you can no longer do so. Please ask for a new invite.",
+		null,
+	);
+
+	/** An admin's invite at the admin's level, and what takes from the admin the right to make it. */
+	async function admins() {
+		const home = await world();
+		const admin = await join(home.id, 8);
+		const base = `/api/organizations/${home.id}/invites`;
+		const { body } = await call("POST", base, {
+			key: admin.key,
+			body: { target_email: address(), level: 8, send_email: false },
+		});
+		const token = String(body.accept_url).split("/").at(-1) ?? "";
+		const mine = eq(members.user_id, admin.id);
+		const loses: Record<string, () => Promise<unknown>> = {
+			"has left": async () => db.delete(members).where(mine),
+			"is deactivated": async () =>
+				db
+					.update(users)
+					.set({ is_active: false })
+					.where(eq(users.id, admin.id)),
+			"stands below its level": async () =>
+				db.update(members).set({ level: 1 }).where(mine),
+		};
+		return { ...home, admin, token, loses };
+	}
+
+	const ways = ["has left", "is deactivated", "stands below its level"];
+
+	test.each(ways)("makes an invite worth nothing: %s", async (way) => {
+		const { here, token, loses, admin } = await admins();
+		await loses[way]?.();
+		expect(await accept(token)).toMatchObject(lost);
+		expect((await call("GET", `/api/invites/${token}`)).body).toMatchObject({
+			is_expired: true,
+		});
+		expect((await here("GET", "/invites")).body.results).toMatchObject([
+			{ is_expired: true, created_by: { uuid: admin.uuid } },
+		]);
+		const page = await call("GET", `/invites/${token}`);
+		expect(page.status).toBe(410);
+		expect(page.body).toContain("can no longer do so");
+		expect((await call("POST", `/invites/${token}`)).status).toBe(410);
+	});
+
+	test.each(ways)("is noticed in the write itself: %s", async (way) => {
+		const { here, token, loses } = await admins();
+		const before = (await here("GET", "/members")).body.count;
+		expect(
+			await accept(token, { env: racing(async () => loses[way]?.()) }),
+		).toMatchObject(lost);
+		expect((await here("GET", "/invites")).body.count).toBe(1);
+		expect((await here("GET", "/members")).body.count).toBeLessThanOrEqual(
+			before,
+		);
+		expect(
+			(await here("GET", "/activity_log?activity=accepted")).body.count,
+		).toBe(0);
+	});
+
+	test("doesn't matter while it stands at the invite's level", async () => {
+		const { token, admin } = await admins();
+		await db
+			.update(members)
+			.set({ level: 15 })
+			.where(eq(members.user_id, admin.id));
+		expect((await accept(token)).status).toBe(200);
+	});
+
+	test("of a private project leaves that project out", async () => {
+		const home = await world();
+		const { ask, id, project } = home;
+		const other = (
+			await ask("POST", "/api/projects", { body: { name: "Other" } })
+		).body.id;
+		const inviter = await join(id, 1);
+		for (const one of [project, other]) {
+			await ask("PATCH", `/api/projects/${one}`, {
+				body: { access_control: true },
+			});
+			await ask("POST", `/api/projects/${one}/members`, {
+				body: { user_uuid: inviter.uuid, level: 8 },
+			});
+		}
+		const make = async () => {
+			const { body } = await call("POST", `/api/organizations/${id}/invites`, {
+				key: inviter.key,
+				body: {
+					target_email: address(),
+					send_email: false,
+					private_project_access: [
+						{ id: project, level: "admin" },
+						{ id: other, level: "member" },
+					],
+				},
+			});
+			return String(body.accept_url).split("/").at(-1) ?? "";
+		};
+		const joined = async (token: string) => {
+			const { user } = (await accept(token)).body;
+			const rows = await db
+				.select()
+				.from(projectMembers)
+				.where(eq(projectMembers.user_id, user.id));
+			return rows.map(({ project_id, level }) => [project_id, level]);
+		};
+		const [both, one, none] = [await make(), await make(), await make()];
+		expect((await joined(both)).toSorted()).toEqual(
+			[
+				[project, 8],
+				[other, 1],
+			].toSorted(),
+		);
+		await db
+			.update(projectMembers)
+			.set({ level: 1 })
+			.where(eq(projectMembers.user_id, inviter.id));
+		expect(await joined(one)).toEqual([[other, 1]]);
+		await db
+			.delete(projectMembers)
+			.where(eq(projectMembers.user_id, inviter.id));
+		expect(await joined(none)).toEqual([]);
 	});
 });
 
@@ -632,7 +973,7 @@ describe("whoever holds the link", () => {
 		expect(await accept(token)).toMatchObject(
 			wrong(
 				"invalid_recipient",
-				"This address is a user's. Accept the invite with a key of that user.",
+				"A user with this address already exists. Accept the invite with an API key of that user.",
 				null,
 			),
 		);
@@ -656,6 +997,65 @@ describe("whoever holds the link", () => {
 		const key = body.personal_api_key.value;
 		const path = `/api/organizations/${home.id}/members`;
 		expect((await call("GET", path, { key })).status).toBe(200);
+	});
+
+	test("which a mail carried, revokes no keys of a user who accepts with one of them", async () => {
+		const home = await world();
+		const someone = await person();
+		const { token } = await mailed(home, { target_email: someone.email });
+		const { status, body } = await accept(token, { key: someone.key });
+		expect(status).toBe(200);
+		expect(body.personal_api_key).toBeNull();
+		const me = await call("GET", "/api/users/@me", { key: someone.key });
+		expect(me).toMatchObject({
+			status: 200,
+			body: { is_email_verified: true, organization: { id: home.id } },
+		});
+	});
+
+	test("revokes no keys when the address is proved while it is accepted", async () => {
+		const someone = await person();
+		const { token } = await mailed(await world(), {
+			target_email: someone.email,
+		});
+		const prove = async () => verify(someone.id);
+		const { status, body } = await accept(token, { env: racing(prove) });
+		expect(status).toBe(200);
+		expect(body.personal_api_key).toBeNull();
+		expect(
+			(await call("GET", "/api/users/@me", { key: someone.key })).status,
+		).toBe(200);
+	});
+
+	test("with a key that is revoked while it is accepted, changes nothing", async () => {
+		const home = await world();
+		const someone = await person();
+		const { token } = await invited(home, { target_email: someone.email });
+		const revoke = () =>
+			db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, someone.id));
+		const answer = await accept(token, {
+			key: someone.key,
+			env: racing(async () => revoke()),
+		});
+		expect(answer.status).toBe(401);
+		expect((await home.here("GET", "/members")).body.count).toBe(1);
+		expect((await home.here("GET", "/invites")).body.count).toBe(1);
+	});
+
+	test("works in the organization from then on", async () => {
+		const [own, home] = [await world(), await world()];
+		const { id, email, key } = own.owner;
+		await verify(id);
+		const { token } = await mailed(home, { target_email: email });
+		expect((await own.ask("GET", "/api/users/@me")).body).toMatchObject({
+			organization: { id: own.id },
+			project: { id: own.project },
+		});
+		expect((await accept(token)).status).toBe(200);
+		expect((await call("GET", "/api/users/@me", { key })).body).toMatchObject({
+			organization: { id: home.id },
+			project: { id: home.project },
+		});
 	});
 
 	test("that is replaced while it is accepted is unknown, and nothing happened", async () => {

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { users } from "../../src/db/schema.ts";
 import { compose, type Mail, send } from "../../src/mail/mail.ts";
@@ -62,6 +63,7 @@ describe("a message", () => {
 		"\r\n\r\nbody",
 		"\0",
 		"é\r\nBcc: evil@example.net",
+		"\u0007\u001b[31m\u0085\u2028\u202e",
 	])("takes no header from what people wrote: %j", async (evil) => {
 		const names = headers(await compose(FROM, mail())).map(
 			(line) => line.split(":")[0],
@@ -75,6 +77,26 @@ describe("a message", () => {
 		);
 		const now = headers(message).map((line) => line.split(":")[0]);
 		expect(now.toSorted()).toEqual([...names, "Reply-To"].toSorted());
+		// biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left
+		expect(message).not.toMatch(/[\0-\x09\x0b\x0c\x0e-\x1f]/);
+	});
+
+	test("keeps the line breaks of a text, and no other control characters", async () => {
+		const message = await compose(
+			FROM,
+			mail({
+				paragraphs: ["one\r\ntwo\rthree\0\u001b[31m\n\u202efour"],
+				link: {
+					label: "Join\n\nhttps://evil.example",
+					url: "https://x.example",
+				},
+			}),
+		);
+		const [, text = "", html = ""] =
+			decoded(message).split(/Content-Type: text\//);
+		expect(text).toContain("one\r\ntwo\r\nthree [31m\r\nfour\r\n\r\n");
+		expect(text).toContain("Join https://evil.example: https://x.example\r\n");
+		expect(html).toContain(">one\r\ntwo\r\nthree [31m\r\nfour</p>");
 	});
 
 	test("takes no markup from what people wrote", async () => {
@@ -120,14 +142,16 @@ test("what the binding refuses is logged without a word of the mail", async () =
 /** A binding that keeps what it is given. */
 function outbox() {
 	const sent: { from: string; to: string }[] = [];
+	const messages: string[] = [];
 	const EMAIL = {
 		...env.EMAIL,
 		send: async (message: { from: string; to: string }) => {
 			sent.push({ from: message.from, to: message.to });
+			messages.push(String(Reflect.get(message, "EmailMessage::raw")));
 			return { messageId: "" };
 		},
 	};
-	return { sent, env: { EMAIL } as Partial<Env> };
+	return { sent, messages, env: { EMAIL } as Partial<Env> };
 }
 
 describe("mails that go out", () => {
@@ -146,7 +170,49 @@ describe("mails that go out", () => {
 		await invite("one@invited.test");
 		await invite("two@invited.test", { send_email: false });
 		await invite("three@invited.test", {}, { MAIL_FROM: "" });
+		await invite("four@invited.test", {}, { APP_URL: "" });
 		expect(sent).toEqual([{ from: FROM, to: "one@invited.test" }]);
+	});
+
+	test("an invite names the inviter, the level, the message and the end, and links to APP_URL", async () => {
+		const { owner, here } = await world("Acme");
+		const { messages, env: other } = outbox();
+		const invite = (level: number) =>
+			here("POST", "/invites", {
+				body: {
+					target_email: `${v7()}@invited.test`,
+					level,
+					message: "Hello,\nlook at this.",
+				},
+				env: { ...other, APP_URL: "https://app.example.com/" },
+			});
+		const { created_at } = (await invite(8)).body;
+		await db
+			.update(users)
+			.set({ first_name: "" })
+			.where(eq(users.id, owner.id));
+		await invite(1);
+		const [first = "", second = ""] = messages;
+		expect(headers(first)).toEqual(
+			expect.arrayContaining([
+				"Subject: Test invites you to Acme",
+				`Reply-To: Test <${owner.email}>`,
+			]),
+		);
+		const end = new Date(Date.parse(created_at) + 3 * 86_400_000);
+		const time = end.toISOString().slice(11, 16);
+		const text = decoded(first).replaceAll("\r\n", "\n");
+		expect(text).toContain(
+			`Test (${owner.email}) invites you to join Acme on Tenantry as an admin.\n\nHello,\nlook at this.\n\nThe link works once, until ${end.getUTCDate()} `,
+		);
+		expect(text).toContain(` at ${time} UTC.`);
+		expect(text).toMatch(
+			/\nJoin Acme: https:\/\/app\.example\.com\/invites\/[\w-]{43}\n/,
+		);
+		expect(text).not.toContain("tenantry.test/invites");
+		expect(decoded(second)).toContain(
+			`${owner.email} invites you to join Acme on Tenantry as a member.`,
+		);
 	});
 
 	test("one to each admin but the new member when somebody joins, unless the organization wants none", async () => {

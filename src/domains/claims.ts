@@ -1,0 +1,70 @@
+import { and, eq, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
+import { OWNER } from "../auth/levels.ts";
+import { record } from "../db/record.ts";
+import { domains, members } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+
+/** An unverified domain gives way to another organization after this time (behaviour 8). */
+const CLAIM_MS = 3 * 86_400_000;
+
+/** WHERE clause: another organization's claim on the name that has lapsed. */
+function lapsed(tenant: Tenant, name: string) {
+	const before = new Date(Date.now() - CLAIM_MS).toISOString();
+	return and(
+		eq(domains.domain, name),
+		ne(domains.organization_id, tenant.organization),
+		isNull(domains.verified_at),
+		lte(domains.claimed_at, before),
+	);
+}
+
+type Claim = Pick<
+	typeof domains.$inferSelect,
+	"id" | "domain" | "organization_id"
+>;
+
+/** The query for another organization's lapsed claim on the name. */
+export const lapsedClaim = (tenant: Tenant, name: string) =>
+	tenant.db
+		.select({
+			id: domains.id,
+			domain: domains.domain,
+			organization_id: domains.organization_id,
+		})
+		.from(domains)
+		.where(lapsed(tenant, name));
+
+/**
+ * The statements that remove a lapsed claim and write so to the activity log of the organization that loses it. The
+ * entry names one of its owners, because its members must not learn who else wants the domain.
+ * @param condition must still hold; by default there is none
+ */
+export function release(
+	tenant: Tenant,
+	claim: Claim | undefined,
+	condition?: SQL,
+) {
+	if (!claim) return [];
+	const { id, domain, organization_id } = claim;
+	const owner = sql<number>`(select ${members.user_id} from ${members}
+    where ${members.organization_id} = ${organization_id} and ${members.level} = ${OWNER} order by ${members.id} limit 1)`;
+	return [
+		tenant.db
+			.delete(domains)
+			.where(and(eq(domains.id, id), lapsed(tenant, domain), condition)),
+		record(tenant.db, {
+			activity: "deleted",
+			scope: "Domain",
+			item_id: id,
+			name: domain,
+			trigger: {
+				reason: "claim_lapsed",
+				detail:
+					"The domain was not verified within three days, and another organization has added it.",
+			},
+			user_id: owner,
+			organization: sql`${organization_id}`,
+			project: sql`null`,
+		}),
+	];
+}

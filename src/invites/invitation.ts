@@ -1,0 +1,114 @@
+import { and, eq, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
+import type { Context } from "hono";
+import type * as z from "zod";
+import { failed } from "../auth/authenticate.ts";
+import { digest, type Key } from "../auth/keys.ts";
+import { as, connect } from "../db/client.ts";
+import { guard, workingKey } from "../db/guard.ts";
+import { invites, members, organizations, users } from "../db/schema.ts";
+import type { App } from "../env.ts";
+import { badCredentials, notFound, throttled } from "../http/errors.ts";
+import { isExpired, type Invitation as Preview } from "./shape.ts";
+
+/** Over `invites`: the inviter is still an active member who may invite at the invite's level (behaviour 7). */
+export const inviterMayInvite = sql`exists (
+  select 1 from ${members} join ${users} on ${users.id} = ${members.user_id}
+  where ${members.organization_id} = ${invites.organization_id} and ${members.user_id} = ${invites.created_by}
+    and ${members.level} >= ${invites.level} and ${users.is_active})`;
+
+export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
+
+/**
+ * The invite whose link holds `token`, with the user who has its address, and the key of the request. One trip.
+ * @throws 401 for a key that doesn't work, 404 for an unknown token, 429 after too many requests or unknown tokens
+ */
+export async function findInvitation(c: Context<App>, token: string) {
+	const { db } = connect(c, "first-primary");
+	const inviter = alias(users, "inviter");
+	// Without a key, the guard looks up the empty hash, which matches no row.
+	const hash = c.get("key")?.hash ?? "";
+	const [[asker], [invite]] = await db.batch([
+		guard(db, { hash, organization: sql`null`, project: sql`null` }),
+		db
+			.select({
+				id: invites.id,
+				organization_id: invites.organization_id,
+				target_email: invites.target_email,
+				first_name: as(invites.first_name, "invited_first_name"),
+				level: as(invites.level, "invited_level"),
+				message: invites.message,
+				private_project_access: invites.private_project_access,
+				emailing_attempt_made: invites.emailing_attempt_made,
+				created_by: invites.created_by,
+				created_at: invites.created_at,
+				inviter_may_invite: inviterMayInvite
+					.mapWith(Boolean)
+					.as("inviter_may_invite"),
+				organization_name: organizations.name,
+				slug: organizations.slug,
+				tells_admins: organizations.is_member_join_email_enabled,
+				inviter: {
+					first_name: as(inviter.first_name, "inviter_first_name"),
+					last_name: as(inviter.last_name, "inviter_last_name"),
+					email: as(inviter.email, "inviter_email"),
+				},
+				user_id: sql<number | null>`${users.id}`.as("user_id"),
+				is_active: users.is_active,
+				is_email_verified: users.is_email_verified,
+				member_level: members.level,
+			})
+			.from(invites)
+			.innerJoin(organizations, eq(organizations.id, invites.organization_id))
+			.innerJoin(inviter, eq(inviter.id, invites.created_by))
+			.leftJoin(users, eq(users.email, invites.target_email))
+			.leftJoin(
+				members,
+				and(
+					eq(members.organization_id, invites.organization_id),
+					eq(members.user_id, users.id),
+				),
+			)
+			.where(eq(invites.token_hash, await digest(token))),
+	]);
+	const key = asker && workingKey(asker);
+	if (hash) await checkKey(c, key);
+	if (!invite) throw await failed(c, notFound());
+	return { db, hash, key, invite };
+}
+
+/** An invite needs no key, but a key that is given must work, and counts against its rate. */
+async function checkKey(c: Context<App>, key: Key | undefined) {
+	if (!key) throw badCredentials();
+	const { success } = await c.env.REQUESTS.limit({ key: key.id });
+	if (!success) throw throttled(60);
+}
+
+/** Whether the request has a key of the user whom the invite is for. */
+export const isRecipient = ({ key, invite }: Invitation) =>
+	key !== undefined && key.user_id === invite.user_id;
+
+/**
+ * Whether accepting hands an existing user over to whoever holds the link: nobody has proved that the user's address is
+ * theirs, and the mail with the link went there.
+ */
+export const takesOver = (invitation: Invitation) =>
+	invitation.invite.is_email_verified === false &&
+	invitation.invite.emailing_attempt_made &&
+	!isRecipient(invitation);
+
+/** What whoever holds the link may know. */
+export async function preview(
+	c: Context<App>,
+	token: string,
+): Promise<z.infer<typeof Preview>> {
+	const { invite } = await findInvitation(c, token);
+	const { organization_name, inviter, target_email, first_name } = invite;
+	return {
+		organization_name,
+		inviter_first_name: inviter.first_name,
+		target_email,
+		first_name,
+		is_expired: isExpired(invite),
+	};
+}

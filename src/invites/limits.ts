@@ -1,0 +1,76 @@
+import { and, desc, eq, gt, lte, notExists, sql } from "drizzle-orm";
+import { inviteMails, invites } from "../db/schema.ts";
+import type { Tenant } from "../db/tenant.ts";
+import { invalid, throttled } from "../http/errors.ts";
+import { LIFETIME_MS } from "./shape.ts";
+
+const MAX_OPEN_INVITES = 1000;
+
+const HOUR_MS = 3_600_000;
+
+const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+
+/** What a request adds: open invites for these addresses, and mails. */
+export type Added = { emails: string[]; mails: number };
+
+const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) =>
+	Number(INVITE_MAILS_PER_HOUR) || 0;
+
+/** WHERE clause: mails of the last hour, which count against the limit, or older ones. */
+const sent = (tenant: Tenant, compare: typeof gt) =>
+	and(
+		eq(inviteMails.organization_id, tenant.organization),
+		compare(inviteMails.sent_at, ago(HOUR_MS)),
+	);
+
+/** The mail of the last hour that has to become older than that before the new ones may be sent; none: they may be. */
+export const blockingMail = (tenant: Tenant, { mails }: Added) =>
+	tenant.db
+		.select({ sent_at: inviteMails.sent_at })
+		.from(inviteMails)
+		.where(sent(tenant, gt))
+		.orderBy(desc(inviteMails.sent_at))
+		.limit(mails > 0 ? 1 : 0)
+		.offset(Math.max(mailsPerHour(tenant.env) - mails, 0));
+
+/** An open invite too many: one that is not replaced, while there is no room for the new ones. */
+export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
+	tenant.db
+		.select({ id: invites.id })
+		.from(invites)
+		.where(
+			and(
+				eq(invites.organization_id, tenant.organization),
+				gt(invites.created_at, ago(LIFETIME_MS)),
+				sql`${invites.target_email} not in (select value from json_each(${JSON.stringify(emails)}))`,
+			),
+		)
+		.limit(1)
+		.offset(MAX_OPEN_INVITES - emails.length);
+
+/** Throws if the new invites would exceed a limit (behaviour 7). */
+export function checkLimits(
+	{ env }: Tenant,
+	{ mails }: Added,
+	mail: { sent_at: string } | undefined,
+	invite: object | undefined,
+) {
+	if (mail) {
+		const free = Date.parse(mail.sent_at) + HOUR_MS;
+		throw throttled(Math.max(1, Math.ceil((free - Date.now()) / 1000)));
+	}
+	if (mails > mailsPerHour(env)) throw throttled(HOUR_MS / 1000);
+	if (invite)
+		throw invalid(
+			null,
+			"An organization can have at most 1,000 open invites. Delete some, or wait until they are accepted or expire.",
+		);
+}
+
+/** WHERE clause: the new invites exceed no limit. */
+export const withinLimits = (tenant: Tenant, added: Added) =>
+	sql`${notExists(blockingMail(tenant, added))} and ${notExists(blockingInvite(tenant, added))}`;
+
+/** The statement that forgets mails which no longer count. */
+export const forgetOldMails = (tenant: Tenant) =>
+	tenant.db.delete(inviteMails).where(sent(tenant, lte));

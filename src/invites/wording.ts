@@ -1,0 +1,27 @@
+import { ADMIN, OWNER } from "../auth/levels.ts";
+import { singleLine } from "../mail/mail.ts";
+
+export type Person = { first_name: string; last_name: string; email: string };
+
+/** The person's name, or the address of a person without one. */
+export const nameOf = ({ first_name, last_name, email }: Person) =>
+	singleLine(`${first_name} ${last_name}`) || email;
+
+/** Name and address, for readers who may not know the person. */
+export const introduce = (person: Person) => {
+	const name = nameOf(person);
+	return name === person.email ? name : `${name} (${person.email})`;
+};
+
+/** A membership level in words. */
+export const roleOf = (level: number) =>
+	level >= OWNER ? "an owner" : level >= ADMIN ? "an admin" : "a member";
+
+const format = new Intl.DateTimeFormat("en-GB", {
+	dateStyle: "long",
+	timeStyle: "short",
+	timeZone: "UTC",
+});
+
+/** For example "2 January 2026 at 15:04 UTC". */
+export const dateAndTime = (at: Date) => `${format.format(at)} UTC`;

@@ -1,0 +1,131 @@
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { expect, test } from "vitest";
+import { invites, organizations, users } from "../../src/db/schema.ts";
+import { call, db, person, world } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
+
+/** The address of the page of a new invite; `row` is what the database then holds of it. */
+async function page(
+	{ here }: Home,
+	body: object = {},
+	row: Partial<typeof invites.$inferInsert> = {},
+) {
+	const { body: made } = await here("POST", "/invites", {
+		body: {
+			target_email: `${v7()}@invited.test`,
+			send_email: false,
+			...body,
+		},
+	});
+	const changed = { emailing_attempt_made: true, ...row };
+	await db.update(invites).set(changed).where(eq(invites.id, made.id));
+	return new URL(made.accept_url).pathname;
+}
+
+/** The page's text, without markup. */
+async function textOf(path: string, method = "GET") {
+	const { body } = await call(method, path);
+	const [, main = ""] = /<main>(.*)<\/main>/s.exec(body) ?? [];
+	return main
+		.replace(/<[^>]+>/g, " ")
+		.replaceAll("&#39;", "'")
+		.replace(/[^\S\n]+/g, " ");
+}
+
+const revokes = "all its API keys stop working";
+
+test("the page names the inviter, the organization, the level, the message and the end", async () => {
+	const home = await world("Acme");
+	const message = "Hello Ada,\nlook at this.";
+	const created_at = "2999-01-02T03:04:05.678Z";
+	const { owner } = home;
+	for (const [level, role] of [
+		[1, "a member"],
+		[8, "an admin"],
+		[15, "an owner"],
+	] as const) {
+		const target_email = `${v7()}@invited.test`;
+		const path = await page(
+			home,
+			{ level, message, target_email },
+			{ created_at },
+		);
+		const text = await textOf(path);
+		expect(text).toContain(
+			`Test (${owner.email}) invites ${target_email} to join Acme on Tenantry as ${role}.`,
+		);
+		expect(text).toContain(message);
+		expect(text).toContain("until 5 January 2999 at 03:04 UTC");
+		expect(text).not.toContain(revokes);
+	}
+	await db.update(users).set({ first_name: "" }).where(eq(users.id, owner.id));
+	const path = await page(home);
+	expect(await textOf(path)).toContain(` ${owner.email} invites `);
+});
+
+test("the page shows what people wrote as text, without control characters", async () => {
+	const home = await world();
+	const evil = "<b>A</b>\u202ecme\r\n\u0007x";
+	await db
+		.update(organizations)
+		.set({ name: evil })
+		.where(eq(organizations.id, home.id));
+	await db
+		.update(users)
+		.set({ first_name: evil })
+		.where(eq(users.id, home.owner.id));
+	const path = await page(home, {}, { message: `one\u001b[31m\r\n${evil}` });
+	const { body } = await call("GET", path);
+	expect(body).not.toMatch(/[^\P{Cc}\n]|\u202e|<b>/u);
+	expect(body).toContain("<title>Join &lt;b&gt;A&lt;/b&gt; cme x · Tenantry");
+	expect(body).toContain(
+		"<blockquote>one [31m\n&lt;b&gt;A&lt;/b&gt; cme\nx</blockquote>",
+	);
+	const welcome = await call("POST", path);
+	expect(welcome.body).toContain(
+		"<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x · Tenantry",
+	);
+});
+
+test("the page says before the button that accepting revokes the keys of a user with an unproved address", async () => {
+	const home = await world();
+	const someone = await person();
+	const target_email = someone.email;
+	const path = await page(home, { target_email });
+	const text = await textOf(path);
+	expect(text).toContain(revokes);
+	expect(text.indexOf(revokes)).toBeLessThan(text.indexOf("Accept the invite"));
+	expect(
+		(await call("GET", "/api/users/@me", { key: someone.key })).status,
+	).toBe(200);
+	await db
+		.update(users)
+		.set({ is_email_verified: true })
+		.where(eq(users.id, someone.id));
+	expect(await textOf(path)).not.toContain(revokes);
+	// Whoever holds a link that no mail carried takes nobody over.
+	await db
+		.update(users)
+		.set({ is_email_verified: false })
+		.where(eq(users.id, someone.id));
+	const handed = await page(
+		home,
+		{ target_email },
+		{ emailing_attempt_made: false },
+	);
+	expect(await textOf(handed)).not.toContain(revokes);
+	expect(await textOf(handed, "POST")).toContain("an API key of that user");
+});
+
+test("an invite that is too old has a page that says so", async () => {
+	const path = await page(
+		await world("Acme"),
+		{},
+		{ created_at: "2020-01-01T00:00:00.000Z" },
+	);
+	expect((await call("GET", path)).status).toBe(410);
+	expect(await textOf(path)).toContain("Invites to Acme work for three days.");
+	expect((await call("POST", path)).status).toBe(410);
+});
