@@ -183,7 +183,7 @@ export default router()
 	)
 	.post(
 		"/:token",
-		shows("Accept the invite from its page", { form: accept }),
+		shows("Accept the invite from its page", { form: names }),
 		small,
 		async (c) => {
 			const form = names.safeParse(await c.req.parseBody().catch(() => ({})));

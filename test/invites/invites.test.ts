@@ -116,7 +116,7 @@ describe("inviting", () => {
 		[
 			{ target_email: "x@y.zz\r\nBcc: z@y.zz" },
 			"invalid_input",
-			"Enter a valid email address.",
+			"Control characters are not allowed.",
 			"target_email",
 		],
 		[
@@ -138,7 +138,7 @@ describe("inviting", () => {
 			"level",
 		],
 		[
-			{ target_email: "x@y.zz", level: "8" },
+			{ target_email: "x@y.zz", level: "eight" },
 			"invalid_input",
 			"A valid integer is required.",
 			"level",
@@ -176,7 +176,7 @@ describe("inviting", () => {
 		[
 			{
 				target_email: "x@y.zz",
-				private_project_access: [{ id: "1", level: 1 }],
+				private_project_access: [{ id: "one", level: 1 }],
 			},
 			"invalid_input",
 			'The "id" field must be an integer.',
