@@ -5,10 +5,9 @@ import { v5, v7 } from "uuid";
 import type * as z from "zod";
 import { events, now, persons, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
-import { invalid } from "../http/errors.ts";
 import type { events as Events } from "./shape.ts";
 
-/** What of an event fits into one value, and into one row: D1 takes 2,000,000 bytes. */
+/** How large a list of rows may be: D1 takes values of 2,000,000 bytes. One row is never larger than its request. */
 const MOST_BYTES = 1_900_000;
 
 /** The properties of a person are one row, too, and grow. */
@@ -68,17 +67,10 @@ export async function insert(tenant: Tenant, body: Event[]) {
 	const at = now();
 	const rows = new Map<string, string>();
 	const tellings: string[] = [];
-	for (const [i, event] of body.entries()) {
+	for (const event of body) {
 		const { uuid = v7() } = event;
 		if (rows.has(uuid)) continue;
-		const row = rowOf(uuid, event, at);
-		if (Buffer.byteLength(row) >= MOST_BYTES)
-			throw invalid(
-				String(i),
-				`Ensure this event has no more than ${MOST_BYTES} bytes.`,
-				"max_length",
-			);
-		rows.set(uuid, row);
+		rows.set(uuid, rowOf(uuid, event, at));
 		tellings.push(...tellingOf(uuid, event, tenant.caller.project_id));
 	}
 	const statements = [
@@ -99,11 +91,15 @@ const keep = ({ db, project }: Tenant, list: string, at: string) =>
 			from json_each(${list}) where true`)
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
-/** The JSON of a row of json_each, which has numbers for true and false. */
-const json = (row: string) =>
-	sql.raw(
-		`iif(${row}.type in ('true', 'false'), ${row}.type, json_quote(${row}.value))`,
-	);
+/**
+ * The JSON of a row of json_each over a document. It has numbers for true and false, and numbers that lost digits: these
+ * are taken from the document itself.
+ */
+const json = (row: string, document: string) =>
+	sql.raw(`case
+		when ${row}.type in ('true', 'false') then ${row}.type
+		when ${row}.type in ('integer', 'real') then coalesce(${document} -> ${row}.fullkey, json_quote(${row}.value))
+		else json_quote(${row}.value) end`);
 
 /**
  * Merges what the events of `list` that are not there yet tell of persons over what is known of them, key by key: the
@@ -121,9 +117,9 @@ const learn = ({ db, project }: Tenant, list: string, at: string) =>
 			), who as (
 				select distinct_id, derived, person_id, max(iif(person_id is null, -1, position)) from told group by distinct_id
 			), said as (
-				select distinct_id, new.key, ${json("new")} as value, position from told, json_each(told.properties) as new
+				select distinct_id, new.key, ${json("new", "told.properties")} as value, position from told, json_each(told.properties) as new
 				union all
-				select distinct_id, old.key, ${json("old")}, -1
+				select distinct_id, old.key, ${json("old", "persons.properties")}, -1
 				from who join persons using (distinct_id), json_each(persons.properties) as old where team_id = ${project}
 			), latest as (
 				select distinct_id, key, value, max(position) from said group by distinct_id, key

@@ -7,7 +7,7 @@ import { Accepted, events } from "./shape.ts";
 export default router().post(
 	"/",
 	answers(Accepted, "Take in events"),
-	body(events, undefined, { lines: true }),
+	body(events, undefined, { lines: true, exact: true }),
 	async (c) =>
 		c.json({
 			accepted: await ingested.insert(c.var.tenant, c.req.valid("json")),

@@ -5,9 +5,26 @@ import { documentAs } from "../http/router.ts";
 /** How deep JSON may nest: far less than what the databases read that events are exported to. */
 const DEEPEST = 100;
 
+const MAX_NUMBER_LENGTH = 400;
+
+/**
+ * Why a number that is kept as it was written can't be kept, if it can't: databases refuse, or change, what is far beyond
+ * a double.
+ */
+const brokenNumber = (source: string) =>
+	source.length > MAX_NUMBER_LENGTH || !isInRange(source)
+		? "Ensure this number is one that a double can hold, of at most 400 characters."
+		: undefined;
+
+/** Neither beyond the largest double nor, unless it is zero, below the smallest. */
+const isInRange = (source: string) =>
+	Number.isFinite(Number(source)) &&
+	(Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
+
 /** Why a JSON value can't be kept, if it can't. */
 function broken(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return flaw(value);
+	if (JSON.isRawJSON(value)) return brokenNumber(value.rawJSON);
 	if (typeof value !== "object" || value === null) return undefined;
 	if (depth === DEEPEST)
 		return `Ensure this value is nested at most ${DEEPEST} levels deep.`;
@@ -18,12 +35,17 @@ function broken(value: unknown, depth = 0): string | undefined {
 	return undefined;
 }
 
-/** A JSON object, as it was sent. (trap: zod's own record drops the key `__proto__`) */
+/** A JSON object, as it was sent, with every digit of its numbers. (trap: zod's own record drops the key `__proto__`) */
 const dictionary = () =>
 	z
 		.unknown()
 		.check(({ value, issues }) => {
-			if (typeof value !== "object" || value === null || Array.isArray(value))
+			if (
+				typeof value !== "object" ||
+				value === null ||
+				Array.isArray(value) ||
+				JSON.isRawJSON(value)
+			)
 				issues.push({
 					code: "invalid_type",
 					expected: "record",

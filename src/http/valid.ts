@@ -11,6 +11,7 @@ import {
 	unsupportedMediaType,
 } from "./errors.ts";
 import { issue, noChoice } from "./fields.ts";
+import { parseExact } from "./json.ts";
 import { describe } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";
@@ -217,10 +218,12 @@ function decode(bytes: Uint8Array): string {
 	}
 }
 
+type Read = typeof parseExact;
+
 /** The JSON value of a text; the error doesn't quote it. */
-function parse(json: string, where = "") {
+function parse(json: string, read: Read, where = "") {
 	try {
-		return JSON.parse(json);
+		return read(json);
 	} catch (error) {
 		const why = String(error instanceof Error ? error.message : error);
 		throw unparsable(`${where}${why.replace(/, (\.{3})?".*$/s, "")}`);
@@ -228,15 +231,22 @@ function parse(json: string, where = "") {
 }
 
 /** JSON lines as a list of their values. Blank lines are skipped. */
-const parseLines = (text: string) =>
+const parseLines = (text: string, read: Read) =>
 	text
 		.split("\n")
 		.flatMap((line, i) =>
-			line.trim() === "" ? [] : [parse(line, `line ${i + 1}: `)],
+			line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)],
 		);
 
+type Options = {
+	/** The body may also be JSON lines, which count as the list of their values. */
+	lines?: boolean;
+	/** Numbers keep every digit (`parseExact`). */
+	exact?: boolean;
+};
+
 /** The value of the body. None at all counts as `{}`, whatever its media type. */
-async function readValue(c: Context<App>, lines: boolean) {
+async function readValue(c: Context<App>, { lines, exact }: Options) {
 	const header = c.req.header("content-type") ?? "";
 	const type = header.split(";")[0]?.trim() ?? "";
 	const bytes = await readBytes(c);
@@ -247,28 +257,28 @@ async function readValue(c: Context<App>, lines: boolean) {
 	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
 	if (!/^utf-?8$/i.test(charset))
 		throw unparsable("The charset of the body must be UTF-8.");
-	return isLines ? parseLines(decode(bytes)) : parse(decode(bytes));
+	const read = exact ? parseExact : JSON.parse;
+	return isLines ? parseLines(decode(bytes), read) : parse(decode(bytes), read);
 }
 
 /**
  * The handler gets a body of `shape` with `c.req.valid('json')`.
  * `find` finds the object in the path (its id is the last parameter) where its absence is the better answer.
- * `lines`: the body may also be JSON lines, which count as the list of their values.
  */
 export function body<S extends z.ZodType>(
 	shape: S,
 	find?: Find,
-	{ lines = false } = {},
+	options: Options = {},
 ): Validated<"json", S> {
 	const parsed: Validated<"json", S> = async (c, next) => {
-		const value = await readValue(c, lines).catch((error: unknown) =>
+		const value = await readValue(c, options).catch((error: unknown) =>
 			refuse(c, find, error),
 		);
 		// Hono's validator would read the body again.
 		c.req.json = async () => value;
 		return validator("json", shape, find, () => value)(c, next);
 	};
-	return describe(parsed, { body: shape, lines });
+	return describe(parsed, { body: shape, lines: options.lines ?? false });
 }
 
 /** The handler gets a query of `shape` with `c.req.valid('query')`; `find` as of a body. */

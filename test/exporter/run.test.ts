@@ -283,6 +283,25 @@ describe("rows out are rows in", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
+	test.each([
+		["JSONLines", `"properties":{"id":1234567890123456789}`],
+		["Parquet", `{"id":1234567890123456789}`],
+	])("with every digit of their numbers, in %s", async (file_format, text) => {
+		const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
+		await ask("POST", `/api/projects/${project}/events`, {
+			raw: `{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"id": 1234567890123456789}}`,
+			headers: { "content-type": "application/x-ndjson" },
+		});
+		await backfill();
+		const [key = ""] = await stored(`${project}/`);
+		const file = await fetched(key);
+		expect(
+			file_format === "Parquet"
+				? (await duckdb(file, "select properties from FILE"))[0]?.properties
+				: new TextDecoder().decode(file),
+		).toContain(text);
+	});
+
 	test.skipIf(env.POSTGRES_PORT === "")(
 		"events, in PostgreSQL, however often they come, if it is installed",
 		async () => {

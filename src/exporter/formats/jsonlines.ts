@@ -5,8 +5,9 @@ import { type Encoder, NOTHING } from "./format.ts";
 /** JSON text as one line; what is no JSON as a string. */
 function nested(json: string) {
 	try {
-		const value: unknown = JSON.parse(json);
-		return /[\n\r]/.test(json) ? JSON.stringify(value) : json;
+		JSON.parse(json);
+		// Only white space between values is a line break as it stands.
+		return json.replace(/[\n\r]+/g, " ");
 	} catch {
 		return JSON.stringify(json);
 	}
