@@ -122,7 +122,7 @@ describe.skipIf(noClickHouse)(
 describe.each(sources)("$name", ({ source, ready }) => {
 	test("nothing is no page", async () => {
 		const selected = selection({ team_id: team() });
-		expect(await source.page(selected, null)).toEqual({ rows: [], next: null });
+		expect(await source.page(selected, null)).toEqual({ rows: [], next: null, unfit: 0 });
 		expect(await source.count(selected)).toBe(0);
 	});
 
@@ -393,6 +393,23 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			half: 3.5,
 			truth: true,
 			quoted: "it's",
+		});
+	});
+
+	test("a number that its column can't hold is null, and counted", async () => {
+		const team_id = team();
+		await insert([
+			event({ team_id, properties: JSON.stringify({ n: 1e300, half: 0.5 }) }),
+		]);
+		await ready(team_id);
+		const { fields } = parse(
+			`SELECT toInt(properties.n) AS beyond, toInt('9223372036854775808') AS first, toInt('-9007199254740993') AS inside,
+				toFloat(properties.n) AS fine, toInt(properties.half) AS zero FROM events`,
+		);
+		const selected = selection({ team_id, fields });
+		expect(await source.page(selected, null)).toMatchObject({
+			rows: [[null, null, -(2 ** 53), 1e300, 0]],
+			unfit: 2,
 		});
 	});
 });

@@ -1,5 +1,5 @@
 import type { Expression, Field } from "../../batch_exports/query.ts";
-import type { Row } from "../rows.ts";
+import type { Kind, Row } from "../rows.ts";
 import type { Selection } from "./source.ts";
 
 /** What a page holds at most. A row that is larger by itself is a page. */
@@ -74,13 +74,33 @@ export function weight(fields: Field[], length: (column: string) => string) {
 	return [fixed, ...texts].join(" + ");
 }
 
-/** A row as its fields say; SQLite has numbers for booleans. */
-export const typed = (fields: Field[], values: unknown[]): Row =>
-	fields.map(({ kind }, i) => {
-		const value = values[i] ?? null;
-		if (value === null) return null;
-		if (kind === "boolean") return value === true || value === 1;
-		return typeof value === "number" || typeof value === "boolean"
-			? value
-			: String(value);
-	});
+/** The first integers that 64 bits can't hold; doubles have no others near them. */
+const INT64_LIMIT = 2 ** 63;
+
+/** A value as its field's kind says; SQLite has numbers for booleans. undefined: the kind can't hold it. */
+function typed(kind: Kind, value: unknown): Row[number] | undefined {
+	if (value === null || value === undefined) return null;
+	if (kind === "boolean") return value === true || value === 1;
+	if (typeof value === "boolean") return value;
+	if (typeof value !== "number") return String(value);
+	const fits =
+		Number.isFinite(value) &&
+		(kind !== "integer" || Math.abs(value) < INT64_LIMIT);
+	return fits ? value : undefined;
+}
+
+/**
+ * Rows as their fields say. A value that its field can't hold, an integer beyond 64 bits or a number that is none, is
+ * null; `unfit` says how many there were (behaviour 11.2).
+ */
+export function typedRows(fields: Field[], found: unknown[][]) {
+	let unfit = 0;
+	const rows = found.map((values) =>
+		fields.map(({ kind }, i): Row[number] => {
+			const value = typed(kind, values[i]);
+			if (value === undefined) unfit += 1;
+			return value ?? null;
+		}),
+	);
+	return { rows, unfit };
+}

@@ -1,6 +1,6 @@
 import { createClient } from "@clickhouse/client-web";
 import { hiding } from "../../auth/secrets.ts";
-import { MOST_BYTES, MOST_ROWS, orderOf, typed, weight } from "./bounds.ts";
+import { MOST_BYTES, MOST_ROWS, orderOf, typedRows, weight } from "./bounds.ts";
 import type { Position, Selection, Source } from "./source.ts";
 import { columnsForClickHouse } from "./sql.ts";
 
@@ -119,7 +119,10 @@ export function clickhouse({
 			);
 			const [lastAt, lastKey, all] = found.at(-1) ?? [];
 			return {
-				rows: found.map(([, , , ...row]) => typed(fields, row)),
+				...typedRows(
+					fields,
+					found.map(([, , , ...row]) => row),
+				),
 				next:
 					Number(all ?? 0) > found.length
 						? [String(lastAt), String(lastKey)]

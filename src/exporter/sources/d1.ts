@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { MOST_BYTES, MOST_ROWS, orderOf, typed, weight } from "./bounds.ts";
+import { MOST_BYTES, MOST_ROWS, orderOf, typedRows, weight } from "./bounds.ts";
 import type { Position, Selection, Source } from "./source.ts";
 import { columnsForD1 } from "./sql.ts";
 
@@ -97,9 +97,10 @@ export const d1 = (database: D1Database): Source => {
 			const [lastAt, lastKey, , more] =
 				rows.at(-1)?.slice(fields.length + 1) ?? [];
 			return {
-				rows: rows
-					.filter((row) => row[taken_at] === 1)
-					.map((row) => typed(fields, row)),
+				...typedRows(
+					fields,
+					rows.filter((row) => row[taken_at] === 1),
+				),
 				next: more === 1 ? [String(lastAt), String(lastKey)] : null,
 			};
 		},

@@ -19,8 +19,11 @@ export type Selection = {
 /** Behind which row a page begins: its order values. */
 export type Position = string[];
 
-/** Rows in one stable order, and the position behind the last of them; null: there are no more. */
-export type Page = { rows: Row[]; next: Position | null };
+/**
+ * Rows in one stable order, and the position behind the last of them; null: there are no more. `unfit`: how many values
+ * are null because their column can't hold them.
+ */
+export type Page = { rows: Row[]; next: Position | null; unfit: number };
 
 /** Where the rows of exports come from (behaviour 11.3). Whatever a window holds, a page is bounded in rows and bytes. */
 export type Source = {
