@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import * as z from "zod";
 import { as } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
-import { boolean, choice, record, refuseProto, text } from "../http/fields.ts";
+import { boolean, record, refuseProto, text } from "../http/fields.ts";
 import { FAMILIES } from "./families.ts";
 
 const names = z.array(text(200)).max(100);
@@ -111,11 +111,16 @@ export const ListedPlugin = Plugin.extend({
 export const filters = z.object({
 	/** In the name, the description and the url, in any case. */
 	search: text().optional(),
-	/** May be given several times. */
+	/** In any case; may be repeated. */
 	family: z
 		.preprocess(
-			(value) => (typeof value === "string" ? [value] : value),
-			z.array(choice(FAMILIES)),
+			(given) =>
+				[given]
+					.flat()
+					.map((name) =>
+						typeof name === "string" ? name.trim().toLowerCase() : name,
+					),
+			z.array(z.enum(FAMILIES)),
 		)
 		.optional(),
 });
