@@ -1,9 +1,10 @@
-import { and, type Column, eq, not, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, not, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { PLUGINS_ROOT } from "../auth/levels.ts";
 import { seal, unseal } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
+import { contains } from "../db/contains.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { visiblePlugin, visiblePluginIds } from "../db/visible.ts";
@@ -71,10 +72,8 @@ export const listAll = async (
 	{ search, family }: z.infer<typeof filters>,
 ) => {
 	const texts = [plugins.name, plugins.description, plugins.url];
-	const contains = (text: Column) =>
-		sql`instr(lower(${text}), lower(${search})) > 0`;
 	const filter = and(
-		search ? or(...texts.map(contains)) : undefined,
+		search ? or(...texts.map((text) => contains(text, search))) : undefined,
 		family?.length ? inFamilies(family) : undefined,
 	);
 	const query = tenant.db

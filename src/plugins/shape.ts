@@ -4,7 +4,7 @@ import { as } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
 import {
 	boolean,
-	choice,
+	choices,
 	multilineText,
 	record,
 	refuseProto,
@@ -125,13 +125,7 @@ export const ListedPlugin = Plugin.extend({
 export const filters = z.object({
 	/** In the name, the description and the url, in any case. */
 	search: text().optional(),
-	/** May be given several times. */
-	family: z
-		.preprocess(
-			(value) => (typeof value === "string" ? [value] : value),
-			z.array(choice(FAMILIES)),
-		)
-		.optional(),
+	family: choices(FAMILIES).optional(),
 });
 
 /** A plugin, and whether there is a newer one (behaviour 1.2). */

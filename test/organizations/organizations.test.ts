@@ -1,4 +1,3 @@
-import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import {
@@ -41,7 +40,7 @@ test("whoever creates an organization owns it, with a first project, and works t
 		created_at: timestamp,
 		updated_at: timestamp,
 		membership_level: 15,
-		plugins_access_level: Number(env.DEFAULT_PLUGINS_ACCESS_LEVEL),
+		plugins_access_level: 6,
 		teams: [
 			{
 				id: expect.any(Number),

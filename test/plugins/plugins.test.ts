@@ -212,10 +212,13 @@ describe("the list of all plugins", () => {
 		const ask = (query: string) => home.here("GET", `/plugins?${query}`);
 		expect(names(await ask("search=aLPha"))).toEqual(["D", "B", "Alpha"]);
 		expect(names(await ask("search=%25"))).toEqual([]);
+		await make(home, { name: "Überblick" });
+		expect(names(await ask("search=ÜBERBLICK"))).toEqual(["Überblick"]);
+		expect(names(await ask("search=überblick"))).toEqual(["Überblick"]);
 		expect(names(await ask(`family=${FRONTEND}`))).toEqual(["Alpha"]);
 		expect(
-			names(await ask(`family=${IMPORTS}&family=${DESTINATIONS}`)),
-		).toEqual(["C", "B"]);
+			names(await ask(`family=${IMPORTS}&family=Pipeline_Destinations`)),
+		).toEqual(["Überblick", "C", "B"]);
 		expect(names(await ask(`search=alpha&family=${IMPORTS}`))).toEqual(["B"]);
 		expect(await ask("family=other")).toMatchObject({
 			status: 400,

@@ -53,6 +53,7 @@ test("bootstrap makes a user, an organization, a project and a key, once", async
 		id: organization,
 		name: "First",
 		teams: [{ id: project }],
+		plugins_access_level: 9,
 	});
 	const again = await admin(
 		"bootstrap",
