@@ -560,6 +560,27 @@ describe("a destination that", () => {
 		expect(await paused()).toBe(true);
 		expect(sent).toHaveLength(2);
 	});
+
+	test("refuses three runs pauses the export although one between them was cancelled", async () => {
+		const { here, path, export_id } = await exporting(HTTP("/status/403"), 3);
+		const paused = async () => (await here("GET", path)).body.paused;
+		const next = async (n: number) => {
+			const end = `2026-01-01T13:00:0${n}.000Z`;
+			const { run, find } = await launched(export_id, end);
+			if (n === 3) await here("POST", `${path}/runs/${run.run_id}/cancel`);
+			await carried(run);
+			await goOn(env, run);
+			return (await find()).status;
+		};
+		expect([await next(1), await next(2), await next(3)]).toEqual([
+			"Failed",
+			"Failed",
+			"Cancelled",
+		]);
+		expect(await paused()).toBe(false);
+		expect(await next(4)).toBe("Failed");
+		expect(await paused()).toBe(true);
+	});
 });
 
 /** A run that was launched, to be carried out here. */

@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { configs } from "../../../src/batch_exports/destination.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
@@ -134,9 +135,24 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 		});
 });
 
-test("an encryption that the bucket has is taken", async () => {
+test("a bucket that encrypts takes an upload in parts, and holds all of it", async () => {
 	const prefix = crypto.randomUUID();
-	await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
+	const ran = await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
+	expect(ran.kept).toBeGreaterThan(0);
+	const key = `${prefix}/2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z.jsonl`;
+	const client = new AwsClient({
+		accessKeyId: KEYS.aws_access_key_id,
+		secretAccessKey: KEYS.aws_secret_access_key,
+		region: "auto",
+		service: "s3",
+	});
+	const answer = await client.fetch(
+		`${env.S3_URL}/exports/${key.split("/").map(encodeURIComponent).join("/")}`,
+	);
+	const lines = (await answer.text()).trim().split("\n");
+	expect(lines.map((line) => JSON.parse(line).team_id)).toEqual(
+		Array.from({ length: 30_000 }, (_, i) => i),
+	);
 });
 
 test.each([
