@@ -14,6 +14,8 @@ type File = { path: string; bytes: Uint8Array };
 const tooLarge = () => invalid(null, "The archive is larger than 10 MiB.");
 const tooMany = () =>
 	invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
+const tooMuch = () =>
+	invalid(null, "A file in the archive is larger than it states.");
 const bomb = () =>
 	invalid(
 		null,
@@ -125,15 +127,18 @@ function expand(data: Uint8Array, method: number, size: number) {
 	if (method !== DEFLATED)
 		throw invalid(null, "The archive is compressed in an unusual way.");
 	// Not a byte more than is stated, and one is the least that may be allowed.
-	return inflateRawSync(data, { maxOutputLength: Math.max(size, 1) });
+	return inflated(
+		() => inflateRawSync(data, { maxOutputLength: Math.max(size, 1) }),
+		tooMuch,
+	);
 }
 
 /** Zlib stops at the length it is allowed, before it has the memory for more. */
-function inflated(inflate: () => Uint8Array) {
+function inflated(inflate: () => Uint8Array, tooLong = bomb) {
 	try {
 		return inflate();
 	} catch (error) {
-		throw error instanceof RangeError ? bomb() : error;
+		throw error instanceof RangeError ? tooLong() : error;
 	}
 }
 

@@ -125,9 +125,11 @@ test("the page can be filtered by each of its fields", async () => {
 			body: { name: "P", organization: id },
 		})
 	).body;
-	await new Promise((later) => setTimeout(later, 5));
-	const between = new Date().toISOString();
-	await new Promise((later) => setTimeout(later, 5));
+	await db
+		.update(activityLog)
+		.set({ created_at: "2026-01-01T00:00:00.000Z" })
+		.where(eq(activityLog.organization_id, id));
+	const between = "2026-01-02T00:00:00.000Z";
 	await call("PATCH", `/api/organizations/${id}`, {
 		key: admin.key,
 		body: { name: "two" },

@@ -84,7 +84,6 @@ test.each(TYPES)(
 			without(JSON.stringify(results));
 		}
 	},
-	60_000,
 );
 
 test("a trial's words hide the secrets, and nothing else", async () => {

@@ -28,7 +28,7 @@ async function due(
 	row: Partial<typeof batchExports.$inferInsert> = {},
 ) {
 	const home = await world();
-	const id = v7();
+	const { id = v7() } = row;
 	await db.insert(batchExports).values({
 		id,
 		organization_id: home.id,
@@ -101,6 +101,16 @@ describe("a tick", () => {
 		const { runs } = await due();
 		await tick(still, hour);
 		expect(await runs()).toEqual([]);
+	});
+
+	test("makes the run of a window at the very moment that its delay has passed", async () => {
+		// An id that ends like this has the shortest delay, which is what `due` takes.
+		const id = `${v7().slice(0, -8)}00000000`;
+		const { runs } = await due(hour, { id });
+		await tick(still, hour + 29_999);
+		expect(await runs()).toEqual([]);
+		await tick(still, hour + 30_000);
+		expect(await runs()).toHaveLength(1);
 	});
 
 	test.each([
@@ -177,9 +187,10 @@ describe("a tick", () => {
 		await tick(still, behind(hour));
 		const attempt = async () => (await runs())[0]?.attempt;
 		expect(await attempt()).toBe(1);
-		await tick(still, Date.now() + 4 * 60_000);
+		const heard = Date.parse((await runs())[0]?.last_updated_at ?? "");
+		await tick(still, heard + 4 * 60_000);
 		expect(await attempt()).toBe(1);
-		await tick(still, Date.now() + 6 * 60_000);
+		await tick(still, heard + 6 * 60_000);
 		expect(await attempt()).toBe(2);
 	});
 
@@ -403,4 +414,4 @@ test("after downtime no value is too large for D1, however many exports missed a
 		.from(batchExports)
 		.where(eq(batchExports.project_id, home.project));
 	expect(Number(row?.runs)).toBe(24 * n);
-}, 60_000);
+});

@@ -80,7 +80,7 @@ const sources = [
 		: [{ name: "ClickHouse", source: clickhouse(access), ready: mirror }]),
 ];
 
-beforeAll(create, 30_000);
+beforeAll(create);
 
 describe.skipIf(noClickHouse)(
 	`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
@@ -122,7 +122,11 @@ describe.skipIf(noClickHouse)(
 describe.each(sources)("$name", ({ source, ready }) => {
 	test("nothing is no page", async () => {
 		const selected = selection({ team_id: team() });
-		expect(await source.page(selected, null)).toEqual({ rows: [], next: null, unfit: 0 });
+		expect(await source.page(selected, null)).toEqual({
+			rows: [],
+			next: null,
+			unfit: 0,
+		});
 		expect(await source.count(selected)).toBe(0);
 	});
 
@@ -307,7 +311,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		for (const page of pages)
 			if (page.length > 1) expect(bytes(page)).toBeLessThan(2 ** 19 * 1.1);
 		expect(pages.length).toBeLessThan(50);
-	}, 30_000);
+	});
 
 	test("what a page weighs is what its fields read of it", async () => {
 		const team_id = team();
@@ -333,7 +337,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 				"properties.padding, concat(properties.padding, properties.padding)",
 			),
 		).toBeGreaterThan(2.5 * once);
-	}, 30_000);
+	});
 
 	test("as many fields as a query may have, for a database", async () => {
 		const team_id = team();
@@ -433,7 +437,7 @@ describe("what D1 reads", () => {
 			expect(spent).toBeLessThan(9 * 1000);
 		}
 		expect(after).toBeNull();
-	}, 30_000);
+	});
 
 	test("also where large rows make pages short, and where all rows are of one moment", async () => {
 		const team_id = team();
@@ -441,7 +445,7 @@ describe("what D1 reads", () => {
 		await fill(team_id, 1000, { padding: 50_000, start: at, end: at });
 		const page = (source: Source) => source.page(selection({ team_id }), null);
 		expect(await reads(page)).toBeLessThan(100);
-	}, 30_000);
+	});
 
 	test("where a filter lets little through, a page ends, and the next goes on", async () => {
 		const team_id = team();
@@ -458,7 +462,7 @@ describe("what D1 reads", () => {
 		expect(pages.map(({ length }) => length)).toEqual([0, 0, 1]);
 		const spent = await reads((source) => source.page(selected, null));
 		expect(spent).toBeLessThan(7 * 5000);
-	}, 30_000);
+	});
 
 	test("a count reads each row about once", async () => {
 		const team_id = team();
@@ -472,7 +476,7 @@ describe("what D1 reads", () => {
 		expect(await reads(count({ start: "2026-01-01T23:00:00Z" }))).toBeLessThan(
 			300,
 		);
-	}, 30_000);
+	});
 });
 
 describe("EVENT_SOURCE", () => {

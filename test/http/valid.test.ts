@@ -217,15 +217,15 @@ test("a naive moment is UTC, and any offset is understood", async () => {
 	expect(await made("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
 });
 
-test("a long text that is no moment is refused in no time", async () => {
+/** A pattern that takes time by the square of the length would need half an hour for this one. */
+test("a long text that is no moment is refused before the test is given up", async () => {
 	const { here } = await world();
-	const began = Date.now();
 	const answer = await here("POST", "/batch_exports", {
 		body: {
 			name: "x",
 			destination: { type: "NoOp" },
 			interval: "hour",
-			start_at: `${"T".repeat(500_000)}Z`,
+			start_at: `${"T".repeat(1_000_000)}Z`,
 		},
 	});
 	expect(answer).toMatchObject(
@@ -235,7 +235,6 @@ test("a long text that is no moment is refused in no time", async () => {
 			"start_at",
 		),
 	);
-	expect(Date.now() - began).toBeLessThan(2000);
 });
 
 describe("a body that can’t be read", () => {

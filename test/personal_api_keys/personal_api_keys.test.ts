@@ -1,8 +1,9 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema.ts";
+import { eventually } from "../support/time.ts";
 import {
 	call,
 	cost,
@@ -84,7 +85,7 @@ test("a key that KV doesn’t know costs one trip more, once", async () => {
 	const ask = async () =>
 		cost(await call("GET", "/api/users/@me", { key })).trips;
 	expect(await ask()).toBe(2);
-	await vi.waitFor(async () => expect(await ask()).toBe(1));
+	await eventually(async () => expect(await ask()).toBe(1));
 });
 
 test("a revoked key is refused by the next request", async () => {
@@ -303,7 +304,7 @@ test("the last use is noted, at most once an hour, after the answer", async () =
 		return row?.last_used_at ?? null;
 	};
 	expect(cost(await call("GET", "/api/users/@me", { key })).written).toBe(0);
-	const first = await vi.waitFor(async () => {
+	const first = await eventually(async () => {
 		const at = await used();
 		expect(at).not.toBeNull();
 		return at;
@@ -316,7 +317,7 @@ test("the last use is noted, at most once an hour, after the answer", async () =
 		.set({ last_used_at: old })
 		.where(eq(personalApiKeys.user_id, id));
 	await call("GET", "/api/users/@me", { key });
-	await vi.waitFor(async () => expect((await used()) ?? "").not.toBe(old));
+	await eventually(async () => expect((await used()) ?? "").not.toBe(old));
 });
 
 test("a key may revoke any of its owner's", async () => {

@@ -1,4 +1,4 @@
-import { deflateRawSync, gzipSync, inflateRawSync } from "node:zlib";
+import { deflateRawSync, gzipSync } from "node:zlib";
 import { strToU8, zipSync } from "fflate";
 import { packTar, type TarHeader } from "modern-tar";
 import { describe, expect, test } from "vitest";
@@ -263,7 +263,7 @@ describe("what a zip says of itself", () => {
 
 	test.each([
 		["a checksum", patched(one, CENTRAL, 16, [1, 2, 3, 4])],
-		["a size", patched(one, CENTRAL, 24, [1, 0])],
+		["a size", patched(one, CENTRAL, 24, [0, 8])],
 		["a packed size", patched(one, CENTRAL, 20, [1, 0])],
 		["a place", patched(one, CENTRAL, 42, [9])],
 		["a place beyond the end", patched(one, CENTRAL, 42, [255, 255, 255, 255])],
@@ -292,11 +292,8 @@ describe("what a zip says of itself", () => {
 		view.setUint16(directory + 10, 8, true);
 		view.setUint32(directory + 20, bomb.length, true);
 		view.setUint32(archive.length - 22 + 16, directory, true);
-		const begun = performance.now();
-		inflateRawSync(bomb);
-		const inflated = performance.now();
-		await refused(archive, "The archive is broken.");
-		expect(performance.now() - inflated).toBeLessThan((inflated - begun) / 2);
+		// Unpacked as a whole, it would merely be broken: it isn't as long as it states.
+		await refused(archive, "A file in the archive is larger than it states.");
 	});
 });
 

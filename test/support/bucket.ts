@@ -1,6 +1,5 @@
 /** Serves S3 with a bucket `exports`: R2's, which checks signatures and holds to the rules of multipart uploads. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { onDemand, startServer } from "./peers.ts";
 
 /** What opens the bucket. */
 export const KEYS = {
@@ -8,16 +7,15 @@ export const KEYS = {
 	aws_secret_access_key: "secret-of-nobody",
 };
 
-/** Starts it in a process of its own, which ends with this one. */
 export async function buckets() {
-	const server = spawn(process.execPath, [import.meta.filename], {
-		stdio: ["pipe", "pipe", "ignore"],
-	});
-	const [said] = await once(server.stdout, "data");
-	server.unref();
-	for (const stream of [server.stdin, server.stdout])
-		if ("unref" in stream && typeof stream.unref === "function") stream.unref();
-	return { S3_URL: `${String(said).trim()}/cdn-cgi/local/r2/s3` };
+	const port = await onDemand("The bucket", () =>
+		startServer(
+			"bucket",
+			(port) => [process.execPath, import.meta.filename, String(port)],
+			{ signal: "TERM" },
+		),
+	);
+	return { S3_URL: `http://127.0.0.1:${port}/cdn-cgi/local/r2/s3` };
 }
 
 if (import.meta.main) {
@@ -25,7 +23,8 @@ if (import.meta.main) {
 	const server = new Miniflare(
 		convertV4MiniflareOptions({
 			cf: false,
-			port: 0,
+			host: "127.0.0.1",
+			port: Number(process.argv[2]),
 			modules: true,
 			script: "export default { fetch: () => new Response() }",
 			r2Buckets: {
@@ -39,7 +38,6 @@ if (import.meta.main) {
 			},
 		}),
 	);
-	console.log((await server.ready).origin);
-	process.stdin.on("close", () => server.dispose());
-	process.stdin.resume();
+	process.on("SIGTERM", () => server.dispose().then(() => process.exit()));
+	await server.ready;
 }

@@ -1,15 +1,12 @@
 """
 ClickHouse's engine behind as much of its HTTP interface as the official web client uses: a query in the body, `param_*`
-and settings in the address, basic authentication, errors as their text. Arguments: port, user, password. Ends with the
-process that started it.
+and settings in the address, basic authentication, errors as their text, and `/ping`. Arguments: port, user, password.
 """
 
 import base64
-import os
 import sys
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
+from threading import Lock
 from urllib.parse import parse_qsl, urlsplit
 
 CREDENTIALS = base64.b64encode(":".join(sys.argv[2:]).encode()).decode()
@@ -48,6 +45,11 @@ def ask(query, said):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def do_GET(self):
+        if self.path == "/ping":
+            return self.answer(200, b"Ok.\n")
+        self.do_POST()
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"] or 0)).decode()
         said = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
@@ -57,8 +59,6 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, ask("\n".join([said.get("query", ""), body]), said))
         except Exception as error:
             self.answer(500, str(error).encode())
-
-    do_GET = do_POST
 
     def answer(self, status, body):
         self.send_response(status)
@@ -70,11 +70,4 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def end_with(parent):
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(0)
-
-
-Thread(target=end_with, args=[os.getppid()], daemon=True).start()
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

@@ -1,7 +1,9 @@
 declare namespace Cloudflare {
 	interface Env {
 		MIGRATIONS: import("@cloudflare/vitest-plugin").D1Migration[];
-		/** A resolver that never answers, and one that isn't there. */
+		/** A real resolver with the same records as the stub at DOH_URL; "": none is installed. */
+		DOH_REAL: string;
+		/** A resolver that never answers, and one that closes every connection. */
 		DOH_SILENT: string;
 		DOH_NOBODY: string;
 		/** A host that plugins may not be installed from, which counts who asks. */

@@ -5,7 +5,13 @@ import { events, persons } from "../../src/db/schema.ts";
 import { db } from "./world.ts";
 
 /** Why there is no ClickHouse on this machine; "": there is one. */
-export const noClickHouse = env.CLICKHOUSE_URL ? "" : "no Python or chdb here";
+export const noClickHouse = await fetch(`${env.CLICKHOUSE_URL}/ping`).then(
+	async (answer) => {
+		const text = await answer.text();
+		return text === "Ok.\n" ? "" : "no Python or chdb here";
+	},
+	() => "no Python or chdb here",
+);
 
 /** What opens it. */
 export const access = {

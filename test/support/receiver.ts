@@ -69,8 +69,6 @@ export async function receivers() {
 		]);
 		switch (kind) {
 			case "hang":
-				// Not for ever: it would keep those who wait for it from ending.
-				setTimeout(() => request.socket.destroy(), 2000);
 				return;
 			case "close":
 				return request.socket.destroy();

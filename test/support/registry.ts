@@ -1,33 +1,26 @@
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import {
 	createServer,
 	type IncomingMessage,
 	type ServerResponse,
 } from "node:http";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
+import { listen } from "./peers.ts";
+
+const execute = promisify(execFile);
 
 /** Commits of the repositories below: of the default branch and of a ref of it. */
 export const HEAD = "1".repeat(40);
 export const RELEASE = "2".repeat(40);
 export const TOKEN = "private-token-of-nobody";
 
-export type Answers = (
-	request: IncomingMessage,
-	response: ServerResponse,
-) => unknown;
+type Answers = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** Serves on a port of its own until the process ends; its origin. */
-export const serve = (answers: Answers) =>
-	new Promise<string>((resolve) => {
-		const server = createServer(answers).listen(0, "127.0.0.1", () => {
-			const address = server.address();
-			server.unref();
-			if (typeof address === "object" && address)
-				resolve(`http://127.0.0.1:${address.port}`);
-		});
-		server.on("connection", (socket) => socket.unref());
-	});
+export const serve = async (answers: Answers) =>
+	`http://127.0.0.1:${await listen(createServer(answers))}`;
 
 const JOBS = "exports.jobs = { go() { console.log('built') } };\n";
 
@@ -81,17 +74,12 @@ function flood(response: ServerResponse, bytes: number) {
 	response.end();
 }
 
-/** The registry that `npm` on this machine asks. */
-function published() {
-	try {
-		return execFileSync("npm", ["config", "get", "registry"], {
-			encoding: "utf8",
-			stdio: ["ignore", "pipe", "ignore"],
-		}).trim();
-	} catch {
-		return "";
-	}
-}
+/** The registry that `npm` on this machine asks; "": there is no npm. */
+const published = () =>
+	execute("npm", ["config", "get", "registry"]).then(
+		({ stdout }) => stdout.trim(),
+		() => "",
+	);
 
 /**
  * npm's registry, GitHub and GitLab as far as they are asked, on loopback, with what may go wrong at them; GitHub's
@@ -205,6 +193,6 @@ export async function registries() {
 		GITHUB_ARCHIVE_URL: archives,
 		GITLAB_API_URL: `${origin}/gitlab`,
 		FOREIGN_URL: foreign,
-		PUBLISHED_NPM_REGISTRY_URL: published(),
+		PUBLISHED_NPM_REGISTRY_URL: await published(),
 	};
 }

@@ -1,11 +1,109 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { freePort } from "./server.ts";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import dns from "dns-packet";
+import {
+	findProgram,
+	freePort,
+	listen,
+	onDemand,
+	startServer,
+} from "./peers.ts";
 
 /** The challenge of every domain that the resolver knows. */
-export const CHALLENGE = "challenge-challenge-challenge-challenge-123";
+const CHALLENGE = "challenge-challenge-challenge-challenge-123";
+
+const challenges = (label: string, ...texts: string[][]) =>
+	texts.map((data) => ({
+		name: `_tenantry-challenge.${label}.example.test`,
+		type: "TXT" as const,
+		data,
+	}));
+
+const address = (name: string, type: "A" | "AAAA" | "CNAME", data: string) => ({
+	name,
+	type,
+	data,
+});
+
+/** All that is known of these two domains. Other names are refused, except for those that fail. */
+const ZONES = ["example.test", "alias.test"];
+const FAILING = "servfail.example.test";
+const RECORDS = [
+	...challenges("right", [CHALLENGE]),
+	...challenges("wrong", ["something else"]),
+	...challenges("several", ["v=spf1 -all"], [CHALLENGE]),
+	...challenges("split", [CHALLENGE.slice(0, 10), CHALLENGE.slice(10)]),
+	...challenges("part", [`x${CHALLENGE}`]),
+	address("_tenantry-challenge.nodata.example.test", "A", "192.0.2.1"),
+	address("public.example.test", "A", "1.1.1.1"),
+	address("public.example.test", "AAAA", "2606:4700::1111"),
+	address("inside.example.test", "A", "10.0.0.5"),
+	address("partly.example.test", "A", "1.1.1.1"),
+	address("partly.example.test", "AAAA", "::ffff:169.254.169.254"),
+	address("www.alias.test", "CNAME", "more.alias.test"),
+	address("more.alias.test", "CNAME", "inside.alias.test"),
+	address("inside.alias.test", "A", "10.0.0.5"),
+];
+
+const NO_ERROR = 0;
+const SERVER_FAILURE = 2;
+const NO_SUCH_NAME = 3;
+const REFUSED = 5;
+
+const isBelow = (name: string, zone: string) =>
+	name === zone || name.endsWith(`.${zone}`);
+
+/** What a recursive resolver answers that knows nothing but the zones. */
+function lookUp({ name: asked, type }: dns.Question) {
+	const name = asked.toLowerCase();
+	if (isBelow(name, FAILING)) return { code: SERVER_FAILURE, answers: [] };
+	if (!ZONES.some((zone) => isBelow(name, zone)))
+		return { code: REFUSED, answers: [] };
+	if (!RECORDS.some((record) => isBelow(record.name, name)))
+		return { code: NO_SUCH_NAME, answers: [] };
+	const answers: dns.Answer[] = [];
+	let target = name;
+	for (const record of RECORDS) {
+		if (record.name !== target) continue;
+		// Aliases stand before what they lead to.
+		if (record.type === "CNAME") target = record.data;
+		if (record.type === "CNAME" || record.type === type)
+			answers.push({ ...record, ttl: 60 } as dns.Answer);
+	}
+	return { code: NO_ERROR, answers };
+}
+
+/** Answers DNS over HTTPS (RFC 8484, POST) from the table above. */
+async function stub() {
+	const server = createServer(async (request, response) => {
+		const chunks: Uint8Array[] = [];
+		for await (const chunk of request) chunks.push(chunk);
+		const { id = 0, questions = [] } = dns.decode(Buffer.concat(chunks));
+		const [question] = questions;
+		if (!question) return response.writeHead(400).end();
+		const { code, answers } = lookUp(question);
+		response.setHeader("content-type", "application/dns-message").end(
+			dns.encode({
+				type: "response",
+				id,
+				flags: dns.RECURSION_DESIRED | dns.RECURSION_AVAILABLE | code,
+				questions,
+				answers,
+			}),
+		);
+	});
+	return `http://127.0.0.1:${await listen(server)}/dns-query`;
+}
+
+const line = ({ name, type, data }: (typeof RECORDS)[number]) =>
+	`${name}. 60 IN ${type} ${
+		type === "TXT"
+			? data.map((text) => `"${text}"`).join(" ")
+			: type === "CNAME"
+				? `${data}.`
+				: data
+	}`;
 
 const UNBOUND = (port: number, folder: string) => `
 server:
@@ -17,104 +115,66 @@ server:
   verbosity: 0
   do-not-query-localhost: no
   local-zone: "." refuse
-  local-zone: "example.test." static
-  local-data: '_tenantry-challenge.right.example.test. 60 IN TXT "${CHALLENGE}"'
-  local-data: '_tenantry-challenge.wrong.example.test. 60 IN TXT "something else"'
-  local-data: '_tenantry-challenge.several.example.test. 60 IN TXT "v=spf1 -all"'
-  local-data: '_tenantry-challenge.several.example.test. 60 IN TXT "${CHALLENGE}"'
-  local-data: '_tenantry-challenge.split.example.test. 60 IN TXT "${CHALLENGE.slice(0, 10)}" "${CHALLENGE.slice(10)}"'
-  local-data: '_tenantry-challenge.nodata.example.test. 60 IN A 192.0.2.1'
-  local-data: 'public.example.test. 60 IN A 1.1.1.1'
-  local-data: 'public.example.test. 60 IN AAAA 2606:4700::1111'
-  local-data: 'inside.example.test. 60 IN A 10.0.0.5'
-  local-data: 'partly.example.test. 60 IN A 1.1.1.1'
-  local-data: 'partly.example.test. 60 IN AAAA ::ffff:169.254.169.254'
-  local-zone: "alias.test." transparent
-  local-data: '_tenantry-challenge.part.example.test. 60 IN TXT "x${CHALLENGE}"'
+${ZONES.map((zone) => `  local-zone: "${zone}." transparent`).join("\n")}
 remote-control:
   control-enable: no
+${ZONES.map(
+	(zone) => `
 auth-zone:
-  name: "alias.test."
-  zonefile: "${folder}/alias.test"
+  name: "${zone}."
+  zonefile: "${folder}/${zone}"
   for-upstream: no
-`;
+`,
+).join("")}`;
 
-/** A zone of its own, since local data is answered without following it. */
-const ALIAS = `
-alias.test. 60 IN SOA ns.alias.test. nobody.alias.test. 1 60 60 60 60
-alias.test. 60 IN NS ns.alias.test.
-www.alias.test. 60 IN CNAME more.alias.test.
-more.alias.test. 60 IN CNAME inside.alias.test.
-inside.alias.test. 60 IN A 10.0.0.5
+const ZONE = (zone: string) => `
+${zone}. 60 IN SOA ns.${zone}. nobody.${zone}. 1 60 60 60 60
+${zone}. 60 IN NS ns.${zone}.
+${RECORDS.filter(({ name }) => isBelow(name, zone))
+	.map(line)
+	.join("\n")}
 `;
 
 const DNSDIST = (port: number, doh: number, unbound: number) => `
 setSecurityPollSuffix("")
 setLocal("127.0.0.1:${port}")
 newServer({address="127.0.0.1:${unbound}", healthCheckMode="up"})
-addAction("servfail.example.test.", RCodeAction(DNSRCode.SERVFAIL))
+addAction("${FAILING}.", RCodeAction(DNSRCode.SERVFAIL))
 addDOHLocal("127.0.0.1:${doh}", nil, nil, "/dns-query")
 `;
 
-const installed = () => {
-	try {
-		execFileSync("sh", ["-c", "command -v unbound && command -v dnsdist"], {
-			stdio: "ignore",
-			env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` },
+/** unbound with the same records as the stub, behind dnsdist, which speaks HTTP; "": they are not installed. */
+async function realResolver() {
+	const [unbound, dnsdist] = ["unbound", "dnsdist"].map(findProgram);
+	if (!unbound || !dnsdist) return "";
+	const port = await onDemand("The resolver", async () => {
+		const upstream = await startServer("unbound", (port, folder) => {
+			writeFileSync(`${folder}/unbound.conf`, UNBOUND(port, folder));
+			for (const zone of ZONES) writeFileSync(`${folder}/${zone}`, ZONE(zone));
+			return [unbound, "-d", "-c", `${folder}/unbound.conf`];
 		});
-		return true;
-	} catch {
-		return false;
-	}
-};
-
-/** A server that accepts and never answers. */
-const silent = () =>
-	new Promise<number>((resolve) => {
-		const server = createServer((socket) => socket.unref()).listen(
-			0,
-			"127.0.0.1",
-			() => {
-				const address = server.address();
-				server.unref();
-				resolve(typeof address === "object" && address ? address.port : 0);
-			},
-		);
+		return startServer("dnsdist", async (port, folder) => {
+			const config = `${folder}/dnsdist.conf`;
+			writeFileSync(config, DNSDIST(await freePort(), port, upstream));
+			return [dnsdist, "--supervised", "-C", config];
+		});
 	});
+	return `http://127.0.0.1:${port}/dns-query`;
+}
 
 /**
- * A real resolver (unbound) with a DNS-over-HTTPS front (dnsdist), one that never answers, and one that isn't there.
- * Where the programs are not installed, the first is ''.
+ * A resolver that is a stub, a real one with the same records, one that never answers, and one that closes every
+ * connection.
  */
 export async function resolvers() {
-	const [dns, plain, doh, nobody] = await Promise.all([
-		freePort(),
-		freePort(),
-		freePort(),
-		freePort(),
+	const [silent, closing] = await Promise.all([
+		listen(createTcpServer(() => {})),
+		listen(createTcpServer((socket) => socket.resetAndDestroy())),
 	]);
-	const others = {
-		DOH_SILENT: `http://127.0.0.1:${await silent()}/`,
-		DOH_NOBODY: `http://127.0.0.1:${nobody}/`,
+	return {
+		DOH_URL: await stub(),
+		DOH_REAL: await realResolver(),
+		DOH_SILENT: `http://127.0.0.1:${silent}/`,
+		DOH_NOBODY: `http://127.0.0.1:${closing}/`,
 	};
-	if (!installed()) return { DOH_URL: "", ...others };
-	const folder = mkdtempSync(`${tmpdir()}/tenantry-dns-`);
-	writeFileSync(`${folder}/unbound.conf`, UNBOUND(dns, folder));
-	writeFileSync(`${folder}/alias.test`, ALIAS);
-	writeFileSync(`${folder}/dnsdist.conf`, DNSDIST(plain, doh, dns));
-	const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
-	const run = (command: string, ...words: string[]): ChildProcess =>
-		spawn(command, words, { env, stdio: "ignore" });
-	const servers = [
-		run("unbound", "-d", "-c", `${folder}/unbound.conf`),
-		run("dnsdist", "--supervised", "-C", `${folder}/dnsdist.conf`),
-	];
-	for (const server of servers) server.unref();
-	process.on("exit", () => servers.map((server) => server.kill("SIGKILL")));
-	const url = `http://127.0.0.1:${doh}/dns-query`;
-	for (let i = 0; i < 100; i++) {
-		if (await fetch(url).then(Boolean, () => false)) break;
-		await new Promise((later) => setTimeout(later, 50));
-	}
-	return { DOH_URL: url, ...others };
 }

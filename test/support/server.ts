@@ -5,9 +5,10 @@ import {
 	spawn,
 } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { promisify } from "node:util";
+
+export { freePort } from "./peers.ts";
 
 const root = `${import.meta.dirname}/../..`;
 
@@ -24,19 +25,6 @@ export const folder = () => mkdtempSync(`${tmpdir()}/tenantry-`);
 
 export const discard = (path: string) =>
 	rmSync(path, { recursive: true, force: true });
-
-/** A port that nobody has at the moment. */
-export const freePort = () =>
-	new Promise<number>((resolve, reject) => {
-		const probe = createServer().listen(0, "127.0.0.1", () => {
-			const address = probe.address();
-			probe.close(() =>
-				typeof address === "object" && address
-					? resolve(address.port)
-					: reject(new Error("No port")),
-			);
-		});
-	});
 
 const execute = promisify(execFile);
 

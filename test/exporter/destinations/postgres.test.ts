@@ -6,6 +6,7 @@ import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { COLUMNS, job, rows, run } from "../../support/exporting.ts";
 import { PASSWORD } from "../../support/postgres.ts";
+import { eventually, HANG_MS } from "../../support/time.ts";
 
 const config = {
 	user: "owner",
@@ -15,7 +16,7 @@ const config = {
 	database: "postgres",
 };
 
-const to = (more: object = {}, patience = 5000) =>
+const to = (more: object = {}, patience = HANG_MS) =>
 	destinationOf(env, "Postgres", { ...config, ...more }, patience);
 
 async function ask(sql: string, values: unknown[] = []) {
@@ -71,7 +72,6 @@ describe.skipIf(env.POSTGRES_PORT === "")(
 					text: Buffer.from(md5).toString("hex"),
 				});
 			},
-			60_000,
 		);
 
 		test("makes columns by what they hold", async () => {
@@ -258,11 +258,7 @@ describe.skipIf(env.POSTGRES_PORT === "")(
 				ask(
 					"select count(*)::int as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
 				);
-			for (let i = 0; i < 50; i++) {
-				if ((await mine())[0].n === 0) break;
-				await new Promise((later) => setTimeout(later, 100));
-			}
-			expect(await mine()).toEqual([{ n: 0 }]);
+			await eventually(async () => expect(await mine()).toEqual([{ n: 0 }]));
 		});
 	},
 );

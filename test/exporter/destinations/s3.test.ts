@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { configs } from "../../../src/batch_exports/destination.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
@@ -6,6 +7,7 @@ import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { job, received, rows, run } from "../../support/exporting.ts";
+import { HANG_MS } from "../../support/time.ts";
 
 const config = {
 	bucket_name: "exports",
@@ -15,7 +17,7 @@ const config = {
 	...KEYS,
 };
 
-const to = (more: object = {}, patience = 5000) =>
+const to = (more: object = {}, patience = HANG_MS) =>
 	destinationOf(env, "S3", { ...config, ...more }, patience);
 
 const steps = (...names: string[]) =>
@@ -88,18 +90,19 @@ describe("a trial and a run tell of", () => {
 });
 
 test.each([
-	"/status/500",
-	"/status/503",
-	"/status/429",
-	"/status/408",
-	"/hang",
-])("%s may pass", async (path) => {
+	["/status/500", "status 500"],
+	["/status/503", "status 503"],
+	["/status/429", "status 429"],
+	["/status/408", "status 408"],
+	["/hang", "did not answer within 0.3 seconds"],
+])("%s may pass", async (path, words) => {
+	const patience = path === "/hang" ? 300 : undefined;
 	const failed = run(
-		to({ endpoint_url: env.RECEIVER_URL + path }, 300),
+		to({ endpoint_url: env.RECEIVER_URL + path }, patience),
 		job(),
 		1,
 	);
-	await expect(failed).rejects.toThrow();
+	await expect(failed).rejects.toThrow(words);
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 });
 
@@ -165,9 +168,24 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 		});
 });
 
-test("an encryption that the bucket has is taken", async () => {
+test("a bucket that encrypts takes an upload in parts, and holds all of it", async () => {
 	const prefix = crypto.randomUUID();
-	await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
+	const ran = await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
+	expect(ran.kept).toBeGreaterThan(0);
+	const key = `${prefix}/2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z.jsonl`;
+	const client = new AwsClient({
+		accessKeyId: KEYS.aws_access_key_id,
+		secretAccessKey: KEYS.aws_secret_access_key,
+		region: "auto",
+		service: "s3",
+	});
+	const answer = await client.fetch(
+		`${env.S3_URL}/exports/${key.split("/").map(encodeURIComponent).join("/")}`,
+	);
+	const lines = (await answer.text()).trim().split("\n");
+	expect(lines.map((line) => JSON.parse(line).team_id)).toEqual(
+		Array.from({ length: 30_000 }, (_, i) => i),
+	);
 });
 
 test.each([

@@ -1,0 +1,145 @@
+/** What the servers beside the tests have in common: they start when they are first asked, and end with the tests. */
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync } from "node:fs";
+import { connect, createServer, type Server, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { pipeline } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Only a server that hangs takes this long to start. */
+const START_TIMEOUT_MS = 300_000;
+/** A program ends at once if another process has just taken its port. */
+const MAX_STARTS = 3;
+
+/** Ports below the range from which Linux takes those of outgoing connections. */
+const FIRST_PORT = 10_000;
+const LAST_PORT = 32_000;
+
+/** Listens on a free port of 127.0.0.1 without keeping this process alive. */
+export const listen = (server: Server) =>
+	new Promise<number>((resolve, reject) => {
+		server.once("error", reject);
+		server.on("connection", (socket: Socket) => socket.unref());
+		server.listen(0, "127.0.0.1", () => {
+			const address = server.address();
+			server.unref();
+			if (typeof address === "object" && address) resolve(address.port);
+			else reject(new Error("The server has no port."));
+		});
+	});
+
+/** Where this machine has the program, if it has it; Debian keeps servers where not everybody's PATH leads. */
+export const findProgram = (program: string) =>
+	`${process.env.PATH}:/usr/sbin`
+		.split(":")
+		.map((folder) => `${folder}/${program}`)
+		.find((path) => existsSync(path));
+
+/** A port that nobody uses at the moment, and that no outgoing connection takes. */
+export async function freePort(): Promise<number> {
+	const port =
+		FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+	const free = await new Promise<boolean>((resolve) => {
+		const probe = createServer();
+		probe.once("error", () => resolve(false));
+		probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+	});
+	return free ? port : freePort();
+}
+
+/**
+ * Listens at once, and starts the server that answers there when the first connection comes. If that server can't start,
+ * the reason is printed and every connection is closed.
+ * @param start starts the server and returns its port on 127.0.0.1
+ * @returns the port to connect to
+ */
+export function onDemand(name: string, start: () => Promise<number>) {
+	let port: Promise<number> | undefined;
+	const server = createServer({ allowHalfOpen: true }, async (socket) => {
+		// Until the connection is forwarded, nobody else listens for its errors.
+		socket.on("error", () => {});
+		port ??= start().catch((error: unknown) => {
+			console.error(`${name} didn't start.`, error);
+			throw error;
+		});
+		try {
+			forward(socket, await port);
+		} catch {
+			socket.destroy();
+		}
+	});
+	return listen(server);
+}
+
+function forward(socket: Socket, port: number) {
+	const upstream = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+	upstream.unref();
+	pipeline(socket, upstream, socket, () => {
+		socket.destroy();
+		upstream.destroy();
+	});
+}
+
+/**
+ * Runs a program, and ends it with the signal $2 when standard input closes: that happens however the process at its other
+ * end ends, even by SIGKILL. Then removes the folder $1.
+ */
+const WATCH = `
+exec 3<&0
+folder=$1 signal=$2
+shift 2
+"$@" </dev/null 3<&- & program=$!
+{ read -r _; kill -s "$signal" $program; } <&3 & watcher=$!
+wait $program
+kill $watcher
+rm -rf -- "$folder"`;
+
+/** How to run a server that listens on the port. It may write to the folder, which is removed when it ends. */
+type Command = (port: number, folder: string) => string[] | Promise<string[]>;
+
+type Options = {
+	signal?: string;
+	isReady?: (port: number) => Promise<boolean>;
+};
+
+/**
+ * Starts a server that ends with this process, and waits until it is ready.
+ * @param signal what ends it
+ * @param isReady asked until it is true
+ * @returns its port on 127.0.0.1
+ */
+export async function startServer(
+	name: string,
+	command: Command,
+	{ signal = "KILL", isReady = accepts }: Options = {},
+): Promise<number> {
+	const deadline = performance.now() + START_TIMEOUT_MS;
+	for (let starts = 0; starts < MAX_STARTS; starts++) {
+		const port = await freePort();
+		const folder = mkdtempSync(`${tmpdir()}/tenantry-${name}-`);
+		const words = await command(port, folder);
+		const child = spawn(
+			"sh",
+			["-c", WATCH, "sh", folder, signal, ...words],
+			// In a process group of its own, so that Ctrl-C only reaches this process.
+			{ cwd: folder, detached: true, stdio: ["pipe", "ignore", "ignore"] },
+		);
+		child.unref();
+		if (child.stdin instanceof Socket) child.stdin.unref();
+		while (child.exitCode === null) {
+			if (await isReady(port)) return port;
+			if (performance.now() > deadline) throw new Error("It isn't ready.");
+			await sleep(20);
+		}
+	}
+	throw new Error(`It ended ${MAX_STARTS} times before it was ready.`);
+}
+
+const accepts = (port: number) =>
+	new Promise<boolean>((resolve) => {
+		const socket = connect(port, "127.0.0.1", () => {
+			socket.destroy();
+			resolve(true);
+		});
+		socket.once("error", () => resolve(false));
+	});
