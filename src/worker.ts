@@ -2,13 +2,12 @@ import { prune } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
 import { sweep } from "./events/queries.ts";
 import { tick as runExports } from "./exporter/schedule.ts";
+import { isStale } from "./jobs/queue.ts";
 import { tick as runTasks } from "./jobs/schedule.ts";
-import { fail, type Message, work } from "./jobs/work.ts";
+import { work } from "./jobs/work.ts";
 
 export { ExportRun } from "./exporter/run.ts";
 export { Outbound } from "./jobs/outbound.ts";
-
-const DEAD = "tenantry-jobs-dead";
 
 export default {
 	fetch: app.fetch,
@@ -26,20 +25,16 @@ export default {
 				console.error(JSON.stringify({ error: String(duty.reason) }));
 	},
 
-	async queue({ queue, messages }, env) {
-		const handle = (id: number) =>
-			queue === DEAD
-				? fail(env, id, "The job could not be run, however often it was tried.")
-				: work(env, id);
+	async queue({ messages }, env) {
+		const handle = async (message: Message) =>
+			isStale(message) ? undefined : work(env);
 		for (const message of messages)
-			await handle(message.body.id).then(
+			await handle(message).then(
 				() => message.ack(),
 				(error: unknown) => {
-					console.error(
-						JSON.stringify({ job: message.body.id, error: String(error) }),
-					);
+					console.error(JSON.stringify({ error: String(error) }));
 					message.retry({ delaySeconds: 30 });
 				},
 			);
 	},
-} satisfies ExportedHandler<Env, Message>;
+} satisfies ExportedHandler<Env>;

@@ -305,6 +305,8 @@ export const pluginConfigs = sqliteTable(
 	"plugin_configs",
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
+		/** What its secrets are bound to: unlike the id it is known before the row is written. */
+		uuid: text().notNull().$defaultFn(v7),
 		project_id: integer()
 			.notNull()
 			.references(() => projects.id, { onDelete: "cascade" }),
@@ -333,6 +335,7 @@ export const pluginConfigs = sqliteTable(
 		updated_at: updated_at(),
 	},
 	(t) => [
+		uniqueIndex("plugin_configs_uuid").on(t.uuid),
 		index("plugin_configs_project").on(t.project_id, t.order, t.id),
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
 		index("plugin_configs_plugin").on(t.plugin_id),
@@ -368,7 +371,7 @@ export const pluginLogEntries = sqliteTable(
 	],
 );
 
-/** Jobs and scheduled tasks of plugins: the outbox of the queue, and what became of each. */
+/** Jobs and scheduled tasks of plugins: which of them wait, and what became of each. */
 export const pluginJobs = sqliteTable(
 	"plugin_jobs",
 	{
@@ -376,6 +379,10 @@ export const pluginJobs = sqliteTable(
 		plugin_config_id: integer()
 			.notNull()
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
+		/** The config's; set by a trigger. */
+		organization_id: text().notNull().default(""),
+		/** Waiting jobs are taken in the order of their turns; set by a trigger (jobs/queue.ts). */
+		turn: integer().notNull().default(0),
 		kind: text({ enum: ["job", "task"] }).notNull(),
 		name: text().notNull(),
 		payload: text({ mode: "json" }).$type<unknown>(),
@@ -384,6 +391,7 @@ export const pluginJobs = sqliteTable(
 		status: text({ enum: ["queued", "running", "done", "failed"] })
 			.notNull()
 			.default("queued"),
+		/** Of a task, the minute in which it was queued. */
 		created_at: created_at(),
 		started_at: text(),
 		finished_at: text(),
@@ -395,9 +403,17 @@ export const pluginJobs = sqliteTable(
 			t.scheduled_for,
 		),
 		index("plugin_jobs_config").on(t.plugin_config_id, t.finished_at),
-		index("plugin_jobs_open")
-			.on(t.status, t.created_at)
-			.where(sql`status in ('queued', 'running')`),
+		index("plugin_jobs_turn").on(t.turn).where(sql`status = 'queued'`),
+		index("plugin_jobs_organization")
+			.on(t.organization_id, t.turn)
+			.where(sql`status = 'queued'`),
+		index("plugin_jobs_running")
+			.on(t.started_at)
+			.where(sql`status = 'running'`),
+		// How many tasks an organization has waiting, and how many it queued in a minute.
+		index("plugin_jobs_tasks")
+			.on(t.organization_id, t.status, t.created_at)
+			.where(sql`kind = 'task'`),
 		index("plugin_jobs_finished").on(t.finished_at),
 	],
 );

@@ -14,11 +14,12 @@ export type Place = {
 /** So many that their texts, of 4,000 characters that JSON may write with six bytes each, stay below D1's 2 MB for a value. */
 const A_STATEMENT = 50;
 
-/** The statements that write the entries of one run: many go in as one value. */
+/** The statements that write the entries of one run where `condition` holds: many go in as one value. */
 export function write(
 	db: Database,
 	{ team_id, plugin_id, plugin_config_id }: Place,
 	entries: Entry[],
+	condition: SQL,
 ) {
 	const instance_id = v7();
 	const rows = entries.map((entry) => ({ id: v7(), ...entry }));
@@ -29,7 +30,7 @@ export function write(
 	return parts.map((part) =>
 		db.insert(pluginLogEntries).select(
 			sql`select value ->> 'id', ${team_id}, ${plugin_id}, ${plugin_config_id}, value ->> 'timestamp', value ->> 'source',
-			value ->> 'type', value ->> 'message', ${instance_id} from json_each(${JSON.stringify(part)})`,
+			value ->> 'type', value ->> 'message', ${instance_id} from json_each(${JSON.stringify(part)}) where ${condition}`,
 		),
 	);
 }

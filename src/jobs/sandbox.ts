@@ -2,15 +2,21 @@ import * as z from "zod";
 import { hiding, looks } from "../auth/secrets.ts";
 import { toScript } from "../plugins/compile.ts";
 import { GUEST } from "./guest.ts";
+import { limiter } from "./limiter.ts";
 
 const TIMEOUT_MS = 10_000;
 const MOST_ENTRIES = 1000;
 const LONGEST_MESSAGE = 4000;
 /** Each is a trip to D1, of which Workers allow a thousand; the rest are for the job's own. */
 const MOST_STORAGE_CALLS = 900;
+/** Further calls are refused; a run that ignores that is stopped. */
+const MAX_REFUSED_STORAGE_CALLS = 4100;
+const MAX_CONCURRENT_STORAGE_CALLS = 50;
 const LONGEST_KEY = 200;
 /** Of a value as JSON, in characters. */
 const LONGEST_VALUE = 64 * 1024;
+
+const NO_VALUE = `A value is JSON of at most ${LONGEST_VALUE} characters.`;
 
 export type Entry = {
 	/** RFC 3339; when it got here, so entries are in order. */
@@ -69,6 +75,21 @@ export async function run(
 	let open = true;
 	let full = false;
 	let storageCalls = 0;
+	const deadline = Date.now() + timeout;
+	const stopped = Promise.withResolvers<string>();
+	const queued = limiter(MAX_CONCURRENT_STORAGE_CALLS);
+
+	/** Ends the run from outside. Later calls are never answered: even a refusal would keep a loop of calls going. */
+	const stop = (why: string) => {
+		open = false;
+		stopped.resolve(`The run was stopped: ${why}`);
+	};
+	const stopLate = () => stop(`it took longer than ${timeout / 1000} s.`);
+	/** Timers don't fire while calls pour in, so every call looks at the clock. */
+	const isOver = () => {
+		if (open && Date.now() >= deadline) stopLate();
+		return !open;
+	};
 
 	const write = (
 		source: Entry["source"],
@@ -94,30 +115,40 @@ export async function run(
 		return { entries, error: error === null ? null : clean(error) };
 	};
 
-	const stored = <T>(key: unknown, work: (key: string) => Promise<T>) => {
-		if (!open) throw new Error("The run is over.");
+	const stored = async <T>(
+		key: unknown,
+		work: (key: string) => Promise<T>,
+		problem: string | null = null,
+	): Promise<T> => {
 		storageCalls += 1;
+		if (storageCalls > MOST_STORAGE_CALLS + MAX_REFUSED_STORAGE_CALLS)
+			stop(`it called the storage more than ${storageCalls - 1} times.`);
+		if (isOver()) return unanswered();
 		if (storageCalls > MOST_STORAGE_CALLS)
 			throw new Error(
 				`A run may call the storage ${MOST_STORAGE_CALLS} times.`,
 			);
+		if (problem !== null) throw new Error(problem);
 		if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
 			throw new Error(`A key is a text of 1 to ${LONGEST_KEY} characters.`);
-		return work(key).catch((error: unknown) => {
-			console.error(
-				JSON.stringify({
-					warning: "A plugin's storage failed",
-					error: String(error),
-				}),
-			);
-			throw new Error("The storage failed.");
+		return queued(async () => {
+			if (isOver()) return unanswered();
+			return work(key).catch((error: unknown) => {
+				console.error(
+					JSON.stringify({
+						warning: "A plugin's storage failed",
+						error: String(error),
+					}),
+				);
+				throw new Error("The storage failed.");
+			});
 		});
 	};
 
 	/** What the isolate can call. Its arguments may be anything. */
 	const host = {
 		log(lines: unknown) {
-			if (!open || full || !Array.isArray(lines)) return;
+			if (isOver() || full || !Array.isArray(lines)) return;
 			for (const line of lines.slice(0, MOST_ENTRIES + 1)) {
 				const read = Line.safeParse(line);
 				if (!read.success) continue;
@@ -128,11 +159,10 @@ export async function run(
 		},
 		get: (key: unknown) => stored(key, (key) => storage.get(key)),
 		set: async (key: unknown, json: unknown) => {
-			if (!isJson(json))
-				throw new Error(
-					`A value is JSON of at most ${LONGEST_VALUE} characters.`,
-				);
-			if (!(await stored(key, (key) => storage.set(key, json))))
+			const written = isJson(json)
+				? stored(key, (key) => storage.set(key, json))
+				: stored(key, unanswered, NO_VALUE);
+			if (!(await written))
 				throw new Error("The storage is full: it has 1,000 keys and 1 MiB.");
 		},
 		del: (key: unknown) => stored(key, (key) => storage.del(key)),
@@ -144,16 +174,7 @@ export async function run(
 	if (script.error !== null)
 		return end(`The plugin can't be read: ${script.error}`);
 
-	let timer: ReturnType<typeof setTimeout> | undefined;
-	const late = new Promise<string>((resolve) => {
-		timer = setTimeout(
-			() =>
-				resolve(
-					`The run was stopped: it took longer than ${timeout / 1000} s.`,
-				),
-			timeout,
-		);
-	});
+	const timer = setTimeout(stopLate, timeout);
 	const work = async () => {
 		const worker = loader.load({
 			compatibilityDate: "2026-08-01",
@@ -176,7 +197,7 @@ export async function run(
 		return typeof said === "string" ? said : "The plugin broke its sandbox.";
 	};
 	try {
-		return end(await Promise.race([work().catch(explain), late]));
+		return end(await Promise.race([work().catch(explain), stopped.promise]));
 	} finally {
 		clearTimeout(timer);
 	}
@@ -195,6 +216,8 @@ function wrap(script: string, call: Call) {
 		);
 	return `module.exports = async function (module, exports, require) {${script}\n;return { ${top.join(", ")} };};`;
 }
+
+const unanswered = () => new Promise<never>(() => {});
 
 async function outbound(hosts: string[]) {
 	if (hosts.length === 0) return null;

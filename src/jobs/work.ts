@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, exists, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import type { Database } from "../db/client.ts";
@@ -12,27 +12,25 @@ import {
 } from "../db/schema.ts";
 import { fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
-import { step, write } from "./log.ts";
+import { type Place, step, write } from "./log.ts";
 import { hostsOf } from "./outbound.ts";
-import { run } from "./sandbox.ts";
+import { nextId, wake } from "./queue.ts";
+import { type Entry, run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
-
-/** What the queue carries: the row of the job. */
-export type Message = { id: number };
 
 /** The job, as long as it hasn't ended. */
 const open = (id: number) =>
 	and(eq(pluginJobs.id, id), inArray(pluginJobs.status, ["queued", "running"]));
 
-/** Takes the job, unless somebody did already; undefined then. It is `running` before anything of it runs. */
-async function take(db: Database, id: number) {
-	const [, [job], files] = await db.batch([
-		db
-			.update(pluginJobs)
-			.set({ status: "running", started_at: now() })
-			.where(and(eq(pluginJobs.id, id), eq(pluginJobs.status, "queued"))),
+/**
+ * Takes the job whose turn it is; undefined where none waits. It is `running` before anything of it runs. `more` says
+ * whether others wait.
+ */
+async function take(db: Database) {
+	const [[job], files, , more] = await db.batch([
 		db
 			.select({
+				id: pluginJobs.id,
 				kind: pluginJobs.kind,
 				name: pluginJobs.name,
 				payload: pluginJobs.payload,
@@ -44,7 +42,6 @@ async function take(db: Database, id: number) {
 				deleted: pluginConfigs.deleted,
 				plugins_access_level: organizations.plugins_access_level,
 				config_schema: plugins.config_schema,
-				taken: sql<number>`changes()`.as("taken"),
 			})
 			.from(pluginJobs)
 			.innerJoin(
@@ -56,7 +53,7 @@ async function take(db: Database, id: number) {
 				organizations,
 				eq(organizations.id, pluginConfigs.organization_id),
 			)
-			.where(eq(pluginJobs.id, id)),
+			.where(eq(pluginJobs.id, nextId)),
 		db
 			.select({
 				filename: pluginSourceFiles.filename,
@@ -69,14 +66,27 @@ async function take(db: Database, id: number) {
 			)
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
 			.where(
-				and(eq(pluginJobs.id, id), inArray(pluginSourceFiles.filename, MAINS)),
+				and(
+					eq(pluginJobs.id, nextId),
+					inArray(pluginSourceFiles.filename, MAINS),
+				),
 			),
+		db
+			.update(pluginJobs)
+			.set({ status: "running", started_at: now() })
+			.where(eq(pluginJobs.id, nextId)),
+		db
+			.select({ id: pluginJobs.id })
+			.from(pluginJobs)
+			.where(eq(pluginJobs.status, "queued"))
+			.limit(1),
 	]);
-	if (!job?.taken) return undefined;
+	if (!job) return undefined;
 	const main = MAINS.map((name) =>
 		files.find(({ filename }) => filename === name),
 	);
-	return { ...job, source: main.find(Boolean)?.source ?? "" };
+	const source = main.find(Boolean)?.source ?? "";
+	return { ...job, source, more: more.length > 0 };
 }
 
 type Job = NonNullable<Awaited<ReturnType<typeof take>>>;
@@ -90,31 +100,40 @@ function obstacle({ kind, enabled, deleted, plugins_access_level }: Job) {
 	return null;
 }
 
-/** Runs a job once, and keeps what it said and how it ended. A job that is not waiting any more is passed over. */
-export async function work(env: Env, id: number) {
+/** Wakes the next consumer. Where that fails, the schedule does. */
+const passOn = (env: Env) =>
+	wake(env, 1).catch((error: unknown) =>
+		console.error(
+			JSON.stringify({
+				warning: "No message was sent for the jobs that wait",
+				error: String(error),
+			}),
+		),
+	);
+
+/** Runs the job whose turn it is, once, and keeps its log and how it ended. */
+export async function work(env: Env) {
 	const db = drizzle(env.DB);
-	const job = await take(db, id);
+	const job = await take(db);
 	if (!job) return;
-	const { kind, name, payload, source } = job;
-	const why = obstacle(job);
-	if (why !== null) {
+	if (job.more) await passOn(env);
+	const { id, kind, name, payload, source } = job;
+	const refuse = (why: string) => {
 		const error = `The ${kind} ${name} was not run: ${why}.`;
-		await finish(db, id, job, [step("ERROR", error)], error);
-		return;
-	}
-	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
-	// Nothing of it has run yet: it may wait again.
-	const { config, secrets } = await opened(
+		return finish(db, id, job, [step("ERROR", error)], error);
+	};
+	const why = obstacle(job);
+	if (why !== null) return refuse(why);
+	const clear = await opened(
 		env,
 		fieldsOf(job.config_schema),
 		job.config,
-	).catch(async (error: unknown) => {
-		await db
-			.update(pluginJobs)
-			.set({ status: "queued" })
-			.where(eq(pluginJobs.id, id));
-		throw error;
+	).catch((error: unknown) => {
+		console.error(JSON.stringify({ job: id, error: String(error) }));
 	});
+	if (!clear) return refuse("the secrets of its config can't be decrypted");
+	const { config, secrets } = clear;
+	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
 		source,
 		call,
@@ -123,7 +142,7 @@ export async function work(env: Env, id: number) {
 		config,
 		secrets,
 	});
-	await finish(
+	return finish(
 		db,
 		id,
 		job,
@@ -135,27 +154,31 @@ export async function work(env: Env, id: number) {
 	);
 }
 
-/** Notes how a running job ended, once. */
-const finish = (
+/** Keeps how a job ended and its log, unless it has ended already: one that took too long was given up. */
+async function finish(
 	db: Database,
 	id: number,
-	place: Parameters<typeof write>[1],
-	entries: Parameters<typeof write>[2],
+	place: Place,
+	entries: Entry[],
 	error: string | null,
-) =>
-	db.batch([
+) {
+	const still = exists(
+		db.select({ id: pluginJobs.id }).from(pluginJobs).where(open(id)),
+	);
+	await db.batch([
+		db
+			.update(pluginConfigs)
+			.set({ error })
+			.where(and(eq(pluginConfigs.id, place.plugin_config_id), still)),
+		...write(db, place, entries, still),
 		db
 			.update(pluginJobs)
 			.set({ status: error === null ? "done" : "failed", finished_at: now() })
 			.where(open(id)),
-		db
-			.update(pluginConfigs)
-			.set({ error })
-			.where(eq(pluginConfigs.id, place.plugin_config_id)),
-		...write(db, place, entries),
 	]);
+}
 
-/** Gives a job up that could not be run, with a word in its log. */
+/** Gives a job up, with an entry in its log. */
 export async function fail(env: Env, id: number, why: string) {
 	const db = drizzle(env.DB);
 	const [job] = await db

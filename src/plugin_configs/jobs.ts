@@ -1,9 +1,9 @@
-import { desc, eq } from "drizzle-orm";
 import type * as z from "zod";
 import { pluginJobs } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { note } from "../jobs/log.ts";
+import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
 import { available, one, placeOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
@@ -43,15 +43,10 @@ export async function start(
 			.insert(pluginJobs)
 			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
 		note(db, placeOf(row), `The job ${name} was queued.`),
-		db
-			.select({ id: pluginJobs.id })
-			.from(pluginJobs)
-			.where(eq(pluginJobs.plugin_config_id, row.id))
-			.orderBy(desc(pluginJobs.id))
-			.limit(1),
+		countWaiting(db),
 	);
-	const message = found(queued);
-	// Where it can't be sent, the schedule finds the row.
-	tenant.later(() => tenant.env.JOBS.send(message));
+	// Where it can't be sent, the schedule sends one.
+	if (found(queued).waiting <= MAX_WAKE_UPS)
+		tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

@@ -5,8 +5,8 @@ import {
 	getQueueResult,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { desc, eq, sql } from "drizzle-orm";
-import { describe, expect, test, vi } from "vitest";
+import { and, desc, eq, gt, lt, sql } from "drizzle-orm";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { unseal } from "../../src/auth/secrets.ts";
 import {
 	organizations,
@@ -17,11 +17,10 @@ import {
 	plugins,
 } from "../../src/db/schema.ts";
 import { hostsOf, Outbound } from "../../src/jobs/outbound.ts";
-import type { Message } from "../../src/jobs/work.ts";
 import worker from "../../src/worker.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually } from "../support/time.ts";
-import { db, weighing, world } from "../support/world.ts";
+import { cost, db, weighing, world } from "../support/world.ts";
 
 const SOURCE = `
 export const jobs = {
@@ -274,28 +273,31 @@ describe("what a plugin keeps", () => {
 	});
 });
 
+/** Hands a message to the queue's consumer, whatever other messages are on their way. */
+async function deliver(other: Partial<Env> = {}, timestamp = new Date()) {
+	const batch = createMessageBatch("tenantry-jobs", [
+		{ id: "1", timestamp, attempts: 1, body: {} },
+	]);
+	await worker.queue(batch, { ...env, ...other });
+	return getQueueResult(batch, createExecutionContext());
+}
+
 describe("a job that waits when", () => {
-	/** Queues a job, or a task, that nobody takes yet; then something happens, and it is taken. */
+	/** Something happens, then a job or task that was queued before is taken. */
 	async function waiting(
 		kind: "job" | "task",
 		happens: (here: Awaited<ReturnType<typeof home>>) => PromiseLike<unknown>,
 	) {
 		const here = await home();
+		await happens(here);
 		await db.insert(pluginJobs).values({
 			plugin_config_id: here.id,
 			kind,
 			name: kind === "job" ? "greet" : "runEveryHour",
 			payload: { name: "Ada" },
 		});
-		await happens(here);
-		const job = await here.latest();
-		const message = { id: "1", timestamp: new Date(), attempts: 1 };
-		await worker.queue(
-			createMessageBatch<Message>("tenantry-jobs", [
-				{ ...message, body: { id: job?.id ?? 0 } },
-			]),
-			env,
-		);
+		await deliver();
+		await here.ended();
 		const said = await db
 			.select()
 			.from(pluginLogEntries)
@@ -385,15 +387,17 @@ test.each(["built", "stated"])(
 
 test("where the runtime has no sandbox the job ends with a word that says so", async () => {
 	const { id, latest, logs } = await home();
-	await db
-		.insert(pluginJobs)
-		.values({ plugin_config_id: id, kind: "job", name: "greet" });
-	const job = await latest();
-	const batch = createMessageBatch<Message>("tenantry-jobs", [
-		{ id: "1", timestamp: new Date(), attempts: 1, body: { id: job?.id ?? 0 } },
-	]);
 	const { LOADER: _, ...without } = env;
-	await worker.queue(batch, Object.assign(Object.create(null), without));
+	// Another message that is on its way may take the job first.
+	do {
+		await db
+			.insert(pluginJobs)
+			.values({ plugin_config_id: id, kind: "job", name: "greet" });
+		const batch = createMessageBatch("tenantry-jobs", [
+			{ id: "1", timestamp: new Date(), attempts: 1, body: {} },
+		]);
+		await worker.queue(batch, Object.assign(Object.create(null), without));
+	} while (!/sandbox/i.test((await logs()).join()));
 	expect(await latest()).toMatchObject({ status: "failed" });
 	expect((await logs()).at(-1)).toMatch(/^SYSTEM ERROR .*sandbox/i);
 });
@@ -457,78 +461,290 @@ describe("a host that a config allows", () => {
 });
 
 describe("the queue", () => {
-	const deliver = async (
-		queue: string,
-		id: number,
-		other: Partial<Env> = {},
-	) => {
-		const batch = createMessageBatch<Message>(queue, [
-			{ id: "1", timestamp: new Date(), attempts: 1, body: { id } },
-		]);
-		await worker.queue(batch, { ...env, ...other });
-		return getQueueResult(batch, createExecutionContext());
-	};
-
-	test("that delivers a message twice, or for a job that is gone, runs nothing twice", async () => {
-		const { id, latest, logs } = await home();
-		await db.insert(pluginJobs).values({
-			plugin_config_id: id,
+	const queue = (plugin_config_id: number, name = "greet") =>
+		db.insert(pluginJobs).values({
+			plugin_config_id,
 			kind: "job",
-			name: "greet",
+			name,
 			payload: { name: "Ada" },
 		});
-		const job = await latest();
-		await Promise.all([
-			deliver("tenantry-jobs", job?.id ?? 0),
-			deliver("tenantry-jobs", job?.id ?? 0),
-		]);
+
+	test("that delivers more messages than there are jobs runs each job once", async () => {
+		const { id, ended, logs } = await home();
+		await queue(id);
+		const results = await Promise.all([deliver(), deliver(), deliver()]);
+		for (const { explicitAcks } of results) expect(explicitAcks).toEqual(["1"]);
+		await ended();
 		expect(
 			(await logs()).filter((line: string) => line.includes("Hello Ada")),
 		).toHaveLength(1);
-		expect((await deliver("tenantry-jobs", 999_999_999)).explicitAcks).toEqual([
-			"1",
-		]);
+	});
+
+	test("passes a message on while jobs wait, so one message is enough for all of them", async () => {
+		const homes = [await home(), await home()];
+		for (const { id } of homes) for (let i = 0; i < 5; i++) await queue(id);
+		await deliver();
+		for (const { id } of homes)
+			await vi.waitFor(
+				async () =>
+					expect(
+						await db.$count(
+							pluginJobs,
+							and(
+								eq(pluginJobs.plugin_config_id, id),
+								eq(pluginJobs.status, "done"),
+							),
+						),
+					).toBe(5),
+				{ timeout: 15_000 },
+			);
+	});
+
+	/** A D1 that answers no batch. */
+	const down: Partial<Env> = {
+		DB: Object.assign(Object.create(env.DB), {
+			batch: async () => {
+				throw new Error("D1 is down");
+			},
+		}),
+	};
+
+	test("tries a message again where D1 is down, and ignores one that is older than two minutes", async () => {
+		const error = vi.spyOn(console, "error").mockImplementation(() => {});
+		const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+		expect((await deliver(down, ago(110))).retryMessages).toHaveLength(1);
+		expect((await deliver(down, ago(121))).explicitAcks).toEqual(["1"]);
+		error.mockRestore();
 	});
 
 	test("keeps a thousand entries of the longest message, none of which is more than D1 takes as one value", async () => {
-		const { id, latest, ask, path } = await home(
+		const { id, ended, ask, path } = await home(
 			"exports.jobs = { talk() { for (let i = 0; i < 1000; i++) console.log('\\u0001'.repeat(4000)) } }",
 		);
-		await db
-			.insert(pluginJobs)
-			.values({ plugin_config_id: id, kind: "job", name: "talk" });
 		const { env: weighed, heaviest } = weighing();
-		await deliver("tenantry-jobs", (await latest())?.id ?? 0, weighed);
-		expect(await latest()).toMatchObject({ status: "done" });
+		// Another message that is on its way may take the job first.
+		while (heaviest() < 1_000_000) {
+			await queue(id, "talk");
+			await deliver(weighed);
+		}
+		expect(await ended()).toMatchObject({ status: "done" });
 		const { body } = await ask("GET", `${path}/logs?limit=1&type_filter=LOG`);
-		expect(body.count).toBe(1000);
+		expect(body.count % 1000).toBe(0);
 		expect(body.results[0].message).toHaveLength(4000);
-		expect(heaviest()).toBeGreaterThan(1_000_000);
 		expect(heaviest()).toBeLessThan(2_000_000);
 	});
 
-	test("retries what failed before anything ran; a message that is dead fails its job", async () => {
+	test("fails a job whose secrets can't be decrypted, and says why to the operator alone", async () => {
 		const error = vi.spyOn(console, "error").mockImplementation(() => {});
-		const { id, latest, logs } = await home();
-		await db.insert(pluginJobs).values({
-			plugin_config_id: id,
-			kind: "job",
-			name: "greet",
-			payload: { name: "Ada" },
-		});
-		const job = await latest();
-		const { retryMessages } = await deliver("tenantry-jobs", job?.id ?? 0, {
-			SECRETS_KEY: "",
-		});
-		expect(retryMessages).toHaveLength(1);
-		expect(await latest()).toMatchObject({ status: "queued" });
-		await deliver("tenantry-jobs-dead", job?.id ?? 0);
-		expect(await latest()).toMatchObject({ status: "failed" });
+		const { id, ended, logs } = await home();
+		const config = {
+			token: `sealed:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
+		};
+		await db
+			.update(pluginConfigs)
+			.set({ config })
+			.where(eq(pluginConfigs.id, id));
+		await queue(id);
+		await deliver();
+		expect(await ended()).toMatchObject({ status: "failed" });
 		expect((await logs()).at(-1)).toBe(
-			"SYSTEM ERROR The job could not be run, however often it was tried.",
+			"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
 		);
-		expect(String(error.mock.calls)).not.toContain("hunter22");
+		expect(String(error.mock.calls)).toContain("No key of SECRETS_KEY");
 		error.mockRestore();
+	});
+
+	test("keeps the end of a job that was given up while it ran", async () => {
+		const { id, latest, ended, logs, read } = await home(
+			"exports.jobs = { slow: (_, { storage }) => storage.get('k') }",
+		);
+		const batch = env.DB.batch.bind(env.DB);
+		let trips = 0;
+		const slow = Object.assign(Object.create(env.DB), {
+			batch: async (statements: D1PreparedStatement[]) => {
+				trips += 1;
+				if (trips === 2) {
+					const long_ago = "2026-01-01T00:00:00.000Z";
+					await db
+						.update(pluginJobs)
+						.set({ started_at: long_ago })
+						.where(eq(pluginJobs.plugin_config_id, id));
+					await tick();
+				}
+				return batch(statements);
+			},
+		});
+		while (trips < 2) {
+			await queue(id, "slow");
+			await deliver({ DB: slow });
+		}
+		expect(await ended()).toMatchObject({ status: "failed" });
+		expect((await latest())?.status).toBe("failed");
+		const cut = "The job was cut off by a restart, and is not run again.";
+		expect((await read()).error).toBe(cut);
+		expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${cut}`);
+	});
+});
+
+describe("organizations take turns:", () => {
+	const MINUTE = "2099-01-01T00:00:00.000Z";
+	const jobs = (id: number) =>
+		db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
+	const forget = (id: number) =>
+		db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
+
+	beforeEach(() => db.update(pluginConfigs).set({ enabled: false }));
+
+	/** Queues as many jobs or tasks, without a message. */
+	const waiting = (id: number, kind: "job" | "task", count: number) =>
+		db.run(sql`insert into plugin_jobs (plugin_config_id, kind, name, status, created_at)
+			select ${id}, ${kind}, 'greet', 'queued', '' from json_each(${JSON.stringify([...Array(count).keys()])})`);
+
+	/** A home whose plugin has `count` tasks of every minute, and others. */
+	async function busy(count: number, others: string[] = []) {
+		const here = await home();
+		const { plugin } = await here.read();
+		await db
+			.update(plugins)
+			.set({
+				capabilities: {
+					scheduled_tasks: [
+						...Array.from({ length: count }, (_, i) => `runEveryMinute${i}`),
+						...others,
+					],
+				},
+			})
+			.where(eq(plugins.id, plugin));
+		const copy = (at: number) =>
+			db
+				.insert(pluginConfigs)
+				.values({
+					project_id: here.project,
+					organization_id: here.organization,
+					plugin_id: plugin,
+					order: at,
+					enabled: true,
+					enabled_at: new Date().toISOString(),
+				})
+				.returning();
+		return { ...here, copy };
+	}
+
+	test("one task of an organization is run right after the first of another's 3,000", async () => {
+		const many = await busy(1000);
+		const copies = (await Promise.all([many.copy(2), many.copy(3)])).flat();
+		const few = await home();
+		await tick(Date.parse(MINUTE));
+		const job = await vi.waitFor(
+			async () => {
+				const found = (await jobs(few.id)).find(
+					({ name }) => name === "runEveryMinute",
+				);
+				expect(found?.finished_at ?? null).not.toBeNull();
+				return found;
+			},
+			{ timeout: 20_000 },
+		);
+		const taken = (await jobs(many.id)).filter(
+			({ started_at }) =>
+				started_at !== null && started_at < (job?.started_at ?? ""),
+		);
+		const others = (await Promise.all(copies.map(({ id }) => jobs(id)))).flat();
+		await Promise.all([many.id, ...copies.map(({ id }) => id)].map(forget));
+		// Each of this organization's three tasks (of a day, an hour and a minute) waits for one of the other's at most.
+		expect(taken.length).toBeLessThanOrEqual(3);
+		expect(others).toEqual([]);
+	});
+
+	test("an organization queues 1,000 tasks a minute; the log of each config tells once how many were dropped", async () => {
+		const many = await busy(1000);
+		const [copy] = await many.copy(2);
+		await tick(Date.parse(MINUTE));
+		expect(await jobs(many.id)).toHaveLength(1000);
+		await db
+			.update(pluginJobs)
+			.set({ status: "done", finished_at: new Date().toISOString() })
+			.where(eq(pluginJobs.plugin_config_id, many.id));
+		await tick(Date.parse(MINUTE) + 20_000);
+		expect(await jobs(copy?.id ?? 0)).toEqual([]);
+		const { results } = (
+			await many.ask(
+				"GET",
+				`/api/projects/${many.project}/plugin_configs/${copy?.id}/logs`,
+			)
+		).body;
+		expect(results).toMatchObject([
+			{
+				source: "SYSTEM",
+				type: "WARN",
+				timestamp: MINUTE,
+				message:
+					"1000 tasks were dropped: an organization can start 1,000 tasks a minute.",
+			},
+		]);
+		expect((await many.logs()).join()).not.toContain("dropped");
+		await forget(many.id);
+	});
+
+	test("tasks that still wait count, and those of a day and of an hour come first", async () => {
+		const here = await busy(998, ["runEveryHour", "runEveryDay"]);
+		await waiting(here.id, "task", 997);
+		await tick(Date.parse(MINUTE));
+		const rows = await jobs(here.id);
+		await forget(here.id);
+		const queued = rows.filter(({ created_at }) => created_at === MINUTE);
+		expect(queued.map(({ name }) => name).slice(0, 3)).toEqual([
+			"runEveryDay",
+			"runEveryHour",
+			"runEveryMinute0",
+		]);
+		const still = rows.filter(
+			({ created_at, status }) => created_at === "" && status === "queued",
+		);
+		expect(still.length).toBeGreaterThan(0);
+		expect(queued.length + still.length).toBeLessThanOrEqual(1000);
+	});
+
+	test("a job is run right after the first of another's 5,000", async () => {
+		const [many, few] = [await home(), await home()];
+		await waiting(many.id, "job", 5000);
+		await few.start({ type: "greet", payload: { name: "Ada" } });
+		await tick();
+		const job = await few.ended();
+		const taken = await db.$count(
+			pluginJobs,
+			and(
+				eq(pluginJobs.plugin_config_id, many.id),
+				gt(pluginJobs.started_at, job?.created_at ?? ""),
+				lt(pluginJobs.started_at, job?.started_at ?? ""),
+			),
+		);
+		await forget(many.id);
+		expect(taken).toBeLessThanOrEqual(2);
+	});
+
+	test("queuing and taking a job costs the same however many of another organization wait", async () => {
+		const [many, few] = [await home(), await home()];
+		const costs = async () => {
+			const queued = cost(await few.start({ type: "greet" })).read;
+			let read = 0;
+			const DB = Object.assign(Object.create(env.DB), {
+				batch: async <T>(statements: D1PreparedStatement[]) => {
+					const answers = await env.DB.batch<T>(statements);
+					for (const { meta } of answers) read += meta.rows_read;
+					return answers;
+				},
+			});
+			await deliver({ DB });
+			return { queued, taken: read };
+		};
+		await waiting(many.id, "job", 500);
+		const before = await costs();
+		await waiting(many.id, "job", 5000);
+		const after = await costs();
+		await forget(many.id);
+		expect(after.queued).toBeLessThan(before.queued + 20);
+		expect(after.taken).toBeLessThan(before.taken + 20);
 	});
 });
 

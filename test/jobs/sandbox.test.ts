@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type Run, run } from "../../src/jobs/sandbox.ts";
 import { withoutPatience } from "../support/time.ts";
 
@@ -401,13 +401,25 @@ describe("what goes wrong is told, and harms no other run", () => {
 		await works();
 	});
 
-	test("one that starts its surroundings once more", async () => {
-		await play(
-			go(
-				"const { default: Guest } = await import('./guest.js'); await new Guest().run({ host: null });",
-			),
+	test("one that starts its surroundings once more gets a console of its own, and the log stays the first one's", async () => {
+		const { lines, error } = await play(
+			`export const jobs = {
+				async go(payload, meta) {
+					const { default: Guest } = await import("./guest.js");
+					const host = { log: async (lines) => heard.push(...lines.map(({ message }) => message)) };
+					const call = { kind: "job", type: "inner" };
+					const said = await new Guest({}, {}).run({ call, config: {}, host, most: 9, longest: 99 });
+					console.log("after");
+					await null;
+					meta.logger.log(said, heard);
+				},
+				inner: (payload, meta) => meta.logger.log("inner"),
+			};
+			const heard = [];`,
 			{ timeout: 1000 },
 		);
+		expect(lines).toEqual(['PLUGIN LOG null ["inner","after"]']);
+		expect(error).toBeNull();
 		await works();
 	});
 
@@ -439,6 +451,85 @@ describe("what goes wrong is told, and harms no other run", () => {
 			},
 		});
 		expect(error).toBe("Error: The storage failed.");
+	});
+
+	describe("storage calls", () => {
+		/** A storage whose calls count as under way until `answer` resolves. */
+		const counting = (answer: () => Promise<unknown>) => {
+			const count = { started: 0, underWay: 0, most: 0 };
+			const call = async () => {
+				count.started += 1;
+				count.underWay += 1;
+				count.most = Math.max(count.most, count.underWay);
+				await answer();
+				count.underWay -= 1;
+				return null;
+			};
+			return {
+				count,
+				storage: { get: call, set: async () => true, del: async () => {} },
+			};
+		};
+		const AT_ONCE = (calls: number) =>
+			`await Promise.all(Array.from({ length: ${calls} }, (_, i) => meta.storage.get("k" + i)));`;
+
+		test("beyond 50 at once wait their turn", async () => {
+			const { count, storage } = counting(() => scheduler.wait(1));
+			const { error } = await play(go(AT_ONCE(800)), { storage });
+			expect(error).toBeNull();
+			expect(count).toEqual({ started: 800, underWay: 0, most: 50 });
+		});
+
+		test("don't keep a run from ending at its limit, and none starts after it", async () => {
+			const released = Promise.withResolvers<void>();
+			const { count, storage } = counting(() => released.promise);
+			const { error } = await play(go(AT_ONCE(3000)), {
+				storage,
+				timeout: 1000,
+			});
+			expect(error).toBe("The run was stopped: it took longer than 1 s.");
+			expect(count.started).toBe(50);
+			released.resolve();
+			await works();
+			expect(count).toMatchObject({ started: 50, underWay: 0 });
+		});
+
+		test("look at the clock, since a timer may not fire while calls pour in", async () => {
+			vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+			try {
+				const { count, storage } = counting(async () =>
+					vi.setSystemTime(Date.now() + 1000),
+				);
+				const { error } = await play(
+					go(`for (;;) await meta.storage.get("k");`),
+					{ storage },
+				);
+				expect(error).toBe("The run was stopped: it took longer than 10 s.");
+				expect(count.started).toBe(10);
+			} finally {
+				vi.useRealTimers();
+			}
+		});
+
+		test.each([
+			["too many", `get("k")`, 900],
+			["without a key", `get("")`, 0],
+			["with too large a value", `set("k", "x".repeat(65_536))`, 0],
+		])(
+			"that are refused (%s) and made all the same end the run",
+			async (_, call, started) => {
+				const { storage, count } = counting(async () => {});
+				const { error } = await play(
+					go(`for (;;) await meta.storage.${call}.catch(() => {});`),
+					{ storage },
+				);
+				expect(error).toBe(
+					"The run was stopped: it called the storage more than 5000 times.",
+				);
+				expect(count.started).toBe(started);
+				await works();
+			},
+		);
 	});
 
 	test("what a plugin sets without waiting is stored when its run ends", async () => {

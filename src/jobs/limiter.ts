@@ -1,0 +1,17 @@
+/** Runs at most `limit` tasks at a time; further ones wait in line. */
+export function limiter(limit: number) {
+	const waiting: (() => void)[] = [];
+	let running = 0;
+	return async <T>(task: () => Promise<T>): Promise<T> => {
+		if (running < limit) running += 1;
+		else await new Promise<void>((start) => waiting.push(start));
+		try {
+			return await task();
+		} finally {
+			// The place of a task that ended passes to the next in line.
+			const next = waiting.shift();
+			if (next) next();
+			else running -= 1;
+		}
+	};
+}
