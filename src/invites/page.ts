@@ -1,4 +1,4 @@
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { html, raw } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
@@ -6,7 +6,7 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { invalid, Refusal } from "../http/errors.ts";
+import { invalid, Refusal, unparsable } from "../http/errors.ts";
 import { router, shows } from "../http/router.ts";
 import * as invitation from "./accept.ts";
 import { type Accepted, accept, type Invitation } from "./shape.ts";
@@ -135,7 +135,7 @@ function refused(c: Context<App>, error: unknown) {
 	);
 }
 
-const small = bodyLimit({
+const limit = bodyLimit({
 	maxSize: 2 ** 16,
 	onError: (c) =>
 		show(
@@ -145,6 +145,20 @@ const small = bodyLimit({
 			html`<p>The form is larger than it can be.</p>`,
 		),
 });
+
+/** Reads no more than a form can hold. A client that goes away while it is read is no error of ours. */
+const small: MiddlewareHandler<App> = (c, next) =>
+	limit(c, next).catch(() =>
+		refused(c, unparsable("The form ended too early.")),
+	);
+
+/** What stands for bytes that are no UTF-8. */
+const REPLACEMENT = "\ufffd";
+
+const names = accept.refine(
+	({ first_name = "", last_name = "" }) =>
+		!`${first_name}${last_name}`.includes(REPLACEMENT),
+);
 
 /** The page that an invite's link leads to: works without scripts. */
 export default router()
@@ -160,7 +174,7 @@ export default router()
 		shows("Accept the invite from its page"),
 		small,
 		async (c) => {
-			const form = accept.safeParse(await c.req.parseBody().catch(() => ({})));
+			const form = names.safeParse(await c.req.parseBody().catch(() => ({})));
 			if (!form.success) return refused(c, invalid(null, NAMES));
 			return invitation.accept(c, c.req.param("token"), form.data).then(
 				(accepted) => welcome(c, accepted),

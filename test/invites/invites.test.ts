@@ -136,7 +136,7 @@ describe("inviting", () => {
 			"level",
 		],
 		[
-			{ target_email: "x@y.zz", level: "8" },
+			{ target_email: "x@y.zz", level: "admin" },
 			"invalid_input",
 			"A valid integer is required.",
 			"level",
@@ -174,7 +174,7 @@ describe("inviting", () => {
 		[
 			{
 				target_email: "x@y.zz",
-				private_project_access: [{ id: "1", level: 1 }],
+				private_project_access: [{ id: "one", level: 1 }],
 			},
 			"invalid_input",
 			'The "id" field must be an integer.',
