@@ -59,6 +59,7 @@ const REFUSALS: Record<number, string> = {
 	401: "The key is missing or bad",
 	403: "The key or its owner may not do this",
 	404: "There is no such object",
+	409: "Other requests are changing the object at the same time",
 	410: "The object is no longer to be had",
 	413: "The body is too large",
 	415: "The body is not JSON",
@@ -79,6 +80,7 @@ function refusals(
 		...(names || !open ? [401, 429] : []),
 		...(open ? [] : [403]),
 		...(names ? [404] : []),
+		...(names && !open && method !== "GET" ? [409] : []),
 		...(page ? [410, 413] : []),
 		...(body ? [413, 415] : []),
 	];

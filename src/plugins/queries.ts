@@ -172,12 +172,14 @@ export async function remove(tenant: Tenant, family: Family, id: string) {
 			null,
 			"This plugin is marked as global! Make it local before uninstallation",
 		);
-	await tenant.write(
-		{ activity: "deleted", scope: "Plugin", item_id: row.id, name: row.name },
+	const removed = await tenant.remove(
+		{ scope: "Plugin", item_id: row.id, name: row.name },
 		tenant.db
 			.delete(plugins)
-			.where(and(eq(plugins.id, row.id), eq(plugins.is_global, false))),
+			.where(and(eq(plugins.id, row.id), eq(plugins.is_global, false)))
+			.returning({ id: plugins.id }),
 	);
+	found(removed);
 }
 
 /** The row's own secret, which no answer holds. */
