@@ -14,6 +14,7 @@ import {
 	inProject,
 	onOrganizations,
 	onProjects,
+	onProjectsOfOrganization,
 } from "./db/tenant.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
@@ -58,6 +59,7 @@ export const families: Family[] = [
 	[`${o}/domains`, "organization", inOrganization, domains],
 	[`${o}/invites`, "organization_member", inOrganization, invites],
 	[`${o}/members`, "organization_member", inOrganization, members],
+	[`${o}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${o}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${o}/plugins`, "plugin", inOrganization, allPlugins],
 	[

@@ -31,7 +31,8 @@ describe("what a request costs", () => {
 		if (route.fails) expect(answer.status).toBe(route.fails);
 		else expect(answer.status).toBeLessThan(300);
 		const { trips, written, kv } = cost(answer);
-		expect(kv).toBe(1);
+		// A refusal tells its trips alone.
+		expect(kv).toBe(route.fails ? Number.NaN : 1);
 		if (route.method === "GET")
 			expect({ trips, written }).toEqual({ trips: 1, written: 0 });
 		else expect(trips).toBeLessThanOrEqual(2);
@@ -60,6 +61,38 @@ describe("what a request costs", () => {
 				cost(await stranger.ask("PATCH", `/api/organizations/${id}`, asked))
 					.trips,
 			).toBe(1);
+	});
+
+	test("a refusal tells a stranger the same cost whether an object exists or not", async () => {
+		const home = await furnished();
+		const stranger = await world();
+		const nobody = "00000000-0000-0000-0000-000000000000";
+		const pairs = [
+			[`/api/organizations/${home.id}`, `/api/organizations/${nobody}`],
+			[`/api/projects/${home.project}`, "/api/projects/1073741824"],
+			[
+				`/api/organizations/${stranger.id}/domains/${home.domain}`,
+				`/api/organizations/${stranger.id}/domains/${nobody}`,
+			],
+			[
+				`/api/organizations/${stranger.id}/invites/${home.invite}`,
+				`/api/organizations/${stranger.id}/invites/${nobody}`,
+			],
+			[
+				`/api/organizations/${stranger.id}/members/${home.member}`,
+				`/api/organizations/${stranger.id}/members/${nobody}`,
+			],
+		] as const;
+		for (const paths of pairs) {
+			const [there, missing] = await Promise.all(
+				paths.map(async (path) => {
+					const { status, headers } = await stranger.ask("DELETE", path);
+					return [status, headers.get("server-timing")];
+				}),
+			);
+			expect(there).toEqual([404, 'd1_trips;desc="1"']);
+			expect(missing).toEqual(there);
+		}
 	});
 });
 

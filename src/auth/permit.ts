@@ -7,6 +7,8 @@ export type Place = {
 	kind: "caller" | "organization" | "project";
 	/** Its path names one of the kind; a list's doesn't. */
 	named: boolean;
+	/** Its path names a project of the organization, too. */
+	child?: boolean;
 	organization?: string | null;
 	project?: number | null;
 };

@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { batchExports } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../db/tenant.ts";
 import { begin, hasRoom } from "../exporter/backfill.ts";
 import { note } from "../exporter/log.ts";
 import {
@@ -57,12 +57,19 @@ const noted = ({ db }: Tenant, { id }: Row, message: string) =>
  * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
  * schedule another changed meanwhile is read again.
  */
-export async function unpause(
+export const unpause = (
 	tenant: Tenant,
 	id: string,
 	body: z.infer<typeof Unpause>,
-): Promise<z.infer<typeof BatchExport> & { backfill_id?: string }> {
-	const { backfill } = body;
+) => retry(() => tryUnpause(tenant, id, body));
+
+async function tryUnpause(
+	tenant: Tenant,
+	id: string,
+	{ backfill }: z.infer<typeof Unpause>,
+): Promise<
+	(z.infer<typeof BatchExport> & { backfill_id?: string }) | undefined
+> {
 	const row = await read(tenant, id);
 	if (!row.paused) return toBatchExport(row);
 	const { db } = tenant;
@@ -108,7 +115,7 @@ export async function unpause(
 	);
 	const { backfill_id: begun, ...answer } = found(after);
 	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
-		return unpause(tenant, id, body);
+		return undefined;
 	if (answer.paused) throw full();
 	started(tenant, row);
 	if (begun === null) return toBatchExport(answer);

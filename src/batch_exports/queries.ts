@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { insertEach } from "../db/client.ts";
 import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../db/tenant.ts";
 import { visibleProject } from "../db/visible.ts";
 import { launch, waiting } from "../exporter/launch.ts";
 import { impostor } from "../exporter/rows.ts";
@@ -19,7 +19,6 @@ import { each, type Page } from "../http/page.ts";
 import { parse } from "./query.ts";
 import { merged, sealed } from "./secrets.ts";
 import {
-	type BatchExport,
 	type create,
 	exportColumns,
 	toBatchExport,
@@ -189,11 +188,17 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 }
 
 /** What another changed meanwhile is read again, and changed as it then is. */
-export async function update(
+export const update = (
 	tenant: Tenant,
 	id: string,
 	body: z.infer<typeof Update>,
-): Promise<z.infer<typeof BatchExport>> {
+) => retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Update>,
+) {
 	const row = await read(tenant, id);
 	const { destination, xql_query, ...rest } = body;
 	const set = {
@@ -237,7 +242,7 @@ export async function update(
 			selectOne(tenant, id),
 		],
 	);
-	if (changes(answer, set).length > 0) return update(tenant, id, body);
+	if (changes(answer, set).length > 0) return undefined;
 	const { destination: to, interval, model } = answer;
 	if (changes(row, { destination: to, interval, model }).length > 0)
 		warnOfSharedKeys(tenant, answer);
@@ -297,10 +302,15 @@ const same = (row: Row) =>
 /** Softly: what runs for it is cancelled by the database. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	await tenant.write(
-		{ ...told(row), activity: "deleted" },
-		tenant.db.update(batchExports).set({ deleted: true }).where(there(row.id)),
+	const removed = await tenant.remove(
+		told(row),
+		tenant.db
+			.update(batchExports)
+			.set({ deleted: true })
+			.where(there(row.id))
+			.returning({ id: batchExports.id }),
 	);
+	found(removed);
 }
 
 /** Starts what waits for its turn of an export's runs; where that fails, the clock does. */

@@ -1,4 +1,4 @@
-import { and, type Column, eq, gte, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
 import { expired, type Key } from "../auth/keys.ts";
 import { ADMIN, insufficient } from "../auth/levels.ts";
 import { denial, type Place } from "../auth/permit.ts";
@@ -107,17 +107,20 @@ export function admit(
 	});
 	if (denied) throw denied;
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
+	const isHidden =
+		!own || (row.access_control && level < ADMIN && !row.project_level);
 	if (place.named && place.kind === "organization") {
 		if (!organization_id)
 			throw notFound(itself ? undefined : "Organization not found.");
 		if (!own) throw itself ? notFound() : forbidden();
 	}
 	if (place.named && place.kind === "project") {
-		const hidden =
-			!own || (row.access_control && level < ADMIN && !row.project_level);
-		if (!project_id || (hidden && itself)) throw notFound("Project not found.");
-		if (hidden) throw forbidden("You don't have access to the project.");
+		if (!project_id || (isHidden && itself))
+			throw notFound("Project not found.");
+		if (isHidden) throw forbidden("You don't have access to the project.");
 	}
+	if (place.child && (!project_id || isHidden))
+		throw notFound("Project not found.");
 	if (level < least) throw insufficient();
 	const { last_used_at, project_level, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
@@ -153,20 +156,28 @@ export function workingKey({
 /** In a statement: the key still exists and may do what it could, and its owner is active. */
 export function stillWorks(
 	hash: string,
-	{ scopes, organizations, projects: scoped }: Key,
+	{ scopes, organizations: scopedTo, projects: scoped }: Key,
 ) {
 	const theKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
-		eq(personalApiKeys.scoped_organizations, organizations),
+		eq(personalApiKeys.scoped_organizations, scopedTo),
 		eq(personalApiKeys.scoped_projects, scoped),
 		eq(users.is_active, true),
 	);
 	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
 }
 
-/** The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted. */
-export function reassure(db: Database, hash: string, caller: Caller) {
+/**
+ * The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted.
+ * @param orGone also let it pass where the organization or the project itself is gone: a removal then answers 404
+ */
+export function reassure(
+	db: Database,
+	hash: string,
+	caller: Caller,
+	{ orGone = false } = {},
+) {
 	const { key, organization_id, member_level, project_id, project_level } =
 		caller;
 	const { user_id } = key;
@@ -193,5 +204,14 @@ export function reassure(db: Database, hash: string, caller: Caller) {
 			? undefined
 			: sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`,
 	);
-	return db.insert(assertions).select(sql`select 0 where not (${still})`);
+	const gone = or(
+		organization_id === null
+			? undefined
+			: sql`not exists (select 1 from ${organizations} where ${organizations.id} = ${organization_id})`,
+		project_id === null
+			? undefined
+			: sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`,
+	);
+	const holds = orGone ? or(still, gone) : still;
+	return db.insert(assertions).select(sql`select 0 where not (${holds})`);
 }

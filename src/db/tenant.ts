@@ -9,7 +9,7 @@ import { forget, remember } from "../auth/keys.ts";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../auth/levels.ts";
 import { denial, type Place } from "../auth/permit.ts";
 import type { App } from "../env.ts";
-import { badCredentials, found, throttled } from "../http/errors.ts";
+import { badCredentials, conflict, found, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { changes } from "./changes.ts";
 import { connect, type Database, rowId } from "./client.ts";
@@ -24,8 +24,16 @@ type Statement = BatchItem<"sqlite">;
 /** What a write tells the activity log; an empty list: nothing. */
 type Told = Entry | Entry[];
 
-/** Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it. */
-type Where = { kind: Place["kind"]; parameter?: string; itself?: boolean };
+/**
+ * Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it; `child`: the
+ * parameter that names a project of the organization.
+ */
+type Where = {
+	kind: Place["kind"];
+	parameter?: string;
+	itself?: boolean;
+	child?: string;
+};
 
 const HOUR = 3_600_000;
 
@@ -89,7 +97,7 @@ export class Tenant {
 		if (known) return sql`${known}`;
 		const { kind } = this.#where;
 		if (kind === "organization")
-			return this.#id(currentOrganization, organizationId);
+			return this.#id(this.#named, currentOrganization, organizationId);
 		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${this.project})`;
 	}
 
@@ -97,9 +105,11 @@ export class Tenant {
 	get project(): SQL<number> {
 		const known = this.#caller?.project_id;
 		if (known) return sql`${known}`;
-		return this.#where.kind === "project"
-			? this.#id(currentProject, rowId)
-			: sql`null`;
+		if (this.#where.kind === "project")
+			return this.#id(this.#named, currentProject, rowId);
+		if (this.#child === undefined) return sql`null`;
+		const child = this.#id(this.#child, currentProject, rowId);
+		return sql`(select ${projects.id} from ${projects} where ${projects.id} = ${child} and ${projects.organization_id} = ${this.organization})`;
 	}
 
 	/** The organization that the caller works in, in a statement. */
@@ -108,10 +118,10 @@ export class Tenant {
 	}
 
 	#id<T>(
+		text: string | undefined,
 		current: (user_id: number) => SQL<T>,
 		read: (text: string) => T | null,
 	): SQL<T> {
-		const text = this.#named;
 		if (text === "@current") return current(this.key.user_id);
 		return sql`${text === undefined ? null : read(text)}`;
 	}
@@ -122,6 +132,12 @@ export class Tenant {
 		return parameter && this.#c.req.param(parameter);
 	}
 
+	/** What the path calls a project of the organization. */
+	get #child() {
+		const { child } = this.#where;
+		return child && this.#c.req.param(child);
+	}
+
 	/** Where the path leads, as far as it says so itself. */
 	get #place(): Place {
 		const { kind } = this.#where;
@@ -130,6 +146,7 @@ export class Tenant {
 		return {
 			kind,
 			named: name !== undefined,
+			child: this.#child !== undefined,
 			organization:
 				kind === "organization" && literal ? organizationId(literal) : null,
 			project: kind === "project" && literal ? rowId(literal) : null,
@@ -225,6 +242,22 @@ export class Tenant {
 		]);
 	}
 
+	/**
+	 * A DELETE: one trip with `removal`, a statement that returns the rows it removes, and its entry in the activity log.
+	 * @returns the removed row; undefined where another request was faster
+	 */
+	async remove<R>(
+		entry: Omit<Entry, "activity">,
+		removal: Statement & { _: { result: R[] } },
+	): Promise<R | undefined> {
+		const [, [row]] = await this.db.batch([
+			reassure(this.db, this.key.hash, this.caller, { orGone: true }),
+			removal,
+			this.#record({ activity: "deleted", ...entry }),
+		]);
+		return row;
+	}
+
 	#record(entry: Entry, condition?: SQL) {
 		const { organization, project, db } = this;
 		const user_id = this.key.user_id;
@@ -262,6 +295,24 @@ export class Tenant {
 	}
 }
 
+/** How often a write is tried again after another request interfered (behaviour 1.6). */
+const MAX_RETRIES = 3;
+
+/**
+ * Reads and writes, again where another request changed the object between the two.
+ * @param attempt answers undefined where that happened
+ * @throws 409 when it happens each time
+ */
+export async function retry<T>(
+	attempt: () => Promise<T | undefined>,
+): Promise<T> {
+	for (let retries = 0; retries <= MAX_RETRIES; retries++) {
+		const answer = await attempt();
+		if (answer !== undefined) return answer;
+	}
+	throw conflict();
+}
+
 const tenants = (where: Where) =>
 	createMiddleware<App>(async (c, next) => {
 		c.set("tenant", new Tenant(c, where));
@@ -282,6 +333,13 @@ export const onOrganizations = tenants({
 	kind: "organization",
 	parameter: "id",
 	itself: true,
+});
+
+/** The handlers behind it act on the projects of the organization that the path is below, or on the one that it names. */
+export const onProjectsOfOrganization = tenants({
+	kind: "organization",
+	parameter: "organization_id",
+	child: "id",
 });
 
 /** The handlers behind it act in the project that the path is below. */

@@ -1,6 +1,6 @@
 import ip from "ipaddr.js";
 import { boolean } from "../http/fields.ts";
-import { resolve } from "./resolve.ts";
+import { type Failure, resolve } from "./resolve.ts";
 
 /** Names that only a private network knows: of one label, or below one of these (RFC 6761, RFC 6762, ICANN's .internal). */
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
@@ -19,35 +19,47 @@ function isPublic(text: string) {
 const allowed = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
 	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
 
+/** As `checkReach`: why it may not be reached, in words for a person; null: it may. */
+export const reach = async (env: Env, host: string): Promise<string | null> =>
+	(await checkReach(env, host))?.error ?? null;
+
+/** A host that may not be reached, whatever is tried. */
+const refused = (error: string): Failure => ({ error, retryable: false });
+
 /**
  * Asks whether a host that a user names is on the internet, and not on a network that only this service sees. Names may
  * lead elsewhere a moment later: it is to be asked right before every request.
  * @param host a name or an address, as `URL.hostname` writes it; the brackets of IPv6 may be missing
- * @returns why it may not be reached, in words for a person; null: it may
+ * @returns why it may not be reached; null: it may
  */
-export async function reach(env: Env, host: string): Promise<string | null> {
+export async function checkReach(
+	env: Env,
+	host: string,
+): Promise<Failure | null> {
 	if (allowed(env)) return null;
 	const name = host
 		.replace(/^\[(.*)\]$/, "$1")
 		.replace(/\.$/, "")
 		.toLowerCase();
 	if (ip.isValid(name))
-		return isPublic(name) ? null : `${host} is a private address.`;
-	if (PRIVATE.test(name)) return `${host} is a name of a private network.`;
+		return isPublic(name) ? null : refused(`${host} is a private address.`);
+	if (PRIVATE.test(name))
+		return refused(`${host} is a name of a private network.`);
 	const answers = await Promise.all([
 		resolve(env.DOH_URL, name, "A"),
 		resolve(env.DOH_URL, name, "AAAA"),
 	]);
-	const problem = answers.find((answer) => typeof answer === "string");
-	if (problem !== undefined) return problem;
-	const addresses = answers.flat().flatMap((record) => {
-		if (typeof record === "string") return [];
-		return record.type === "A" || record.type === "AAAA" ? [record.data] : [];
-	});
+	const addresses: string[] = [];
+	for (const answer of answers) {
+		if ("error" in answer) return answer;
+		for (const record of answer)
+			if (record.type === "A" || record.type === "AAAA")
+				addresses.push(record.data);
+	}
 	if (addresses.length === 0)
-		return `The name ${host} doesn't lead to any address.`;
+		return refused(`The name ${host} doesn't lead to any address.`);
 	const inward = addresses.find((address) => !isPublic(address));
 	return inward === undefined
 		? null
-		: `${host} leads to the private address ${inward}.`;
+		: refused(`${host} leads to the private address ${inward}.`);
 }

@@ -8,29 +8,49 @@ const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
 const CODES = ["", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 
+/** Limits of a name and of its labels, in bytes of its text (RFC 1035, 2.3.4). */
+const MAX_NAME_BYTES = 253;
+const MAX_LABEL_BYTES = 63;
+
+/** What went wrong, in words for a person, and whether trying again may help. */
+export type Failure = { error: string; retryable: boolean };
+
 /**
  * Asks a resolver over DNS-over-HTTPS (RFC 8484).
- * @returns the records of the answer, none where there is no such name; a text: what went wrong, in words
+ * @returns the records of the answer, none where there is no such name; or why there is no answer
  */
 export async function resolve(
 	resolver: string,
 	name: string,
 	type: "A" | "AAAA" | "TXT",
-): Promise<dns.Answer[] | string> {
+): Promise<dns.Answer[] | Failure> {
+	const invalid = findFlaw(name);
+	if (invalid !== null) return { error: invalid, retryable: false };
 	const answer = await ask(resolver, name, type).catch((error: unknown) =>
 		error instanceof Error && error.name === "TimeoutError"
 			? `The resolver did not answer within ${TIMEOUT_MS / 1000} seconds.`
 			: "The resolver can't be reached, or what it answers is no DNS message.",
 	);
-	if (typeof answer === "string") return answer;
+	if (typeof answer === "string") return { error: answer, retryable: true };
 	const code = (answer.flags ?? 0) & 0xf;
-	if (code !== NO_ERROR && code !== NO_SUCH_NAME)
-		return `The resolver answered ${CODES[code] ?? `error ${code}`} for ${name}.`;
-	return answer.answers ?? [];
+	if (code === NO_ERROR || code === NO_SUCH_NAME) return answer.answers ?? [];
+	return {
+		error: `The resolver answered ${CODES[code] ?? `error ${code}`} for ${name}.`,
+		retryable: true,
+	};
 }
 
-/** Whether what went wrong is the resolver's own, and may pass. */
-export const mayPass = (problem: string) => problem.startsWith("The resolver ");
+/** Why a DNS message can't hold this name, if it can't. */
+function findFlaw(name: string): string | null {
+	const bytes = (text: string) => new TextEncoder().encode(text).length;
+	const labels = name.replace(/\.$/, "").split(".");
+	if (labels.includes("")) return `The name ${name} has an empty label.`;
+	if (labels.some((label) => bytes(label) > MAX_LABEL_BYTES))
+		return `The name ${name} has a label of more than ${MAX_LABEL_BYTES} characters.`;
+	return bytes(labels.join(".")) > MAX_NAME_BYTES
+		? `The name ${name} has more than ${MAX_NAME_BYTES} characters.`
+		: null;
+}
 
 /** The resolver's answer; a text where it refuses to answer at all. */
 async function ask(resolver: string, name: string, type: dns.RecordType) {

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { domains, now } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../db/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { lapsedClaim, release } from "./claims.ts";
@@ -99,11 +99,17 @@ function check(row: Row, body: z.infer<typeof Update>) {
 		);
 }
 
-export async function update(
+export const update = (
 	tenant: Tenant,
 	id: string,
 	body: z.infer<typeof Update>,
-): Promise<z.infer<typeof Domain>> {
+) => retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Update>,
+) {
 	const [[before], [claim]] = await tenant.read(
 		select(tenant).where(one(tenant, id)),
 		lapsedClaim(tenant, body.domain ?? ""),
@@ -131,10 +137,8 @@ export async function update(
 			.where(unchanged),
 		select(tenant).where(one(tenant, id)),
 	]);
-	// Another request changed what the rules were checked on: they are asked again.
-	return changes(after, body).length > 0
-		? update(tenant, id, body)
-		: toDomain(after);
+	// Another request changed what the rules were checked on.
+	return changes(after, body).length > 0 ? undefined : toDomain(after);
 }
 
 /** In a statement: the row is still as it was, in all that the rules speak of. */
@@ -150,10 +154,14 @@ const same = (row: Row) =>
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = found(await read(tenant, id));
-	await tenant.write(
-		{ activity: "deleted", scope: "Domain", item_id: row.id, name: row.domain },
-		tenant.db.delete(domains).where(one(tenant, id)),
+	const removed = await tenant.remove(
+		{ scope: "Domain", item_id: row.id, name: row.domain },
+		tenant.db
+			.delete(domains)
+			.where(one(tenant, id))
+			.returning({ id: columns.id }),
 	);
+	found(removed);
 }
 
 /** Asks the DNS. Where the challenge isn't there, nothing changes, and the answer says what was seen. */

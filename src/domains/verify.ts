@@ -11,7 +11,7 @@ export async function findChallenge(
 ): Promise<string | null> {
 	const name = `_tenantry-challenge.${domain}`;
 	const records = await resolve(resolver, name, "TXT");
-	if (typeof records === "string") return records;
+	if ("error" in records) return records.error;
 	const texts = records.flatMap((record) =>
 		record.type === "TXT" ? [[record.data].flat().join("")] : [],
 	);

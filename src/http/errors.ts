@@ -96,6 +96,15 @@ export const forbidden = (
 export const notFound = (what = "Not found.") =>
 	new Refusal(404, "invalid_request", "not_found", what);
 
+/** Other requests changed the object, however often this one tried. */
+export const conflict = () =>
+	new Refusal(
+		409,
+		"invalid_request",
+		"conflict",
+		"Other requests are changing this object at the same time. Try again.",
+	);
+
 export const methodNotAllowed = (method: string, allowed: string[]) =>
 	new Refusal(
 		405,

@@ -73,7 +73,7 @@ export const name = (max: number) => text(max).min(1);
 
 /** An address, in lower case. */
 export const email = () =>
-	text(254).min(1).toLowerCase().pipe(z.email()).meta({ maxLength: 254 });
+	rawText(254).min(1).toLowerCase().pipe(z.email()).meta({ maxLength: 254 });
 
 /** A UUID of any version, in lower case. */
 export const uuid = () => z.string().trim().toLowerCase().pipe(z.guid());

@@ -9,7 +9,10 @@ export type Meter = {
 	kv_reads: number;
 };
 
-/** Every answer says in `Server-Timing` what it cost, and in `x-d1-bookmark` from where the next may read. */
+/**
+ * Every answer says in `Server-Timing` what it cost, and in `x-d1-bookmark` from where the next may read. A refusal says
+ * only how many trips: numbers of rows would tell a stranger what exists (behaviour 3).
+ */
 export const meter = createMiddleware<App>(async (c, next) => {
 	const spent: Meter = {
 		d1_trips: 0,
@@ -19,9 +22,8 @@ export const meter = createMiddleware<App>(async (c, next) => {
 	};
 	c.set("meter", spent);
 	await next();
-	const timing = Object.entries(spent).map(
-		([name, n]) => `${name};desc="${n}"`,
-	);
+	const told = c.res.status < 400 ? spent : { d1_trips: spent.d1_trips };
+	const timing = Object.entries(told).map(([name, n]) => `${name};desc="${n}"`);
 	c.header("Server-Timing", timing.join(", "));
 	const bookmark = c.var.bookmark?.();
 	if (bookmark) c.header("x-d1-bookmark", bookmark);

@@ -1,4 +1,4 @@
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { html, raw } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
@@ -6,7 +6,7 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { invalid, Refusal } from "../http/errors.ts";
+import { invalid, Refusal, unparsable } from "../http/errors.ts";
 import { router, shows } from "../http/router.ts";
 import { multiLine, singleLine } from "../mail/mail.ts";
 import { accept } from "./accept.ts";
@@ -14,8 +14,8 @@ import { findInvitation, type Invitation, takesOver } from "./invitation.ts";
 import {
 	type Accepted,
 	expiresAt,
+	accept as form,
 	isExpired,
-	accept as names,
 } from "./shape.ts";
 import { dateAndTime, introduce, roleOf } from "./wording.ts";
 
@@ -161,7 +161,7 @@ function refused(c: Context<App>, error: unknown) {
 	);
 }
 
-const small = bodyLimit({
+const limit = bodyLimit({
 	maxSize: 2 ** 16,
 	onError: (c) =>
 		show(
@@ -171,6 +171,20 @@ const small = bodyLimit({
 			html`<p>Go back and enter less text: the invite still works.</p>`,
 		),
 });
+
+/** Reads no more than a form can hold. A client that goes away while it is read is no error of ours. */
+const small: MiddlewareHandler<App> = (c, next) =>
+	limit(c, next).catch(() =>
+		refused(c, unparsable("The form ended too early.")),
+	);
+
+/** What stands for bytes that are no UTF-8. */
+const REPLACEMENT = "\ufffd";
+
+const names = form.refine(
+	({ first_name = "", last_name = "" }) =>
+		!`${first_name}${last_name}`.includes(REPLACEMENT),
+);
 
 /** The page that an invite's link leads to: works without scripts. */
 export default router()
@@ -183,12 +197,12 @@ export default router()
 	)
 	.post(
 		"/:token",
-		shows("Accept the invite from its page", { form: names }),
+		shows("Accept the invite from its page", { form }),
 		small,
 		async (c) => {
-			const form = names.safeParse(await c.req.parseBody().catch(() => ({})));
-			if (!form.success) return refused(c, invalid(null, NAMES));
-			return accept(c, c.req.param("token"), form.data).then(
+			const sent = names.safeParse(await c.req.parseBody().catch(() => ({})));
+			if (!sent.success) return refused(c, invalid(null, NAMES));
+			return accept(c, c.req.param("token"), sent.data).then(
 				(accepted) => welcome(c, accepted),
 				(error) => refused(c, error),
 			);

@@ -265,13 +265,9 @@ export async function remove(tenant: Tenant, id: string) {
 	const { target_email, created_by } = found(row);
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficient();
-	await tenant.write(
-		{
-			activity: "deleted",
-			scope: "Invite",
-			item_id: id.toLowerCase(),
-			name: target_email,
-		},
-		tenant.db.delete(invites).where(one),
+	const removed = await tenant.remove(
+		{ scope: "Invite", item_id: id.toLowerCase(), name: target_email },
+		tenant.db.delete(invites).where(one).returning({ id: invites.id }),
 	);
+	found(removed);
 }

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { ADMIN, OWNER } from "../auth/levels.ts";
 import { contains } from "../db/contains.ts";
 import { members, organizations, users } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../db/tenant.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { userColumns } from "../users/shape.ts";
@@ -109,21 +109,18 @@ export async function update(
 }
 
 /** Its project memberships go along. An owner can't be removed, so an organization always keeps one. */
-export async function remove(tenant: Tenant, uuid: string) {
-	const { id, user, level } = await find(tenant, uuid);
-	const owner = () =>
-		invalid(null, "Cannot leave the organization as its owner!");
-	if (level === OWNER) throw owner();
-	const [there] = await tenant.write(
-		{ activity: "deleted", scope: "Member", item_id: id, name: user.email },
-		tenant.db
-			.delete(members)
-			.where(
-				and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)),
-			),
-		select(tenant).where(eq(members.id, id)),
-	);
-	// It was raised, or the caller lowered, by another request.
-	if (there?.level === OWNER) throw owner();
-	if (there) throw forbidden(ABOVE_YOU);
-}
+export const remove = (tenant: Tenant, uuid: string) =>
+	retry(async () => {
+		const { id, user, level } = await find(tenant, uuid);
+		if (level === OWNER)
+			throw invalid(null, "Cannot leave the organization as its owner!");
+		return tenant.remove(
+			{ scope: "Member", item_id: id, name: user.email },
+			tenant.db
+				.delete(members)
+				.where(
+					and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)),
+				)
+				.returning({ id: members.id }),
+		);
+	});

@@ -120,14 +120,17 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 
 export async function remove(tenant: Tenant) {
 	const { id, name } = found(await find(tenant));
-	await tenant.write(
+	const removed = await tenant.remove(
 		{
-			activity: "deleted",
 			scope: "Organization",
 			item_id: id,
 			name,
 			organization: sql`${id}`,
 		},
-		tenant.db.delete(organizations).where(eq(organizations.id, id)),
+		tenant.db
+			.delete(organizations)
+			.where(eq(organizations.id, id))
+			.returning({ id: organizations.id }),
 	);
+	found(removed);
 }

@@ -116,6 +116,15 @@ function known<T>(attr: string, wanted: T[] | undefined, seen: { id: T }[]) {
 	if (at >= 0) throw unknown(`${attr}__${at}`, wanted?.[at]);
 }
 
+/** The projects of a body, and under which of their two names it has them. */
+const projectsOf = ({
+	scoped_projects,
+	scoped_teams,
+}: z.infer<typeof Update>) =>
+	scoped_projects || !scoped_teams
+		? { attr: "scoped_projects", scoped_projects }
+		: { attr: "scoped_teams", scoped_projects: scoped_teams };
+
 const toRecord = (tenant: Tenant, row: Row): Key => ({
 	id: row.id,
 	user_id: tenant.key.user_id,
@@ -137,13 +146,18 @@ const entry = (
 	organization: tenant.currentOrganization,
 });
 
-export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+export async function insert(
+	tenant: Tenant,
+	{ scoped_teams, ...given }: z.infer<typeof create>,
+) {
+	const { attr, scoped_projects } = projectsOf({ ...given, scoped_teams });
+	const body = { ...given, ...(scoped_projects && { scoped_projects }) };
 	const [organizations, seen] = await tenant.read(
 		...restrictions(tenant, body),
 	);
 	bound(tenant, power(body));
 	known("scoped_organizations", body.scoped_organizations, organizations);
-	known("scoped_projects", body.scoped_projects, seen);
+	known(attr, scoped_projects, seen);
 	const value = mint();
 	const hash = await digest(value);
 	const id = v7();
@@ -172,8 +186,10 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 export async function update(
 	tenant: Tenant,
 	id: string,
-	body: z.infer<typeof Update>,
+	{ scoped_teams, ...given }: z.infer<typeof Update>,
 ) {
+	const { attr, scoped_projects } = projectsOf({ ...given, scoped_teams });
+	const body = { ...given, ...(scoped_projects && { scoped_projects }) };
 	const [[before], organizations, seen] = await tenant.read(
 		select(tenant).where(own(tenant, id)),
 		...restrictions(tenant, body),
@@ -182,7 +198,7 @@ export async function update(
 	const { label, ...powers } = body;
 	if (changes(row, powers).length > 0) bound(tenant, power(body, row));
 	known("scoped_organizations", body.scoped_organizations, organizations);
-	known("scoped_projects", body.scoped_projects, seen);
+	known(attr, scoped_projects, seen);
 	const told = {
 		...entry(tenant, "updated", { id: row.id, label: label ?? row.label }),
 		// The log is the organization's; what else the key's owner belongs to is not.
@@ -199,11 +215,15 @@ export async function update(
 export async function remove(tenant: Tenant, id: string) {
 	const [[before]] = await tenant.read(select(tenant).where(own(tenant, id)));
 	const row = found(before);
-	await tenant.write(
+	const removed = await tenant.remove(
 		entry(tenant, "deleted", row),
-		tenant.db.delete(personalApiKeys).where(own(tenant, row.id)),
+		tenant.db
+			.delete(personalApiKeys)
+			.where(own(tenant, row.id))
+			.returning({ id: personalApiKeys.id }),
 	);
 	await forget(tenant.env, row.hash);
+	found(removed);
 }
 
 /** A new value for the key; the old one is refused from now on. Of two racing rolls one is refused. */

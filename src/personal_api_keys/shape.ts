@@ -3,6 +3,7 @@ import { scopes } from "../auth/scopes.ts";
 import type { personalApiKeys } from "../db/schema.ts";
 import {
 	integer,
+	issue,
 	moment,
 	name,
 	set,
@@ -23,6 +24,8 @@ export const PersonalApiKey = z
 		scopes: z.array(documentAs(z.string(), z.enum(scopes))),
 		scoped_organizations: z.array(z.guid()),
 		scoped_projects: z.array(z.int()),
+		/** Another name of scoped_projects. */
+		scoped_teams: z.array(z.int()),
 		expires_at: timestamp().nullable(),
 		created_at: timestamp(),
 		last_used_at: timestamp().nullable(),
@@ -34,13 +37,39 @@ export const PersonalApiKey = z
 export const toPersonalApiKey = (
 	{ hash: _, user_id: __, ...row }: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,
-): z.infer<typeof PersonalApiKey> => ({ ...row, value });
+): z.infer<typeof PersonalApiKey> => ({
+	...row,
+	scoped_teams: row.scoped_projects,
+	value,
+});
 
-export const create = z.object({
+const fields = z.object({
 	label: name(40),
 	scopes: set(text().pipe(z.enum(scopes)), 100).min(1),
 	scoped_organizations: set(uuid(), 100).optional(),
 	scoped_projects: set(integer(), 100).optional(),
+	scoped_teams: set(integer(), 100).optional(),
 	expires_at: moment().nullable().optional(),
 });
-export const update = create.partial();
+
+type Projects = Partial<
+	Record<"scoped_projects" | "scoped_teams", number[] | undefined>
+>;
+
+/** Both names of the projects may be given only where they say the same. */
+const sameProjects: z.core.CheckFn<Projects> = ({ value, issues }) => {
+	const { scoped_projects: projects, scoped_teams: teams } = value;
+	if (!projects || !teams) return;
+	if (new Set(projects).symmetricDifference(new Set(teams)).size === 0) return;
+	issues.push({
+		...issue(
+			teams,
+			"invalid_input",
+			"scoped_teams is another name of scoped_projects: give one of them, or the same in both.",
+		),
+		path: ["scoped_teams"],
+	});
+};
+
+export const create = fields.check(sameProjects);
+export const update = fields.partial().check(sameProjects);

@@ -10,7 +10,7 @@ import {
 	pluginSourceFiles,
 	plugins,
 } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../db/tenant.ts";
 import { visiblePlugin } from "../db/visible.ts";
 import { found, invalid, unknown } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
@@ -20,7 +20,6 @@ import { complete, fieldsOf, merge } from "./config.ts";
 import {
 	configColumns,
 	type create,
-	type PluginConfig,
 	type rearrange as Rearrange,
 	toPluginConfig,
 	type update as Update,
@@ -140,11 +139,17 @@ export async function insert(
 }
 
 /** What another changed meanwhile is read again, and changed as it then is. */
-export async function update(
+export const update = (
+	tenant: Tenant,
+	id: string,
+	body: z.infer<typeof Update>,
+) => retry(() => tryUpdate(tenant, id, body));
+
+async function tryUpdate(
 	tenant: Tenant,
 	id: string,
 	{ config, ...body }: z.infer<typeof Update>,
-): Promise<z.infer<typeof PluginConfig>> {
+) {
 	const row = await read(tenant, id);
 	const { db } = tenant;
 	const fields = fieldsOf(row.plugin.config_schema);
@@ -186,30 +191,31 @@ export async function update(
 		),
 		select(tenant).where(one(tenant, id)),
 	]);
-	return changes(after, set).length > 0
-		? update(tenant, id, { config, ...body })
-		: toPluginConfig(after);
+	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
 }
 
 /** For good: its log goes along. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	await tenant.write(
+	const removed = await tenant.remove(
 		{
-			activity: "deleted",
 			scope: "PluginConfig",
 			item_id: row.id,
 			name: row.name ?? row.plugin.name,
 		},
-		tenant.db.delete(pluginConfigs).where(one(tenant, id)),
+		tenant.db
+			.delete(pluginConfigs)
+			.where(one(tenant, id))
+			.returning({ id: pluginConfigs.id }),
 	);
+	found(removed);
 }
 
 /** Moves the enabled configs that `orders` names to their order; ids of other configs, and of none, are ignored. */
-export async function rearrange(
-	tenant: Tenant,
-	body: z.infer<typeof Rearrange>,
-): Promise<void> {
+export const rearrange = (tenant: Tenant, body: z.infer<typeof Rearrange>) =>
+	retry(() => tryRearrange(tenant, body));
+
+async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 	const { db } = tenant;
 	const orders = new Map(Object.entries(body.orders ?? {}));
 	const enabled = and(
@@ -229,7 +235,7 @@ export async function rearrange(
 		const after = orders.get(String(id)) ?? before;
 		return after === before ? [] : [{ id, before, after }];
 	});
-	if (moves.length === 0) return;
+	if (moves.length === 0) return moves;
 	const moving = sql`json_each(${JSON.stringify(moves)})`;
 	const unmoved = sql`(select count(*) from ${moving} join plugin_configs as still on still.id = value ->> 'id'
 		where still.enabled and still."order" = value ->> 'before') = ${moves.length}`;
@@ -263,8 +269,8 @@ export async function rearrange(
 			)
 			.returning({ id: pluginConfigs.id }),
 	);
-	// Another request changed one of them between the read and the write.
-	if (moved.length === 0) await rearrange(tenant, body);
+	// None, where another request changed one of them between the read and the write.
+	return moved.length === 0 ? undefined : moves;
 }
 
 /** Throws: there is nothing to migrate to yet. */

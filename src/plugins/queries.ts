@@ -6,7 +6,7 @@ import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../db/tenant.ts";
 import { visiblePlugin, visiblePluginIds } from "../db/visible.ts";
 import { forbidden, found, invalid, Refusal, taken } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
@@ -246,7 +246,10 @@ const isUsedElsewhere = sql`exists (select 1 from plugin_configs as used where u
   and used.organization_id <> ${plugins.organization_id} and not used.deleted)`;
 
 /** Deletes the plugin with its source and configs. */
-export async function remove(tenant: Tenant, id: string): Promise<void> {
+export const remove = (tenant: Tenant, id: string) =>
+	retry(() => tryRemove(tenant, id));
+
+async function tryRemove(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const which = byId(tenant, id);
 	const [[row], [used]] = await tenant.read(
@@ -263,13 +266,9 @@ export async function remove(tenant: Tenant, id: string): Promise<void> {
 			"This plugin is marked as global! Make it local before uninstallation",
 		);
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	const removed = await tenant.write(
-		{
-			activity: "deleted",
-			scope: "Plugin",
-			item_id: plugin.id,
-			name: plugin.name,
-		},
+	// Where it was deleted, shared or used meanwhile, the next read says which.
+	return tenant.remove(
+		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		db
 			.delete(plugins)
 			.where(
@@ -281,8 +280,6 @@ export async function remove(tenant: Tenant, id: string): Promise<void> {
 			)
 			.returning({ id: plugins.id }),
 	);
-	// It was deleted, shared or used meanwhile: the next read says which.
-	if (removed.length === 0) await remove(tenant, id);
 }
 
 /** The row's own secret, which no answer holds. */

@@ -91,13 +91,12 @@ export async function insert(
 export async function remove(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(one(tenant, uuid));
 	const { id, user } = found(row);
-	await tenant.write(
-		{
-			activity: "deleted",
-			scope: "ProjectMember",
-			item_id: id,
-			name: user.email,
-		},
-		tenant.db.delete(projectMembers).where(eq(projectMembers.id, id)),
+	const removed = await tenant.remove(
+		{ scope: "ProjectMember", item_id: id, name: user.email },
+		tenant.db
+			.delete(projectMembers)
+			.where(eq(projectMembers.id, id))
+			.returning({ id: projectMembers.id }),
 	);
+	found(removed);
 }

@@ -6,13 +6,13 @@ import { insertWhere } from "../db/client.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { reachableOrganization, visibleToMember } from "../db/visible.ts";
-import { found, invalid, unknown } from "../http/errors.ts";
+import { found, invalid, notFound, unknown } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
-/** Those the caller can see: of the organization made last first, and of those the newest first. */
+/** Those the caller can see, of the organization in the path if there is one: by organization, the newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	tenant.page(
 		page,
@@ -20,7 +20,12 @@ export const list = async (tenant: Tenant, page: Page) =>
 			.innerJoin(members, eq(members.organization_id, projects.organization_id))
 			.$dynamic(),
 		{
-			where: visibleToMember(tenant),
+			where: and(
+				visibleToMember(tenant),
+				tenant.kind === "organization"
+					? eq(members.organization_id, tenant.organization)
+					: undefined,
+			),
 			by: [members.organization_id, projects.id],
 			keys: ({ organization, id }) => [organization, id],
 			seek: ([home, id]) =>
@@ -35,11 +40,15 @@ export async function find(tenant: Tenant) {
 	return row;
 }
 
-/** In the organization that the body names, else in the caller's current one; for its admins. */
+/** In the organization of the path, else of the body, else in the caller's current one; for its admins. */
 export async function insert(
 	tenant: Tenant,
 	{ organization, ...body }: z.infer<typeof create>,
 ) {
+	const wanted =
+		tenant.kind === "organization"
+			? tenant.organization
+			: (organization ?? tenant.currentOrganization);
 	const [[home]] = await tenant.read(
 		tenant.db
 			.select({ id: organizations.id, level: members.level })
@@ -47,7 +56,7 @@ export async function insert(
 			.innerJoin(members, eq(members.organization_id, organizations.id))
 			.where(
 				and(
-					eq(organizations.id, organization ?? tenant.currentOrganization),
+					eq(organizations.id, wanted),
 					eq(members.user_id, tenant.key.user_id),
 					reachableOrganization(tenant),
 				),
@@ -95,15 +104,18 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 
 export async function remove(tenant: Tenant) {
 	const { id, name, organization } = found(await find(tenant));
-	await tenant.write(
+	const removed = await tenant.remove(
 		{
-			activity: "deleted",
 			scope: "Project",
 			item_id: id,
 			name,
 			organization: sql`${organization}`,
 			project: sql`${id}`,
 		},
-		tenant.db.delete(projects).where(eq(projects.id, id)),
+		tenant.db
+			.delete(projects)
+			.where(eq(projects.id, id))
+			.returning({ id: projects.id }),
 	);
+	if (!removed) throw notFound("Project not found.");
 }

@@ -7,7 +7,7 @@ import { body } from "../http/valid.ts";
 import * as projects from "./queries.ts";
 import { create, Project, update } from "./shape.ts";
 
-/** Behaviour 5. */
+/** Behaviour 5: one router for all of the caller's projects and for those of an organization. */
 export default router()
 	.get(
 		"/",

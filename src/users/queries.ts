@@ -51,8 +51,15 @@ const select = (tenant: Tenant, uuid: string) =>
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
+function toTeam(project: Row["project"]) {
+	if (project === null) return null;
+	const { access_control: _, created_at: __, ...team } = project;
+	return team;
+}
+
 const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
 	...row,
+	team: toTeam(row.project),
 	organization:
 		row.organizations.find(({ id }) => id === organization_id) ?? null,
 });

@@ -45,6 +45,14 @@ export const Me = z
 		...User.shape,
 		organization: Membership.nullable(),
 		project: Project.nullable(),
+		/** The project once more, under the name that published clients expect. */
+		team: Project.pick({
+			id: true,
+			uuid: true,
+			organization: true,
+			name: true,
+			timezone: true,
+		}).nullable(),
 		organizations: z.array(Membership),
 	})
 	.meta({ id: "Me" });

@@ -106,6 +106,29 @@ describe("what changes between a request’s two trips", () => {
 		).toMatchObject(changed);
 	});
 
+	test("a project that is hidden from a member is not changed by it, though its level stays", async () => {
+		const { id, project, ask } = await world();
+		const path = `/api/projects/${project}/plugin_configs`;
+		const plugin = await ask(
+			"POST",
+			`/api/organizations/${id}/pipeline_destinations`,
+			{ body: { name: "x" } },
+		);
+		const member = await join(id, 1);
+		const hide = () =>
+			ask("PATCH", `/api/projects/${project}`, {
+				body: { access_control: true },
+			});
+		expect(
+			await call("POST", path, {
+				key: member.key,
+				body: { plugin: plugin.body.id, order: 1 },
+				env: racing(hide),
+			}),
+		).toMatchObject(changed);
+		expect((await ask("GET", path)).body.count).toBe(0);
+	});
+
 	test("a key that is widened is not rolled by one that may not", async () => {
 		const { ask, owner } = await world();
 		const narrow = await keyFor(owner.id, {

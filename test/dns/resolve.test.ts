@@ -1,6 +1,56 @@
 import { env } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { reach } from "../../src/dns/reach.ts";
 import { resolve } from "../../src/dns/resolve.ts";
+import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
+import { admit } from "../../src/exporter/destinations/send.ts";
+
+const label = "x".repeat(63);
+/** 253 characters. */
+const longest = [label, label, label, "x".repeat(57), "test"]
+	.join(".")
+	.slice(1);
+
+/** A resolver that would be asked is not there. */
+const ask = (name: string) => resolve(env.DOH_NOBODY, name, "A");
+
+describe("a name that no DNS message can hold is refused without asking", () => {
+	test.each([
+		[`x${label}.test`, "has a label of more than 63 characters"],
+		[`${"é".repeat(32)}.test`, "has a label of more than 63 characters"],
+		[`x.${longest}`, "has more than 253 characters"],
+		["a..test", "has an empty label"],
+		[".test", "has an empty label"],
+	])("%s", async (name, why) => {
+		const error = `The name ${name} ${why}.`;
+		expect(await ask(name)).toEqual({ error, retryable: false });
+		const strict = {
+			...env,
+			ALLOW_PRIVATE_DESTINATIONS: "false",
+			DOH_URL: env.DOH_NOBODY,
+		};
+		expect(await reach(strict, name)).toBe(error);
+		await expect(admit(strict, name)).rejects.toThrow(Misconfigured);
+	});
+});
+
+test.each([`${label}.test`, longest, `${longest}.`, "a.test."])(
+	"%s is asked for",
+	async (name) => {
+		expect(await ask(name)).toMatchObject({ retryable: true });
+	},
+);
+
+test("an error of the resolver may pass, so that what needs it is tried again", async () => {
+	const strict = {
+		...env,
+		ALLOW_PRIVATE_DESTINATIONS: "false",
+		DOH_URL: env.DOH_NOBODY,
+	};
+	const failed = admit(strict, "public.example.test");
+	await expect(failed).rejects.toThrow(/^The resolver /);
+	await expect(failed).rejects.not.toThrow(Misconfigured);
+});
 
 const missing = env.DOH_REAL ? "" : " (skipped: install unbound and dnsdist)";
 
@@ -32,8 +82,8 @@ test.skipIf(missing)(
 				questions.map(async ({ name, type }) => {
 					const answer = await resolve(resolver, name, type);
 					const told =
-						typeof answer === "string"
-							? answer
+						"error" in answer
+							? answer.error
 							: answer
 									.map((record) =>
 										"data" in record ? `${record.type} ${record.data}` : "",

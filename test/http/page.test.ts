@@ -132,6 +132,19 @@ test("rows that arrive or go while a caller walks are neither repeated nor skipp
 	expect(Math.min(...ids(first))).toBe(Math.max(...ids(second)) + 1);
 });
 
+test("a cursor is taken only at the offset that it was made for", async () => {
+	const first = await get("?limit=10");
+	const cursor = new URL(first.body.next).searchParams.get("cursor");
+	const ids = async (query: string) =>
+		(await get(query)).body.results.map(({ id }: { id: number }) => id);
+	const at = (offset: number) => `?limit=10&offset=${offset}`;
+	expect(await ids(`${at(10)}&cursor=${cursor}`)).toEqual(await ids(at(10)));
+	for (const offset of [0, 20, 100])
+		expect(await ids(`${at(offset)}&cursor=${cursor}`)).toEqual(
+			await ids(at(offset)),
+		);
+});
+
 test.each([
 	"x",
 	"W10",

@@ -140,7 +140,7 @@ describe("inviting", () => {
 			"level",
 		],
 		[
-			{ target_email: "x@y.zz", level: "eight" },
+			{ target_email: "x@y.zz", level: "admin" },
 			"invalid_input",
 			"A valid integer is required.",
 			"level",

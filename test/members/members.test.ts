@@ -266,7 +266,7 @@ describe("who may go, and be removed", () => {
 		expect((await drop(admin, member)).status).toBe(404);
 	});
 
-	test("who was just removed by another is gone, and who was just raised stays", async () => {
+	test("who was just removed by another is not found, and who was just raised stays", async () => {
 		const { base, admin, member, admin2, ask } = await people();
 		const drop = (uuid: string, between: () => Promise<unknown>) =>
 			call("DELETE", `${base}/${uuid}`, {
@@ -276,8 +276,8 @@ describe("who may go, and be removed", () => {
 		const raise = () =>
 			ask("PATCH", `${base}/${admin2.uuid}`, { body: { level: 15 } });
 		const away = () => ask("DELETE", `${base}/${member.uuid}`);
-		expect((await drop(member.uuid, away)).status).toBe(204);
-		expect((await drop(admin2.uuid, raise)).body.detail).toBe(LAST_OWNER);
+		expect((await drop(member.uuid, away)).status).toBe(404);
+		expect((await drop(admin2.uuid, raise)).body.detail).toBe(ABOVE_YOU);
 	});
 
 	test("who is gone sees nothing more of the organization, at once", async () => {

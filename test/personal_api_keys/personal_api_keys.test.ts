@@ -33,6 +33,7 @@ test("a key is made, shown once, and works", async () => {
 	expect(status).toBe(201);
 	expect(body).toEqual({
 		...fields,
+		scoped_teams: [project],
 		id: expect.any(String),
 		value: expect.stringMatching(/^tnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/),
 		mask_value: `tnt_…${body.value.slice(-4)}`,
@@ -328,4 +329,51 @@ test("a key may revoke any of its owner's", async () => {
 	).body;
 	const gone = await call("DELETE", `${path}/${wide.id}`, { key: narrow });
 	expect(gone.status).toBe(204);
+});
+
+test("scoped_teams is another name of scoped_projects", async () => {
+	const { ask, project } = await world();
+	const second = (
+		await ask("POST", "/api/projects", { body: { name: "Second" } })
+	).body.id;
+	const fields = { label: "x", scopes: ["*"] };
+	const make = (projects: object) =>
+		ask("POST", path, { body: { ...fields, ...projects } });
+	const both = (list: number[]) => ({
+		scoped_projects: list,
+		scoped_teams: list,
+	});
+	const made = await make({ scoped_teams: [project] });
+	expect(made.body).toMatchObject(both([project]));
+	expect(
+		(
+			await make({
+				scoped_projects: [project, second],
+				scoped_teams: [second, project, project],
+			})
+		).body,
+	).toMatchObject(both([project, second]));
+	const at = `${path}/${made.body.id}`;
+	const change = (body: object) => ask("PATCH", at, { body });
+	expect((await change({ scoped_teams: [second] })).body).toMatchObject(
+		both([second]),
+	);
+	expect((await change({ label: "y" })).body).toMatchObject(both([second]));
+	expect((await change({ scoped_teams: [] })).body).toMatchObject(both([]));
+	for (const body of [
+		{ scoped_projects: [project], scoped_teams: [second] },
+		{ scoped_projects: [project], scoped_teams: [] },
+	])
+		for (const answer of [await make(body), await change(body)])
+			expect(answer).toMatchObject({
+				status: 400,
+				body: { code: "invalid_input", attr: "scoped_teams" },
+			});
+	expect((await make({ scoped_teams: [2 ** 30] })).body).toMatchObject({
+		code: "does_not_exist",
+		attr: "scoped_teams__0",
+	});
+	const { value } = (await make({ scoped_teams: [second] })).body;
+	const refused = await call("GET", `/api/projects/${project}`, { key: value });
+	expect(refused.status).toBe(403);
 });

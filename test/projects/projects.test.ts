@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { projectMembers } from "../../src/db/schema.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
 
@@ -219,5 +219,167 @@ test("a project's entries in the log are found by its id", async () => {
 	expect((await ask("GET", log)).body).toMatchObject({
 		count: 1,
 		results: [{ item_id: String(project) }],
+	});
+});
+
+describe("the projects of one organization", () => {
+	const INSUFFICIENT = "Your organization access level is insufficient.";
+
+	/** Two organizations of one owner, each with a project. */
+	async function two() {
+		const home = await world();
+		const other = (
+			await home.ask("POST", "/api/organizations", { body: { name: "Other" } })
+		).body;
+		return { ...home, other: other.id, elsewhere: other.teams[0].id };
+	}
+
+	test("are listed without those of others", async () => {
+		const { ask, here, other, project, elsewhere } = await two();
+		const ids = async (path: string) =>
+			(await ask("GET", path)).body.results.map(({ id }: { id: number }) => id);
+		expect((await here("GET", "/projects")).body).toMatchObject({
+			count: 1,
+			results: [{ id: project }],
+		});
+		expect(await ids(`/api/organizations/${other}/projects/`)).toEqual([
+			elsewhere,
+		]);
+		expect(await ids("/api/organizations/@current/projects")).toEqual([
+			elsewhere,
+		]);
+		const second = (await here("POST", "/projects", { body: { name: "2" } }))
+			.body;
+		const first = (await here("GET", "/projects?limit=1")).body;
+		expect(first).toMatchObject({ count: 2, results: [{ id: second.id }] });
+		expect((await ask("GET", first.next)).body).toMatchObject({
+			count: 2,
+			next: null,
+			results: [{ id: project }],
+		});
+	});
+
+	test("are made, read, changed and removed there, as on their own paths", async () => {
+		const { ask, here, id, other } = await two();
+		const body = { name: "New", organization: other, timezone: "europe/paris" };
+		const made = await here("POST", "/projects/", { body });
+		expect(made).toMatchObject({
+			status: 201,
+			body: { name: "New", organization: id, timezone: "Europe/Paris" },
+		});
+		const at = `/projects/${made.body.id}`;
+		expect((await here("GET", at)).body).toEqual(made.body);
+		expect((await ask("GET", `/api${at}`)).body).toEqual(made.body);
+		const name = "Renamed";
+		expect((await here("PATCH", at, { body: { name } })).body).toEqual({
+			...made.body,
+			name,
+		});
+		expect((await here("PATCH", at, { body: { name: "" } })).body.code).toBe(
+			"blank",
+		);
+		const log = `/activity_log?scope=Project&item_id=${made.body.id}`;
+		expect((await here("DELETE", at)).status).toBe(204);
+		expect((await here("GET", log)).body.results).toMatchObject([
+			{ activity: "deleted" },
+			{ activity: "updated" },
+			{ activity: "created" },
+		]);
+		expect(await here("GET", at)).toMatchObject(missing);
+	});
+
+	const missing = {
+		status: 404,
+		body: { code: "not_found", detail: "Project not found." },
+	};
+
+	test("are not found where they are another's, missing or no ids", async () => {
+		const { ask, here, id, other, project, elsewhere } = await two();
+		const stranger = await world();
+		for (const method of ["GET", "PATCH", "DELETE"])
+			for (const one of [elsewhere, stranger.project, 2 ** 30, "x", "1.0"])
+				expect(await here(method, `/projects/${one}`)).toMatchObject(missing);
+		expect((await here("GET", "/projects/@current")).status).toBe(404);
+		const at = `/api/organizations/${other}/projects/@current`;
+		expect((await ask("GET", at)).body.id).toBe(elsewhere);
+		for (const method of ["GET", "PATCH", "DELETE"])
+			expect(
+				(
+					await stranger.ask(
+						method,
+						`/api/organizations/${id}/projects/${project}`,
+					)
+				).status,
+			).toBe(403);
+		expect((await ask("GET", `/api/projects/${elsewhere}`)).status).toBe(200);
+	});
+
+	test("are hidden where they are private, and changed by those who may", async () => {
+		const { ask, here, id, project } = await two();
+		const at = `/api/organizations/${id}/projects/${project}`;
+		const [member, lead, admin] = await Promise.all([
+			join(id, 1),
+			join(id, 1),
+			join(id, 8),
+		]);
+		await db.insert(projectMembers).values({
+			organization_id: id,
+			project_id: project,
+			user_id: lead.id,
+			level: 8,
+		});
+		const change = (key: string) =>
+			call("PATCH", at, { key, body: { name: "x" } });
+		expect((await change(member.key)).body.detail).toBe(INSUFFICIENT);
+		expect((await change(lead.key)).status).toBe(200);
+		expect((await change(admin.key)).status).toBe(200);
+		for (const { key } of [lead, admin])
+			expect((await call("DELETE", at, { key })).body.detail).toBe(
+				INSUFFICIENT,
+			);
+		const create = await call("POST", `/api/organizations/${id}/projects`, {
+			key: member.key,
+			body: { name: "x" },
+		});
+		expect(create.body.detail).toBe(INSUFFICIENT);
+		await here("PATCH", `/projects/${project}`, {
+			body: { access_control: true },
+		});
+		expect(await change(member.key)).toMatchObject(missing);
+		const list = `/api/organizations/${id}/projects`;
+		const count = async (key: string) =>
+			(await call("GET", list, { key })).body.count;
+		expect([await count(member.key), await count(lead.key)]).toEqual([0, 1]);
+		expect((await ask("GET", at)).body.access_control).toBe(true);
+	});
+
+	test("are reached by a key as other paths of the organization are", async () => {
+		const { here, id, other, owner, project } = await two();
+		const list = `/api/organizations/${id}/projects`;
+		const get = async (power: object, path: string) => {
+			const key = await keyFor(owner.id, power);
+			return call("GET", path, { key });
+		};
+		expect(
+			(await get({ scoped_projects: [project] }, `${list}/${project}`)).body
+				.detail,
+		).toBe(
+			"API keys with scoped projects are only supported on project-based endpoints.",
+		);
+		expect(
+			(await get({ scoped_organizations: [other] }, list)).body.detail,
+		).toBe(
+			`API key does not have access to the requested organization: ID ${id}.`,
+		);
+		const own = { scoped_organizations: [id] };
+		expect((await get(own, list)).body.count).toBe(1);
+		expect(
+			(
+				await here("POST", "/projects", {
+					key: await keyFor(owner.id, own),
+					body: { name: "x" },
+				})
+			).status,
+		).toBe(201);
 	});
 });

@@ -189,11 +189,15 @@ export const added: Route[] = [
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
-	projects("GET", "", "project:read"),
-	projects("POST", "", "project:write", () => ({ name: "New" })),
-	projects("GET", "/:id", "project:read"),
-	projects("PATCH", "/:id", "project:write", () => ({ name: "Renamed" })),
-	projects("DELETE", "/:id", "project:write"),
+	...[projects, route("/api/organizations/:organization_id/projects")].flatMap(
+		(projects) => [
+			projects("GET", "", "project:read"),
+			projects("POST", "", "project:write", () => ({ name: "New" })),
+			projects("GET", "/:id", "project:read"),
+			projects("PATCH", "/:id", "project:write", () => ({ name: "Renamed" })),
+			projects("DELETE", "/:id", "project:write"),
+		],
+	),
 	projects("GET", "/:project_id/members", "project:read"),
 	projects("POST", "/:project_id/members", "project:write", ({ owner }) => ({
 		user_uuid: owner.uuid,
@@ -244,7 +248,7 @@ export function subject(path: string, world: World) {
 		"/domains": world.domain,
 		"/invites": world.invite,
 		"/personal_api_keys": world.key_id,
-		"/api/projects": world.project,
+		"/projects": world.project,
 		"/api/organizations": world.id,
 	};
 	const [, id] =

@@ -76,14 +76,20 @@ export async function call(
 	};
 }
 
-/** The tests' D1, but that something happens between a request's first trip and its second. */
-export function racing(between: () => Promise<unknown>): Partial<Env> {
+/**
+ * The tests' D1, but that something happens between a request's first trip and its second.
+ * @param again also before each later write of a request that tries again
+ */
+export function racing(
+	between: () => Promise<unknown>,
+	{ again = false } = {},
+): Partial<Env> {
 	let trips = 0;
 	const withSession = (start: string) => {
 		const session = env.DB.withSession(start);
 		const batch = async (statements: D1PreparedStatement[]) => {
 			trips += 1;
-			if (trips === 2) await between();
+			if (trips === 2 || (again && trips % 2 === 0)) await between();
 			return session.batch(statements);
 		};
 		return {

@@ -22,6 +22,13 @@ test("a person sees itself, where it works and where it could", async () => {
 		mascot_config: {},
 		organization: mine,
 		project: expect.objectContaining({ id: project, organization: id }),
+		team: {
+			id: project,
+			uuid: body.project.uuid,
+			organization: id,
+			name: "Default project",
+			timezone: "UTC",
+		},
 		organizations: [mine],
 	});
 	expect((await ask("GET", `/api/users/${owner.uuid}`)).body).toEqual(body);
@@ -127,4 +134,24 @@ test("nobody works where it doesn’t belong", async () => {
 			body: { organization: other.id },
 		}),
 	).toMatchObject(missing("organization"));
+});
+
+test("where a person works nowhere, there is no team", async () => {
+	const { key } = await person();
+	const { body } = await call("GET", "/api/users/@me", { key });
+	expect(body).toMatchObject({ project: null, team: null });
+});
+
+test("a restricted key sees the organizations that it reaches, and no others", async () => {
+	const { ask, id, owner, project } = await world();
+	await ask("POST", "/api/organizations", { body: { name: "Other" } });
+	const seen = async (power: object) => {
+		const key = await keyFor(owner.id, power);
+		const { body } = await call("GET", "/api/users/@me", { key });
+		return body.organizations.map((one: { id: string }) => one.id);
+	};
+	expect(await seen({})).toHaveLength(2);
+	expect(await seen({ scoped_projects: [project] })).toEqual([id]);
+	expect(await seen({ scoped_organizations: [id] })).toEqual([id]);
+	expect(await seen({ scoped_projects: [2 ** 30] })).toEqual([]);
 });

@@ -1,5 +1,4 @@
-import { reach } from "../../dns/reach.ts";
-import { mayPass } from "../../dns/resolve.ts";
+import { checkReach } from "../../dns/reach.ts";
 import { Misconfigured } from "./destination.ts";
 
 /** How long a destination may be silent, in milliseconds. */
@@ -12,9 +11,10 @@ export type Answer = { status: number; headers: Headers; text: string };
 
 /** Throws `Misconfigured` unless the host may be reached. */
 export async function admit(env: Env, host: string) {
-	const refusal = await reach(env, host);
-	if (refusal === null) return;
-	throw mayPass(refusal) ? new Error(refusal) : new Misconfigured(refusal);
+	const failure = await checkReach(env, host);
+	if (failure === null) return;
+	const { error, retryable } = failure;
+	throw retryable ? new Error(error) : new Misconfigured(error);
 }
 
 async function textOf({ body }: Response) {

@@ -1,0 +1,229 @@
+import { and, eq } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import {
+	activityLog,
+	batchExports,
+	domains,
+	members,
+	pluginConfigs,
+} from "../../src/db/schema.ts";
+import {
+	call,
+	cost,
+	db,
+	furnished,
+	join,
+	keyFor,
+	racing,
+} from "../support/world.ts";
+
+type World = Awaited<ReturnType<typeof furnished>>;
+
+/** Each kind of object: where it is, and the scope of its entries in the log. */
+const objects: [string, string, (home: World) => string][] = [
+	["an organization", "Organization", ({ id }) => `/api/organizations/${id}`],
+	["a project", "Project", ({ project }) => `/api/projects/${project}`],
+	[
+		"a project of an organization",
+		"Project",
+		({ id, project }) => `/api/organizations/${id}/projects/${project}`,
+	],
+	[
+		"a project member",
+		"ProjectMember",
+		({ project, member }) => `/api/projects/${project}/members/${member}`,
+	],
+	[
+		"a member",
+		"Member",
+		({ id, member }) => `/api/organizations/${id}/members/${member}`,
+	],
+	[
+		"an invite",
+		"Invite",
+		({ id, invite }) => `/api/organizations/${id}/invites/${invite}`,
+	],
+	[
+		"a domain",
+		"Domain",
+		({ id, domain }) => `/api/organizations/${id}/domains/${domain}`,
+	],
+	[
+		"a plugin",
+		"Plugin",
+		({ id, destination }) =>
+			`/api/organizations/${id}/pipeline_destinations/${destination}`,
+	],
+	[
+		"a plugin config",
+		"PluginConfig",
+		({ project, config }) =>
+			`/api/projects/${project}/plugin_configs/${config}`,
+	],
+	[
+		"an export",
+		"BatchExport",
+		({ id, batch_export }) =>
+			`/api/organizations/${id}/batch_exports/${batch_export}`,
+	],
+	[
+		"a key",
+		"PersonalApiKey",
+		({ key_id }) => `/api/personal_api_keys/${key_id}`,
+	],
+];
+
+describe.each(objects)("20 parallel DELETEs of %s", (_, scope, at) => {
+	let home: World;
+	beforeAll(async () => {
+		home = await furnished();
+	});
+
+	test("remove it once: one 204, the others 404, one entry in the log", async () => {
+		const answers = await Promise.all(
+			Array.from({ length: 20 }, () => home.ask("DELETE", at(home))),
+		);
+		const statuses = answers.map(({ status }) => status).sort();
+		expect(statuses).toEqual([204, ...Array(19).fill(404)]);
+		const text = scope === "Project" ? "Project not found." : "Not found.";
+		for (const { status, body } of answers)
+			if (status === 404)
+				expect(body).toMatchObject({ code: "not_found", detail: text });
+		const entries = await db
+			.select()
+			.from(activityLog)
+			.where(
+				and(
+					eq(activityLog.user_id, home.owner.id),
+					eq(activityLog.activity, "deleted"),
+				),
+			);
+		expect(entries.map(({ scope }) => scope)).toEqual([scope]);
+	});
+});
+
+test("a DELETE whose object another request has just removed is a 404, in two trips", async () => {
+	for (const [, scope, at] of objects) {
+		const home = await furnished();
+		const other = await keyFor(home.owner.id);
+		const answer = await home.ask("DELETE", at(home), {
+			env: racing(() => call("DELETE", at(home), { key: other })),
+		});
+		expect({ scope, status: answer.status }).toEqual({ scope, status: 404 });
+		// A member is read again: it may have been raised instead.
+		expect(cost(answer).trips).toBe(scope === "Member" ? 3 : 2);
+	}
+});
+
+test("a member that becomes owner meanwhile is not removed, also by an owner", async () => {
+	const { id, ask } = await furnished();
+	const admin = await join(id, 8);
+	const its = eq(members.user_id, admin.id);
+	const raise = () => db.update(members).set({ level: 15 }).where(its);
+	const answer = await ask(
+		"DELETE",
+		`/api/organizations/${id}/members/${admin.uuid}`,
+		{ env: racing(async () => raise()) },
+	);
+	expect(answer).toMatchObject({
+		status: 400,
+		body: { detail: "Cannot leave the organization as its owner!" },
+	});
+	expect(await db.select().from(members).where(its)).toMatchObject([
+		{ level: 15 },
+	]);
+});
+
+describe("a write that others interfere with", () => {
+	let value = 0;
+	/** What to change, what others change at the same time, and how the answer shows that both did. */
+	const writes: [
+		string,
+		(home: World) => [method: string, path: string, body: object],
+		(home: World) => PromiseLike<unknown>,
+	][] = [
+		[
+			"PATCH of a domain",
+			({ id, domain }) => [
+				"PATCH",
+				`/api/organizations/${id}/domains/${domain}`,
+				{ saml_acs_url: "https://idp.example.com" },
+			],
+			({ domain }) =>
+				db
+					.update(domains)
+					.set({ saml_entity_id: `entity-${value++}` })
+					.where(eq(domains.id, domain)),
+		],
+		[
+			"PATCH of a plugin config",
+			({ project, config }) => [
+				"PATCH",
+				`/api/projects/${project}/plugin_configs/${config}`,
+				{ name: "Renamed" },
+			],
+			({ config }) =>
+				db
+					.update(pluginConfigs)
+					.set({ config: { value: value++ } })
+					.where(eq(pluginConfigs.id, config)),
+		],
+		[
+			"PATCH of an export",
+			({ id, batch_export }) => [
+				"PATCH",
+				`/api/organizations/${id}/batch_exports/${batch_export}`,
+				{ name: "Renamed" },
+			],
+			({ batch_export }) =>
+				db
+					.update(batchExports)
+					.set({
+						end_at: new Date(Date.now() + value++ * 3_600_000).toISOString(),
+					})
+					.where(eq(batchExports.id, batch_export)),
+		],
+		[
+			"unpause of an export",
+			({ id, batch_export }) => [
+				"POST",
+				`/api/organizations/${id}/batch_exports/${batch_export}/unpause`,
+				{},
+			],
+			({ batch_export }) =>
+				db
+					.update(batchExports)
+					.set({
+						end_at: new Date(Date.now() + value++ * 3_600_000).toISOString(),
+					})
+					.where(eq(batchExports.id, batch_export)),
+		],
+	];
+
+	describe.each(writes)("%s", (_, write, interfere) => {
+		const attempt = async (again: boolean) => {
+			const home = await furnished();
+			await db
+				.update(batchExports)
+				.set({ paused: true })
+				.where(eq(batchExports.id, home.batch_export));
+			const [method, path, body] = write(home);
+			const env = racing(async () => interfere(home), { again });
+			return home.ask(method, path, { body, env });
+		};
+
+		test("is tried again", async () => {
+			const answer = await attempt(false);
+			expect([answer.status, cost(answer).trips]).toEqual([200, 4]);
+		});
+
+		test("is a 409 after three tries more", async () => {
+			const answer = await attempt(true);
+			expect(answer).toMatchObject({
+				status: 409,
+				body: { type: "invalid_request", code: "conflict", attr: null },
+			});
+			expect(cost(answer).trips).toBe(8);
+		});
+	});
+});
