@@ -158,6 +158,11 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const isOpen = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`;
 	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
 	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
+	// A user who appeared since the check may be somebody else's: it has to be checked, too.
+	const isSameUser =
+		invite.user_id === null
+			? isNewUser
+			: sql`exists (select 1 from ${users} where ${users.id} = ${invite.user_id} and ${users.is_active})`;
 	// Asked again: the user may just have proved the address.
 	const isTakenOver = sql`(${takesOver(invitation)} and exists (
     select 1 from ${users} where ${users.email} = ${target_email} and not ${users.is_email_verified}))`;
@@ -178,7 +183,7 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 			db,
 			members,
 			{ id: rows.member_id, organization_id, user_id, level },
-			sql`${isOpen} and not exists (select 1 from ${members} where ${members.organization_id} = ${organization_id} and ${members.user_id} = ${user_id})`,
+			sql`${isOpen} and ${isSameUser} and not exists (select 1 from ${members} where ${members.organization_id} = ${organization_id} and ${members.user_id} = ${user_id})`,
 		),
 		revokedKeys: db
 			.delete(personalApiKeys)
@@ -248,8 +253,9 @@ function joinProjects(invitation: Invitation, isMember: SQL) {
 	const at = now();
 	const level = sql<number>`value ->> 'level'`;
 	const inviterLevel = sql`(
-    select max(inviter.level, coalesce(there.level, 0)) from ${members} as inviter
-    left join ${projectMembers} as there on there.project_id = ${projects.id} and there.user_id = inviter.user_id
+    select max(inviter.level, coalesce(project_member.level, 0)) from ${members} as inviter
+    left join ${projectMembers} as project_member
+      on project_member.project_id = ${projects.id} and project_member.user_id = inviter.user_id
     where inviter.organization_id = ${projects.organization_id} and inviter.user_id = ${created_by})`;
 	return db.insert(projectMembers).select(
 		db

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
-import { type Mail, send } from "../mail/mail.ts";
+import { type Mail, send, singleLine } from "../mail/mail.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import {
 	dateAndTime,
@@ -21,7 +21,7 @@ export const joined = (
 	to,
 	subject: `${nameOf(person)} joined ${organization}`,
 	paragraphs: [
-		`${introduce(person)} accepted an invite and is now a member of ${organization} on Tenantry.`,
+		`${introduce(person)} accepted an invite and is now a member of ${singleLine(organization)} on Tenantry.`,
 	],
 });
 
@@ -36,8 +36,8 @@ const invitation = (
 		reply_to: { name: nameOf(created_by), address: created_by.email },
 		subject: `${nameOf(created_by)} invites you to ${organization}`,
 		paragraphs: [
-			first_name ? `Hello ${first_name},` : "Hello,",
-			`${introduce(created_by)} invites you to join ${organization} on Tenantry as ${roleOf(level)}.`,
+			first_name ? `Hello ${singleLine(first_name)},` : "Hello,",
+			`${introduce(created_by)} invites you to join ${singleLine(organization)} on Tenantry as ${roleOf(level)}.`,
 			...(message ? [message] : []),
 			`The link works once, until ${dateAndTime(expiresAt(invite))}.`,
 		],

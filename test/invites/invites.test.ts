@@ -1196,12 +1196,59 @@ describe("whoever holds the link", () => {
 		).toBe(1);
 	});
 
+	test("which no mail carried, joins no user who appears while it is accepted", async () => {
+		const [one, two] = [await world(), await world()];
+		const target_email = address();
+		const first = await invited(one, { target_email });
+		const second = await invited(two, { target_email });
+		const answer = await accept(second.token, {
+			env: racing(() => accept(first.token)),
+		});
+		expect(answer).toMatchObject({
+			status: 400,
+			body: { code: "invalid_recipient" },
+		});
+		expect((await two.here("GET", "/members")).body.count).toBe(1);
+	});
+
+	test("which a mail carried, takes over a user who appears while it is accepted", async () => {
+		const [attacker, home] = [await world(), await world()];
+		const target_email = address();
+		const own = await invited(attacker, { target_email });
+		const { token } = await mailed(home, { target_email });
+		let stolen = "";
+		const steal = async () => {
+			stolen = (await accept(own.token)).body.personal_api_key.value;
+		};
+		const { status, body } = await accept(token, { env: racing(steal) });
+		expect(status).toBe(200);
+		expect((await call("GET", "/api/users/@me", { key: stolen })).status).toBe(
+			401,
+		);
+		const key = body.personal_api_key.value;
+		expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
+	});
+
+	test("of a user who is deactivated while it is accepted stays out", async () => {
+		const { here } = await world();
+		const someone = await person();
+		const { token } = await mailed({ here }, { target_email: someone.email });
+		const deactivate = async () =>
+			db
+				.update(users)
+				.set({ is_active: false })
+				.where(eq(users.id, someone.id));
+		const answer = await accept(token, { env: racing(deactivate) });
+		expect(answer.body.code).toBe("invalid_recipient");
+		expect((await here("GET", "/members")).body.count).toBe(1);
+	});
+
 	test("invited by two organizations at once becomes one user, member of both", async () => {
 		const [one, two] = [await world(), await world()];
 		const target_email = address();
 		const tokens = [
-			(await invited(one, { target_email })).token,
-			(await invited(two, { target_email })).token,
+			(await mailed(one, { target_email })).token,
+			(await mailed(two, { target_email })).token,
 		];
 		const answers = await Promise.all(tokens.map((token) => accept(token)));
 		expect(answers.map(({ status }) => status)).toEqual([200, 200]);

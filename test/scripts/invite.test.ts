@@ -172,7 +172,7 @@ describe.skipIf(missing)(
 			const page = await browser.newPage();
 			const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
 			expect(answer?.status()).toBe(404);
-			expect(await page.textContent("main")).toContain("used already");
+			expect(await page.textContent("main")).toContain("already used");
 			await page.close();
 		});
 	},
