@@ -24,6 +24,8 @@ import {
 	onNotFound,
 	respond,
 } from "./http/errors.ts";
+import { formatJson } from "./http/json.ts";
+import { logRequests } from "./http/log.ts";
 import { meter } from "./http/meter.ts";
 import { router } from "./http/router.ts";
 import invitePage from "./invites/page.ts";
@@ -106,13 +108,22 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 };
 
 export const app: Routes = router();
-app.use(requestId(), meter, secureHeaders(), crossOrigin).use(
-	checkMethod({
-		app,
-		onMethodNotAllowed: (c, allowed) =>
-			respond(c, methodNotAllowed(c.req.method, allowed)),
-	}),
-);
+app
+	.use(
+		requestId(),
+		logRequests,
+		meter,
+		formatJson,
+		secureHeaders(),
+		crossOrigin,
+	)
+	.use(
+		checkMethod({
+			app,
+			onMethodNotAllowed: (c, allowed) =>
+				respond(c, methodNotAllowed(c.req.method, allowed)),
+		}),
+	);
 for (const [path, routes] of open) app.route(path, routes);
 app.use("/api/*", authenticate);
 for (const [path, object, tenant, routes] of families) {

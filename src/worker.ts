@@ -7,6 +7,7 @@ import { fail, type Message, work } from "./jobs/work.ts";
 
 export { ExportRun } from "./exporter/run.ts";
 export { Outbound } from "./jobs/outbound.ts";
+export { Operator } from "./operator/entrypoint.ts";
 
 const DEAD = "tenantry-jobs-dead";
 
