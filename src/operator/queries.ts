@@ -1,12 +1,13 @@
 import { and, type Column, count, desc, eq, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
+import { alias } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, forget, mask, mint } from "../auth/keys.ts";
 import { PLUGINS_ROOT } from "../auth/levels.ts";
 import { changes } from "../db/changes.ts";
-import { type Database, insertEach } from "../db/client.ts";
+import { as, type Database, insertEach } from "../db/client.ts";
 import { type Entry, record } from "../db/record.ts";
 import {
 	activityLog,
@@ -51,11 +52,9 @@ const log = (db: Database, { organization, ...entry }: OperatorEntry) =>
 		project: sql`null`,
 	});
 
-/** The organization that a user works in, whose log has what concerns the user alone. */
-const currentOrganizationOf = (user_id: Column) =>
-	sql<string | null>`${currentOrganization(user_id)}`.as(
-		"current_organization",
-	);
+/** Of a statement over another table than `users`: the organization in whose log the user's own things are. */
+const homeOf = (user_id: Column) =>
+	eq(organizations.id, currentOrganization(user_id));
 
 function found<T>(row: T | undefined, what: string): T {
 	if (row === undefined) throw new OperatorError(`There is no ${what}.`);
@@ -182,14 +181,16 @@ export async function createKey(
 	{ email, label, scopes }: z.infer<typeof keyCreate>,
 ) {
 	const db = drizzle(DB);
+	const owner = alias(users, "owner");
 	const [user] = await db
 		.select({
-			id: users.id,
-			is_active: users.is_active,
-			organization: currentOrganizationOf(users.id),
+			id: as(owner.id, "owner_id"),
+			is_active: owner.is_active,
+			organization: organizations.id,
 		})
-		.from(users)
-		.where(eq(users.email, email));
+		.from(owner)
+		.leftJoin(organizations, homeOf(owner.id))
+		.where(eq(owner.email, email));
 	const { id, is_active, organization } = found(user, "user of this address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
 	const { value, row, entry } = await newKey(label, scopes);
@@ -207,9 +208,10 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 		.select({
 			hash: personalApiKeys.hash,
 			label: personalApiKeys.label,
-			organization: currentOrganizationOf(personalApiKeys.user_id),
+			organization: organizations.id,
 		})
 		.from(personalApiKeys)
+		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
 	const { hash, label, organization } = found(row, "key of this id");
 	await db.batch([
@@ -325,8 +327,8 @@ export async function listOrganizations(
 /** Newest first. */
 export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 	const db = drizzle(DB);
-	const countOf = (table: typeof members | typeof personalApiKeys) =>
-		sql<number>`(select count(*) from ${table} where ${table.user_id} = ${users.id})`;
+	const organizationCount = sql<number>`(select count(*) from members where members.user_id = users.id)`;
+	const keyCount = sql<number>`(select count(*) from personal_api_keys where personal_api_keys.user_id = users.id)`;
 	const [results, [total]] = await db.batch([
 		db
 			.select({
@@ -335,8 +337,8 @@ export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 					"name",
 				),
 				is_active: users.is_active,
-				organizations: countOf(members).as("organizations"),
-				keys: countOf(personalApiKeys).as("keys"),
+				organizations: organizationCount.as("organizations"),
+				keys: keyCount.as("keys"),
 				created_at: users.created_at,
 			})
 			.from(users)

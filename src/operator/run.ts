@@ -29,8 +29,7 @@ const commands = new Map([
 /** What is wrong with the options, one line each: `email: This field is required.` */
 const explain = (error: z.ZodError) =>
 	error.issues
-		.map(refusal)
-		.map(({ body: { attr, detail } }) => `${attr}: ${detail}`)
+		.map((issue) => `${String(issue.path[0])}: ${refusal(issue).body.detail}`)
 		.join("\n");
 
 /**

@@ -18,11 +18,7 @@ beforeAll(async () => {
 	port = await freePort();
 	state = folder();
 	server = new Server(environment());
-	const [, address, value] = await server
-		.says(/Authorization: Bearer (\S+)' (\S+)/)
-		.then((match) => [match[0], match[2], match[1]]);
-	key = value ?? "";
-	expect(address).toBe(`http://localhost:${port}/api/organizations/@current/`);
+	[, key = ""] = await server.says(/export KEY=(\S+)/);
 });
 
 afterAll(async () => {
@@ -145,7 +141,7 @@ test("a key that no longer works is not printed again", async () => {
 	await server.stop();
 	await nothingLeft();
 	server = new Server(environment());
-	const [, next = ""] = await server.says(/Authorization: Bearer (\S+)'/);
+	const [, next = ""] = await server.says(/export KEY=(\S+)/);
 	expect(next).not.toBe(key);
 	key = next;
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
