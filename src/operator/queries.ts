@@ -191,7 +191,7 @@ export async function createKey(
 		.from(owner)
 		.leftJoin(organizations, homeOf(owner.id))
 		.where(eq(owner.email, email));
-	const { id, is_active, organization } = found(user, "user of this address");
+	const { id, is_active, organization } = found(user, "user with this address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
 	const { value, row, entry } = await newKey(label, scopes);
 	await db.batch([
@@ -213,7 +213,7 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 		.from(personalApiKeys)
 		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
-	const { hash, label, organization } = found(row, "key of this id");
+	const { hash, label, organization } = found(row, "key with this id");
 	await db.batch([
 		db.delete(personalApiKeys).where(eq(personalApiKeys.id, id)),
 		log(db, {
@@ -243,7 +243,7 @@ export async function deactivateUser(
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(byEmail),
 	]);
-	const { uuid } = found(user, "user of this address");
+	const { uuid } = found(user, "user with this address");
 	const change = { field: "is_active", action: "changed" } as const;
 	const rows = memberships.map(({ organization_id }) => ({
 		id: v7(),
@@ -284,7 +284,7 @@ export async function setOrganization(
 	const db = drizzle(DB);
 	const byId = eq(organizations.id, id);
 	const [before] = await db.select().from(organizations).where(byId);
-	const row = found(before, "organization of this id");
+	const row = found(before, "organization with this id");
 	const changed = changes(row, body);
 	if (changed.length > 0)
 		await db.batch([
