@@ -2,6 +2,7 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { Response } from "miniflare";
 import { defineConfig } from "vitest/config";
+import { unstable_readConfig } from "wrangler";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
@@ -46,6 +47,8 @@ export default defineConfig({
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
 								bindings: {
+									// Not those of .dev.vars, which npm run setup writes.
+									...unstable_readConfig({ config: "./wrangler.toml" }).vars,
 									MIGRATIONS: await readD1Migrations(
 										path.join(import.meta.dirname, "migrations"),
 									),

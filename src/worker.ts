@@ -9,6 +9,7 @@ export { ExportRun } from "./exporter/run.ts";
 export { Outbound } from "./jobs/outbound.ts";
 export { Operator } from "./operator/entrypoint.ts";
 
+/** The queue of what failed too often; in an environment its name goes on: tenantry-jobs-dead-staging. */
 const DEAD = "tenantry-jobs-dead";
 
 export default {
@@ -29,7 +30,7 @@ export default {
 
 	async queue({ queue, messages }, env) {
 		const handle = (id: number) =>
-			queue === DEAD
+			queue.startsWith(DEAD)
 				? fail(env, id, "The job could not be run, however often it was tried.")
 				: work(env, id);
 		for (const message of messages)
