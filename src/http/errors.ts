@@ -181,7 +181,7 @@ export const onError: ErrorHandler<App> = (error, c) => {
 			JSON.stringify({
 				request_id: c.var.requestId,
 				error:
-					"The database has no tables. Run npm run setup on this machine, or npm run deploy for a deployed worker.",
+					"The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 			}),
 		);
 		return respond(c, notSetUp());
