@@ -29,8 +29,9 @@ const NOISE = [
 	/^ {2}To manually trigger a scheduled event, run:$/,
 	/^ {4}curl "http.*\/cdn-cgi\/local\/scheduled"$/,
 	/^ {2}For more details, see .*cron-triggers/,
-	// Where in the runtime an error came from.
+	// Where in the code, or in the runtime, an error came from.
 	/^\s+at /,
+	/^\s*stack: /,
 ];
 
 /** An error that the worker logged, in words. */
@@ -47,6 +48,9 @@ function describe(json: string) {
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);
 }
 
+/** Where in the runtime's own source an error arose: `e = rust/worker/ffi.rs:110: failed: `. */
+const RUNTIME_SOURCE = /^(?:\w+ = )?\S+\.(?:rs|c\+\+|h):\d+: (?:failed: )?/;
+
 /** A line of the server's error stream in words; undefined: it says nothing to a reader. */
 export function explain(line: string) {
 	if (NOISE.some((pattern) => pattern.test(line))) return undefined;
@@ -55,7 +59,7 @@ export function explain(line: string) {
 	try {
 		return describe(text);
 	} catch {
-		return `Error: ${text}`;
+		return `Error: ${text.replace(RUNTIME_SOURCE, "")}`;
 	}
 }
 

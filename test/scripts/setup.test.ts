@@ -43,14 +43,12 @@ afterAll(async () => {
  * The environment of a person's terminal. The registry that all servers of this machine share is in a place of its own,
  * so that other servers are not to be found here.
  */
-const env = (): NodeJS.ProcessEnv => ({
-	...Object.fromEntries(
-		Object.entries(environment).filter(
-			([name]) => !/^(STATE_DIR|CLOUDFLARE_DEV_REGISTRY_PATH)$/.test(name),
-		),
-	),
-	XDG_CONFIG_HOME: `${clone}/config`,
-});
+function env() {
+	const own = { ...environment, XDG_CONFIG_HOME: `${clone}/config` };
+	for (const name of ["STATE_DIR", "CLOUDFLARE_DEV_REGISTRY_PATH"])
+		Reflect.deleteProperty(own, name);
+	return own;
+}
 
 /** `npx wrangler dev`, as the first thing that somebody types. */
 async function wranglerDev() {
