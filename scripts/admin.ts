@@ -1,292 +1,205 @@
-/** The operator's command (behaviour 13): on local state, or with --remote on the deployed worker's. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
-import { eq, type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
-import { v7 } from "uuid";
-import { getPlatformProxy, unstable_readConfig } from "wrangler";
-import * as z from "zod";
-import { digest, forget, mask, mint } from "../src/auth/keys.ts";
-import { PLUGINS_ROOT } from "../src/auth/levels.ts";
-import {
-	members,
-	organizations,
-	personalApiKeys,
-	projects,
-	users,
-} from "../src/db/schema.ts";
-import { founding } from "../src/organizations/queries.ts";
-import { create as newOrganization } from "../src/organizations/shape.ts";
-import { create as newKey } from "../src/personal_api_keys/shape.ts";
+/** The operator's command (behaviour 13). What it needs to call the service is loaded once the arguments are right. */
+import { type ParseArgsConfig, parseArgs } from "node:util";
 
-const USAGE = `npm run admin -- <command> [--remote] [--json]
+type Options = NonNullable<ParseArgsConfig["options"]>;
 
-  bootstrap --email E [--organization N]     a user E with an organization, a project and a key:
-                                             what of it is there is left as it is
-  key create --email E --label L --scopes S  another key; S may be several, separated by commas
-  key revoke ID
-  user deactivate EMAIL                      refuses all keys of the user from now on
-  organization set ID [--plugins-access-level N] [--feature KEY]… [--customer-id X]
+type Command = {
+	/** The arguments, as the usage shows them. */
+	usage: string;
+	does: string;
+	/** The name of the argument that has no option. */
+	argument?: string;
+	options?: Options;
+	/** The options that must be given. */
+	required?: string[];
+};
 
-A key's value is printed once, when it is made.
---remote works on the deployed worker's D1 and KV, not on the local ones (STATE_DIR, by default .wrangler/state).
---json prints one JSON object.`;
+const text = { type: "string" } as const;
+const several = { type: "string", multiple: true } as const;
 
-const DEACTIVATED = "The user of this address is deactivated.";
+const COMMANDS: Record<string, Command> = {
+	bootstrap: {
+		usage: "--email EMAIL [--organization NAME]",
+		does: "Make a user with an organization, a project and a key. Leaves what exists as it is.",
+		options: { email: text, organization: text },
+		required: ["email"],
+	},
+	"key create": {
+		usage: "--email EMAIL --label LABEL --scopes SCOPE[,SCOPE]…",
+		does: "Make another key for a user. Its value is printed once.",
+		options: { email: text, label: text, scopes: several },
+		required: ["email", "label", "scopes"],
+	},
+	"key revoke": {
+		usage: "ID",
+		does: "Delete a key. It is refused from now on.",
+		argument: "id",
+	},
+	"user deactivate": {
+		usage: "EMAIL",
+		does: "Refuse all keys of a user from now on.",
+		argument: "email",
+	},
+	"user list": {
+		usage: "[--limit N]",
+		does: "List the users, newest first: 100, or as many as --limit says.",
+		options: { limit: text },
+	},
+	"organization set": {
+		usage:
+			"ID [--plugins-access-level 0|3|6|9] [--feature KEY]… [--customer-id ID]",
+		does: "Set what only the operator sets of an organization. --feature replaces all features.",
+		argument: "id",
+		options: {
+			"plugins-access-level": text,
+			feature: several,
+			"customer-id": text,
+		},
+	},
+	"organization list": {
+		usage: "[--limit N]",
+		does: "List the organizations, newest first: 100, or as many as --limit says.",
+		options: { limit: text },
+	},
+};
 
-/** What the operator can mend. */
-class Mistake extends Error {}
+const COMMON = `Options:
+  --json       Print JSON.
+  --remote     Call the deployed worker instead of the local state (STATE_DIR, by default .wrangler/state).
+  --env NAME   With --remote: the worker of this environment in wrangler.toml.
+  --help       Print this, or with a command the help for it.`;
 
-const { values, positionals } = parse();
+const USAGE = `Usage: npm run admin -- COMMAND [OPTIONS]
 
-function parse() {
-	try {
-		return parseArgs({
-			allowPositionals: true,
-			options: {
-				email: { type: "string" },
-				organization: { type: "string", default: "My organization" },
-				label: { type: "string" },
-				scopes: { type: "string", multiple: true },
-				"plugins-access-level": { type: "string" },
-				feature: { type: "string", multiple: true },
-				"customer-id": { type: "string" },
-				remote: { type: "boolean", default: false },
-				json: { type: "boolean", default: false },
-			},
-		});
-	} catch (error) {
-		return fail(
-			`${error instanceof Error ? error.message : error}\n\n${USAGE}`,
-			2,
-		);
-	}
-}
+Commands:
+${Object.entries(COMMANDS)
+	.map(([name, { usage, does }]) => `  ${name} ${usage}\n      ${does}`)
+	.join("\n")}
 
-function fail(why: string, code: number): never {
+${COMMON}`;
+
+const WRONG_USAGE = 2;
+
+function fail(why: string, code = 1): never {
 	console.error(why);
 	process.exit(code);
 }
 
-const root = `${import.meta.dirname}/..`;
+function print(text: string): never {
+	console.log(text);
+	process.exit(0);
+}
 
-/** The bindings: the local ones, or those of the account through a configuration that says so. */
-async function connect(): Promise<{ env: Env; dispose: () => Promise<void> }> {
-	const own = `${root}/wrangler.toml`;
-	const state = process.env.STATE_DIR ?? `${root}/.wrangler/state`;
-	if (!values.remote)
-		return getPlatformProxy<Env>({
-			configPath: own,
-			persist: { path: `${state}/v3` },
-		});
-	const { d1_databases, kv_namespaces, vars, compatibility_date } =
-		unstable_readConfig({ config: own });
-	const away = <T>(bindings: T[]) =>
-		bindings.map((binding) => ({ ...binding, remote: true }));
-	mkdirSync(`${root}/.wrangler`, { recursive: true });
-	const folder = mkdtempSync(`${root}/.wrangler/admin-`);
+const words = process.argv.slice(2);
+const name =
+	[words.slice(0, 2).join(" "), words[0] ?? ""].find((name) =>
+		Object.hasOwn(COMMANDS, name),
+	) ?? "";
+const command = COMMANDS[name];
+if (!command) {
+	if (words.length === 0) fail(USAGE, WRONG_USAGE);
+	if (words.includes("--help") || words[0] === "help") print(USAGE);
+	fail(`Unknown command: ${words.join(" ")}\n\n${USAGE}`, WRONG_USAGE);
+}
+const help = `Usage: npm run admin -- ${name} ${command.usage}\n\n${command.does}\n\n${COMMON}`;
+
+function parse({ options, argument, required = [] }: Command) {
 	try {
-		const configPath = `${folder}/wrangler.json`;
-		const bindings = {
-			d1_databases: away(d1_databases),
-			kv_namespaces: away(kv_namespaces),
-		};
-		writeFileSync(
-			configPath,
-			JSON.stringify({
-				name: "tenantry-admin",
-				compatibility_date,
-				vars,
-				...bindings,
-			}),
-		);
-		return await getPlatformProxy<Env>({ configPath, persist: false });
+		const { values, positionals } = parseArgs({
+			args: words.slice(name.split(" ").length),
+			allowPositionals: true,
+			options: {
+				...options,
+				json: { type: "boolean", default: false },
+				remote: { type: "boolean", default: false },
+				env: { type: "string" },
+				help: { type: "boolean", default: false },
+			},
+		});
+		if (values.help) print(help);
+		const given = new Map(Object.entries(values));
+		for (const option of required)
+			if (!given.has(option)) throw new Error(`--${option} is required.`);
+		// Scopes may also be separated by spaces.
+		const rest = given.has("scopes") ? [] : positionals;
+		if (rest.length !== (argument ? 1 : 0))
+			throw new Error(
+				argument
+					? `Expected one argument, got ${rest.length}.`
+					: `Unexpected argument: ${rest[0]}`,
+			);
+		return { given, positionals, ...values };
 	} catch (error) {
-		throw new Mistake(error instanceof Error ? error.message : String(error));
-	} finally {
-		rmSync(folder, { recursive: true });
+		return fail(
+			`${error instanceof Error ? error.message : error}\n\n${help}`,
+			WRONG_USAGE,
+		);
 	}
 }
 
-/** @param words what follows the command's name and is no option */
-type Command = (env: Env, words: string[]) => Promise<Record<string, unknown>>;
+const { given, positionals, json, remote, env } = parse(command);
 
-const email = () =>
-	z
-		.email("--email takes an e-mail address")
-		.parse(values.email?.trim().toLowerCase());
-
-const found = <T>(row: T | undefined, what: string): T => {
-	if (row === undefined) throw new Mistake(`There is no ${what}.`);
-	return row;
+/** The options of the command, as the service names them; undefined ones are not sent. */
+const options = {
+	email: given.get("email"),
+	label: given.get("label"),
+	organization: given.get("organization"),
+	limit: given.get("limit"),
+	scopes: given.has("scopes")
+		? [given.get("scopes"), positionals]
+				.flat(2)
+				.flatMap((list) => String(list).split(","))
+		: undefined,
+	plugins_access_level: given.get("plugins-access-level"),
+	features: given.get("feature"),
+	customer_id: given.get("customer-id"),
+	...(command.argument && { [command.argument]: positionals[0] }),
 };
 
-/** The value of a new key, and the statement that stores it; KV learns of it when it is first used. */
-async function makeKey(
-	env: Env,
-	user_id: number | SQL<number>,
-	wanted: { label: string; scopes: string[] },
-) {
-	const value = mint();
-	const hash = await digest(value);
-	const insert = drizzle(env.DB)
-		.insert(personalApiKeys)
-		.values({ ...wanted, user_id, hash, mask_value: mask(value) })
-		.returning();
-	return { value, insert };
-}
-
-const bootstrap: Command = async (env) => {
-	const db = drizzle(env.DB);
-	const address = email();
-	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${address})`;
-	const overview = [
-		db.select().from(users).where(eq(users.email, address)),
-		db
-			.select({ id: organizations.id, name: organizations.name })
-			.from(organizations)
-			.innerJoin(members, eq(members.organization_id, organizations.id))
-			.where(eq(members.user_id, user_id))
-			.orderBy(members.id),
-		db
-			.select()
-			.from(personalApiKeys)
-			.where(eq(personalApiKeys.user_id, user_id))
-			.orderBy(personalApiKeys.id),
-	] as const;
-	const [[known], [home], made] = await db.batch(overview);
-	if (known && !known.is_active) throw new Mistake(DEACTIVATED);
-	const { name } = newOrganization.parse({ name: values.organization });
-	const row = { id: v7(), name, plugins_access_level: PLUGINS_ROOT };
-	const wanted = { label: "First key", scopes: ["*"] };
-	const key =
-		made.length === 0 ? await makeKey(env, user_id, wanted) : undefined;
-	const [first, ...rest] = [
-		...(known
-			? []
-			: [db.insert(users).values({ email: address, is_email_verified: true })]),
-		...(home ? [] : founding(db, user_id, row)),
-		...(key ? [key.insert] : []),
-	];
-	if (first) await db.batch([first, ...rest]);
-	const [[user], [organization], keys] = await db.batch(overview);
-	const [project] = await db
-		.select()
-		.from(projects)
-		.where(eq(projects.organization_id, organization?.id ?? ""))
-		.orderBy(projects.id);
-	return {
-		email: address,
-		user: user?.uuid,
-		organization: organization?.id,
-		organization_name: organization?.name,
-		project: project?.id,
-		keys: keys.map(({ id, mask_value }) => `${id} ${mask_value}`),
-		key: key?.value ?? null,
-	};
-};
-
-const commands: Record<string, Command> = {
-	bootstrap,
-
-	"key create": async (env, words) => {
-		const scopes = [...(values.scopes ?? []), ...words].flatMap((list) =>
-			list.split(","),
-		);
-		const wanted = newKey.parse({ label: values.label, scopes });
-		const [user] = await drizzle(env.DB)
-			.select()
-			.from(users)
-			.where(eq(users.email, email()));
-		if (user && !user.is_active) throw new Mistake(DEACTIVATED);
-		const { value, insert } = await makeKey(
-			env,
-			found(user, "user of this address").id,
-			wanted,
-		);
-		const [row] = await insert;
-		return { id: row?.id, label: row?.label, scopes: row?.scopes, key: value };
-	},
-
-	"key revoke": async (env, [id = ""]) => {
-		const [row] = await drizzle(env.DB)
-			.delete(personalApiKeys)
-			.where(eq(personalApiKeys.id, id))
-			.returning();
-		const { hash, label } = found(row, "key of this id");
-		await forget(env, hash);
-		return { revoked: id, label };
-	},
-
-	"user deactivate": async (env, [address = ""]) => {
-		const [user] = await drizzle(env.DB)
-			.update(users)
-			.set({ is_active: false })
-			.where(eq(users.email, address.toLowerCase()))
-			.returning();
-		return { deactivated: found(user, "user of this address").email };
-	},
-
-	"organization set": async (env, [id = ""]) => {
-		const level = values["plugins-access-level"];
-		if (level !== undefined && !/^[0369]$/.test(level))
-			throw new Mistake("--plugins-access-level is 0, 3, 6 or 9.");
-		const set = {
-			...(level !== undefined && { plugins_access_level: Number(level) }),
-			...(values.feature && {
-				available_product_features: values.feature.map((key) => ({
-					key,
-					name: key,
-				})),
-			}),
-			...(values["customer-id"] !== undefined && {
-				customer_id: values["customer-id"],
-			}),
-		};
-		if (Object.keys(set).length === 0) throw new Mistake("Say what to set.");
-		const [row] = await drizzle(env.DB)
-			.update(organizations)
-			.set(set)
-			.where(eq(organizations.id, id))
-			.returning();
-		found(row, "organization of this id");
-		return { organization: id, ...set };
-	},
-};
-
-/** What the operator can do about it; undefined where it can do nothing. */
 function explain(error: unknown) {
-	if (error instanceof Mistake) return error.message;
-	if (error instanceof z.ZodError)
-		return error.issues
-			.map(({ path, message }) => [...path, message].join(": "))
-			.join("\n");
+	const message = error instanceof Error ? error.message : String(error);
 	if (
-		error instanceof Error &&
-		/no such table/.test(`${error.message} ${error.cause}`)
+		/no such table/.test(`${message} ${error instanceof Error && error.cause}`)
 	)
-		return `The database has no tables yet: npx wrangler d1 migrations apply DB ${values.remote ? "--remote" : "--local"}`;
+		return `The database has no tables. Run ${remote ? "npm run deploy" : "npm run setup"} first.`;
+	return message;
 }
 
-/** Runs the command that the words name; prints what it answers. */
-async function main() {
-	const name =
-		[positionals.slice(0, 2).join(" "), positionals[0] ?? ""].find(
-			(words) => words in commands,
-		) ?? "";
-	const command = commands[name] ?? fail(USAGE, 2);
-	const { env, dispose } = await connect();
-	const result = await command(
-		env,
-		positionals.slice(name.split(" ").length),
-	).finally(dispose);
-	if (values.json) return console.log(JSON.stringify(result));
-	for (const [field, value] of Object.entries(result))
-		console.log(
-			`${field}: ${typeof value === "object" ? JSON.stringify(value) : value}`,
-		);
+/** Columns under their names. */
+function table(rows: Record<string, unknown>[]) {
+	const columns = Object.keys(rows[0] ?? {});
+	const cells = [
+		columns,
+		...rows.map((row) => columns.map((column) => String(row[column] ?? ""))),
+	];
+	const widths = columns.map((_, i) =>
+		Math.max(...cells.map((cell) => cell[i]?.length ?? 0)),
+	);
+	return cells
+		.map((cell) =>
+			cell
+				.map((value, i) => value.padEnd(widths[i] ?? 0))
+				.join("  ")
+				.trimEnd(),
+		)
+		.join("\n");
 }
 
-await main().catch((error: unknown) =>
-	fail(explain(error) ?? String(error), 1),
-);
+const line = ([field, value]: [string, unknown]) =>
+	`${field}: ${typeof value === "object" && value !== null ? JSON.stringify(value) : value}`;
+
+try {
+	const { operate } = await import("./operator.ts");
+	const { WORKER } = await import("./state.ts");
+	const service = remote ? (env ? `${WORKER}-${env}` : WORKER) : undefined;
+	const outcome = await operate(name, options, service);
+	if ("error" in outcome) fail(outcome.error);
+	const { results, ...rest } = outcome.result;
+	if (json) console.log(JSON.stringify(outcome.result));
+	else {
+		if (Array.isArray(results)) console.log(table(results));
+		console.log(Object.entries(rest).map(line).join("\n"));
+	}
+} catch (error) {
+	fail(explain(error));
+}

@@ -1,56 +1,43 @@
 /** `npm start`: the whole service on this machine, ready to be tried. PORT and STATE_DIR say where. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import {
-	copyFileSync,
 	existsSync,
 	mkdirSync,
 	readFileSync,
+	rmSync,
 	writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { mask } from "../src/auth/keys.ts";
-import { environment, fail, run } from "./run.ts";
-import { sample } from "./sample.ts";
+import { logFile, reader } from "./output.ts";
+import { environment, fail } from "./run.ts";
+import {
+	EMAIL,
+	lockOrFail,
+	registry,
+	settings,
+	state,
+	variablesFile,
+} from "./state.ts";
 
-const port = Number(process.env.PORT ?? 8787);
-const state = process.env.STATE_DIR ?? ".wrangler/state";
-environment.STATE_DIR = state;
+const port = Number(process.env.PORT || 8787);
 const url = `http://localhost:${port}`;
-const EMAIL = "admin@example.com";
+
+/** A server that answers nothing for so long hangs; one that is busy answers something. */
+const HANG_SECONDS = Number(process.env.HANG_SECONDS || 120);
 
 /** Refuses a port that somebody else has. */
-const free = () =>
+const checkPort = () =>
 	new Promise<void>((resolve) => {
 		const probe = createServer()
 			.once("error", () =>
 				fail(
-					`Port ${port} is taken or not to be had. Choose another: PORT=8788 npm start`,
+					`Port ${port} is taken or not available. Choose another: PORT=8788 npm start`,
 				),
 			)
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
 	});
-
-const admin = (...words: string[]) =>
-	JSON.parse(
-		run("node", "scripts/admin.ts", ...words, "--email", EMAIL, "--json"),
-	);
-
-/** A key for the worked example: that of the last start, kept beside the state that it opens, while it works. */
-function exampleKey(): string {
-	const file = `${state}/example-key`;
-	const made: { key: string | null; keys: string[] } = admin("bootstrap");
-	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
-	if (kept && made.keys.some((key) => key.endsWith(mask(kept)))) return kept;
-	const key: string =
-		made.key ??
-		admin("key", "create", "--label", "npm start", "--scopes", "*").key;
-	writeFileSync(file, key, { mode: 0o600 });
-	return key;
-}
 
 const answers = (path: string, seconds: number) =>
 	fetch(`http://127.0.0.1:${port}${path}`, {
@@ -60,61 +47,47 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
-/** A file with a key for the secrets in this state, made once. */
-function secrets() {
-	const file = `${state}/secrets.env`;
-	const key = randomBytes(32).toString("base64");
-	if (!existsSync(file))
-		writeFileSync(file, `SECRETS_KEY="${key}"\n`, { mode: 0o600 });
-	return file;
-}
-
-/** Whether the server has answered, and what it said before: of interest only if it never does. */
+/** Whether the server has answered, and what it printed before: shown only if it never does. */
 let started = false;
 let complaints = "";
 
-/**
- * The server, in a process group of its own: workerd, too, goes when the group goes. Of what it says, errors are passed
- * on; of mails, which it writes to files that go with it, a copy is kept beside the state.
- */
+/** For how many seconds the server has answered nothing. Seconds in which this machine sleeps don't count. */
+let silence = 0;
+
+/** The server, in a process group of its own: workerd goes when the group goes. */
 function serve() {
-	const variables = [
-		...["--var", `MAIL_FROM:${EMAIL}`],
-		...[
-			"--var",
-			`NPM_REGISTRY_URL:${run("npm", "config", "get", "registry").trim()}`,
-		],
-		...["--var", "ALLOW_PRIVATE_DESTINATIONS:true"],
-		...["--env-file", secrets()],
-	];
+	// What a server that was killed left here would keep the next one from registering.
+	rmSync(registry, { recursive: true, force: true });
+	const own = settings(variablesFile).get("APP_URL");
 	const words = [
 		"dev",
 		...["--port", String(port)],
 		...["--persist-to", state],
-		...["--log-level", "info"],
+		...["--log-level", "log"],
 		"--show-interactive-dev-session=false",
-		...variables,
+		...["--var", "LOG_REQUESTS:true"],
+		...(own?.startsWith("http://localhost:")
+			? ["--var", `APP_URL:${url}`]
+			: []),
+		...(variablesFile.endsWith("/.dev.vars")
+			? []
+			: ["--env-file", variablesFile]),
 	];
 	const server = spawn("wrangler", words, {
 		env: environment,
 		stdio: ["ignore", "pipe", "pipe"],
 		detached: true,
 	});
-	server.stderr.on("data", (words) => {
-		if (started) process.stderr.write(words);
-		else complaints += words;
-	});
-	createInterface({ input: server.stdout }).on("line", (line) => {
-		const [, mail] = /^Email: (.+\.eml)$/.exec(line) ?? [];
-		if (mail) keep(mail);
-	});
+	const read = reader();
+	for (const stream of ["stdout", "stderr"] as const)
+		createInterface({ input: server[stream] }).on("line", (line) => {
+			const { text, answered } = read(line, stream);
+			if (answered) silence = 0;
+			if (text === undefined) return;
+			if (started) console.log(text);
+			else complaints += `${text}\n`;
+		});
 	return server;
-}
-
-function keep(mail: string) {
-	const copy = `${state}/mail/${basename(mail)}`;
-	copyFileSync(mail, copy);
-	console.log(`A mail was sent: ${copy}`);
 }
 
 function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
@@ -128,43 +101,67 @@ function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
 const gone = (server: ChildProcess) =>
 	server.exitCode !== null || server.signalCode !== null;
 
-/** Until it answers; false: it ended first. */
+/** Waits until the server answers; false: it ended first. */
 async function ready(server: ChildProcess) {
 	while (!gone(server)) {
-		if (await answers("/healthz", 2)) return true;
+		if (await answers("/healthz", 10)) return true;
 		await sleep(200);
 	}
 	return false;
 }
 
-/** Until it has ended, or has twice in a row kept a question waiting for five seconds. */
+/** Waits until the server has ended, or has answered neither a request nor the question that is put to it here. */
 async function watch(server: ChildProcess) {
-	for (let missed = 0; missed < 2 && !gone(server); ) {
-		await sleep(2000);
-		missed = (await answers("/healthz", 5)) ? 0 : missed + 1;
+	let asking = false;
+	for (silence = 0; silence < HANG_SECONDS && !gone(server); silence += 1) {
+		if (!asking) {
+			asking = true;
+			// A late answer is one, too. Any status will do.
+			fetch(`http://127.0.0.1:${port}/healthz`)
+				.then(() => {
+					silence = 0;
+				})
+				.catch(() => {})
+				.finally(() => {
+					asking = false;
+				});
+		}
+		await sleep(1000);
+	}
+}
+
+/** Adds the sample events and their export to a new state. Answers the export's id; undefined: it could not. */
+async function sample(key: string) {
+	const file = `${state}/sampled`;
+	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
+	const headers = { authorization: `Bearer ${key}` };
+	const path = `http://127.0.0.1:${port}/api/projects/@current/batch_exports/${kept}`;
+	if (kept && (await fetch(path, { headers })).ok) return kept;
+	console.log("Adding sample events…");
+	const samples = await import("./sample.ts");
+	try {
+		const { id } = await samples.sample(`http://127.0.0.1:${port}`, key);
+		writeFileSync(file, id);
+		return id;
+	} catch (error) {
+		console.log(`The sample events could not be added: ${error}`);
+		return undefined;
 	}
 }
 
 if (!Number.isInteger(port) || port < 1 || port > 65535)
 	fail(`PORT is a number from 1 to 65535, not ${process.env.PORT}`);
-await free();
+await checkPort();
+console.log(`Preparing ${state}…`);
+await lockOrFail("npm start");
 mkdirSync(`${state}/mail`, { recursive: true });
-console.log("Preparing the database…");
-run(
-	"wrangler",
-	"d1",
-	"migrations",
-	"apply",
-	"DB",
-	"--local",
-	"--persist-to",
-	state,
-);
-const key = exampleKey();
+const { setup } = await import("./setup.ts");
+const key = await setup();
 
+console.log("Starting the server…");
 let server = serve();
 process.on("exit", () => signal(server, "SIGKILL"));
-/** Ends with the server; one that does not mind is killed on the way out. */
+/** Ends with the server; one that doesn't stop is killed on the way out. */
 async function stop() {
 	signal(server, "SIGINT");
 	for (let i = 0; i < 30 && !gone(server); i++) await sleep(100);
@@ -178,27 +175,25 @@ const parent = process.ppid;
 setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
 if (!(await ready(server))) fail(`The server did not start.\n${complaints}`);
-started = true;
+const id = await sample(key);
 console.log(`
-Tenantry listens on ${url}. Try it:
+Tenantry listens on ${url}. To try it, paste this into another terminal:
 
-  curl -H 'Authorization: Bearer ${key}' ${url}/api/organizations/@current/
+  export KEY=${key}${id ? `\n  export ID=${id}` : ""}
+  curl -H "Authorization: Bearer $KEY" '${url}/api/organizations/@current/?pretty'
 
-The key is ${EMAIL}'s and may do everything. State is kept in ${state}. Ctrl-C stops.
+KEY is ${EMAIL}'s and may do everything.${id ? " ID is an hourly export of sample events to R2; its log says where the files are:" : ""}
+${
+	id
+		? `
+  curl -H "Authorization: Bearer $KEY" "${url}/api/projects/@current/batch_exports/$ID/logs/?pretty"
+  npx wrangler r2 object get "tenantry-exports/<file>" --local --persist-to '${state}' --file events.jsonl.gz
+`
+		: ""
+}
+State is kept in ${state}, details of errors in ${logFile}. Ctrl-C stops the server.
 `);
-
-if (!existsSync(`${state}/sampled`))
-	await sample(url.replace("localhost", "127.0.0.1"), key).then(
-		({ id, events }) => {
-			writeFileSync(`${state}/sampled`, id);
-			console.log(`There are ${events} sample events, and an hourly export of them to R2. Its runs, and where to find their files:
-
-  curl -H 'Authorization: Bearer ${key}' ${url}/api/projects/@current/batch_exports/${id}/logs/
-`);
-		},
-		(error: unknown) =>
-			console.log(`The sample events could not be added: ${error}`),
-	);
+started = true;
 
 // The local server has no clock of its own.
 setInterval(
@@ -208,7 +203,11 @@ setInterval(
 
 for (;;) {
 	await watch(server);
-	console.log("The server does not answer. Starting it again…");
+	console.log(
+		gone(server)
+			? "The server ended. Starting it again…"
+			: `The server has not answered for ${HANG_SECONDS} seconds. Starting it again…`,
+	);
 	signal(server, "SIGKILL");
 	while (!gone(server)) await sleep(50);
 	server = serve();

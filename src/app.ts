@@ -25,6 +25,8 @@ import {
 	onNotFound,
 	respond,
 } from "./http/errors.ts";
+import { formatJson } from "./http/json.ts";
+import { logRequests } from "./http/log.ts";
 import { meter } from "./http/meter.ts";
 import { router } from "./http/router.ts";
 import invitePage from "./invites/page.ts";
@@ -121,13 +123,22 @@ const onlyMethods = (methods: string[]): MiddlewareHandler<App> => {
 };
 
 export const app: Routes = router();
-app.use(requestId(), meter, secureHeaders(), crossOrigin).use(
-	checkMethod({
-		app,
-		onMethodNotAllowed: (c, allowed) =>
-			respond(c, methodNotAllowed(c.req.method, allowed)),
-	}),
-);
+app
+	.use(
+		requestId(),
+		logRequests,
+		meter,
+		formatJson,
+		secureHeaders(),
+		crossOrigin,
+	)
+	.use(
+		checkMethod({
+			app,
+			onMethodNotAllowed: (c, allowed) =>
+				respond(c, methodNotAllowed(c.req.method, allowed)),
+		}),
+	);
 for (const [path, routes] of open) app.route(path, routes);
 app.use("/api/*", authenticate);
 for (const [path, object, tenant, routes] of families) {

@@ -1,7 +1,9 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
+import journal from "../migrations/meta/_journal.json" with { type: "json" };
 import about from "../package.json" with { type: "json" };
-import { connect } from "./db/client.ts";
+import { connect, type Database } from "./db/client.ts";
+import { lacksTable } from "./http/errors.ts";
 import { answers, router } from "./http/router.ts";
 
 const Service = z
@@ -9,8 +11,26 @@ const Service = z
 	.meta({ id: "Service" });
 
 const Health = z
-	.object({ d1: z.boolean(), kv: z.boolean() })
+	.object({ d1: z.boolean(), kv: z.boolean(), migrations: z.boolean() })
 	.meta({ id: "Health" });
+
+/** The newest migration that this code was written for. A database may have newer ones. */
+const NEWEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
+
+/** Whether D1 answers, and whether its tables are those that the code expects. */
+async function checkDatabase(db: Database) {
+	const applied = sql`select 1 from d1_migrations where name = ${NEWEST_MIGRATION}`;
+	try {
+		const [[row]] = await db.batch([
+			db
+				.select({ applied: sql<number>`exists (${applied})`.as("applied") })
+				.from(sql`(select 1)`),
+		]);
+		return { d1: true, migrations: row?.applied === 1 };
+	} catch (error) {
+		return { d1: lacksTable(error), migrations: false };
+	}
+}
 
 /** What needs no key: the service's own card, and whether what it stands on answers. */
 export default router()
@@ -33,17 +53,18 @@ export default router()
 	)
 	.get(
 		"/healthz",
-		answers(Health, "Say whether D1 and KV answer", { also: { 503: Health } }),
+		answers(
+			Health,
+			"Say whether D1 and KV answer, and all migrations are applied",
+			{ also: { 503: Health } },
+		),
 		async (c) => {
 			c.var.meter.kv_reads += 1;
-			const { db } = connect(c, "first-unconstrained");
-			const asked = [
-				db.batch([db.select({ one: sql`1` }).from(sql`(select 1)`)]),
-				c.env.KEYS.get("healthz"),
-			];
-			const [d1, kv] = (await Promise.allSettled(asked)).map(
-				({ status }) => status === "fulfilled",
-			);
-			return c.json({ d1: d1 === true, kv: kv === true }, d1 && kv ? 200 : 503);
+			const [database, [kv]] = await Promise.all([
+				checkDatabase(connect(c, "first-unconstrained").db),
+				Promise.allSettled([c.env.KEYS.get("healthz")]),
+			]);
+			const health = { ...database, kv: kv.status === "fulfilled" };
+			return c.json(health, Object.values(health).every(Boolean) ? 200 : 503);
 		},
 	);

@@ -8,6 +8,7 @@ import { work } from "./jobs/work.ts";
 
 export { ExportRun } from "./exporter/run.ts";
 export { Outbound } from "./jobs/outbound.ts";
+export { Operator } from "./operator/entrypoint.ts";
 
 export default {
 	fetch: app.fetch,

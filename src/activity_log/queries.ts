@@ -19,7 +19,7 @@ const select = ({ db }: Tenant) =>
 	db
 		.select(entryColumns)
 		.from(activityLog)
-		.innerJoin(users, eq(users.id, activityLog.user_id));
+		.leftJoin(users, eq(users.id, activityLog.user_id));
 
 /** The project of an entry, or of a count, is one that the caller may know of, or none at all. */
 function seen(tenant: Tenant, project_id: Column) {

@@ -6,11 +6,14 @@ import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
 export const ActivityEntry = z
 	.object({
 		id: z.guid(),
-		user: z.object({
-			uuid: z.guid(),
-			first_name: z.string(),
-			email: z.email(),
-		}),
+		/** null: the operator did it, and `detail.trigger` says so. */
+		user: z
+			.object({
+				uuid: z.guid(),
+				first_name: z.string(),
+				email: z.email(),
+			})
+			.nullable(),
 		activity: z.string(),
 		scope: z.string(),
 		item_id: z.string(),

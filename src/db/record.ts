@@ -19,7 +19,8 @@ export type Entry = {
 
 /** An entry with who and where. */
 type Signed = Entry & {
-	user_id: number | SQL<number>;
+	/** null: no user of the service, but the operator. */
+	user_id: number | SQL<number> | null;
 	organization: SQL;
 	project: SQL;
 };

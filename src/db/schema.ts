@@ -679,9 +679,8 @@ export const activityLog = sqliteTable(
 		id: id(),
 		organization_id: text(),
 		project_id: integer(),
-		user_id: integer()
-			.notNull()
-			.references(() => users.id),
+		/** null: the operator did it. */
+		user_id: integer().references(() => users.id),
 		activity: text().notNull(),
 		scope: text().notNull(),
 		item_id: text().notNull(),

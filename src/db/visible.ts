@@ -1,4 +1,4 @@
-import { and, type SQL, sql } from "drizzle-orm";
+import { and, type Column, type SQL, sql } from "drizzle-orm";
 import { ADMIN } from "../auth/levels.ts";
 import {
 	members,
@@ -84,7 +84,7 @@ export function visiblePluginIds(
 
 /** The id of the organization that the user works in: the one it chose, else its oldest; null without any. */
 export const currentOrganization = (
-	user_id: number,
+	user_id: number | Column,
 ): SQL<string> => sql`coalesce(
   (select ${members.organization_id} from ${members} join ${users} on ${users.id} = ${members.user_id}
     where ${users.id} = ${user_id} and ${members.organization_id} = ${users.current_organization_id}),

@@ -155,6 +155,21 @@ export const taken = (error: unknown, column: string) =>
 		?.split(", ")
 		.includes(column) === true;
 
+/** Whether the database has no tables yet: nobody applied the migrations. */
+export const lacksTable = (error: unknown) =>
+	error instanceof Error &&
+	/no such table/.test(`${error.message} ${error.cause}`);
+
+const notSetUp = () =>
+	new Refusal(
+		503,
+		"server_error",
+		"not_set_up",
+		"The service is not set up yet: its database has no tables.",
+		null,
+		{ "Retry-After": "60" },
+	);
+
 /** What a constraint of the database refused, in the words of an answer; undefined: not a constraint. */
 function constraint(error: Error) {
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(
@@ -180,6 +195,16 @@ export const respond = (c: Context, { body, status, headers }: Refusal) =>
 export const onError: ErrorHandler<App> = (error, c) => {
 	const refusal = error instanceof Refusal ? error : constraint(error);
 	if (refusal) return respond(c, refusal);
+	if (lacksTable(error)) {
+		console.error(
+			JSON.stringify({
+				request_id: c.var.requestId,
+				error:
+					"The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
+			}),
+		);
+		return respond(c, notSetUp());
+	}
 	console.error(
 		JSON.stringify({
 			request_id: c.var.requestId,

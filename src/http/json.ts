@@ -1,34 +1,34 @@
-// What TypeScript doesn't know yet (https://github.com/tc39/proposal-json-parse-with-source).
-declare global {
-	interface JSON {
-		rawJSON(text: string): { readonly rawJSON: string };
-		isRawJSON(value: unknown): value is { readonly rawJSON: string };
-	}
+import { createMiddleware } from "hono/factory";
+import type { App } from "../env.ts";
+
+/** Strings, empty objects and lists, and marks of compact JSON. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
+
+/** Works on the text: parsing would round numbers of more digits than a JavaScript number has. */
+function indent(json: string) {
+	let depth = 0;
+	const newline = () => `\n${"  ".repeat(depth)}`;
+	return json.replace(TOKENS, (token) => {
+		if (token === "{" || token === "[") {
+			depth += 1;
+			return token + newline();
+		}
+		if (token === "}" || token === "]") {
+			depth -= 1;
+			return newline() + token;
+		}
+		if (token === ",") return token + newline();
+		return token === ":" ? ": " : token;
+	});
 }
 
-/** A number that may lose digits as a double: long, with an exponent, with zeros at its end, or -0. */
-const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
-
-const keepDigits = (
-	_: string,
-	value: unknown,
-	{ source }: { source?: string } = {},
-) =>
-	typeof value === "number" && source !== undefined && String(value) !== source
-		? JSON.rawJSON(source)
-		: value;
-
-/**
- * As `JSON.parse`, but a number that would lose digits stays as it was written, as `JSON.rawJSON`: `JSON.stringify`
- * writes it the same.
- */
-export function parseExact(json: string): ReturnType<typeof JSON.parse> {
-	if (!MAY_LOSE_DIGITS.test(json)) return JSON.parse(json);
-	try {
-		return JSON.parse(json, keepDigits);
-	} catch (error) {
-		// Nested too deep for a reviver, which calls itself for each level.
-		if (error instanceof RangeError) return JSON.parse(json);
-		throw error;
-	}
-}
+/** JSON answers end in a newline, so that a shell's prompt starts on its own line; `?pretty` indents them. */
+export const formatJson = createMiddleware<App>(async (c, next) => {
+	await next();
+	if (!c.res.headers.get("content-type")?.startsWith("application/json"))
+		return;
+	const text = await c.res.text();
+	if (text === "") return;
+	const body = c.req.query("pretty") === undefined ? text : indent(text);
+	c.res = new Response(`${body}\n`, c.res);
+});

@@ -10,8 +10,8 @@ import {
 	unparsable,
 	unsupportedMediaType,
 } from "./errors.ts";
+import { parseExact } from "./exact.ts";
 import { issue, noChoice } from "./fields.ts";
-import { parseExact } from "./json.ts";
 import { describe } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";

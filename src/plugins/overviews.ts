@@ -41,7 +41,7 @@ export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
 			tenant.db
 				.select({ ...entryColumns, plugin: pluginColumns })
 				.from(activityLog)
-				.innerJoin(users, eq(users.id, activityLog.user_id))
+				.leftJoin(users, eq(users.id, activityLog.user_id))
 				.innerJoin(
 					plugins,
 					sql`${plugins.id} = cast(${activityLog.item_id} as integer)`,

@@ -18,7 +18,7 @@ const environment = () => ({ PORT: String(port), STATE_DIR: state });
 
 async function start() {
 	const begun = new Server(environment());
-	const [, value = ""] = await begun.says(/Authorization: Bearer (\S+)'/);
+	const [, value = ""] = await begun.says(/export KEY=(\S+)/);
 	key = value;
 	return begun;
 }
@@ -27,7 +27,7 @@ beforeAll(async () => {
 	port = await freePort();
 	state = folder();
 	server = await start();
-	const [, id = ""] = await server.says(/batch_exports\/(\S+)\/logs/);
+	const [, id = ""] = await server.says(/export ID=(\S+)/);
 	export_id = id;
 });
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
 	state = folder();
 	port = await freePort();
 	server = new Server({ PORT: String(port), STATE_DIR: state });
-	key = (await server.says(/Authorization: Bearer (\S+)'/))[1] ?? "";
+	key = (await server.says(/export KEY=(\S+)/))[1] ?? "";
 });
 
 afterAll(async () => {

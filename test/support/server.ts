@@ -67,7 +67,7 @@ export class Server {
 	}
 
 	/** Until it has printed this (behind so many characters); what it matched. */
-	async says(pattern: RegExp, seconds = 60, from = 0) {
+	async says(pattern: RegExp, seconds = 300, from = 0) {
 		for (let i = 0; i < seconds * 10; i++) {
 			const match = pattern.exec(this.printed.slice(from));
 			if (match) return match;

@@ -1,0 +1,55 @@
+/**
+ * `npm run deploy`: the tables and the worker. Options go to wrangler: `--env staging`, `--dry-run`.
+ *
+ * Migrations only add, so the code that is deployed now works with the tables of the next: they are migrated first, and
+ * no request meets code without its tables. Only the first deployment, which makes the database, migrates afterwards;
+ * until then the API answers 503.
+ */
+import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
+import { unstable_readConfig } from "wrangler";
+import { fail, run } from "./run.ts";
+import { root } from "./state.ts";
+
+const { values } = parseArgs({
+	args: process.argv.slice(2),
+	strict: false,
+	options: { env: { type: "string", default: "" } },
+});
+const environment = String(values.env);
+const rest = process.argv.slice(2).filter((word, i, words) => {
+	const isName = words[i - 1] === "--env";
+	return !isName && !word.startsWith("--env");
+});
+
+const config = unstable_readConfig({
+	config: `${root}/wrangler.toml`,
+	...(environment && { env: environment }),
+});
+const database = config.d1_databases[0]?.database_name;
+
+/** Runs wrangler in this terminal, where it may ask questions. Ends the script where it fails. */
+function wrangler(...words: string[]) {
+	const all = [...words, `--env=${environment}`];
+	const { status } = spawnSync("wrangler", all, { stdio: "inherit" });
+	if (status !== 0) fail(`wrangler ${words.join(" ")} failed.`);
+}
+
+const migrate = () => wrangler("d1", "migrations", "apply", "DB", "--remote");
+const deploy = () => wrangler("deploy", "--minify", ...rest);
+
+function isDeployed() {
+	const databases: { name: string }[] = JSON.parse(
+		run("wrangler", "d1", "list", "--json"),
+	);
+	return databases.some(({ name }) => name === database);
+}
+
+if (rest.includes("--dry-run")) deploy();
+else if (isDeployed()) {
+	migrate();
+	deploy();
+} else {
+	deploy();
+	migrate();
+}

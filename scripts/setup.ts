@@ -1,0 +1,95 @@
+/** `npm run setup`: what `wrangler dev` needs before it can serve: tables, a first key, settings. Does what is missing. */
+import {
+	existsSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	writeFileSync,
+} from "node:fs";
+import { mask } from "../src/auth/keys.ts";
+import { run } from "../src/operator/run.ts";
+import { openFiles } from "./operator.ts";
+import { fail } from "./run.ts";
+import {
+	EMAIL,
+	lockOrFail,
+	root,
+	state,
+	variablesFile,
+	writeSettings,
+} from "./state.ts";
+
+/** The table in which wrangler keeps which migrations were applied: `wrangler d1 migrations` goes on from here. */
+const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT UNIQUE,
+  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
+)`;
+
+/** Applies the migrations that the database lacks, each one whole or not at all. Answers how many there were. */
+async function migrate({ DB }: Env) {
+	await DB.prepare(CREATE_TABLE).run();
+	const { results } = await DB.prepare("SELECT name FROM d1_migrations").all();
+	const applied = new Set(results.map(({ name }) => name));
+	const missing = readdirSync(`${root}/migrations`)
+		.filter((name) => name.endsWith(".sql") && !applied.has(name))
+		.sort();
+	for (const name of missing)
+		await DB.batch([
+			...readFileSync(`${root}/migrations/${name}`, "utf8")
+				.split("--> statement-breakpoint")
+				.map((statement) => DB.prepare(statement)),
+			DB.prepare("INSERT INTO d1_migrations (name) VALUES (?)").bind(name),
+		]);
+	return missing.length;
+}
+
+async function command(env: Env, name: string, options: object) {
+	const outcome = await run(env, name, options);
+	if ("error" in outcome) return fail(outcome.error);
+	return Object(outcome.result);
+}
+
+/** The key of the last start, kept beside the state that it opens, while it works; otherwise a new one. */
+async function exampleKey(env: Env): Promise<string> {
+	const file = `${state}/example-key`;
+	const known: { key: string | null; keys: string[] } = await command(
+		env,
+		"bootstrap",
+		{ email: EMAIL },
+	);
+	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
+	if (kept && known.keys.some((key) => key.endsWith(mask(kept)))) return kept;
+	const options = { email: EMAIL, label: "npm start", scopes: ["*"] };
+	const key =
+		known.key ?? String((await command(env, "key create", options)).key);
+	writeFileSync(file, key, { mode: 0o600 });
+	return key;
+}
+
+/** Prepares the state, which this process must have locked. Answers a key that may do everything. */
+export async function setup() {
+	mkdirSync(state, { recursive: true });
+	const added = writeSettings();
+	if (added.length > 0)
+		console.log(`Wrote ${added.join(", ")} to ${variablesFile}.`);
+	const { env, dispose } = await openFiles();
+	try {
+		const applied = await migrate(env);
+		if (applied > 0) console.log(`Applied ${applied} migrations.`);
+		return await exampleKey(env);
+	} finally {
+		await dispose();
+	}
+}
+
+if (import.meta.main) {
+	await lockOrFail("npm run setup");
+	const key = await setup();
+	console.log(`
+Everything is ready. Start a server with npx wrangler dev (or npm start, which also runs the schedule), then try:
+
+  export KEY=${key}
+  curl -H "Authorization: Bearer $KEY" 'http://localhost:8787/api/organizations/@current/?pretty'
+`);
+}

@@ -1,0 +1,34 @@
+// What TypeScript doesn't know yet (https://github.com/tc39/proposal-json-parse-with-source).
+declare global {
+	interface JSON {
+		rawJSON(text: string): { readonly rawJSON: string };
+		isRawJSON(value: unknown): value is { readonly rawJSON: string };
+	}
+}
+
+/** A number that may lose digits as a double: long, with an exponent, with zeros at its end, or -0. */
+const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
+
+const keepDigits = (
+	_: string,
+	value: unknown,
+	{ source }: { source?: string } = {},
+) =>
+	typeof value === "number" && source !== undefined && String(value) !== source
+		? JSON.rawJSON(source)
+		: value;
+
+/**
+ * As `JSON.parse`, but a number that would lose digits stays as it was written, as `JSON.rawJSON`: `JSON.stringify`
+ * writes it the same.
+ */
+export function parseExact(json: string): ReturnType<typeof JSON.parse> {
+	if (!MAY_LOSE_DIGITS.test(json)) return JSON.parse(json);
+	try {
+		return JSON.parse(json, keepDigits);
+	} catch (error) {
+		// Nested too deep for a reviver, which calls itself for each level.
+		if (error instanceof RangeError) return JSON.parse(json);
+		throw error;
+	}
+}

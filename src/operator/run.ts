@@ -1,0 +1,53 @@
+import * as z from "zod";
+import { refusal } from "../http/valid.ts";
+import * as queries from "./queries.ts";
+import * as shapes from "./shape.ts";
+
+type Result = Promise<Record<string, unknown>>;
+
+const command =
+	<S extends z.ZodType>(
+		shape: S,
+		query: (env: Env, options: z.output<S>) => Result,
+	) =>
+	async (env: Env, options: unknown) =>
+		query(env, shape.parse(options, { reportInput: true }));
+
+const commands = new Map([
+	["bootstrap", command(shapes.bootstrap, queries.bootstrap)],
+	["key create", command(shapes.keyCreate, queries.createKey)],
+	["key revoke", command(shapes.keyRevoke, queries.revokeKey)],
+	["user deactivate", command(shapes.userDeactivate, queries.deactivateUser)],
+	["user list", command(shapes.list, queries.listUsers)],
+	[
+		"organization set",
+		command(shapes.organizationSet, queries.setOrganization),
+	],
+	["organization list", command(shapes.list, queries.listOrganizations)],
+]);
+
+/** What is wrong with the options, one line each: `email: This field is required.` */
+const explain = (error: z.ZodError) =>
+	error.issues
+		.map((issue) => `${String(issue.path[0])}: ${refusal(issue).body.detail}`)
+		.join("\n");
+
+/**
+ * Runs one of the operator's commands (behaviour 13).
+ * @throws errors that are not the operator's to correct, such as a database that can't be reached
+ */
+export async function run(
+	env: Env,
+	name: string,
+	options: unknown,
+): Promise<shapes.Outcome> {
+	const execute = commands.get(name);
+	if (!execute) return { error: `There is no command "${name}".` };
+	try {
+		return { result: await execute(env, options) };
+	} catch (error) {
+		if (error instanceof z.ZodError) return { error: explain(error) };
+		if (error instanceof queries.OperatorError) return { error: error.message };
+		throw error;
+	}
+}

@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { email, name, set, text, uuid } from "../http/fields.ts";
+import { create as newKey } from "../personal_api_keys/shape.ts";
+
+const PLUGIN_LEVELS = ["0", "3", "6", "9"];
+
+export const bootstrap = z.object({
+	email: email(),
+	organization: name(64).default("My organization"),
+});
+export const keyCreate = newKey
+	.pick({ label: true, scopes: true })
+	.extend({ email: email() });
+export const keyRevoke = z.object({ id: uuid() });
+export const userDeactivate = z.object({ email: email() });
+export const organizationSet = z.object({
+	id: uuid(),
+	plugins_access_level: z.enum(PLUGIN_LEVELS).transform(Number).optional(),
+	features: set(text(200).min(1), 100).optional(),
+	customer_id: text(200).optional(),
+});
+export const list = z.object({
+	limit: z.coerce.number().int().min(1).max(1000).default(100),
+});
+
+/** What a command answers: its result, or what the operator can do about its failure. */
+export type Outcome = { result: Record<string, unknown> } | { error: string };

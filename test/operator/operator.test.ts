@@ -1,0 +1,215 @@
+import { env, exports } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { digest } from "../../src/auth/keys.ts";
+import { members } from "../../src/db/schema.ts";
+import { call, db, join, keyFor, world } from "../support/world.ts";
+
+/** What a command answers through the entrypoint. */
+const operate = async (command: string, options: object = {}) =>
+	JSON.parse(await exports.Operator.run(command, JSON.stringify(options)));
+
+type Home = Awaited<ReturnType<typeof world>>;
+
+/** The newest entries of an organization's activity log. */
+const log = async ({ here }: Home) =>
+	(await here("GET", "/activity_log/")).body.results;
+
+const byOperator = { user: null, detail: { trigger: { job: "operator" } } };
+
+test("bootstrap makes a user, an organization, a project and a key, once, and logs it", async () => {
+	const options = { email: " New@Example.com", organization: "New" };
+	const { result } = await operate("bootstrap", options);
+	expect(result).toMatchObject({
+		email: "new@example.com",
+		organization_name: "New",
+		project: expect.any(Number),
+		key: expect.stringMatching(/^tnt_/),
+	});
+	const { key, organization } = result;
+	const { body } = await call("GET", "/api/organizations/@current", { key });
+	expect(body).toMatchObject({
+		id: organization,
+		plugins_access_level: 9,
+		membership_level: 15,
+		teams: [{ id: result.project }],
+	});
+	const entries = await call(
+		"GET",
+		`/api/organizations/${organization}/activity_log/`,
+		{ key },
+	);
+	expect(entries.body).toMatchObject({ count: 3 });
+	expect(entries.body.results).toMatchObject([
+		{ ...byOperator, activity: "created", scope: "PersonalApiKey" },
+		{ ...byOperator, activity: "created", scope: "Organization" },
+		{ ...byOperator, activity: "created", scope: "User" },
+	]);
+	const again = await operate("bootstrap", { ...options, organization: "X" });
+	expect(again).toEqual({ result: { ...result, key: null } });
+});
+
+test("of twenty racing bootstraps of one address, one makes the user and all answer", async () => {
+	const answers = await Promise.all(
+		Array.from({ length: 20 }, () =>
+			operate("bootstrap", { email: "racer@example.com" }),
+		),
+	);
+	const results = answers.map(({ result }) => result);
+	expect(new Set(results.map(({ user }) => user)).size).toBe(1);
+	expect(new Set(results.map(({ organization }) => organization)).size).toBe(1);
+	expect(results.filter(({ key }) => key !== null)).toHaveLength(1);
+});
+
+test("a key is created with its scopes and revoked at once, and its owner's organization is told", async () => {
+	const home = await world();
+	const { email } = home.owner;
+	const scopes = ["user:read", "organization:read"];
+	const { result } = await operate("key create", {
+		email: email.toUpperCase(),
+		label: "CI",
+		scopes,
+	});
+	expect(result).toMatchObject({ label: "CI", scopes });
+	const { id, key } = result;
+	expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
+	expect((await call("GET", "/api/projects", { key })).status).toBe(403);
+	expect(await operate("key revoke", { id })).toEqual({
+		result: { revoked: id, label: "CI" },
+	});
+	expect(await env.KEYS.get(`key:${await digest(key)}`)).toBeNull();
+	expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
+	const entry = { ...byOperator, scope: "PersonalApiKey", item_id: id };
+	expect(await log(home)).toMatchObject([
+		{ ...entry, activity: "deleted" },
+		{ ...entry, activity: "created" },
+	]);
+});
+
+test("a deactivated user is refused at once, and each of its organizations is told once", async () => {
+	const [one, two, stranger] = [await world(), await world(), await world()];
+	const leaver = await join(one.id, 1);
+	await db
+		.insert(members)
+		.values({ organization_id: two.id, user_id: leaver.id, level: 1 });
+	for (let i = 0; i < 2; i++)
+		expect(await operate("user deactivate", { email: leaver.email })).toEqual({
+			result: { deactivated: leaver.email },
+		});
+	const { status } = await call("GET", "/api/users/@me", { key: leaver.key });
+	expect(status).toBe(401);
+	const entry = { ...byOperator, activity: "deactivated", scope: "User" };
+	for (const home of [one, two])
+		expect(await log(home)).toMatchObject([{ ...entry, item_id: leaver.uuid }]);
+	expect(await log(stranger)).toEqual([]);
+});
+
+test("organization set changes what is given, and logs what changed", async () => {
+	const home = await world();
+	const options = {
+		id: home.id,
+		plugins_access_level: "3",
+		features: ["sso", "saml"],
+		customer_id: "c-1",
+	};
+	for (let i = 0; i < 2; i++)
+		expect(await operate("organization set", options)).toMatchObject({
+			result: { organization: home.id, plugins_access_level: 3 },
+		});
+	expect((await home.here("GET", "")).body).toMatchObject({
+		plugins_access_level: 3,
+		customer_id: "c-1",
+		available_product_features: [
+			{ key: "sso", name: "sso" },
+			{ key: "saml", name: "saml" },
+		],
+	});
+	const entries = await log(home);
+	expect(entries).toMatchObject([
+		{ ...byOperator, activity: "updated", scope: "Organization" },
+	]);
+	expect(entries[0].detail.changes).toHaveLength(3);
+});
+
+test("the lists are newest first and say how many there are", async () => {
+	const home = await world("Listed");
+	await keyFor(home.owner.id);
+	const users = await operate("user list", { limit: "1" });
+	expect(users.result.results).toMatchObject([
+		{ email: home.owner.email, is_active: true, organizations: 1, keys: 2 },
+	]);
+	const { result } = await operate("organization list");
+	expect(result.results[0]).toMatchObject({
+		id: home.id,
+		name: "Listed",
+		members: 1,
+	});
+	expect(result.count).toBe(result.results.length);
+});
+
+test.each([
+	["nonsense", {}, 'There is no command "nonsense".'],
+	["toString", {}, 'There is no command "toString".'],
+	["bootstrap", {}, "email: This field is required."],
+	["bootstrap", { email: "x" }, "email: Enter a valid email address."],
+	[
+		"key create",
+		{ email: "a@b.cd", label: "x", scopes: ["all"] },
+		'scopes: "all" is not a valid choice.',
+	],
+	[
+		"key create",
+		{ email: "nobody@example.com", label: "x", scopes: ["*"] },
+		"There is no user with this address.",
+	],
+	["key revoke", { id: "x" }, "id: Must be a valid UUID."],
+	["key revoke", { id: crypto.randomUUID() }, "There is no key with this id."],
+	[
+		"user deactivate",
+		{ email: "nobody@example.com" },
+		"There is no user with this address.",
+	],
+	[
+		"user list",
+		{ limit: "0" },
+		"limit: Ensure this value is greater than or equal to 1.",
+	],
+	[
+		"organization set",
+		{ id: crypto.randomUUID() },
+		"Nothing to set: give --plugins-access-level, --feature or --customer-id.",
+	],
+	[
+		"organization set",
+		{ id: crypto.randomUUID(), customer_id: "x" },
+		"There is no organization with this id.",
+	],
+	[
+		"organization set",
+		{ id: crypto.randomUUID(), plugins_access_level: "5" },
+		'plugins_access_level: "5" is not a valid choice.',
+	],
+])("%s with %j is refused in words", async (command, options, error) => {
+	expect(await operate(command, options)).toEqual({ error });
+});
+
+test("no HTTP request reaches the operator's entrypoint", async () => {
+	const { key } = await world();
+	const body = { email: "intruder@example.com" };
+	for (const path of [
+		"/Operator",
+		"/Operator/run",
+		"/operator/bootstrap",
+		"/api/operator",
+		"/api/Operator/run",
+	])
+		for (const method of ["GET", "POST"])
+			expect(
+				(await call(method, path, { key, ...(method === "POST" && { body }) }))
+					.status,
+			).toBe(404);
+	await expect(
+		exports.Operator.fetch("https://tenantry.test/"),
+	).rejects.toThrow();
+	const { result } = await operate("user list", { limit: 1000 });
+	expect(JSON.stringify(result)).not.toContain("intruder@example.com");
+});

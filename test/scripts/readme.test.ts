@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { environment as offline } from "../../scripts/run.ts";
+import { discard, folder, freePort, Server } from "../support/server.ts";
+
+type Block = {
+	commands: string;
+	/** What README says that they print; undefined: nothing worth showing. */
+	output?: string | undefined;
+};
+
+/** The commands of README's first ten minutes, each with the output below it. */
+function blocks(): Block[] {
+	const readme = readFileSync("README.md", "utf8");
+	const [, section = ""] =
+		/## The first ten minutes\n([\s\S]*?)\n\| Below/.exec(readme) ?? [];
+	const fences = [...section.matchAll(/```(\w+)\n([\s\S]*?)```/g)];
+	return fences.flatMap(([, language, text = ""], i) =>
+		language === "sh"
+			? [
+					{
+						commands: text,
+						output:
+							fences[i + 1]?.[1] === "sh" ? undefined : fences[i + 1]?.[2],
+					},
+				]
+			: [],
+	);
+}
+
+/** Values that differ each time. */
+const ANY: [pattern: RegExp, any: string][] = [
+	[/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/g, "<uuid>"],
+	[/"(id|plugin)": \d+/g, '"$1": <number>'],
+];
+
+const withoutValues = (text: string) =>
+	ANY.reduce((text, [pattern, any]) => text.replace(pattern, any), text).trim();
+
+/** An output as README shows it: `…` stands for any text. */
+const pattern = (output: string) =>
+	new RegExp(
+		`^${withoutValues(output)
+			.split("…")
+			.map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+			.join("[\\s\\S]*?")}$`,
+	);
+
+let state: string;
+let server: Server;
+let shell: ChildProcess;
+let replacements: [string, string][];
+
+beforeAll(async () => {
+	state = folder();
+	mkdirSync(`${state}/tmp`);
+	const [port, receiver] = [await freePort(), await freePort()];
+	replacements = [
+		["localhost:8787", `127.0.0.1:${port}`],
+		["8790", String(receiver)],
+		["/tmp/", `${state}/tmp/`],
+	];
+	const environment = { PORT: String(port), STATE_DIR: state };
+	server = new Server(environment);
+	const [, KEY = ""] = await server.says(/export KEY=(\S+)/);
+	const [, ID = ""] = await server.says(/export ID=(\S+)/);
+	shell = spawn("bash", [], {
+		env: { ...offline, ...environment, KEY, ID },
+		stdio: ["pipe", "pipe", "inherit"],
+		detached: true,
+	});
+});
+
+afterAll(async () => {
+	if (shell.pid) process.kill(-shell.pid, "SIGKILL");
+	await server.stop();
+	discard(state);
+});
+
+/** What a reader's shell prints to the output when this is pasted into it. */
+async function paste(commands: string) {
+	const { stdin, stdout } = shell;
+	if (!stdin || !stdout) throw new Error("There is no shell.");
+	const lines = createInterface({ input: stdout });
+	const printed: string[] = [];
+	const text = replacements.reduce(
+		(text, [here, there]) => text.replaceAll(here, there),
+		commands,
+	);
+	stdin.write(`${text}\necho; echo "done with the block"\n`);
+	for await (const line of lines) {
+		if (line === "done with the block") break;
+		printed.push(line);
+	}
+	return withoutValues(printed.join("\n"));
+}
+
+/** Commands that change nothing, or only test, may be repeated until what they wait for has happened. */
+const isRepeatable = (commands: string) =>
+	commands.includes("/test/") || !/ -d | -X |--data|&$/m.test(commands);
+
+test("README's first ten minutes print what it says", async () => {
+	expect(blocks().length).toBeGreaterThan(10);
+	for (const { commands, output } of blocks()) {
+		const printed = await paste(commands);
+		if (output === undefined) continue;
+		if (pattern(output).test(printed)) continue;
+		expect(isRepeatable(commands), `${commands}\n${printed}`).toBe(true);
+		await expect
+			.poll(() => paste(commands), { timeout: 300_000, interval: 1000 })
+			.toMatch(pattern(output));
+	}
+});
+
+test("npm start shows the requests, and the link of the invite's mail", async () => {
+	await server.says(
+		/POST \/api\/organizations\/@current\/invites 201 \d+ ms 2 trips/,
+	);
+	await server.says(/POST \/api\/invites\/…\/accept 200 \d+ ms \d trips/);
+	await server.says(
+		/A mail was sent: \S+\.eml, with the link http:\/\/localhost:\d+\/invites\/[\w-]{43}/,
+	);
+});

@@ -1,0 +1,156 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import {
+	cpSync,
+	existsSync,
+	readFileSync,
+	symlinkSync,
+	writeFileSync,
+} from "node:fs";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { environment } from "../../scripts/run.ts";
+import { mint } from "../../src/auth/keys.ts";
+import { discard, folder, freePort } from "../support/server.ts";
+
+/** A clone of the repository, where nothing was started yet. */
+let clone: string;
+let port: number;
+let server: ChildProcess | undefined;
+let printed = "";
+
+beforeAll(async () => {
+	clone = folder();
+	port = await freePort();
+	for (const name of [
+		"package.json",
+		"wrangler.toml",
+		"scripts",
+		"migrations",
+		"public",
+	])
+		cpSync(name, `${clone}/${name}`, { recursive: true });
+	for (const name of ["src", "node_modules"])
+		symlinkSync(resolve(name), `${clone}/${name}`);
+});
+
+afterAll(async () => {
+	await stop();
+	discard(clone);
+});
+
+/**
+ * The environment of a person's terminal. The registry that all servers of this machine share is in a place of its own,
+ * so that other servers are not to be found here.
+ */
+function env() {
+	const own = { ...environment, XDG_CONFIG_HOME: `${clone}/config` };
+	for (const name of ["STATE_DIR", "CLOUDFLARE_DEV_REGISTRY_PATH"])
+		Reflect.deleteProperty(own, name);
+	return own;
+}
+
+/** `npx wrangler dev`, as the first thing that somebody types. */
+async function wranglerDev() {
+	server = spawn("wrangler", ["dev", "--port", String(port)], {
+		cwd: clone,
+		env: env(),
+		stdio: ["ignore", "pipe", "pipe"],
+		detached: true,
+	});
+	printed = "";
+	for (const stream of [server.stdout, server.stderr])
+		stream?.on("data", (data) => (printed += data));
+	await expect
+		.poll(
+			() =>
+				get("/").then(
+					({ status }) => status,
+					() => printed,
+				),
+			{
+				timeout: 300_000,
+			},
+		)
+		.toBe(200);
+}
+
+async function stop() {
+	if (!server?.pid || server.exitCode !== null) return;
+	const ended = new Promise((ended) => server?.once("exit", ended));
+	process.kill(-server.pid, "SIGINT");
+	await ended;
+}
+
+const get = (path: string, key = "") =>
+	fetch(`http://127.0.0.1:${port}${path}`, {
+		headers: { authorization: `Bearer ${key}` },
+	});
+
+const script = (name: string, ...words: string[]) =>
+	promisify(execFile)("node", [`scripts/${name}.ts`, ...words], {
+		cwd: clone,
+		env: env(),
+	});
+
+test("before the setup, the health and each request say what is missing", async () => {
+	await wranglerDev();
+	const health = await get("/healthz");
+	expect(health.status).toBe(503);
+	expect(await health.json()).toEqual({
+		d1: true,
+		kv: true,
+		migrations: false,
+	});
+	const answer = await get("/api/organizations/", mint());
+	expect(answer.status).toBe(503);
+	expect(answer.headers.get("retry-after")).toBe("60");
+	expect(await answer.json()).toMatchObject({
+		type: "server_error",
+		code: "not_set_up",
+	});
+	await expect.poll(() => printed).toContain("run npm run setup");
+	await stop();
+});
+
+test("the setup makes what wrangler dev needs, and leaves the developer's own settings", async () => {
+	writeFileSync(`${clone}/.dev.vars`, "MAIL_FROM=me@example.com\n");
+	const { stdout } = await script("setup");
+	const [, key = ""] = /export KEY=(\S+)/.exec(stdout) ?? [];
+	const settings = readFileSync(`${clone}/.dev.vars`, "utf8");
+	expect(settings).toMatch(/^MAIL_FROM=me@example\.com\nSECRETS_KEY="/);
+	for (const name of [
+		"APP_URL",
+		"NPM_REGISTRY_URL",
+		"ALLOW_PRIVATE_DESTINATIONS",
+	])
+		expect(settings).toMatch(new RegExp(`^${name}=".+"$`, "m"));
+	await wranglerDev();
+	const health = await get("/healthz");
+	expect(await health.json()).toEqual({ d1: true, kv: true, migrations: true });
+	expect(health.status).toBe(200);
+	expect((await get("/api/organizations/@current/", key)).status).toBe(200);
+	const { stdout: again } = await script("admin", "user", "list", "--json");
+	expect(JSON.parse(again)).toMatchObject({ count: 1 });
+	expect(existsSync(`${clone}/.wrangler/state/registry/tenantry`)).toBe(true);
+});
+
+test("the setup does not touch the files beside a running server", async () => {
+	await expect(script("setup")).rejects.toMatchObject({
+		stderr: expect.stringContaining("A server is already running on"),
+	});
+	await stop();
+});
+
+test("a second setup changes nothing, and prints the same key", async () => {
+	const files = [".dev.vars", ".env"].map((name) => `${clone}/${name}`);
+	const read = () => files.map((file) => readFileSync(file, "utf8"));
+	const before = [
+		...read(),
+		readFileSync(`${clone}/.wrangler/state/example-key`, "utf8"),
+	];
+	const { stdout } = await script("setup");
+	expect(stdout).toContain(`export KEY=${before[2]}`);
+	expect(stdout).not.toContain("Applied");
+	expect(read()).toEqual(before.slice(0, 2));
+});
