@@ -46,6 +46,17 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
+/**
+ * The id of the user with this value of a unique column; 0, which no user has, where there is none. Both read one row,
+ * so that `Server-Timing` doesn't tell whether somebody whom the caller can't see has an account.
+ */
+export const userWith = (
+	column: typeof users.email | typeof users.uuid,
+	value: string,
+): SQL<number> => sql`coalesce(
+  (select found.id from users as found where found.${sql.raw(column.name)} = ${value}),
+  (select 0 from users as other limit 1))`;
+
 /** Of a statement over `plugins`, what an organization sees: its own plugins, global ones, and those that one of its projects has a config of (behaviour 9). */
 export const visiblePlugin = ({
 	organization,
