@@ -96,6 +96,26 @@ describe("what a request costs", () => {
 	});
 });
 
+test("a filter by somebody who isn't visible costs what one by nobody costs", async () => {
+	const home = await world();
+	const stranger = await world();
+	await home.here("PATCH", "", { body: { name: "Renamed" } });
+	await stranger.here("PATCH", "", { body: { name: "Renamed" } });
+	const { uuid, email } = stranger.owner;
+	const nobody = "00000000-0000-0000-0000-000000000000";
+	for (const [one, other] of [
+		[`/activity_log?user=${uuid}`, `/activity_log?user=${nobody}`],
+		[`/members?email=${email}`, "/members?email=nobody@tenantry.test"],
+	] as const) {
+		const [known, unknown] = [
+			await home.here("GET", one),
+			await home.here("GET", other),
+		];
+		expect(known.body).toMatchObject({ count: 0, results: [] });
+		expect(cost(known)).toEqual(cost(unknown));
+	}
+});
+
 describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 	let small: Awaited<ReturnType<typeof world>>;
 	let large: Awaited<ReturnType<typeof world>>;

@@ -47,6 +47,17 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
 /**
+ * The id of the user with this value of a unique column; 0, which no user has, where there is none. Both read one row,
+ * so that `Server-Timing` doesn't tell whether somebody whom the caller can't see has an account.
+ */
+export const userWith = (
+	column: typeof users.email | typeof users.uuid,
+	value: string,
+): SQL<number> => sql`coalesce(
+  (select found.id from users as found where found.${sql.raw(column.name)} = ${value}),
+  (select 0 from users as other limit 1))`;
+
+/**
  * Of a statement over `plugins`: the organization sees the plugin, which is its own, global, or configured in one of
  * its projects (behaviour 9).
  */

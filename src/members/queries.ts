@@ -4,6 +4,7 @@ import { ADMIN, OWNER } from "../auth/levels.ts";
 import { contains } from "../db/contains.ts";
 import { members, organizations, users } from "../db/schema.ts";
 import { retry, type Tenant } from "../db/tenant.ts";
+import { userWith } from "../db/visible.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { userColumns } from "../users/shape.ts";
@@ -34,7 +35,9 @@ export function list(
 ) {
 	const names = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
 	const filter = and(
-		email ? eq(users.email, email.toLowerCase()) : undefined,
+		email
+			? eq(members.user_id, userWith(users.email, email.toLowerCase()))
+			: undefined,
 		search ? contains(names, search) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);

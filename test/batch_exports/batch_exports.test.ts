@@ -1060,12 +1060,7 @@ describe("the log", () => {
 	});
 
 	test.each([
-		[
-			"level=LOUD",
-			"invalid_choice",
-			'"LOUD" is not a valid choice.',
-			"level__0",
-		],
+		["level=LOUD", "invalid_choice", '"LOUD" is not a valid choice.', "level"],
 		[
 			"after=soon",
 			"invalid_input",
