@@ -1,7 +1,24 @@
 /** The OpenAPI document as Schemathesis is given it: the one that is served, with ids that exist and what is lenient. */
+import * as z from "zod";
 import type { World } from "./world.ts";
 
 type Json = { [key: string]: unknown };
+
+const JsonObject = z.record(z.string(), z.unknown());
+
+const Document = z.looseObject({
+	paths: z.record(
+		z.string(),
+		z.record(
+			z.string(),
+			z.looseObject({
+				parameters: z.array(JsonObject),
+				requestBody: JsonObject.optional(),
+			}),
+		),
+	),
+	components: z.looseObject({ schemas: z.record(z.string(), JsonObject) }),
+});
 
 const isObject = (value: unknown): value is Json =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
@@ -72,38 +89,41 @@ const valuesOf = (world: World): Json => ({
 	organization: [world.organization, world.second],
 	project: [world.project],
 	timezone: ["UTC", "Europe/Berlin", "america/new_york"],
+	// Backfills begin there: of a few windows, not of millions.
+	start_at: [null, world.since],
+	last_paused_at: [null, world.since],
 	xql_query: [
 		null,
 		"SELECT event, toString(properties.$browser) AS browser FROM events",
 	],
 });
 
-const BOOLEANS = ["true", "false", "1", "0", "yes", "no", "on", "off"];
+const BOOLEAN = "^\\s*(?i:true|false|1|0|yes|no|on|off)\\s*$";
 
 /**
  * The document names the type that a client should send. The service takes more (behaviour 1.3): booleans and
- * integers as text. Paging and the order of members fall back to a default whatever they hold (behaviour 1.5 and 6).
+ * integers as text.
  */
 function lenient(schema: Json): Json {
 	const types = [schema.type].flat();
-	if (types.includes("boolean"))
-		return {
-			anyOf: [
-				schema,
-				{ type: "string", pattern: `^\\s*(?i:${BOOLEANS.join("|")})\\s*$` },
-			],
-		};
-	if (types.includes("integer"))
-		return {
-			anyOf: [schema, { type: "string", pattern: "^\\s*[+-]?\\d+\\s*$" }],
-		};
-	return schema;
+	const orText = (text: Json) => ({
+		anyOf: [schema, { type: "string", ...text }],
+	});
+	if (types.includes("string")) return schema;
+	if (types.includes("boolean")) return orText({ pattern: BOOLEAN });
+	if (!types.includes("integer")) return schema;
+	if (Array.isArray(schema.enum))
+		return orText({ enum: schema.enum.map(String) });
+	return orText({
+		pattern: Number(schema.minimum) > 0 ? "^[1-9]\\d{0,3}$" : "^-?\\d{1,4}$",
+	});
 }
 
+/** Parameters that fall back to a default, whatever they hold (behaviour 1.5 and 6). */
 const NEVER_REFUSED = ["limit", "offset", "cursor", "order"];
 
 /** What is asked for, where the document leaves a choice among ids; what is sent, as the service takes it. */
-export function judged(document: Json, world: World): Json {
+export function judged(document: unknown, world: World): Json {
 	const values = valuesOf(world);
 	const known = (schema: Json): Json => {
 		const { properties } = schema;
@@ -118,8 +138,13 @@ export function judged(document: Json, world: World): Json {
 			),
 		};
 	};
-	const parameter = (ids: Json) => (given: unknown) => {
-		if (!isObject(given)) return given;
+	const requests = (value: unknown) =>
+		map(value, (schema) =>
+			typeof schema.$ref === "string"
+				? { $ref: `${schema.$ref}Request` }
+				: known(schema),
+		);
+	const parameter = (ids: Json) => (given: Json) => {
 		const name = String(given.name);
 		if (given.in === "path" && Array.isArray(ids[name]) && ids[name].length > 0)
 			return { ...given, schema: { enum: ids[name] } };
@@ -127,31 +152,38 @@ export function judged(document: Json, world: World): Json {
 			? { ...given, schema: { anyOf: [given.schema, { type: "string" }] } }
 			: given;
 	};
-	const paths = isObject(document.paths) ? document.paths : {};
+	const { paths, components, ...rest } = Document.parse(document);
+	const { schemas } = components;
 	return {
-		...document,
+		...rest,
+		components: {
+			...components,
+			schemas: {
+				...schemas,
+				...Object.fromEntries(
+					Object.entries(schemas).map(([name, schema]) => [
+						`${name}Request`,
+						requests(schema),
+					]),
+				),
+			},
+		},
 		paths: Object.fromEntries(
 			Object.entries(paths).map(([path, methods]) => [
 				path,
 				Object.fromEntries(
-					Object.entries(isObject(methods) ? methods : {}).map(
-						([method, operation]) => {
-							if (!isObject(operation)) return [method, operation];
-							const { parameters = [], requestBody } = operation;
-							return [
-								method,
-								{
-									...operation,
-									parameters: [parameters]
-										.flat()
-										.map(parameter(idsOf(world, method, path))),
-									...(requestBody !== undefined && {
-										requestBody: map(requestBody, known),
-									}),
-								},
-							];
-						},
-					),
+					Object.entries(methods).map(([method, operation]) => {
+						const { parameters, requestBody } = operation;
+						const ids = idsOf(world, method, path);
+						return [
+							method,
+							{
+								...operation,
+								parameters: parameters.map(parameter(ids)),
+								...(requestBody && { requestBody: requests(requestBody) }),
+							},
+						];
+					}),
 				),
 			]),
 		),
