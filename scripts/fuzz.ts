@@ -143,9 +143,7 @@ const owner: { key: string; organization: string; project: number } =
 const url = await serve(await freePort());
 console.log("Populating it…");
 const world = await populate(url, owner);
-const document: { [key: string]: unknown } = Object(
-	await (await fetch(`${url}/openapi.json`)).json(),
-);
+const document: unknown = await (await fetch(`${url}/openapi.json`)).json();
 writeFileSync(
 	`${work}/openapi.json`,
 	JSON.stringify(judged(document, world), null, 2),

@@ -24,9 +24,18 @@ const refer = (schema: unknown): Json =>
 
 const isInteger = (value: unknown) => Number.isInteger(value);
 
-/** Integers: say so, leave out the bounds that every JSON number has, and name the 32-bit ones. */
+/**
+ * Integers: say so, leave out the bounds that every JSON number has, name the 32-bit ones. That their text is taken, too,
+ * is left out as it is for booleans (behaviour 1.3): a client should send the number.
+ */
 function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
-	if (schema.type === "number" && schema.enum?.every(isInteger))
+	const types = [schema.type].flat();
+	if (types.includes("integer") && types.includes("string")) {
+		schema.type = "integer";
+		if (schema.enum) schema.enum = schema.enum.filter(isInteger);
+		delete schema.pattern;
+	}
+	if (types.includes("number") && schema.enum?.every(isInteger))
 		schema.type = "integer";
 	if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 	if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;

@@ -1,7 +1,24 @@
 /** The OpenAPI document as Schemathesis is given it: the one that is served, with ids that exist and what is lenient. */
+import * as z from "zod";
 import type { World } from "./world.ts";
 
 type Json = { [key: string]: unknown };
+
+const JsonObject = z.record(z.string(), z.unknown());
+
+const Document = z.looseObject({
+	paths: z.record(
+		z.string(),
+		z.record(
+			z.string(),
+			z.looseObject({
+				parameters: z.array(JsonObject),
+				requestBody: JsonObject.optional(),
+			}),
+		),
+	),
+	components: z.looseObject({ schemas: z.record(z.string(), JsonObject) }),
+});
 
 const isObject = (value: unknown): value is Json =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
@@ -18,7 +35,11 @@ function map(value: unknown, change: (object: Json) => Json): unknown {
 }
 
 /** The ids that an operation may be asked for. What deletes, or ends a key, takes those that nothing else needs. */
-function idsOf(world: World, method: string, path: string): Json {
+function idsOf(
+	world: World,
+	method: string,
+	path: string,
+): { [name: string]: unknown[] } {
 	const ends = method === "delete" || path.endsWith("/roll");
 	const below = path.replace(
 		/^\/api\/(organizations|projects)\/\{\w+_id\}/,
@@ -65,95 +86,111 @@ function idsOf(world: World, method: string, path: string): Json {
 	};
 }
 
-/** Values of fields that are checked against what is there, or read as a language. */
-const valuesOf = (world: World): Json => ({
-	plugin: Object.values(world.plugins),
-	user_uuid: [world.member, ...world.spareMembers],
-	organization: [world.organization, world.second],
-	project: [world.project],
-	timezone: ["UTC", "Europe/Berlin", "america/new_york"],
-	xql_query: [
-		null,
-		"SELECT event, toString(properties.$browser) AS browser FROM events",
-	],
+const oneOf = (...values: unknown[]): Json => ({ enum: values });
+const listOf = (...values: unknown[]): Json => ({
+	type: "array",
+	items: { enum: values },
+	maxItems: 3,
 });
 
-const BOOLEANS = ["true", "false", "1", "0", "yes", "no", "on", "off"];
+/** What a destination may be where it is only looked at: few, since all of it would be combined with all else. */
+const SOME_DESTINATION = oneOf({}, { type: "NoOp" });
+
+/** Schemas of fields, by name, that are checked against what is there, or read as a language. */
+const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
+	plugin: oneOf(...Object.values(world.plugins)),
+	user_uuid: oneOf(world.member, ...world.spareMembers),
+	organization: oneOf(world.organization, world.second),
+	project: oneOf(world.project),
+	scoped_organizations: listOf(world.organization, world.second),
+	scoped_projects: listOf(world.project),
+	timezone: oneOf("UTC", "Europe/Berlin", "america/new_york"),
+	// Backfills begin there: of a few windows, not of millions.
+	start_at: oneOf(null, world.since),
+	last_paused_at: oneOf(null, world.since),
+	xql_query: oneOf(
+		null,
+		"SELECT event, toString(properties.$browser) AS browser FROM events",
+	),
+	...(/\/(backfill|pause|unpause)$/.test(path) && {
+		destination: SOME_DESTINATION,
+	}),
+});
+
+const BOOLEAN = "^\\s*(?i:true|false|1|0|yes|no|on|off)\\s*$";
 
 /**
  * The document names the type that a client should send. The service takes more (behaviour 1.3): booleans and
- * integers as text. Paging and the order of members fall back to a default whatever they hold (behaviour 1.5 and 6).
+ * integers as text.
  */
 function lenient(schema: Json): Json {
 	const types = [schema.type].flat();
-	if (types.includes("boolean"))
-		return {
-			anyOf: [
-				schema,
-				{ type: "string", pattern: `^\\s*(?i:${BOOLEANS.join("|")})\\s*$` },
-			],
-		};
-	if (types.includes("integer"))
-		return {
-			anyOf: [schema, { type: "string", pattern: "^\\s*[+-]?\\d+\\s*$" }],
-		};
-	return schema;
+	const orText = (text: Json) => ({
+		anyOf: [schema, { type: "string", ...text }],
+	});
+	if (types.includes("string")) return schema;
+	if (types.includes("boolean")) return orText({ pattern: BOOLEAN });
+	if (!types.includes("integer")) return schema;
+	if (Array.isArray(schema.enum))
+		return orText({ enum: schema.enum.map(String) });
+	return orText({
+		pattern: Number(schema.minimum) > 0 ? "^[1-9]\\d{0,3}$" : "^-?\\d{1,4}$",
+	});
 }
 
+/** Parameters that fall back to a default, whatever they hold (behaviour 1.5 and 6). */
 const NEVER_REFUSED = ["limit", "offset", "cursor", "order"];
 
-/** What is asked for, where the document leaves a choice among ids; what is sent, as the service takes it. */
-export function judged(document: Json, world: World): Json {
-	const values = valuesOf(world);
-	const known = (schema: Json): Json => {
-		const { properties } = schema;
+/** The schemas in a request: `fields` by name instead of the document's, and what is lenient. */
+const inRequest = (value: unknown, fields: { [name: string]: Json }) =>
+	map(value, (schema) => {
+		const { $ref, properties } = schema;
+		if (typeof $ref === "string") return { $ref: `${$ref}Request` };
 		if (!isObject(properties)) return lenient(schema);
-		return {
-			...schema,
-			properties: Object.fromEntries(
-				Object.entries(properties).map(([name, field]) => [
-					name,
-					values[name] ? { enum: values[name] } : field,
-				]),
-			),
-		};
-	};
-	const parameter = (ids: Json) => (given: unknown) => {
-		if (!isObject(given)) return given;
-		const name = String(given.name);
-		if (given.in === "path" && Array.isArray(ids[name]) && ids[name].length > 0)
-			return { ...given, schema: { enum: ids[name] } };
-		return NEVER_REFUSED.includes(name)
-			? { ...given, schema: { anyOf: [given.schema, { type: "string" }] } }
-			: given;
-	};
-	const paths = isObject(document.paths) ? document.paths : {};
+		const named = Object.entries(properties).map(([name, field]) => [
+			name,
+			fields[name] ?? field,
+		]);
+		return { ...schema, properties: Object.fromEntries(named) };
+	});
+
+const mapValues = <T, R>(
+	object: { [key: string]: T },
+	change: (value: T, key: string) => R,
+): { [key: string]: R } =>
+	Object.fromEntries(
+		Object.entries(object).map(([key, value]) => [key, change(value, key)]),
+	);
+
+/** The document to judge by. Schemas that requests refer to get a name of their own, so that answers stay strict. */
+export function judged(document: unknown, world: World): Json {
+	const { paths, components, ...rest } = Document.parse(document);
+	const requestSchemas = Object.entries(components.schemas).map(
+		([name, schema]) => [`${name}Request`, inRequest(schema, {})],
+	);
 	return {
-		...document,
-		paths: Object.fromEntries(
-			Object.entries(paths).map(([path, methods]) => [
-				path,
-				Object.fromEntries(
-					Object.entries(isObject(methods) ? methods : {}).map(
-						([method, operation]) => {
-							if (!isObject(operation)) return [method, operation];
-							const { parameters = [], requestBody } = operation;
-							return [
-								method,
-								{
-									...operation,
-									parameters: [parameters]
-										.flat()
-										.map(parameter(idsOf(world, method, path))),
-									...(requestBody !== undefined && {
-										requestBody: map(requestBody, known),
-									}),
-								},
-							];
-						},
-					),
-				),
-			]),
+		...rest,
+		components: {
+			...components,
+			schemas: { ...components.schemas, ...Object.fromEntries(requestSchemas) },
+		},
+		paths: mapValues(paths, (methods, path) =>
+			mapValues(methods, ({ requestBody, ...operation }, method) => ({
+				...operation,
+				parameters: operation.parameters.map((parameter) => {
+					const name = String(parameter.name);
+					const ids = idsOf(world, method, path)[name] ?? [];
+					if (parameter.in === "path" && ids.length > 0)
+						return { ...parameter, schema: { enum: ids } };
+					const anything = { anyOf: [parameter.schema, { type: "string" }] };
+					return NEVER_REFUSED.includes(name)
+						? { ...parameter, schema: anything }
+						: parameter;
+				}),
+				...(requestBody && {
+					requestBody: inRequest(requestBody, fieldsOf(world, path)),
+				}),
+			})),
 		),
 	};
 }

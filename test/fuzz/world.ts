@@ -45,6 +45,8 @@ export async function populate(
 		z.union([z.string(), z.int()]).parse((await ask("POST", path, body)).id);
 	const there = `/api/organizations/${organization}`;
 	const below = `/api/projects/${project}`;
+	const hour = Math.floor(Date.now() / HOUR) * HOUR;
+	const since = new Date(hour - 2 * HOUR).toISOString();
 
 	/** The token of a new invite. */
 	async function invite(name: string, level: number) {
@@ -80,10 +82,8 @@ export async function populate(
 		const at = `${below}/batch_exports`;
 		const destination = { type: "NoOp", config: {} };
 		const id = await make(at, { name, interval: "hour", destination });
-		const hour = Math.floor(Date.now() / HOUR) * HOUR;
 		const { backfill_id } = await ask("POST", `${at}/${id}/backfill`, {
-			start_at: new Date(hour - 2 * HOUR).toISOString(),
-			end_at: new Date(hour).toISOString(),
+			start_at: since,
 		});
 		for (let waited = 0; waited < RUNS_TIMEOUT_MS; waited += 500) {
 			await fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`);
@@ -131,7 +131,7 @@ export async function populate(
 		make("/api/personal_api_keys", { label, scopes: ["*"] });
 	const first = await exported("Export");
 	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
-	return {
+	const made = {
 		organization,
 		project,
 		second: await make("/api/organizations", { name: "Second" }),
@@ -163,7 +163,11 @@ export async function populate(
 		),
 		backfill: first.backfill_id,
 		runs: first.runs,
+		since,
 	};
+	// What was made last is current now.
+	await ask("PATCH", "/api/users/@me", { project });
+	return made;
 }
 
 export type World = Awaited<ReturnType<typeof populate>>;
