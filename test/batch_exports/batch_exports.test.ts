@@ -10,6 +10,7 @@ import {
 	projects,
 } from "../../src/db/schema.ts";
 import { wrong } from "../support/refusals.ts";
+import { stopClock } from "../support/time.ts";
 import {
 	call,
 	cost,
@@ -671,6 +672,7 @@ describe("pausing", () => {
 	])(
 		"a window that was still to start is run when the pause is over: %s %s",
 		async (method, below, body) => {
+			stopClock();
 			const { here, path, made } = await exporting({ paused: true });
 			const at = (hours: number) =>
 				new Date(
@@ -757,6 +759,7 @@ describe("backfills", () => {
 	});
 
 	test("without a range it is the last whole interval", async () => {
+		stopClock();
 		const { here, path } = await exporting();
 		await here("POST", at(path));
 		const { body } = await here("GET", `${path}/backfills`);

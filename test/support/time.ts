@@ -2,7 +2,7 @@
  * No test may depend on how fast the machine is: whatever has a time limit gets one that only a hang reaches. Importing
  * this extends the product's own limits, all of which are timers or signals.
  */
-import { vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 
 /** Shorter than a test's own limit, so that a failure says what was waited for. */
 export const HANG_MS = 240_000;
@@ -61,4 +61,14 @@ export async function exhaust(limiter: RateLimit, key: string) {
 	let passed = 0;
 	while ((await limiter.limit({ key })).success) passed += 1;
 	return passed;
+}
+
+/** Until the test ends, the clock stands at half past the present hour, so that no hour ends in the middle of it. */
+export function stopClock() {
+	const hour = 3_600_000;
+	const now = (Math.floor(Date.now() / hour) + 0.5) * hour;
+	vi.useFakeTimers({ toFake: ["Date"], now });
+	onTestFinished(() => {
+		vi.useRealTimers();
+	});
 }

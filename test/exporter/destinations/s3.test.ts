@@ -182,7 +182,8 @@ test("a bucket that encrypts takes an upload in parts, and holds all of it", asy
 	const answer = await client.fetch(
 		`${env.S3_URL}/exports/${key.split("/").map(encodeURIComponent).join("/")}`,
 	);
-	const lines = (await answer.text()).trim().split("\n");
+	const text = new TextDecoder().decode(await answer.arrayBuffer());
+	const lines = text.trim().split("\n");
 	expect(lines.map((line) => JSON.parse(line).team_id)).toEqual(
 		Array.from({ length: 30_000 }, (_, i) => i),
 	);
