@@ -109,6 +109,8 @@ export async function retry(tenant: Tenant, id: string, run_id: string) {
 				records_completed: 0,
 				records_total_count: null,
 				latest_error: null,
+				tries: 0,
+				next_try_at: null,
 				cursor: null,
 				finished_at: null,
 				last_updated_at: now(),

@@ -533,6 +533,9 @@ export const batchExportRuns = sqliteTable(
 		launched: boolean().notNull().default(false),
 		/** How often one was; only the last of them writes of it. */
 		attempt: integer().notNull().default(0),
+		/** How many tries in a row failed without progress, and when the next one is; null: no try is waited for. */
+		tries: integer().notNull().default(0),
+		next_try_at: text(),
 		created_at: created_at(),
 		finished_at: text(),
 		last_updated_at: updated_at(),

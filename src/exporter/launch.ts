@@ -1,5 +1,6 @@
 import { and, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import type { Database } from "../db/client.ts";
 import { batchExportRuns, now } from "../db/schema.ts";
 
 /** What an instance of the workflow is given. Only the latest attempt writes of its run. */
@@ -28,6 +29,40 @@ export const lost = (before: string) =>
 	sql`${launched} and ${last_updated_at} < ${before}`;
 
 /**
+ * Takes the next run that waits in the series of a run, for the instance that asks; null: none does, or another was faster.
+ */
+export async function claimNext(
+	db: Database,
+	{
+		batch_export_id,
+		backfill_id,
+	}: Pick<
+		typeof batchExportRuns.$inferSelect,
+		"batch_export_id" | "backfill_id"
+	>,
+): Promise<Launched | null> {
+	const series = sql`${batchExportRuns.batch_export_id} = ${batch_export_id}
+		and ${batchExportRuns.backfill_id} is ${backfill_id}`;
+	const next = db
+		.select({ id })
+		.from(batchExportRuns)
+		.where(and(isNull(finished_at), series, waiting))
+		.orderBy(id)
+		.limit(1);
+	const [claimed] = await db
+		.update(batchExportRuns)
+		.set({
+			launched: true,
+			attempt: sql`${attempt} + 1`,
+			status: "Running",
+			last_updated_at: now(),
+		})
+		.where(inArray(id, next))
+		.returning({ run_id: id, attempt });
+	return claimed ?? null;
+}
+
+/**
  * Starts an instance of the workflow for each of the unfinished runs that are `which`, what waits longest first. Those
  * that could not be started wait for the clock.
  */
@@ -45,6 +80,8 @@ export async function launch(env: Env, which: SQL) {
 		.set({
 			launched: true,
 			attempt: sql`${attempt} + 1`,
+			status: "Starting",
+			next_try_at: null,
 			last_updated_at: now(),
 		})
 		.where(inArray(id, chosen))

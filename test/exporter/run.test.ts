@@ -1,4 +1,7 @@
-import { introspectWorkflow } from "cloudflare:test";
+import {
+	introspectWorkflow,
+	introspectWorkflowInstance,
+} from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { AwsClient } from "aws4fetch";
@@ -13,7 +16,7 @@ import {
 	persons,
 	projects,
 } from "../../src/db/schema.ts";
-import { clean, giveUp, goOn, part } from "../../src/exporter/run.ts";
+import { afterRun, clean, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
@@ -38,7 +41,7 @@ type Json = Record<string, unknown>;
 let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
 beforeAll(async () => {
 	workflows = await introspectWorkflow(env.EXPORT_RUNS);
-	await workflows.modifyAll((instance) => instance.disableRetryDelays());
+	await workflows.modifyAll((instance) => instance.disableSleeps());
 });
 afterAll(() => workflows.dispose());
 
@@ -453,6 +456,47 @@ describe("rows out are rows in", () => {
 });
 
 describe("a backfill", () => {
+	test("of many windows is answered at once, and other requests are answered while it runs", async () => {
+		const { here, path, ended } = await exporting(
+			{ type: "NoOp", config: {} },
+			0,
+		);
+		const instances = (await workflows.get()).length;
+		const { body, status } = await here("POST", `${path}/backfill`, {
+			body: {
+				start_at: "2026-01-01T00:00:00Z",
+				end_at: "2026-01-03T12:00:00Z",
+			},
+		});
+		expect(status).toBe(200);
+		const progress = async () =>
+			(await here("GET", `${path}/backfills`)).body.results[0];
+		const first = await progress();
+		expect(first).toMatchObject({ id: body.backfill_id, status: "Running" });
+		expect(first.finished_runs).toBeLessThan(20);
+		const seen = new Set<number>();
+		await vi.waitFor(
+			async () => {
+				const { status, finished_runs } = await progress();
+				seen.add(finished_runs);
+				expect(status).toBe("Completed");
+			},
+			{ timeout: 60_000, interval: 20 },
+		);
+		expect(seen.size).toBeGreaterThan(10);
+		await ended();
+		const { body: all } = await here("GET", `${path}/runs?limit=1000`);
+		expect(all.count).toBe(60);
+		expect(
+			new Set(
+				all.results.map(
+					(run: { data_interval_end: string }) => run.data_interval_end,
+				),
+			).size,
+		).toBe(60);
+		expect(await workflows.get()).toHaveLength(instances + 1);
+	}, 90_000);
+
 	test("runs its windows one after another, and a failed one doesn't stop it", async () => {
 		const { here, path, ended } = await exporting(HTTP("/status/404"), 10);
 		await here("POST", `${path}/backfill`, {
@@ -482,18 +526,50 @@ describe("a backfill", () => {
 	});
 });
 
+describe("an instance that", () => {
+	test("has taken as many steps as it may leaves the rest of the run to the clock", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
+		const { run, find } = await launched(export_id);
+		const id = `${run.run_id}-steps`;
+		await using instance = await introspectWorkflowInstance(
+			env.EXPORT_RUNS,
+			id,
+		);
+		await instance.modify(async (modifier) => {
+			for (let n = 1; n <= 1000; n += 1)
+				await modifier.mockStepResult(
+					{ name: `part ${n}` },
+					{ ...run, wait_ms: 0 },
+				);
+		});
+		await env.EXPORT_RUNS.create({ id, params: run });
+		await instance.waitForStatus("complete");
+		expect(await find()).toMatchObject({ launched: false, finished_at: null });
+		await tick(env, Date.now());
+		await vi.waitFor(
+			async () =>
+				expect(await find()).toMatchObject({
+					status: "Completed",
+					attempt: 2,
+					records_completed: 3,
+				}),
+			{ timeout: 20_000, interval: 50 },
+		);
+	}, 60_000);
+});
+
 describe("a destination that", () => {
-	test("fails every other time gets each batch once", async () => {
+	test("fails every other time gets each batch once, since what was kept counts as progress", async () => {
 		const path = `/flaky/${v7()}`;
 		const {
 			project,
 			backfill,
 			here,
 			path: at,
-		} = await exporting(HTTP(path), 2500);
+		} = await exporting(HTTP(path), 7500);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: 2500,
+			records_completed: 7500,
 		});
 		const taken = new Map(
 			(await received(path)).map(({ headers, text }) => [
@@ -504,8 +580,8 @@ describe("a destination that", () => {
 		const rows = [...taken.values()].flatMap((text) => JSON.parse(text).batch);
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
-		expect(body.results[0].message).toBe(
-			"127.0.0.1 answered with the status 503.",
+		expect(body.results[0].message).toMatch(
+			/^Try 1 of 5 failed: 127\.0\.0\.1 answered with the status 503\. The next one is at 2/,
 		);
 	});
 
@@ -513,7 +589,7 @@ describe("a destination that", () => {
 		["/status/500", "answered with the status 500."],
 		["/status/429", "answered with the status 429."],
 		["/close", "127.0.0.1"],
-	])("is %s is tried six times", async (path, why) => {
+	])("is %s is tried five times", async (path, why) => {
 		const { backfill, here, path: at } = await exporting(HTTP(path), 3);
 		const run = await backfill();
 		expect(run).toMatchObject({
@@ -522,8 +598,49 @@ describe("a destination that", () => {
 		});
 		const { body: log } = await here("GET", `${at}/runs/${run.id}/logs`);
 		const levels = log.results.map(({ level }: { level: string }) => level);
-		expect(levels).toEqual(["ERROR", ...Array(6).fill("WARNING")]);
+		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
 		expect((await here("GET", at)).body.paused).toBe(false);
+	});
+
+	test("fails is left alone for longer after each try, or for as long as it asks", async () => {
+		const waits = async (path: string) => {
+			const { export_id } = await exporting(HTTP(path), 1);
+			const { run, find } = await launched(export_id);
+			const waited: (number | null)[] = [];
+			for (let wait: number | null = 0; wait !== null; waited.push(wait)) {
+				wait = await part(env, run);
+				const { next_try_at } = await find();
+				if (wait !== null)
+					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(
+						wait - 4000,
+					);
+			}
+			expect(await find()).toMatchObject({
+				status: "FailedRetryable",
+				next_try_at: null,
+			});
+			return waited;
+		};
+		expect(await waits("/status/503")).toEqual([
+			5000,
+			15_000,
+			45_000,
+			120_000,
+			null,
+		]);
+		expect(await waits("/status/429/60")).toEqual([
+			60_000,
+			60_000,
+			60_000,
+			120_000,
+			null,
+		]);
+		const [first] = await waits("/status/503/99999");
+		expect(first).toBe(3_600_000);
+		const date = new Date(Date.now() + 300_000).toUTCString();
+		const [until = 0] = await waits(`/status/503/${encodeURIComponent(date)}`);
+		expect(until).toBeGreaterThan(200_000);
+		expect(until).toBeLessThan(300_001);
 	});
 
 	test("refuses fails the run at once; three in a row pause the export and tell its admins, once a day", async () => {
@@ -543,8 +660,8 @@ describe("a destination that", () => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
 			const mailing = { ...env, ...({ EMAIL } as Partial<Env>) };
-			expect(await part(mailing, run)).toBe(false);
-			await goOn(mailing, run);
+			expect(await part(mailing, run)).toBeNull();
+			await afterRun(mailing, run);
 			expect((await find()).status).toBe("Failed");
 		};
 		for (const n of [1, 2, 3]) {
@@ -614,12 +731,15 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 	return { EXPORTS };
 }
 
-/** Carries a run out to its end, in one attempt. */
+/** Carries a run out in one attempt: to its end, or to the first try that fails. Answers how long to wait then. */
 async function carried(
 	run: { run_id: string; attempt: number },
 	more: Partial<Env> = {},
 ) {
-	while (await part({ ...env, ...more }, run));
+	for (;;) {
+		const wait_ms = await part({ ...env, ...more }, run);
+		if (wait_ms !== 0) return wait_ms;
+	}
 }
 
 /** Three parts. */
@@ -629,14 +749,14 @@ describe("a run that", () => {
 	test("is cut off in the middle goes on where it was, in another attempt", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
-		await expect(
-			carried(
+		expect(
+			await carried(
 				run,
 				atPart(2, async () => {
 					throw new Error("The machine is gone.");
 				}),
 			),
-		).rejects.toThrow("The machine is gone.");
+		).toBe(5000);
 		const cut = await find();
 		expect(cut).toMatchObject({
 			status: "Running",
@@ -717,7 +837,7 @@ describe("a run that", () => {
 			atPart(2, async () => {
 				throw new Error("The machine is gone.");
 			}),
-		).catch(() => {});
+		);
 		await here("DELETE", path);
 		expect(await find()).toMatchObject({
 			status: "Cancelled",
@@ -831,8 +951,8 @@ describe("a run that", () => {
 			clock += 5 * 60_000;
 			return clock;
 		});
-		const more = await part(env, run).finally(() => slow.mockRestore());
-		expect(more).toBe(true);
+		const wait_ms = await part(env, run).finally(() => slow.mockRestore());
+		expect(wait_ms).toBe(0);
 		await carried(run);
 		expect(await find()).toMatchObject({
 			status: "Completed",
@@ -883,7 +1003,7 @@ describe("a run that", () => {
 				env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
 			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
 		});
-		await expect(part({ ...env, DB }, run)).rejects.toThrow("nowhere");
+		expect(await part({ ...env, DB }, run)).toBe(5000);
 		const { latest_error } = await find();
 		expect(latest_error).toContain("no such table");
 		expect(latest_error).not.toContain("params");
@@ -896,13 +1016,13 @@ describe("a run that", () => {
 			BIG,
 		);
 		const { run, find } = await launched(export_id);
-		const error = await carried(
+		await carried(
 			run,
 			atPart(2, async () => {
 				throw new Error("The machine is gone.");
 			}),
-		).catch((error: unknown) => error);
-		await giveUp(env, run, error);
+		);
+		await giveUp(env, run, new Error("The machine is gone."));
 		expect(await find()).toMatchObject({
 			status: "FailedRetryable",
 			latest_error: "The machine is gone.",
