@@ -50,7 +50,7 @@ const MAX_DELAY_MS = 2 * 60_000;
 /** The longest wait that a receiver can ask for with Retry-After. */
 const MAX_RETRY_AFTER_MS = 60 * 60_000;
 
-/** While nothing is kept, a run checks this often whether it was cancelled. */
+/** A run says this often that it is alive and, while nothing is kept, checks whether it was cancelled. */
 const HEARTBEAT_MS = 10_000;
 
 const LONGEST_ERROR = 2000;
@@ -192,13 +192,14 @@ export async function part(
 	try {
 		const prepared = await prepare(env, loaded);
 		hide = hiding(prepared.secrets);
+		const heartbeat = setInterval(() => beat(env, launched), HEARTBEAT_MS);
 		const isDone = await transferRows(env, {
 			...prepared,
 			launched,
 			run,
 			budget,
 			progress,
-		});
+		}).finally(() => clearInterval(heartbeat));
 		return isDone ? null : 0;
 	} catch (error) {
 		if (error instanceof Superseded) return null;
@@ -215,6 +216,20 @@ export async function part(
 		return wait_ms;
 	}
 }
+
+/**
+ * Says that the attempt is alive, whatever it waits for. Also of a run that was cancelled by now: files that begin to appear
+ * appear as a whole, before the clock removes what is left.
+ */
+const beat = (env: Env, { run_id, attempt }: Launched) =>
+	drizzle(env.DB)
+		.update(batchExportRuns)
+		.set({ last_updated_at: now() })
+		.where(
+			and(eq(batchExportRuns.id, run_id), eq(batchExportRuns.attempt, attempt)),
+		)
+		// The next one may get through.
+		.catch(() => {});
 
 /** How long to wait after so many failed tries: 5 s, 15 s, 45 s, 2 min, or as long as the other side asks for. */
 const delayAfter = (tries: number, error: unknown) =>
@@ -314,20 +329,7 @@ async function transferRows(
 	}
 	// What is closed appears, so the run has to be this attempt's still.
 	if (!isFresh) await update({});
-	const files = await sink.close(async () => {
-		if (Date.now() - updatedAt <= HEARTBEAT_MS) return;
-		updatedAt = Date.now();
-		// Also if it was cancelled by now: what begins to appear appears as a whole, before the clock removes what is left.
-		await db
-			.update(batchExportRuns)
-			.set({ last_updated_at: now() })
-			.where(
-				and(
-					eq(batchExportRuns.id, run.id),
-					eq(batchExportRuns.attempt, launched.attempt),
-				),
-			);
-	});
+	const files = await sink.close(async () => {});
 	await end(env, launched, run, {
 		status: "Completed",
 		latest_error: null,

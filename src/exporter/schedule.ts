@@ -9,7 +9,7 @@ import {
 	batchExports,
 } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
-import { launch, lost, waiting } from "./launch.ts";
+import { launch, launchLost, waiting } from "./launch.ts";
 import { counted } from "./log.ts";
 import { clean } from "./run.ts";
 import { CAUGHT_UP, dueWindows } from "./windows.ts";
@@ -20,9 +20,6 @@ import { CAUGHT_UP, dueWindows } from "./windows.ts";
  */
 const A_BATCH = 300;
 const BATCHES = 30;
-
-/** After which a run that says nothing is taken for gone. Longer than any wait between two tries. */
-const LOST_MS = 5 * 60_000;
 
 /** How long what a run left behind waits for the run itself to remove it, and between two tries to. */
 const LEFT_MS = 60_000;
@@ -48,7 +45,7 @@ export async function tick(env: Env, scheduledTime: number) {
 		if ((await makeRuns(db, scheduledTime)) < A_BATCH) break;
 	await moveBackfills(db);
 	await launch(env, waiting);
-	await launch(env, lost(iso(scheduledTime - LOST_MS)));
+	await launchLost(env, scheduledTime);
 	await tidy(env, scheduledTime);
 }
 

@@ -172,15 +172,56 @@ describe("a tick", () => {
 		expect((await runs())[0]?.attempt).toBe(2);
 	});
 
-	test("starts again what nothing was heard of for five minutes, as another attempt", async () => {
+	/** A run that was started, and the ticks of a clock that runs behind it. */
+	async function begun() {
 		const { runs } = await due();
 		await tick(still, behind(hour));
-		const attempt = async () => (await runs())[0]?.attempt;
-		expect(await attempt()).toBe(1);
-		await tick(still, Date.now() + 4 * 60_000);
-		expect(await attempt()).toBe(1);
-		await tick(still, Date.now() + 6 * 60_000);
-		expect(await attempt()).toBe(2);
+		const [run] = await runs();
+		if (!run) throw new Error("There is no run.");
+		const set = (values: Partial<typeof batchExportRuns.$inferInsert>) =>
+			db
+				.update(batchExportRuns)
+				.set({ last_updated_at: iso(Date.now()), ...values })
+				.where(eq(batchExportRuns.id, run.id));
+		/** The attempt after a tick in so many seconds. */
+		const attemptIn = async (seconds: number, more: Partial<Env> = {}) => {
+			await tick({ ...still, ...more }, Date.now() + seconds * 1000);
+			return (await runs())[0]?.attempt;
+		};
+		return { set, attemptIn };
+	}
+
+	test("starts again what nothing was heard of for half a minute, as another attempt", async () => {
+		const { set, attemptIn } = await begun();
+		await set({ status: "Running" });
+		expect(await attemptIn(20)).toBe(1);
+		expect(await attemptIn(31)).toBe(2);
+	});
+
+	test("leaves alone what waits for its next try", async () => {
+		const { set, attemptIn } = await begun();
+		await set({ status: "Running", next_try_at: iso(Date.now() + 120_000) });
+		expect(await attemptIn(100)).toBe(1);
+		expect(await attemptIn(149)).toBe(1);
+		expect(await attemptIn(155)).toBe(2);
+	});
+
+	test("starts what has not begun again, unless it is still queued, for five minutes", async () => {
+		const { set, attemptIn } = await begun();
+		await set({ status: "Starting" });
+		let status = "queued";
+		const EXPORT_RUNS: Workflow = Object.assign(
+			Object.create(still.EXPORT_RUNS),
+			{
+				get: async () => ({ status: async () => ({ status }) }),
+				createBatch: async () => [],
+			},
+		);
+		expect(await attemptIn(60, { EXPORT_RUNS })).toBe(1);
+		expect(await attemptIn(301, { EXPORT_RUNS })).toBe(2);
+		await set({ status: "Starting" });
+		status = "running";
+		expect(await attemptIn(31, { EXPORT_RUNS })).toBe(3);
 	});
 
 	test("that can't start a run leaves it waiting", async () => {
