@@ -22,6 +22,7 @@ import {
 	backfill,
 	create,
 	logFilters,
+	retry,
 	runFilters,
 	Trial,
 	trial as tried,
@@ -168,15 +169,18 @@ export default router()
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		answers(BatchExportRun, "Run the window of a run again"),
-		async (c) =>
-			c.json(
-				await runs.retry(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.param("run_id"),
-				),
-			),
+		answers(
+			BatchExportRun,
+			"Run the window of a run again, from where it ended where that is possible",
+		),
+		body(retry, (tenant, run_id, c) =>
+			runs.find(tenant, c.req.param("id") ?? "", run_id),
+		),
+		async (c) => {
+			const { id, run_id } = c.req.param();
+			const given = c.req.valid("json");
+			return c.json(await runs.retry(c.var.tenant, id, run_id, given));
+		},
 	)
 	.get(
 		"/:id/runs/:run_id/logs",

@@ -266,6 +266,11 @@ export const runFilters = z.object({
 	status: choice(RUN_STATUSES).optional(),
 });
 
+export const retry = z.object({
+	/** From the first row, also where the run could go on from where it ended. */
+	from: choice(["start"]).optional(),
+});
+
 /** What came of trying a destination, step by step. */
 export const Trial = z
 	.object({

@@ -529,6 +529,10 @@ export const batchExportRuns = sqliteTable(
 		cursor: text(),
 		/** What its destination has to know to go on there, or to be cleaned up; null: nothing. */
 		state: text({ mode: "json" }).$type<unknown>(),
+		/** What it writes and where, as a digest: what was written elsewhere is not gone on with. null: it has not begun. */
+		fingerprint: text(),
+		/** Of a run that has ended: the state that a retry goes on with, at its cursor; null: a retry begins anew. */
+		resume_state: text({ mode: "json" }).$type<unknown>(),
 		/** Whether an instance of the workflow was started for it. */
 		launched: boolean().notNull().default(false),
 		/** How often one was; only the last of them writes of it. */

@@ -6,9 +6,10 @@ import {
 import { and, DrizzleQueryError, eq, isNotNull, isNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
+import { digest } from "../auth/keys.ts";
 import { hiding } from "../auth/secrets.ts";
 import { parse } from "../batch_exports/query.ts";
-import { opened } from "../batch_exports/secrets.ts";
+import { opened, shown } from "../batch_exports/secrets.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
@@ -166,7 +167,10 @@ async function prepare(env: Env, { run, of }: Loaded) {
 		exclude_events: namesIn(config.exclude_events),
 	};
 	const job: Job = { ...range, run_id: run.id, columns: fields };
-	return { destination, selection, job, secrets };
+	const fingerprint = await digest(
+		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
+	);
+	return { destination, selection, job, secrets, fingerprint };
 }
 
 const namesIn = (value: unknown) =>
@@ -275,14 +279,41 @@ type Part = Awaited<ReturnType<typeof prepare>> & {
 	progress: { tries: number };
 };
 
+/**
+ * Where a run goes on: where it was kept last, or where it ended before it was retried; from the beginning, where it wrote
+ * something else, or to another place.
+ */
+function positionOf(run: Loaded["run"], fingerprint: string) {
+	const { cursor, records_completed, records_total_count } = run;
+	if (run.fingerprint !== null && run.fingerprint !== fingerprint)
+		return {
+			state: null,
+			cursor: null,
+			records_completed: 0,
+			records_total_count: null,
+		};
+	const state = run.state ?? run.resume_state;
+	return { state, cursor, records_completed, records_total_count };
+}
+
 /** Takes pages of rows to the destination. True: those were all, and the run has ended; false: there is more to do. */
 async function transferRows(
 	env: Env,
-	{ destination, selection, job, launched, run, budget, progress }: Part,
+	{
+		destination,
+		selection,
+		job,
+		fingerprint,
+		launched,
+		run,
+		budget,
+		progress,
+	}: Part,
 ): Promise<boolean> {
 	const db = drizzle(env.DB);
 	const source = sourceOf(env);
-	let { state, records_completed, records_total_count } = run;
+	const position = positionOf(run, fingerprint);
+	let { state, records_completed, records_total_count } = position;
 	let updatedAt = Date.now();
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
@@ -295,9 +326,16 @@ async function transferRows(
 		await clean(env, run.id, state);
 		throw new Superseded();
 	};
-	await update({ status: "Running", next_try_at: null });
+	await update({
+		...(position.state !== run.state && position),
+		...(position.cursor !== run.cursor && position),
+		status: "Running",
+		next_try_at: null,
+		fingerprint,
+		resume_state: null,
+	});
 	const after: Position | null =
-		run.cursor === null ? null : Place.parse(JSON.parse(run.cursor));
+		position.cursor === null ? null : Place.parse(JSON.parse(position.cursor));
 	let page =
 		after?.length === END.length ? null : await source.page(selection, after);
 	if (records_total_count === null) {
@@ -445,7 +483,8 @@ const release = async (env: Env, launched: Launched) => {
 };
 
 /**
- * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed.
+ * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed. Where what
+ * it wrote stays, nothing is removed, and a retry can go on from there.
  * @param latest its state, where that could not be kept any more
  */
 export async function clean(env: Env, run_id: string, latest?: unknown) {
@@ -456,16 +495,21 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 	const { run } = loaded;
 	const state = latest ?? run.state;
 	if (state === null) return;
-	const tried = await prepare(env, loaded)
-		.then(({ destination, job }) => destination.abort(job, state))
-		.then(
-			() => true,
-			() => false,
-		);
-	const done = tried || Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
+	const removed = await prepare(env, loaded)
+		.then(async ({ destination, job }) => {
+			if (destination.resumes) return { resume_state: run.state };
+			await destination.abort(job, state);
+			return { cursor: null };
+		})
+		.catch(() => undefined);
+	const isLeftAlone = Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
 	await db
 		.update(batchExportRuns)
-		.set({ state: done ? null : state, last_updated_at: now() })
+		.set({
+			state: removed || isLeftAlone ? null : state,
+			...removed,
+			last_updated_at: now(),
+		})
 		.where(
 			and(
 				eq(batchExportRuns.id, run_id),

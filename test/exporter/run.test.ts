@@ -1025,4 +1025,92 @@ describe("a run that", () => {
 		]);
 		expect(await stored(`${project}/`)).toHaveLength(1);
 	}, 90_000);
+
+	/** Until this is disposed of, receivers take so many posts, and then refuse all. */
+	function refusingAfter(posts: number) {
+		const real = globalThis.fetch;
+		let left = posts;
+		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+			left -= 1;
+			return left >= 0
+				? real(input, init)
+				: Promise.resolve(new Response(null, { status: 503 }));
+		});
+	}
+
+	test.each([
+		["from where it failed", {}, undefined, 3000, 5000],
+		["from the start, if that is asked for", {}, { from: "start" }, 5000, 5000],
+		[
+			"from the start, if what it would write was changed",
+			{ destination: { config: { include_events: ["event 1"] } } },
+			undefined,
+			500,
+			500,
+		],
+		[
+			"from where it failed, if only its secrets and its name were changed",
+			{ name: "New", destination: { config: { token: "another" } } },
+			undefined,
+			3000,
+			5000,
+		],
+	])("failed is retried %s", async (_, change, body, sent, completed) => {
+		const path = `/status/200/${v7()}`;
+		const home = await exporting(HTTP(path), 5000);
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		while ((await part(env, run)) !== null);
+		refusing.mockRestore();
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			records_completed: 2000,
+			state: null,
+		});
+		await home.here("PATCH", home.path, { body: change });
+		const answer = await home.here(
+			"POST",
+			`${home.path}/runs/${run.run_id}/retry`,
+			{ ...(body && { body }) },
+		);
+		expect(answer).toMatchObject({
+			status: 200,
+			body: { records_completed: body ? 0 : 2000 },
+		});
+		expect(await home.ended()).toMatchObject([
+			{ status: "Completed", records_completed: completed },
+		]);
+		const batches = (await received(path)).map(
+			({ text }) => JSON.parse(text).batch,
+		);
+		expect(batches.slice(2).flat()).toHaveLength(sent);
+		expect(
+			new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size,
+		).toBe(5000 - (sent === 500 ? 3000 - 300 : 0));
+		expect(await find()).toMatchObject({ state: null, resume_state: null });
+	});
+
+	test("is under way when its destination is changed begins anew there", async () => {
+		const [first, second] = [`/status/200/${v7()}`, `/status/200/${v7()}`];
+		const home = await exporting(HTTP(first), 3000);
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		expect(await part(env, run)).toBe(5000);
+		refusing.mockRestore();
+		expect((await find()).records_completed).toBe(2000);
+		await home.here("PATCH", home.path, {
+			body: { destination: HTTP(second) },
+		});
+		expect(await carried(run)).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 3000,
+		});
+		const rows = (await received(second)).flatMap(
+			({ text }) => JSON.parse(text).batch,
+		);
+		expect(await checksum(rows)).toBe(
+			await checksum(await eventsOf(home.project)),
+		);
+	});
 });

@@ -52,6 +52,8 @@ export type Step = { name: string; error: string | null };
 export type Destination<State = unknown> = {
 	/** Databases get the columns that tell rows apart, whatever the query says. */
 	database: boolean;
+	/** What a run has written stays when it ends before its last row, so that a retry can go on from its state. */
+	resumes?: true;
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be

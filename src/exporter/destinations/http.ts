@@ -65,6 +65,7 @@ export function http(
 
 	return {
 		database: false,
+		resumes: true,
 		async open({ run_id, columns }, state) {
 			let batches = state?.batches ?? 0;
 			return {
