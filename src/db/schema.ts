@@ -454,6 +454,9 @@ export const batchExports = sqliteTable(
 		due_at: text().notNull(),
 		/** When its admins were last told that it fails. */
 		mailed_at: text(),
+		/** How many windows failed or were passed over of which its admins were not yet told, and when they were told last. */
+		undelivered_windows: integer().notNull().default(0),
+		undelivered_mailed_at: text(),
 		/** How many there are; kept by triggers. */
 		runs: integer().notNull().default(0),
 		log_entries: integer().notNull().default(0),
@@ -465,6 +468,9 @@ export const batchExports = sqliteTable(
 			.on(t.due_at)
 			.where(sql`not paused and not deleted`),
 		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
+		index("batch_exports_undelivered")
+			.on(t.undelivered_mailed_at)
+			.where(sql`undelivered_windows > 0`),
 	],
 );
 

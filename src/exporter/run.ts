@@ -3,7 +3,14 @@ import {
 	type WorkflowEvent,
 	type WorkflowStep,
 } from "cloudflare:workers";
-import { and, DrizzleQueryError, eq, isNotNull, isNull } from "drizzle-orm";
+import {
+	and,
+	DrizzleQueryError,
+	eq,
+	isNotNull,
+	isNull,
+	sql,
+} from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { digest } from "../auth/keys.ts";
@@ -433,6 +440,9 @@ async function end(
 ) {
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
+	const at = now();
+	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
+		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
 	await db.batch([
 		db
 			.update(batchExportRuns)
@@ -440,8 +450,8 @@ async function end(
 				status,
 				latest_error,
 				next_try_at: null,
-				finished_at: now(),
-				last_updated_at: now(),
+				finished_at: at,
+				last_updated_at: at,
 				...(outcome.status === "Completed" && {
 					state: null,
 					cursor: null,
@@ -455,6 +465,19 @@ async function end(
 			level: status === "Completed" ? "INFO" : "ERROR",
 			message: describeEnd(run, outcome),
 		}),
+		db
+			.update(batchExports)
+			.set({
+				undelivered_windows: sql`${batchExports.undelivered_windows} + 1`,
+				last_updated_at: sql`${batchExports.last_updated_at}`,
+			})
+			.where(
+				and(
+					eq(batchExports.id, run.batch_export_id),
+					sql`${status} <> 'Completed'`,
+					hasEnded,
+				),
+			),
 	]);
 	if (status !== "Completed") await clean(env, run.id);
 }

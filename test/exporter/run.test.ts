@@ -590,8 +590,18 @@ describe("a destination that", () => {
 		["/status/429", "answered with the status 429."],
 		["/close", "127.0.0.1"],
 	])("is %s is tried five times", async (path, why) => {
-		const { backfill, here, path: at } = await exporting(HTTP(path), 3);
+		const {
+			backfill,
+			here,
+			path: at,
+			export_id,
+		} = await exporting(HTTP(path), 3);
 		const run = await backfill();
+		const [row] = await db
+			.select()
+			.from(batchExports)
+			.where(eq(batchExports.id, export_id));
+		expect(row?.undelivered_windows).toBe(1);
 		expect(run).toMatchObject({
 			status: "FailedRetryable",
 			latest_error: expect.stringContaining(why),
