@@ -10,6 +10,7 @@ import {
 import { body, query } from "../http/valid.ts";
 import * as backfills from "./backfills.ts";
 import * as logs from "./logs.ts";
+import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
 import * as runs from "./runs.ts";
@@ -17,6 +18,7 @@ import {
 	BackfilledExport,
 	BatchExport,
 	BatchExportBackfill,
+	BatchExportDay,
 	BatchExportLogEntry,
 	BatchExportRun,
 	backfill,
@@ -132,6 +134,15 @@ export default router()
 					c.req.valid("query"),
 				),
 			),
+	)
+	.get(
+		"/:id/metrics",
+		lists(
+			BatchExportDay,
+			"List what the runs of an export came to by day, newest first",
+		),
+		async (c) =>
+			c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.get(
 		"/:id/runs",

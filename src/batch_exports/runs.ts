@@ -95,6 +95,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 const BEGINNING = {
 	records_completed: 0,
 	records_total_count: null,
+	bytes: 0,
 	cursor: null,
 };
 
@@ -122,19 +123,22 @@ export async function retry(
 			.update(batchExportRuns)
 			.set({
 				status: "Starting",
+				// What may still be at it can't write any more, until another attempt is started.
 				launched: false,
-				// What may still be at it is of an attempt before.
-				attempt: sql`${batchExportRuns.attempt} + 1`,
+				// Also one that never began is not held up by a pause.
+				attempt: sql`max(${batchExportRuns.attempt}, 1)`,
 				...(from === "start"
 					? { ...BEGINNING, resume_state: null }
 					: {
 							records_completed: unlessResumed("records_completed"),
 							records_total_count: unlessResumed("records_total_count"),
+							bytes: unlessResumed("bytes"),
 							cursor: unlessResumed("cursor"),
 						}),
 				latest_error: null,
 				tries: 0,
 				next_try_at: null,
+				started_at: null,
 				finished_at: null,
 				last_updated_at: now(),
 			})

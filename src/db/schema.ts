@@ -6,6 +6,7 @@ import {
 	index,
 	integer,
 	primaryKey,
+	real,
 	sqliteTable,
 	text,
 	uniqueIndex,
@@ -546,7 +547,11 @@ export const batchExportRuns = sqliteTable(
 		/** How many tries in a row failed without progress, and when the next one is; null: no try is waited for. */
 		tries: integer().notNull().default(0),
 		next_try_at: text(),
+		/** How many bytes its completed records have as text. */
+		bytes: integer().notNull().default(0),
 		created_at: created_at(),
+		/** When it began; anew, when it is retried. */
+		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),
 	},
@@ -570,6 +575,27 @@ export const batchExportRuns = sqliteTable(
 			.on(t.last_updated_at)
 			.where(sql`finished_at is not null and state is not null`),
 	],
+);
+
+/** What the runs of an export came to that ended on one day (UTC). */
+export const batchExportDays = sqliteTable(
+	"batch_export_days",
+	{
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** YYYY-MM-DD. */
+		day: text().notNull(),
+		/** Runs that are complete, and their rows and bytes. */
+		runs: integer().notNull().default(0),
+		rows: integer().notNull().default(0),
+		bytes: integer().notNull().default(0),
+		/** Runs that failed. */
+		failures: integer().notNull().default(0),
+		/** How long all of them took. */
+		seconds: real().notNull().default(0),
+	},
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.day] })],
 );
 
 export const batchExportLogEntries = sqliteTable(

@@ -105,7 +105,7 @@ export async function claimNext(
 		.set({
 			launched: true,
 			attempt: sql`${attempt} + 1`,
-			status: "Running",
+			status: "Starting",
 			last_updated_at: now(),
 		})
 		.where(inArray(id, next))

@@ -9,6 +9,7 @@ import {
 	eq,
 	isNotNull,
 	isNull,
+	type SQL,
 	sql,
 } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
@@ -17,8 +18,14 @@ import { digest } from "../auth/keys.ts";
 import { hiding } from "../auth/secrets.ts";
 import { parse } from "../batch_exports/query.ts";
 import { opened, shown } from "../batch_exports/secrets.ts";
-import type { Database } from "../db/client.ts";
-import { batchExportRuns, batchExports, now } from "../db/schema.ts";
+import { type Database, insertWhere } from "../db/client.ts";
+import {
+	batchExportDays,
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+	now,
+} from "../db/schema.ts";
 import { advance } from "./backfill.ts";
 import {
 	type Job,
@@ -30,15 +37,9 @@ import { destinationOf } from "./destinations/index.ts";
 import { claimNext, type Launched } from "./launch.ts";
 import { counted, note } from "./log.ts";
 import { pauseIfFailing } from "./pause.ts";
-import { fieldsOf } from "./rows.ts";
+import { bytesOf, fieldsOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position, Selection } from "./sources/source.ts";
-
-/** For steps that fail as a whole: the database does not answer, or the isolate is gone. */
-const STEP = {
-	retries: { limit: 5, delay: "5 seconds", backoff: "exponential" },
-	timeout: "30 minutes",
-} as const;
 
 /**
  * How many steps an instance takes before it leaves the rest to another. Deployed, an instance may take 10,000 steps (1,024
@@ -54,6 +55,12 @@ const STEP_MS = 5 * 60_000;
 export const MAX_TRIES = 5;
 const MIN_DELAY_MS = 5000;
 const MAX_DELAY_MS = 2 * 60_000;
+
+/** For steps that fail as a whole: the database does not answer, or the isolate is gone. */
+const STEP = {
+	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
+	timeout: "30 minutes",
+} as const;
 
 /** The longest wait that a receiver can ask for with Retry-After. */
 const MAX_RETRY_AFTER_MS = 60 * 60_000;
@@ -136,6 +143,7 @@ const mine = ({ run_id, attempt }: Launched) =>
 	and(
 		eq(batchExportRuns.id, run_id),
 		eq(batchExportRuns.attempt, attempt),
+		eq(batchExportRuns.launched, true),
 		isNull(batchExportRuns.finished_at),
 	);
 
@@ -198,7 +206,12 @@ export async function part(
 	const loaded = await load(drizzle(env.DB), launched.run_id);
 	if (!loaded) return null;
 	const { run } = loaded;
-	const progress = { tries: run.tries };
+	const progress: Progress = {
+		tries: run.tries,
+		records_completed: run.records_completed,
+		bytes: run.bytes,
+		started_at: run.started_at ?? now(),
+	};
 	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
@@ -219,7 +232,7 @@ export async function part(
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status =
 				error instanceof Misconfigured ? "Failed" : "FailedRetryable";
-			await end(env, launched, run, { status, latest_error: why });
+			await end(env, launched, run, { ...progress, status, latest_error: why });
 			return null;
 		}
 		const wait_ms = delayAfter(tries, error);
@@ -278,12 +291,20 @@ async function countTry(
 	]);
 }
 
-/** What a part of a run works with. `progress.tries`: how many tries have failed since something was kept. */
+/** How far a run is: what was kept, when it began, and how many tries have failed since something was kept. */
+type Progress = {
+	records_completed: number;
+	bytes: number;
+	started_at: string;
+	tries: number;
+};
+
+/** What a part of a run works with. */
 type Part = Awaited<ReturnType<typeof prepare>> & {
 	launched: Launched;
 	run: Loaded["run"];
 	budget: Budget;
-	progress: { tries: number };
+	progress: Progress;
 };
 
 /**
@@ -291,16 +312,42 @@ type Part = Awaited<ReturnType<typeof prepare>> & {
  * something else, or to another place.
  */
 function positionOf(run: Loaded["run"], fingerprint: string) {
-	const { cursor, records_completed, records_total_count } = run;
-	if (run.fingerprint !== null && run.fingerprint !== fingerprint)
+	const { cursor, records_completed, records_total_count, bytes } = run;
+	if (hasChanged(run, fingerprint))
 		return {
 			state: null,
 			cursor: null,
 			records_completed: 0,
 			records_total_count: null,
+			bytes: 0,
 		};
 	const state = run.state ?? run.resume_state;
-	return { state, cursor, records_completed, records_total_count };
+	return { state, cursor, records_completed, records_total_count, bytes };
+}
+
+const hasChanged = (run: Loaded["run"], fingerprint: string) =>
+	run.fingerprint !== null && run.fingerprint !== fingerprint;
+
+/** What the log says when another attempt than the first takes a run up, or one that changed; null: nothing. */
+function describeStart(
+	run: Loaded["run"],
+	fingerprint: string,
+	{ records_completed }: { records_completed: number },
+) {
+	if (hasChanged(run, fingerprint) && run.cursor !== null)
+		return {
+			level: "WARNING" as const,
+			message:
+				"The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+		};
+	if (run.status !== "Starting" || run.attempt < 2) return null;
+	return {
+		level: "INFO" as const,
+		message:
+			records_completed > 0
+				? `Attempt ${run.attempt} goes on after ${counted(records_completed, "row")}.`
+				: `Attempt ${run.attempt} begins with the first row.`,
+	};
 }
 
 /** Takes pages of rows to the destination. True: those were all, and the run has ended; false: there is more to do. */
@@ -320,7 +367,8 @@ async function transferRows(
 	const db = drizzle(env.DB);
 	const source = sourceOf(env);
 	const position = positionOf(run, fingerprint);
-	let { state, records_completed, records_total_count } = position;
+	let { state, records_completed, records_total_count, bytes } = position;
+	Object.assign(progress, { records_completed, bytes });
 	let updatedAt = Date.now();
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
@@ -338,9 +386,13 @@ async function transferRows(
 		...(position.cursor !== run.cursor && position),
 		status: "Running",
 		next_try_at: null,
+		started_at: progress.started_at,
 		fingerprint,
 		resume_state: null,
 	});
+	const entry = describeStart(run, fingerprint, position);
+	if (entry)
+		await db.insert(batchExportLogEntries).values({ ...logOf(run), ...entry });
 	const after: Position | null =
 		position.cursor === null ? null : Place.parse(JSON.parse(position.cursor));
 	let page =
@@ -361,13 +413,14 @@ async function transferRows(
 		const { rows, next }: Page = page;
 		budget.pages -= 1;
 		records_completed += rows.length;
+		bytes += bytesOf(rows);
 		const kept = rows.length > 0 ? await sink.write(rows) : null;
 		isFresh = kept !== null;
 		if (kept !== null) {
 			state = kept;
-			progress.tries = 0;
+			Object.assign(progress, { records_completed, bytes, tries: 0 });
 			const cursor = JSON.stringify(next ?? END);
-			await update({ state, cursor, records_completed, tries: 0 });
+			await update({ state, cursor, records_completed, bytes, tries: 0 });
 			if (next && isSpent(budget)) return false;
 		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
 		page = next && (await source.page(selection, next));
@@ -376,10 +429,12 @@ async function transferRows(
 	if (!isFresh) await update({});
 	const files = await sink.close(async () => {});
 	await end(env, launched, run, {
+		...progress,
 		status: "Completed",
 		latest_error: null,
 		records_completed,
 		records_total_count,
+		bytes,
 		files,
 	});
 	return true;
@@ -405,31 +460,52 @@ const whither = (files: string[]) =>
 		: files.map((file) => `, in ${file}`).join("");
 
 /** How a run ended. */
-type Outcome =
-	| {
-			status: "Completed";
-			latest_error: null;
-			records_completed: number;
-			records_total_count: number;
-			files: string[];
-	  }
-	| { status: "Failed" | "FailedRetryable"; latest_error: string };
+type Outcome = Progress &
+	(
+		| {
+				status: "Completed";
+				latest_error: null;
+				records_total_count: number;
+				files: string[];
+		  }
+		| { status: "Failed" | "FailedRetryable"; latest_error: string }
+	);
 
 /** With a full stop at its end. */
 const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-/** What the log says of a run that has ended. */
-function describeEnd(run: Loaded["run"], outcome: Outcome) {
+/** What the log says of a run that has ended: what it came to, and of one that failed why, and what to do. */
+function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
+	const { records_completed, bytes, latest_error } = outcome;
 	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
+	const figures = `${counted(records_completed, "row")}, ${counted(bytes, "byte")}, ${counted(seconds, "second")}, attempt ${run.attempt}`;
 	switch (outcome.status) {
 		case "Completed":
-			return `${window} is complete: ${counted(outcome.records_completed, "row")}${whither(outcome.files)}.`;
+			return `${window} is complete: ${figures}${whither(outcome.files)}.`;
 		case "Failed":
-			return `${window} failed: ${outcome.latest_error}`;
+			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, since only a change can help. Make it, then retry the run. It came to ${figures}.`;
 		case "FailedRetryable":
-			return `${window} failed: ${outcome.latest_error}`;
+			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} Retry the run when the destination works again. It came to ${figures}.`;
 	}
 }
+
+/** The statement that adds a run to the figures of its day, if `condition` holds. */
+const addToDay = (
+	db: Database,
+	figures: typeof batchExportDays.$inferInsert,
+	condition: SQL,
+) =>
+	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
+		target: [batchExportDays.batch_export_id, batchExportDays.day],
+		set: Object.fromEntries(
+			(["runs", "rows", "bytes", "failures", "seconds"] as const).map(
+				(name) => [
+					name,
+					sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
+				],
+			),
+		),
+	});
 
 /** Ends the run, once, and logs it. */
 async function end(
@@ -441,6 +517,9 @@ async function end(
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
 	const at = now();
+	const seconds =
+		Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
+	const isComplete = status === "Completed";
 	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
 		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
 	await db.batch([
@@ -457,13 +536,14 @@ async function end(
 					cursor: null,
 					records_completed: outcome.records_completed,
 					records_total_count: outcome.records_total_count,
+					bytes: outcome.bytes,
 				}),
 			})
 			.where(mine(launched)),
 		note(db, {
 			...logOf(run),
-			level: status === "Completed" ? "INFO" : "ERROR",
-			message: describeEnd(run, outcome),
+			level: isComplete ? "INFO" : "ERROR",
+			message: describeEnd(run, outcome, seconds),
 		}),
 		db
 			.update(batchExports)
@@ -478,6 +558,19 @@ async function end(
 					hasEnded,
 				),
 			),
+		addToDay(
+			db,
+			{
+				batch_export_id: run.batch_export_id,
+				day: at.slice(0, 10),
+				runs: isComplete ? 1 : 0,
+				rows: isComplete ? outcome.records_completed : 0,
+				bytes: isComplete ? outcome.bytes : 0,
+				failures: isComplete ? 0 : 1,
+				seconds,
+			},
+			hasEnded,
+		),
 	]);
 	if (status !== "Completed") await clean(env, run.id);
 }
@@ -492,7 +585,13 @@ export async function giveUp(
 	if (!loaded) return null;
 	const latest_error = reason(error).slice(0, LONGEST_ERROR);
 	const status = "FailedRetryable";
-	await end(env, launched, loaded.run, { status, latest_error });
+	const { run } = loaded;
+	await end(env, launched, run, {
+		...run,
+		started_at: run.started_at ?? now(),
+		status,
+		latest_error,
+	});
 	const next = await afterRun(env, launched);
 	return next && { ...next, wait_ms: 0 };
 }

@@ -10,6 +10,7 @@ import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+	batchExportDays,
 	batchExportRuns,
 	batchExports,
 	events,
@@ -417,16 +418,24 @@ describe("rows out are rows in", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test("the log says how many, and where they are", async () => {
+	test("the log says how many, how long it took, and where they are", async () => {
 		const { here, path, project, backfill } = await exporting(R2(), 1);
 		await backfill();
 		const { body } = await here("GET", `${path}/logs?search=complete: `);
 		expect(body.results).toMatchObject([
 			{
 				level: "INFO",
-				message: `The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: 1 row, in ${project}/out/${FILE}.jsonl.`,
+				message: expect.stringMatching(
+					/: 1 row, \d{3} bytes, [\d.]+ seconds?, attempt 1, in /,
+				),
 			},
 		]);
+		expect(body.results[0].message).toContain(
+			`The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: `,
+		);
+		expect(body.results[0].message).toContain(
+			`, in ${project}/out/${FILE}.jsonl.`,
+		);
 	});
 
 	test("a scheduled run takes what came in its window, whenever it happened", async () => {
@@ -452,6 +461,52 @@ describe("rows out are rows in", () => {
 				data_interval_end: HOUR.end_at,
 			},
 		]);
+	});
+});
+
+describe("the metrics of an export", () => {
+	test("are the rows, bytes, seconds and failures of each day", async () => {
+		const { here, path, backfill, export_id } = await exporting(R2(), 100);
+		await backfill();
+		await backfill();
+		const { body } = await here("GET", `${path}/metrics`);
+		expect(body).toMatchObject({
+			count: 1,
+			next: null,
+			results: [
+				{
+					day: new Date().toISOString().slice(0, 10),
+					runs: 2,
+					rows: 200,
+					failures: 0,
+				},
+			],
+		});
+		const [{ bytes, seconds }] = body.results;
+		const [one] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.batch_export_id, export_id));
+		expect(one?.bytes).toBeGreaterThan(100 * 100);
+		expect(bytes).toBe(2 * (one?.bytes ?? 0));
+		expect(seconds).toBeGreaterThan(0);
+		await db.insert(batchExportDays).values({
+			batch_export_id: export_id,
+			day: "2026-01-01",
+			failures: 3,
+		});
+		const { body: paged } = await here("GET", `${path}/metrics?limit=1`);
+		expect(paged.count).toBe(2);
+		expect(paged.results).toMatchObject([{ rows: 200 }]);
+		const { run } = await launched(export_id);
+		await giveUp(env, run, new Error("The machine is gone."));
+		const { body: after } = await here("GET", `${path}/metrics`);
+		expect(after.results).toMatchObject([
+			{ runs: 2, rows: 200, failures: 1 },
+			{ day: "2026-01-01", runs: 0, failures: 3 },
+		]);
+		const stranger = await world();
+		expect((await stranger.here("GET", `${path}/metrics`)).status).toBe(404);
 	});
 });
 
@@ -609,6 +664,9 @@ describe("a destination that", () => {
 		const { body: log } = await here("GET", `${at}/runs/${run.id}/logs`);
 		const levels = log.results.map(({ level }: { level: string }) => level);
 		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
+		expect(log.results[0].message).toMatch(
+			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. It came to 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
+		);
 		expect((await here("GET", at)).body.paused).toBe(false);
 	});
 
@@ -673,6 +731,13 @@ describe("a destination that", () => {
 			expect(await part(mailing, run)).toBeNull();
 			await afterRun(mailing, run);
 			expect((await find()).status).toBe("Failed");
+			const { body } = await home.here(
+				"GET",
+				`${home.path}/runs/${run.run_id}/logs`,
+			);
+			expect(body.results[0].message).toContain(
+				"It was not tried again, since only a change can help. Make it, then retry the run.",
+			);
 		};
 		for (const n of [1, 2, 3]) {
 			expect(await paused()).toBe(false);
@@ -1094,6 +1159,17 @@ describe("a run that", () => {
 			({ text }) => JSON.parse(text).batch,
 		);
 		expect(batches.slice(2).flat()).toHaveLength(sent);
+		const { body: log } = await home.here(
+			"GET",
+			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "begins anew" : "Attempt 2"}`,
+		);
+		expect(log.results.at(-1).message).toBe(
+			{
+				3000: "Attempt 2 goes on after 2000 rows.",
+				5000: "Attempt 2 begins with the first row.",
+				500: "The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+			}[sent],
+		);
 		expect(
 			new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size,
 		).toBe(5000 - (sent === 500 ? 3000 - 300 : 0));
