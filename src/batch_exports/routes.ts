@@ -10,6 +10,7 @@ import {
 import { body, query } from "../http/valid.ts";
 import * as backfills from "./backfills.ts";
 import * as logs from "./logs.ts";
+import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
 import * as runs from "./runs.ts";
@@ -17,11 +18,13 @@ import {
 	BackfilledExport,
 	BatchExport,
 	BatchExportBackfill,
+	BatchExportDay,
 	BatchExportLogEntry,
 	BatchExportRun,
 	backfill,
 	create,
 	logFilters,
+	retry,
 	runFilters,
 	Trial,
 	trial as tried,
@@ -133,6 +136,15 @@ export default router()
 			),
 	)
 	.get(
+		"/:id/metrics",
+		lists(
+			BatchExportDay,
+			"List what the runs of an export came to by day, newest first",
+		),
+		async (c) =>
+			c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
+	)
+	.get(
 		"/:id/runs",
 		lists(BatchExportRun, "List the runs of an export, newest first"),
 		query(runFilters, batchExports.find),
@@ -168,15 +180,18 @@ export default router()
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		answers(BatchExportRun, "Run the window of a run again"),
-		async (c) =>
-			c.json(
-				await runs.retry(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.param("run_id"),
-				),
-			),
+		answers(
+			BatchExportRun,
+			"Run the window of a run again, from where it ended where that is possible",
+		),
+		body(retry, (tenant, run_id, c) =>
+			runs.find(tenant, c.req.param("id") ?? "", run_id),
+		),
+		async (c) => {
+			const { id, run_id } = c.req.param();
+			const given = c.req.valid("json");
+			return c.json(await runs.retry(c.var.tenant, id, run_id, given));
+		},
 	)
 	.get(
 		"/:id/runs/:run_id/logs",

@@ -8,7 +8,7 @@ import { note } from "../exporter/log.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countOf, selectName, started, told } from "./queries.ts";
-import { runColumns, type runFilters } from "./shape.ts";
+import { type retry as Retry, runColumns, type runFilters } from "./shape.ts";
 
 /** Newest first. */
 export async function list(
@@ -92,8 +92,28 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 	return found(after);
 }
 
-/** From the beginning: the same window, the same run. */
-export async function retry(tenant: Tenant, id: string, run_id: string) {
+/** What a run that begins anew has of it. */
+const BEGINNING = {
+	records_completed: 0,
+	records_total_count: null,
+	bytes: 0,
+	cursor: null,
+};
+
+/** In an UPDATE of runs: the column as it is, where a retry goes on, and else as it is at the beginning. */
+const unlessResumed = (column: keyof typeof BEGINNING) =>
+	sql`iif(resume_state is null, ${BEGINNING[column]}, ${batchExportRuns[column]})`;
+
+/**
+ * The same window, the same run: from where it ended, if its destination still has what was written until then, else from the
+ * beginning. The run itself checks that it would write the same as before.
+ */
+export async function retry(
+	tenant: Tenant,
+	id: string,
+	run_id: string,
+	{ from }: z.infer<typeof Retry>,
+) {
 	const { of, run } = await read(tenant, id, run_id);
 	if (run.finished_at === null)
 		throw invalid(null, "Only a run that has ended can be retried.");
@@ -104,13 +124,22 @@ export async function retry(tenant: Tenant, id: string, run_id: string) {
 			.update(batchExportRuns)
 			.set({
 				status: "Starting",
+				// What may still be at it can't write any more, until another attempt is started.
 				launched: false,
-				// What may still be at it is of an attempt before.
-				attempt: sql`${batchExportRuns.attempt} + 1`,
-				records_completed: 0,
-				records_total_count: null,
+				// Also one that never began is not held up by a pause.
+				attempt: sql`max(${batchExportRuns.attempt}, 1)`,
+				...(from === "start"
+					? { ...BEGINNING, resume_state: null }
+					: {
+							records_completed: unlessResumed("records_completed"),
+							records_total_count: unlessResumed("records_total_count"),
+							bytes: unlessResumed("bytes"),
+							cursor: unlessResumed("cursor"),
+						}),
 				latest_error: null,
-				cursor: null,
+				tries: 0,
+				next_try_at: null,
+				started_at: null,
 				finished_at: null,
 				last_updated_at: now(),
 			})

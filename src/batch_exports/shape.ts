@@ -4,6 +4,7 @@ import type { Database } from "../db/client.ts";
 import {
 	BACKFILL_STATUSES,
 	batchExportBackfills,
+	batchExportDays,
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
@@ -292,6 +293,30 @@ export const BatchExportLogEntry = z
 	})
 	.meta({ id: "BatchExportLogEntry" });
 
+/** Beyond the interface: what the runs came to that ended on a day (UTC). */
+export const BatchExportDay = z
+	.object({
+		day: z.iso.date(),
+		runs: z.int().meta({ description: "Runs that were completed" }),
+		rows: z.int().meta({ description: "Rows of those" }),
+		bytes: z.int().meta({
+			description: "Bytes of those rows as text, before they are packed",
+		}),
+		failures: z.int().meta({ description: "Runs that failed" }),
+		seconds: z.number().meta({ description: "How long all of them took" }),
+	})
+	.meta({ id: "BatchExportDay" });
+
+/** The columns of a `BatchExportDay`. */
+export const dayColumns = {
+	day: batchExportDays.day,
+	runs: batchExportDays.runs,
+	rows: batchExportDays.rows,
+	bytes: batchExportDays.bytes,
+	failures: batchExportDays.failures,
+	seconds: batchExportDays.seconds,
+};
+
 export const logFilters = z.object({
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
@@ -302,6 +327,11 @@ export const logFilters = z.object({
 
 export const runFilters = z.object({
 	status: choices(RUN_STATUSES).optional(),
+});
+
+export const retry = z.object({
+	/** From the first row, also where the run could go on from where it ended. */
+	from: choice(["start"]).optional(),
 });
 
 /** What came of trying a destination, step by step. */

@@ -6,6 +6,7 @@ import {
 	index,
 	integer,
 	primaryKey,
+	real,
 	sqliteTable,
 	text,
 	uniqueIndex,
@@ -487,6 +488,9 @@ export const batchExports = sqliteTable(
 		due_at: text().notNull(),
 		/** When its admins were last told that it fails. */
 		mailed_at: text(),
+		/** How many windows failed or were passed over of which its admins were not yet told, and when they were told last. */
+		undelivered_windows: integer().notNull().default(0),
+		undelivered_mailed_at: text(),
 		/** How many there are; kept by triggers. */
 		runs: integer().notNull().default(0),
 		log_entries: integer().notNull().default(0),
@@ -498,6 +502,9 @@ export const batchExports = sqliteTable(
 			.on(t.due_at)
 			.where(sql`not paused and not deleted`),
 		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
+		index("batch_exports_undelivered")
+			.on(t.undelivered_mailed_at)
+			.where(sql`undelivered_windows > 0`),
 	],
 );
 
@@ -562,11 +569,22 @@ export const batchExportRuns = sqliteTable(
 		cursor: text(),
 		/** What its destination has to know to go on there, or to be cleaned up; null: nothing. */
 		state: text({ mode: "json" }).$type<unknown>(),
+		/** What it writes and where, as a digest: what was written elsewhere is not gone on with. null: it has not begun. */
+		fingerprint: text(),
+		/** Of a run that has ended: the state that a retry goes on with, at its cursor; null: a retry begins anew. */
+		resume_state: text({ mode: "json" }).$type<unknown>(),
 		/** Whether an instance of the workflow was started for it. */
 		launched: boolean().notNull().default(false),
 		/** How often one was; only the last of them writes of it. */
 		attempt: integer().notNull().default(0),
+		/** How many tries in a row failed without progress, and when the next one is; null: no try is waited for. */
+		tries: integer().notNull().default(0),
+		next_try_at: text(),
+		/** How many bytes its completed records have as text. */
+		bytes: integer().notNull().default(0),
 		created_at: created_at(),
+		/** When it began; anew, when it is retried. */
+		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),
 	},
@@ -590,6 +608,27 @@ export const batchExportRuns = sqliteTable(
 			.on(t.last_updated_at)
 			.where(sql`finished_at is not null and state is not null`),
 	],
+);
+
+/** What the runs of an export came to that ended on one day (UTC). */
+export const batchExportDays = sqliteTable(
+	"batch_export_days",
+	{
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** YYYY-MM-DD. */
+		day: text().notNull(),
+		/** Runs that are complete, and their rows and bytes. */
+		runs: integer().notNull().default(0),
+		rows: integer().notNull().default(0),
+		bytes: integer().notNull().default(0),
+		/** Runs that failed. */
+		failures: integer().notNull().default(0),
+		/** How long all of them took. */
+		seconds: real().notNull().default(0),
+	},
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.day] })],
 );
 
 export const batchExportLogEntries = sqliteTable(

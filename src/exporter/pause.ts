@@ -1,14 +1,7 @@
-import { and, eq, gte, isNull, lt, or, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { ADMIN } from "../auth/levels.ts";
-import {
-	batchExports,
-	members,
-	now,
-	organizations,
-	users,
-} from "../db/schema.ts";
-import { configured, send } from "../mail/mail.ts";
+import { batchExports, now } from "../db/schema.ts";
+import { mailAdmins } from "./alerts.ts";
 import { note } from "./log.ts";
 
 const DAY = 86_400_000;
@@ -63,26 +56,12 @@ export async function pauseIfFailing(
 			)
 			.returning({ id: batchExports.id }),
 	]);
-	if (told.length === 0 || !configured(env)) return;
-	const admins = await db
-		.select({ email: users.email, organization: organizations.name })
-		.from(members)
-		.innerJoin(users, eq(users.id, members.user_id))
-		.innerJoin(organizations, eq(organizations.id, members.organization_id))
-		.where(
-			and(
-				eq(members.organization_id, organization_id),
-				gte(members.level, ADMIN),
-				eq(users.is_active, true),
-			),
-		);
-	for (const { email, organization } of admins)
-		await send(env, {
-			to: email,
-			subject: `The batch export ${name} of ${organization} was paused`,
-			paragraphs: [
-				`The last ${IN_A_ROW} runs of the batch export ${name} failed, so it was paused. What they say is in its log.`,
-				"Once that is mended, unpause the export. It can then also be told to export what it missed.",
-			],
-		});
+	if (told.length === 0) return;
+	await mailAdmins(env, organization_id, (organization) => ({
+		subject: `The batch export ${name} of ${organization} was paused`,
+		paragraphs: [
+			`The last ${IN_A_ROW} runs of the batch export ${name} failed, so it was paused. What they say is in its log.`,
+			"Once that is mended, unpause the export. It can then also be told to export what it missed.",
+		],
+	}));
 }

@@ -19,6 +19,18 @@ export type Column = { name: string; kind: Kind };
 /** The values of a row, in the order of its columns; null where there is none. */
 export type Row = (string | number | boolean | null)[];
 
+/** How many bytes the values of rows have as text, before they are packed in any format. */
+export const bytesOf = (rows: Row[]) =>
+	rows.reduce(
+		(sum, row) =>
+			row.reduce<number>(
+				(bytes, value) =>
+					bytes + (value === null ? 0 : Buffer.byteLength(String(value))),
+				sum,
+			),
+		0,
+	);
+
 export type Model = (typeof MODELS)[number];
 
 const column = (name: string, kind: Kind = "text"): Field => ({

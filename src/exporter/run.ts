@@ -9,43 +9,63 @@ import {
 	eq,
 	isNotNull,
 	isNull,
+	type SQL,
 	sql,
 } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
+import { digest } from "../auth/keys.ts";
 import { hiding } from "../auth/secrets.ts";
 import { parse } from "../batch_exports/query.ts";
-import { opened } from "../batch_exports/secrets.ts";
-import type { Database } from "../db/client.ts";
-import { batchExportRuns, batchExports, now } from "../db/schema.ts";
+import { opened, shown } from "../batch_exports/secrets.ts";
+import { type Database, insertWhere } from "../db/client.ts";
+import {
+	batchExportDays,
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+	now,
+} from "../db/schema.ts";
 import { advance } from "./backfill.ts";
 import {
 	type Job,
 	Misconfigured,
 	Superseded,
+	Unavailable,
 } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
-import { type Launched, launch, waiting } from "./launch.ts";
+import { claimNext, type Launched } from "./launch.ts";
 import { counted, note } from "./log.ts";
 import { pauseIfFailing } from "./pause.ts";
-import { fieldsOf } from "./rows.ts";
+import { bytesOf, fieldsOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
-import type { Position, Selection } from "./sources/source.ts";
+import type { Page, Position, Selection } from "./sources/source.ts";
 
-/** Behaviour 11.2. */
-const PATIENCE = {
-	retries: { limit: 5, delay: "5 seconds", backoff: "exponential" },
+/**
+ * How many steps an instance takes before it leaves the rest to another. Deployed, an instance may take 10,000 steps (1,024
+ * on the free plan). Sleeping is not counted.
+ */
+const MAX_STEPS = 1000;
+
+/** A step ends after this many pages of rows, or this long, so that it stays far from its limits of time and CPU. */
+const PAGES_PER_STEP = 100;
+const STEP_MS = 5 * 60_000;
+
+/** How many tries in a row may fail without progress, and how long to wait between them (behaviour 11.2). */
+export const MAX_TRIES = 5;
+const MIN_DELAY_MS = 5000;
+const MAX_DELAY_MS = 2 * 60_000;
+
+/** For steps that fail as a whole: the database does not answer, or the isolate is gone. */
+const STEP = {
+	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
 	timeout: "30 minutes",
 } as const;
 
-/**
- * After so many pages, or so long, a step ends where it can: an instance may take a thousand steps, and slow destinations
- * have to stay far from the timeout.
- */
-const PAGES_A_STEP = 100;
-const STEP_MS = 5 * 60_000;
+/** The longest wait that a receiver can ask for with Retry-After. */
+const MAX_RETRY_AFTER_MS = 60 * 60_000;
 
-/** While nothing is kept, a run says this often that it is alive, and hears whether it is cancelled. */
+/** A run says this often that it is alive and, while nothing is kept, checks whether it was cancelled. */
 const HEARTBEAT_MS = 10_000;
 
 const LONGEST_ERROR = 2000;
@@ -53,24 +73,68 @@ const LONGEST_ERROR = 2000;
 /** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
 const LEFT_ALONE_MS = 7 * 86_400_000;
 
-type Ending = "Completed" | "Failed" | "FailedRetryable";
+/** The run that an instance goes on with, after this wait. */
+type Turn = Launched & { wait_ms: number };
 
-/** One attempt at a run: a step for each part, until there are no more rows. All it knows is in D1. */
+/**
+ * Carries out a run, and then, one after another, those of its series that wait: the windows of one backfill, or of one
+ * schedule. All it knows between two steps is in D1.
+ *
+ * No instance starts another one. Deployed, that would be no problem, since creating an instance only puts it into a queue. But
+ * the local server runs it at once, below the one that made it, and comes to a standstill after some fifty of them.
+ */
 export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
 	override async run({ payload }: WorkflowEvent<Launched>, step: WorkflowStep) {
-		try {
-			for (let n = 1; ; n += 1) {
-				const more = await step.do(`part ${n}`, PATIENCE, () =>
-					part(this.env, payload),
+		let turn: Turn | null = { ...payload, wait_ms: 0 };
+		for (let n = 1; turn !== null && n <= MAX_STEPS; n += 1) {
+			const current: Turn = turn;
+			if (current.wait_ms > 0)
+				await step.sleep(`wait before part ${n}`, current.wait_ms);
+			try {
+				turn = await step.do(`part ${n}`, STEP, () =>
+					runSeries(this.env, current),
 				);
-				if (!more) break;
+			} catch (error) {
+				turn = await step.do(`give up part ${n}`, STEP, () =>
+					giveUp(this.env, current, error),
+				);
 			}
-		} catch (error) {
-			await step.do("give up", PATIENCE, () =>
-				giveUp(this.env, payload, error),
-			);
 		}
-		await step.do("go on", PATIENCE, () => goOn(this.env, payload));
+		const rest = turn;
+		if (rest)
+			await step.do("leave to the clock", STEP, () => release(this.env, rest));
+	}
+}
+
+/** What a step may still do. */
+type Budget = { pages: number; until: number };
+
+const newBudget = (): Budget => ({
+	pages: PAGES_PER_STEP,
+	until: Date.now() + STEP_MS,
+});
+
+const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > until;
+
+/**
+ * Goes on with a run, and with the next ones of its series, until a run has to wait or the step has done enough. Answers what
+ * to go on with; null: nothing is left to do here.
+ */
+export async function runSeries(
+	env: Env,
+	first: Launched,
+): Promise<Turn | null> {
+	const budget = newBudget();
+	for (let current = first; ; ) {
+		// Only waiting for something outside lets the local server answer requests: its storage is in the same process, and a
+		// chain of statements would otherwise keep it busy to the end of the series.
+		await scheduler.wait(1);
+		const wait_ms = await part(env, current, budget);
+		if (wait_ms !== null) return { ...current, wait_ms };
+		const next = await afterRun(env, current);
+		if (next === null) return null;
+		if (isSpent(budget)) return { ...next, wait_ms: 0 };
+		current = next;
 	}
 }
 
@@ -79,6 +143,7 @@ const mine = ({ run_id, attempt }: Launched) =>
 	and(
 		eq(batchExportRuns.id, run_id),
 		eq(batchExportRuns.attempt, attempt),
+		eq(batchExportRuns.launched, true),
 		isNull(batchExportRuns.finished_at),
 	);
 
@@ -127,7 +192,10 @@ async function prepare(env: Env, { run, of }: Loaded) {
 				expression.type === "column" && expression.name === "uuid",
 		),
 	};
-	return { destination, selection, job, secrets };
+	const fingerprint = await digest(
+		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
+	);
+	return { destination, selection, job, secrets, fingerprint };
 }
 
 const namesIn = (value: unknown) =>
@@ -137,51 +205,184 @@ const namesIn = (value: unknown) =>
 const END: Position = [];
 
 /**
- * Takes the run up where it was kept last, and on for some pages. True: there is more to do. What can be tried again is
- * thrown; what can't ends the run.
+ * Goes on with a run from where it was kept last. Answers how many milliseconds to wait before it goes on; null: the run has
+ * ended, or another attempt has it.
  */
-export async function part(env: Env, launched: Launched): Promise<boolean> {
-	const db = drizzle(env.DB);
-	const loaded = await load(db, launched.run_id);
-	if (!loaded) return false;
+export async function part(
+	env: Env,
+	launched: Launched,
+	budget = newBudget(),
+): Promise<number | null> {
+	const loaded = await load(drizzle(env.DB), launched.run_id);
+	if (!loaded) return null;
+	const { run } = loaded;
+	const progress: Progress = {
+		tries: run.tries,
+		records_completed: run.records_completed,
+		bytes: run.bytes,
+		started_at: run.started_at ?? now(),
+	};
 	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
 		hide = hiding(prepared.secrets);
-		return await carry(env, launched, loaded.run, prepared);
+		const heartbeat = setInterval(() => beat(env, launched), HEARTBEAT_MS);
+		const isDone = await transferRows(env, {
+			...prepared,
+			launched,
+			run,
+			budget,
+			progress,
+		}).finally(() => clearInterval(heartbeat));
+		return isDone ? null : 0;
 	} catch (error) {
-		if (error instanceof Superseded) return false;
+		if (error instanceof Superseded) return null;
 		const why = hide(reason(error)).slice(0, LONGEST_ERROR);
-		if (error instanceof Misconfigured) {
-			await end(env, launched, "Failed", why);
-			return false;
+		const tries = progress.tries + 1;
+		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
+			const status =
+				error instanceof Misconfigured ? "Failed" : "FailedRetryable";
+			await end(env, launched, run, { ...progress, status, latest_error: why });
+			return null;
 		}
-		await db.batch([
-			db
-				.update(batchExportRuns)
-				.set({ latest_error: why, last_updated_at: now() })
-				.where(mine(launched)),
-			note(db, { ...logOf(loaded.run), level: "WARNING", message: why }),
-		]);
-		throw new Error(why);
+		const wait_ms = delayAfter(tries, error);
+		await countTry(env, launched, run, { tries, why, wait_ms });
+		return wait_ms;
 	}
 }
 
-async function carry(
+/**
+ * Says that the attempt is alive, whatever it waits for. Also of a run that was cancelled by now: files that begin to appear
+ * appear as a whole, before the clock removes what is left.
+ */
+const beat = (env: Env, { run_id, attempt }: Launched) =>
+	drizzle(env.DB)
+		.update(batchExportRuns)
+		.set({ last_updated_at: now() })
+		.where(
+			and(eq(batchExportRuns.id, run_id), eq(batchExportRuns.attempt, attempt)),
+		)
+		// The next one may get through.
+		.catch(() => {});
+
+/** How long to wait after so many failed tries: 5 s, 15 s, 45 s, 2 min, or as long as the other side asks for. */
+const delayAfter = (tries: number, error: unknown) =>
+	Math.max(
+		Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS),
+		error instanceof Unavailable
+			? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS)
+			: 0,
+	);
+
+/** Keeps and logs that a try failed, and when the next one is. */
+async function countTry(
 	env: Env,
 	launched: Launched,
 	run: Loaded["run"],
-	{ destination, selection, job }: Awaited<ReturnType<typeof prepare>>,
+	{ tries, why, wait_ms }: { tries: number; why: string; wait_ms: number },
+) {
+	const db = drizzle(env.DB);
+	const next_try_at = new Date(Date.now() + wait_ms).toISOString();
+	await db.batch([
+		db
+			.update(batchExportRuns)
+			.set({
+				tries,
+				next_try_at,
+				latest_error: why,
+				last_updated_at: now(),
+			})
+			.where(mine(launched)),
+		note(db, {
+			...logOf(run),
+			level: "WARNING",
+			message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(why)} The next one is at ${next_try_at}.`,
+		}),
+	]);
+}
+
+/** How far a run is: what was kept, when it began, and how many tries have failed since something was kept. */
+type Progress = {
+	records_completed: number;
+	bytes: number;
+	started_at: string;
+	tries: number;
+};
+
+/** What a part of a run works with. */
+type Part = Awaited<ReturnType<typeof prepare>> & {
+	launched: Launched;
+	run: Loaded["run"];
+	budget: Budget;
+	progress: Progress;
+};
+
+/**
+ * Where a run goes on: where it was kept last, or where it ended before it was retried; from the beginning, where it wrote
+ * something else, or to another place.
+ */
+function positionOf(run: Loaded["run"], fingerprint: string) {
+	const { cursor, records_completed, records_total_count, bytes } = run;
+	if (hasChanged(run, fingerprint))
+		return {
+			state: null,
+			cursor: null,
+			records_completed: 0,
+			records_total_count: null,
+			bytes: 0,
+		};
+	const state = run.state ?? run.resume_state;
+	return { state, cursor, records_completed, records_total_count, bytes };
+}
+
+const hasChanged = (run: Loaded["run"], fingerprint: string) =>
+	run.fingerprint !== null && run.fingerprint !== fingerprint;
+
+/** What the log says when another attempt than the first takes a run up, or one that changed; null: nothing. */
+function describeStart(
+	run: Loaded["run"],
+	fingerprint: string,
+	{ records_completed }: { records_completed: number },
+) {
+	if (hasChanged(run, fingerprint) && run.cursor !== null)
+		return {
+			level: "WARNING" as const,
+			message:
+				"The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+		};
+	if (run.status !== "Starting" || run.attempt < 2) return null;
+	return {
+		level: "INFO" as const,
+		message:
+			records_completed > 0
+				? `Attempt ${run.attempt} goes on after ${counted(records_completed, "row")}.`
+				: `Attempt ${run.attempt} begins with the first row.`,
+	};
+}
+
+/** Takes pages of rows to the destination. True: those were all, and the run has ended; false: there is more to do. */
+async function transferRows(
+	env: Env,
+	{
+		destination,
+		selection,
+		job,
+		fingerprint,
+		launched,
+		run,
+		budget,
+		progress,
+	}: Part,
 ): Promise<boolean> {
 	const db = drizzle(env.DB);
 	const source = sourceOf(env);
-	let { state, records_completed } = run;
-	const began = Date.now();
-	let heard = began;
-	const silent = () => Date.now() - heard > HEARTBEAT_MS;
+	const position = positionOf(run, fingerprint);
+	let { state, records_completed, records_total_count, bytes } = position;
+	Object.assign(progress, { records_completed, bytes });
+	let updatedAt = Date.now();
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
-		heard = Date.now();
+		updatedAt = Date.now();
 		const { meta } = await db
 			.update(batchExportRuns)
 			.set({ ...set, last_updated_at: now() })
@@ -190,45 +391,63 @@ async function carry(
 		await clean(env, run.id, state);
 		throw new Superseded();
 	};
-	await update({ status: "Running" });
-	if (run.records_total_count === null)
-		await update({ records_total_count: await source.count(selection) });
+	await update({
+		...(position.state !== run.state && position),
+		...(position.cursor !== run.cursor && position),
+		status: "Running",
+		next_try_at: null,
+		started_at: progress.started_at,
+		fingerprint,
+		resume_state: null,
+	});
+	const entry = describeStart(run, fingerprint, position);
+	if (entry)
+		await db.insert(batchExportLogEntries).values({ ...logOf(run), ...entry });
+	const after: Position | null =
+		position.cursor === null ? null : Place.parse(JSON.parse(position.cursor));
+	let page =
+		after?.length === END.length ? null : await source.page(selection, after);
+	if (records_total_count === null) {
+		const isOnlyPage = after === null && page?.next === null;
+		records_total_count = isOnlyPage
+			? (page?.rows.length ?? 0)
+			: await source.count(selection);
+		if (!isOnlyPage) await update({ records_total_count });
+	}
 	const sink = await destination.open(job, state, async (kept) => {
 		state = kept;
 		await update({ state });
 	});
-	let after: Position | null =
-		run.cursor === null ? null : Place.parse(JSON.parse(run.cursor));
-	for (let pages = 1; after?.length !== END.length; pages += 1) {
-		const { rows, next } = await source.page(selection, after);
-		after = next ?? END;
+	let isFresh = false;
+	while (page) {
+		const { rows, next }: Page = page;
+		budget.pages -= 1;
 		records_completed += rows.length;
+		bytes += bytesOf(rows);
 		const kept = rows.length > 0 ? await sink.write(rows) : null;
+		isFresh = kept !== null;
 		if (kept !== null) {
 			state = kept;
-			const cursor = JSON.stringify(after);
-			await update({ state, cursor, records_completed });
-			const enough = pages >= PAGES_A_STEP || Date.now() - began > STEP_MS;
-			if (enough && next) return true;
-		} else if (silent()) await update({});
+			Object.assign(progress, { records_completed, bytes, tries: 0 });
+			const cursor = JSON.stringify(next ?? END);
+			await update({ state, cursor, records_completed, bytes, tries: 0 });
+			if (next && isSpent(budget)) return false;
+		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
+		page = next && (await source.page(selection, next));
 	}
-	await update({});
-	const files = await sink.close(async () => {
-		if (!silent()) return;
-		heard = Date.now();
-		// Also if it was cancelled by now: what begins to appear appears as a whole, before the clock removes what is left.
-		await db
-			.update(batchExportRuns)
-			.set({ last_updated_at: now() })
-			.where(
-				and(
-					eq(batchExportRuns.id, run.id),
-					eq(batchExportRuns.attempt, launched.attempt),
-				),
-			);
+	// What is closed appears, so the run has to be this attempt's still.
+	if (!isFresh) await update({});
+	const files = await sink.close(async () => {});
+	await end(env, launched, run, {
+		...progress,
+		status: "Completed",
+		latest_error: null,
+		records_completed,
+		records_total_count,
+		bytes,
+		files,
 	});
-	await end(env, launched, "Completed", null, { records_completed, files });
-	return false;
+	return true;
 }
 
 const Place = z.array(z.string());
@@ -244,60 +463,160 @@ const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	batch_export_id,
 });
 
-const SAID = {
-	Completed: "INFO",
-	Failed: "ERROR",
-	FailedRetryable: "ERROR",
-} as const;
-
 /** Where the rows went, for the log. */
 const whither = (files: string[]) =>
 	files.length > 1
 		? `, in ${files.length} files from ${files[0]} to ${files.at(-1)}`
 		: files.map((file) => `, in ${file}`).join("");
 
-/** Ends the run, once, and tells of it. */
+/** How a run ended. */
+type Outcome = Progress &
+	(
+		| {
+				status: "Completed";
+				latest_error: null;
+				records_total_count: number;
+				files: string[];
+		  }
+		| { status: "Failed" | "FailedRetryable"; latest_error: string }
+	);
+
+/** With a full stop at its end. */
+const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+/** What the log says of a run that has ended: what it came to, and of one that failed why, and what to do. */
+function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
+	const { records_completed, bytes, latest_error } = outcome;
+	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
+	const figures = `${counted(records_completed, "row")}, ${counted(bytes, "byte")}, ${counted(seconds, "second")}, attempt ${run.attempt}`;
+	switch (outcome.status) {
+		case "Completed":
+			return `${window} is complete: ${figures}${whither(outcome.files)}.`;
+		case "Failed":
+			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, since only a change can help. Make it, then retry the run. It came to ${figures}.`;
+		case "FailedRetryable":
+			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} Retry the run when the destination works again. It came to ${figures}.`;
+	}
+}
+
+/** The statement that adds a run to the figures of its day, if `condition` holds. */
+const addToDay = (
+	db: Database,
+	figures: typeof batchExportDays.$inferInsert,
+	condition: SQL,
+) =>
+	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
+		target: [batchExportDays.batch_export_id, batchExportDays.day],
+		set: Object.fromEntries(
+			(["runs", "rows", "bytes", "failures", "seconds"] as const).map(
+				(name) => [
+					name,
+					sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
+				],
+			),
+		),
+	});
+
+/** Ends the run, once, and logs it. */
 async function end(
 	env: Env,
 	launched: Launched,
-	status: Ending,
-	latest_error: string | null,
-	done?: { records_completed: number; files: string[] },
+	run: Loaded["run"],
+	outcome: Outcome,
 ) {
 	const db = drizzle(env.DB);
-	const loaded = await load(db, launched.run_id);
-	if (!loaded) return;
-	const { run } = loaded;
-	const window = `${run.data_interval_start} to ${run.data_interval_end}`;
-	const message = done
-		? `The run of ${window} is complete: ${counted(done.records_completed, "row")}${whither(done.files)}.`
-		: `The run of ${window} failed: ${latest_error}`;
+	const { status, latest_error } = outcome;
+	const at = now();
+	const seconds =
+		Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
+	const isComplete = status === "Completed";
+	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
+		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
 	await db.batch([
 		db
 			.update(batchExportRuns)
 			.set({
 				status,
 				latest_error,
-				finished_at: now(),
-				last_updated_at: now(),
-				...(done && {
+				next_try_at: null,
+				finished_at: at,
+				last_updated_at: at,
+				...(outcome.status === "Completed" && {
 					state: null,
 					cursor: null,
-					records_completed: done.records_completed,
+					records_completed: outcome.records_completed,
+					records_total_count: outcome.records_total_count,
+					bytes: outcome.bytes,
 				}),
 			})
 			.where(mine(launched)),
-		note(db, { ...logOf(run), level: SAID[status], message }),
+		note(db, {
+			...logOf(run),
+			level: isComplete ? "INFO" : "ERROR",
+			message: describeEnd(run, outcome, seconds),
+		}),
+		db
+			.update(batchExports)
+			.set({
+				undelivered_windows: sql`${batchExports.undelivered_windows} + 1`,
+				last_updated_at: sql`${batchExports.last_updated_at}`,
+			})
+			.where(
+				and(
+					eq(batchExports.id, run.batch_export_id),
+					sql`${status} <> 'Completed'`,
+					hasEnded,
+				),
+			),
+		addToDay(
+			db,
+			{
+				batch_export_id: run.batch_export_id,
+				day: at.slice(0, 10),
+				runs: isComplete ? 1 : 0,
+				rows: isComplete ? outcome.records_completed : 0,
+				bytes: isComplete ? outcome.bytes : 0,
+				failures: isComplete ? 0 : 1,
+				seconds,
+			},
+			hasEnded,
+		),
 	]);
-	await clean(env, run.id);
+	if (status !== "Completed") await clean(env, run.id);
 }
 
-/** Whatever was tried, it failed. */
-export const giveUp = (env: Env, launched: Launched, error: unknown) =>
-	end(env, launched, "FailedRetryable", reason(error));
+/** Ends a run whose step could not be carried out, however often it was tried. Answers what to go on with. */
+export async function giveUp(
+	env: Env,
+	launched: Launched,
+	error: unknown,
+): Promise<Turn | null> {
+	const loaded = await load(drizzle(env.DB), launched.run_id);
+	if (!loaded) return null;
+	const latest_error = reason(error).slice(0, LONGEST_ERROR);
+	const status = "FailedRetryable";
+	const { run } = loaded;
+	await end(env, launched, run, {
+		...run,
+		started_at: run.started_at ?? now(),
+		status,
+		latest_error,
+	});
+	const next = await afterRun(env, launched);
+	return next && { ...next, wait_ms: 0 };
+}
+
+/** Leaves a run to the next tick, which starts another instance for it. */
+const release = async (env: Env, launched: Launched) => {
+	await drizzle(env.DB)
+		.update(batchExportRuns)
+		.set({ launched: false, last_updated_at: now() })
+		.where(mine(launched));
+};
 
 /**
- * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed.
+ * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed. Where what
+ * it wrote stays, nothing is removed, and a retry can go on from there.
  * @param latest its state, where that could not be kept any more
  */
 export async function clean(env: Env, run_id: string, latest?: unknown) {
@@ -308,16 +627,21 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 	const { run } = loaded;
 	const state = latest ?? run.state;
 	if (state === null) return;
-	const tried = await prepare(env, loaded)
-		.then(({ destination, job }) => destination.abort(job, state))
-		.then(
-			() => true,
-			() => false,
-		);
-	const done = tried || Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
+	const removed = await prepare(env, loaded)
+		.then(async ({ destination, job }) => {
+			if (destination.resumes) return { resume_state: run.state };
+			await destination.abort(job, state);
+			return { cursor: null };
+		})
+		.catch(() => undefined);
+	const isLeftAlone = Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
 	await db
 		.update(batchExportRuns)
-		.set({ state: done ? null : state, last_updated_at: now() })
+		.set({
+			state: removed || isLeftAlone ? null : state,
+			...removed,
+			last_updated_at: now(),
+		})
 		.where(
 			and(
 				eq(batchExportRuns.id, run_id),
@@ -327,16 +651,20 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 		);
 }
 
-/** What is to come after the run: a pause if it was one failure too many, the next of its series. */
-export async function goOn(env: Env, { run_id }: Launched) {
+/**
+ * What follows a run that has ended: a pause if it was one failure too many, the next run of its backfill. Answers the next run
+ * of its series, for this instance to go on with; null: there is none, or the run is another attempt's.
+ */
+export async function afterRun(
+	env: Env,
+	{ run_id, attempt }: Launched,
+): Promise<Launched | null> {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
-	if (!loaded) return;
-	const { status, backfill_id, batch_export_id } = loaded.run;
+	if (loaded?.run.attempt !== attempt || loaded.run.finished_at === null)
+		return null;
+	const { status, backfill_id } = loaded.run;
 	if (status === "Failed") await pauseIfFailing(env, loaded.of);
 	if (backfill_id !== null) await advance(db, backfill_id);
-	await launch(
-		env,
-		sql`${batchExportRuns.batch_export_id} = ${batch_export_id} and ${waiting}`,
-	);
+	return claimNext(db, loaded.run);
 }

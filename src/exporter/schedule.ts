@@ -8,8 +8,9 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../db/schema.ts";
+import { mailUndelivered } from "./alerts.ts";
 import { advance } from "./backfill.ts";
-import { launch, lost, waiting } from "./launch.ts";
+import { launch, launchLost, waiting } from "./launch.ts";
 import { counted } from "./log.ts";
 import { clean } from "./run.ts";
 import { CAUGHT_UP, dueWindows } from "./windows.ts";
@@ -20,9 +21,6 @@ import { CAUGHT_UP, dueWindows } from "./windows.ts";
  */
 const A_BATCH = 300;
 const BATCHES = 30;
-
-/** After which a run that says nothing is taken for gone. Longer than any wait between two tries. */
-const LOST_MS = 5 * 60_000;
 
 /** How long what a run left behind waits for the run itself to remove it, and between two tries to. */
 const LEFT_MS = 60_000;
@@ -40,7 +38,8 @@ const iso = (at: number) => new Date(at).toISOString();
 
 /**
  * What happens every minute: runs of the windows that are due are made, each once, and started; so are those that
- * nothing is heard of, and the next of backfills that stand still; what ended runs left behind is removed.
+ * nothing is heard of, and the next of backfills that stand still; admins are told of windows that were not delivered; what
+ * ended runs left behind is removed.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
@@ -48,7 +47,8 @@ export async function tick(env: Env, scheduledTime: number) {
 		if ((await makeRuns(db, scheduledTime)) < A_BATCH) break;
 	await moveBackfills(db);
 	await launch(env, waiting);
-	await launch(env, lost(iso(scheduledTime - LOST_MS)));
+	await launchLost(env, scheduledTime);
+	await mailUndelivered(env, scheduledTime);
 	await tidy(env, scheduledTime);
 }
 
@@ -92,13 +92,17 @@ async function makeRuns(db: Database, at: number) {
 		.map((plan) => ({
 			...of(plan),
 			level: "WARNING" as const,
-			message: `Passed over: ${counted(plan.passed, "window")}, from the one that ended at ${plan.one.next_end_at} on. At most ${CAUGHT_UP} are caught up.`,
+			message: `Passed over: ${counted(plan.passed, "window")}, from the one that ended at ${plan.one.next_end_at} on. At most ${CAUGHT_UP} are caught up; a backfill exports the others.`,
 		}));
-	const moves = plans.map((plan) => ({ ...of(plan), ...plan.next }));
+	const moves = plans.map((plan) => ({
+		...of(plan),
+		...plan.next,
+		passed: plan.passed,
+	}));
 	/** The export is as it was read: two ticks at once make no run twice, and what was changed meanwhile stands. */
 	const still = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
-	const { last_updated_at } = batchExports;
+	const { last_updated_at, undelivered_windows } = batchExports;
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, still).onConflictDoNothing(),
 		insertEach(db, batchExportLogEntries, words, still),
@@ -107,6 +111,7 @@ async function makeRuns(db: Database, at: number) {
 			.set({
 				next_end_at: sql`value ->> 'next_end_at'`,
 				due_at: sql`value ->> 'due_at'`,
+				undelivered_windows: sql`${undelivered_windows} + (value ->> 'passed')`,
 				last_updated_at: sql`${last_updated_at}`,
 			})
 			.from(sql`json_each(${JSON.stringify(moves)})`)

@@ -59,16 +59,18 @@ export async function compose(
 	return String(await message.build());
 }
 
-/** Sends it. What goes wrong is logged without a word of the mail, which may hold a secret. */
+/** Sends it. What goes wrong is logged without a word of the mail, which may hold a secret. Answers whether it was sent. */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		const { EmailMessage } = await import("cloudflare:email");
 		await EMAIL.send(
 			new EmailMessage(MAIL_FROM, mail.to, await compose(MAIL_FROM, mail)),
 		);
+		return true;
 	} catch (error) {
 		console.error(
 			JSON.stringify({ warning: "A mail was not sent", error: String(error) }),
 		);
+		return false;
 	}
 }

@@ -1,4 +1,7 @@
-import { introspectWorkflow } from "cloudflare:test";
+import {
+	introspectWorkflow,
+	introspectWorkflowInstance,
+} from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { AwsClient } from "aws4fetch";
@@ -7,13 +10,14 @@ import pg from "pg";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
+	batchExportDays,
 	batchExportRuns,
 	batchExports,
 	events,
 	persons,
 	projects,
 } from "../../src/db/schema.ts";
-import { clean, giveUp, goOn, part } from "../../src/exporter/run.ts";
+import { afterRun, clean, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
@@ -39,7 +43,7 @@ type Json = Record<string, unknown>;
 let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
 beforeAll(async () => {
 	workflows = await introspectWorkflow(env.EXPORT_RUNS);
-	await workflows.modifyAll((instance) => instance.disableRetryDelays());
+	await workflows.modifyAll((instance) => instance.disableSleeps());
 });
 afterAll(() => workflows.dispose());
 
@@ -430,16 +434,24 @@ describe("rows out are rows in", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test("the log says how many, and where they are", async () => {
+	test("the log says how many, how long it took, and where they are", async () => {
 		const { here, path, project, backfill } = await exporting(R2(), 1);
 		await backfill();
 		const { body } = await here("GET", `${path}/logs?search=complete: `);
 		expect(body.results).toMatchObject([
 			{
 				level: "INFO",
-				message: `The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: 1 row, in ${project}/out/${FILE}-backfill.jsonl.`,
+				message: expect.stringMatching(
+					/: 1 row, \d{3} bytes, [\d.]+ seconds?, attempt 1, in /,
+				),
 			},
 		]);
+		expect(body.results[0].message).toContain(
+			`The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: `,
+		);
+		expect(body.results[0].message).toContain(
+			`, in ${project}/out/${FILE}-backfill.jsonl.`,
+		);
 	});
 
 	test("a scheduled run takes what came in its window, whenever it happened", async () => {
@@ -468,7 +480,94 @@ describe("rows out are rows in", () => {
 	});
 });
 
+describe("the metrics of an export", () => {
+	test("are the rows, bytes, seconds and failures of each day", async () => {
+		const { here, path, backfill, export_id } = await exporting(R2(), 100);
+		await backfill();
+		await backfill();
+		const { body } = await here("GET", `${path}/metrics`);
+		expect(body).toMatchObject({
+			count: 1,
+			next: null,
+			results: [
+				{
+					day: new Date().toISOString().slice(0, 10),
+					runs: 2,
+					rows: 200,
+					failures: 0,
+				},
+			],
+		});
+		const [{ bytes, seconds }] = body.results;
+		const [one] = await db
+			.select()
+			.from(batchExportRuns)
+			.where(eq(batchExportRuns.batch_export_id, export_id));
+		expect(one?.bytes).toBeGreaterThan(100 * 100);
+		expect(bytes).toBe(2 * (one?.bytes ?? 0));
+		expect(seconds).toBeGreaterThan(0);
+		await db.insert(batchExportDays).values({
+			batch_export_id: export_id,
+			day: "2026-01-01",
+			failures: 3,
+		});
+		const { body: paged } = await here("GET", `${path}/metrics?limit=1`);
+		expect(paged.count).toBe(2);
+		expect(paged.results).toMatchObject([{ rows: 200 }]);
+		const { run } = await launched(export_id);
+		await giveUp(env, run, new Error("The machine is gone."));
+		const { body: after } = await here("GET", `${path}/metrics`);
+		expect(after.results).toMatchObject([
+			{ runs: 2, rows: 200, failures: 1 },
+			{ day: "2026-01-01", runs: 0, failures: 3 },
+		]);
+		const stranger = await world();
+		expect((await stranger.here("GET", `${path}/metrics`)).status).toBe(404);
+	});
+});
+
 describe("a backfill", () => {
+	test("of many windows is answered at once, and other requests are answered while it runs", async () => {
+		const { here, path, ended } = await exporting(
+			{ type: "NoOp", config: {} },
+			0,
+		);
+		const instances = (await workflows.get()).length;
+		const { body, status } = await here("POST", `${path}/backfill`, {
+			body: {
+				start_at: "2026-01-01T00:00:00Z",
+				end_at: "2026-01-03T12:00:00Z",
+			},
+		});
+		expect(status).toBe(200);
+		const progress = async () =>
+			(await here("GET", `${path}/backfills`)).body.results[0];
+		const first = await progress();
+		expect(first).toMatchObject({ id: body.backfill_id, status: "Running" });
+		expect(first.finished_runs).toBeLessThan(20);
+		const seen = new Set<number>();
+		await vi.waitFor(
+			async () => {
+				const { status, finished_runs } = await progress();
+				seen.add(finished_runs);
+				expect(status).toBe("Completed");
+			},
+			{ timeout: 60_000, interval: 20 },
+		);
+		expect(seen.size).toBeGreaterThan(10);
+		await ended();
+		const { body: all } = await here("GET", `${path}/runs?limit=1000`);
+		expect(all.count).toBe(60);
+		expect(
+			new Set(
+				all.results.map(
+					(run: { data_interval_end: string }) => run.data_interval_end,
+				),
+			).size,
+		).toBe(60);
+		expect(await workflows.get()).toHaveLength(instances + 1);
+	}, 90_000);
+
 	test("runs its windows one after another, and a failed one doesn't stop it", async () => {
 		const { here, path, ended } = await exporting(HTTP("/status/404"), 10);
 		await here("POST", `${path}/backfill`, {
@@ -496,18 +595,50 @@ describe("a backfill", () => {
 	});
 });
 
+describe("an instance that", () => {
+	test("has taken as many steps as it may leaves the rest of the run to the clock", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
+		const { run, find } = await launched(export_id);
+		const id = `${run.run_id}-steps`;
+		await using instance = await introspectWorkflowInstance(
+			env.EXPORT_RUNS,
+			id,
+		);
+		await instance.modify(async (modifier) => {
+			for (let n = 1; n <= 1000; n += 1)
+				await modifier.mockStepResult(
+					{ name: `part ${n}` },
+					{ ...run, wait_ms: 0 },
+				);
+		});
+		await env.EXPORT_RUNS.create({ id, params: run });
+		await instance.waitForStatus("complete");
+		expect(await find()).toMatchObject({ launched: false, finished_at: null });
+		await tick(env, Date.now());
+		await vi.waitFor(
+			async () =>
+				expect(await find()).toMatchObject({
+					status: "Completed",
+					attempt: 2,
+					records_completed: 3,
+				}),
+			{ timeout: 20_000, interval: 50 },
+		);
+	}, 60_000);
+});
+
 describe("a destination that", () => {
-	test("fails every other time gets each batch once", async () => {
+	test("fails every other time gets each batch once, since what was kept counts as progress", async () => {
 		const path = `/flaky/${v7()}`;
 		const {
 			project,
 			backfill,
 			here,
 			path: at,
-		} = await exporting(HTTP(path), 2500);
+		} = await exporting(HTTP(path), 7500);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: 2500,
+			records_completed: 7500,
 		});
 		const taken = new Map(
 			(await received(path)).map(({ headers, text }) => [
@@ -518,8 +649,8 @@ describe("a destination that", () => {
 		const rows = [...taken.values()].flatMap((text) => JSON.parse(text).batch);
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
-		expect(body.results[0].message).toBe(
-			"127.0.0.1 answered with the status 503.",
+		expect(body.results[0].message).toMatch(
+			/^Try 1 of 5 failed: 127\.0\.0\.1 answered with the status 503\. The next one is at 2/,
 		);
 	});
 
@@ -527,17 +658,71 @@ describe("a destination that", () => {
 		["/status/500", "answered with the status 500."],
 		["/status/429", "answered with the status 429."],
 		["/close", "127.0.0.1"],
-	])("is %s is tried six times", async (path, why) => {
-		const { backfill, here, path: at } = await exporting(HTTP(path), 3);
+	])("is %s is tried five times", async (path, why) => {
+		const {
+			backfill,
+			here,
+			path: at,
+			export_id,
+		} = await exporting(HTTP(path), 3);
 		const run = await backfill();
+		const [row] = await db
+			.select()
+			.from(batchExports)
+			.where(eq(batchExports.id, export_id));
+		expect(row?.undelivered_windows).toBe(1);
 		expect(run).toMatchObject({
 			status: "FailedRetryable",
 			latest_error: expect.stringContaining(why),
 		});
 		const { body: log } = await here("GET", `${at}/runs/${run.id}/logs`);
 		const levels = log.results.map(({ level }: { level: string }) => level);
-		expect(levels).toEqual(["ERROR", ...Array(6).fill("WARNING")]);
+		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
+		expect(log.results[0].message).toMatch(
+			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. It came to 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
+		);
 		expect((await here("GET", at)).body.paused).toBe(false);
+	});
+
+	test("fails is left alone for longer after each try, or for as long as it asks", async () => {
+		const waits = async (path: string) => {
+			const { export_id } = await exporting(HTTP(path), 1);
+			const { run, find } = await launched(export_id);
+			const waited: (number | null)[] = [];
+			for (let wait: number | null = 0; wait !== null; waited.push(wait)) {
+				wait = await part(env, run);
+				const { next_try_at } = await find();
+				if (wait !== null)
+					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(
+						wait - 4000,
+					);
+			}
+			expect(await find()).toMatchObject({
+				status: "FailedRetryable",
+				next_try_at: null,
+			});
+			return waited;
+		};
+		expect(await waits("/status/503")).toEqual([
+			5000,
+			15_000,
+			45_000,
+			120_000,
+			null,
+		]);
+		expect(await waits("/status/429/60")).toEqual([
+			60_000,
+			60_000,
+			60_000,
+			120_000,
+			null,
+		]);
+		const [first] = await waits("/status/503/99999");
+		expect(first).toBe(3_600_000);
+		const date = new Date(Date.now() + 300_000).toUTCString();
+		const [until = 0] = await waits(`/status/503/${encodeURIComponent(date)}`);
+		expect(until).toBeGreaterThan(200_000);
+		expect(until).toBeLessThan(300_001);
 	});
 
 	test("refuses fails the run at once; three in a row pause the export and tell its admins, once a day", async () => {
@@ -557,9 +742,16 @@ describe("a destination that", () => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
 			const mailing = { ...env, ...({ EMAIL } as Partial<Env>) };
-			expect(await part(mailing, run)).toBe(false);
-			await goOn(mailing, run);
+			expect(await part(mailing, run)).toBeNull();
+			await afterRun(mailing, run);
 			expect((await find()).status).toBe("Failed");
+			const { body } = await home.here(
+				"GET",
+				`${home.path}/runs/${run.run_id}/logs`,
+			);
+			expect(body.results[0].message).toContain(
+				"It was not tried again, since only a change can help. Make it, then retry the run.",
+			);
 		};
 		for (const n of [1, 2, 3]) {
 			expect(await paused()).toBe(false);
@@ -588,7 +780,7 @@ describe("a destination that", () => {
 			const { run, find } = await launched(export_id, end);
 			if (n === 3) await here("POST", `${path}/runs/${run.run_id}/cancel`);
 			await carried(run);
-			await goOn(env, run);
+			await afterRun(env, run);
 			return (await find()).status;
 		};
 		expect([await next(1), await next(2), await next(3)]).toEqual([
@@ -649,12 +841,15 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 	return { EXPORTS };
 }
 
-/** Carries a run out to its end, in one attempt. */
+/** Carries a run out in one attempt: to its end, or to the first try that fails. Answers how long to wait then. */
 async function carried(
 	run: { run_id: string; attempt: number },
 	more: Partial<Env> = {},
 ) {
-	while (await part({ ...env, ...more }, run));
+	for (;;) {
+		const wait_ms = await part({ ...env, ...more }, run);
+		if (wait_ms !== 0) return wait_ms;
+	}
 }
 
 /** Three parts. */
@@ -664,14 +859,14 @@ describe("a run that", () => {
 	test("is cut off in the middle goes on where it was, in another attempt", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
-		await expect(
-			carried(
+		expect(
+			await carried(
 				run,
 				atPart(2, async () => {
 					throw new Error("The machine is gone.");
 				}),
 			),
-		).rejects.toThrow("The machine is gone.");
+		).toBe(5000);
 		const cut = await find();
 		expect(cut).toMatchObject({
 			status: "Running",
@@ -752,7 +947,7 @@ describe("a run that", () => {
 			atPart(2, async () => {
 				throw new Error("The machine is gone.");
 			}),
-		).catch(() => {});
+		);
 		await here("DELETE", path);
 		expect(await find()).toMatchObject({
 			status: "Cancelled",
@@ -866,8 +1061,8 @@ describe("a run that", () => {
 			clock += 5 * 60_000;
 			return clock;
 		});
-		const more = await part(env, run).finally(() => slow.mockRestore());
-		expect(more).toBe(true);
+		const wait_ms = await part(env, run).finally(() => slow.mockRestore());
+		expect(wait_ms).toBe(0);
 		await carried(run);
 		expect(await find()).toMatchObject({
 			status: "Completed",
@@ -875,39 +1070,30 @@ describe("a run that", () => {
 		});
 	});
 
-	test("closes many files says meanwhile that it is alive", async () => {
-		const { export_id } = await exporting(R2({ max_file_size_mb: 1 }), 20_000);
+	test("waits for its destination says meanwhile that it is alive", async () => {
+		const { export_id } = await exporting(HTTP("/hang"), 1);
 		const { run, find } = await launched(export_id);
 		const long_ago = "2020-01-01T00:00:00.000Z";
-		const heard: string[] = [];
-		const { EXPORTS: bucket = env.EXPORTS } = atPart(0, async () => {});
-		const EXPORTS: R2Bucket = Object.assign(Object.create(bucket), {
-			createMultipartUpload: bucket.createMultipartUpload,
-			put: bucket.put,
-			resumeMultipartUpload(key: string, id: string) {
-				const upload = bucket.resumeMultipartUpload(key, id);
-				return Object.assign(Object.create(upload), {
-					uploadPart: upload.uploadPart,
-					complete: async (parts: R2UploadedPart[]) => {
-						heard.push((await find()).last_updated_at);
-						await db
-							.update(batchExportRuns)
-							.set({ last_updated_at: long_ago })
-							.where(eq(batchExportRuns.id, run.run_id));
-						return upload.complete(parts);
-					},
-				});
-			},
+		const timers: (() => Promise<void>)[] = [];
+		const interval = vi.spyOn(globalThis, "setInterval").mockImplementation(((
+			beat: () => Promise<void>,
+			ms: number,
+		) => {
+			if (ms === 10_000) timers.push(beat);
+			return 0;
+		}) as never);
+		const carrying = part(env, run).finally(() => interval.mockRestore());
+		await vi.waitFor(async () => {
+			expect((await find()).status).toBe("Running");
+			expect(timers).not.toHaveLength(0);
 		});
-		let clock = Date.now();
-		const slow = vi.spyOn(Date, "now").mockImplementation(() => {
-			clock += 20_000;
-			return clock;
-		});
-		await carried(run, { EXPORTS }).finally(() => slow.mockRestore());
-		expect(await find()).toMatchObject({ status: "Completed" });
-		expect(heard.length).toBeGreaterThan(1);
-		expect(heard).not.toContain(long_ago);
+		await db
+			.update(batchExportRuns)
+			.set({ last_updated_at: long_ago })
+			.where(eq(batchExportRuns.id, run.run_id));
+		for (const beat of timers) await beat();
+		expect((await find()).last_updated_at > long_ago).toBe(true);
+		await carrying;
 	});
 
 	test("the database fails says why, and not what was asked", async () => {
@@ -918,7 +1104,7 @@ describe("a run that", () => {
 				env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
 			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
 		});
-		await expect(part({ ...env, DB }, run)).rejects.toThrow("nowhere");
+		expect(await part({ ...env, DB }, run)).toBe(5000);
 		const { latest_error } = await find();
 		expect(latest_error).toContain("no such table");
 		expect(latest_error).not.toContain("params");
@@ -931,13 +1117,13 @@ describe("a run that", () => {
 			BIG,
 		);
 		const { run, find } = await launched(export_id);
-		const error = await carried(
+		await carried(
 			run,
 			atPart(2, async () => {
 				throw new Error("The machine is gone.");
 			}),
-		).catch((error: unknown) => error);
-		await giveUp(env, run, error);
+		);
+		await giveUp(env, run, new Error("The machine is gone."));
 		expect(await find()).toMatchObject({
 			status: "FailedRetryable",
 			latest_error: "The machine is gone.",
@@ -948,5 +1134,104 @@ describe("a run that", () => {
 			{ id: run.run_id, status: "Completed", records_completed: BIG },
 		]);
 		expect(await stored(`${project}/`)).toHaveLength(1);
+	});
+
+	/** Until this is disposed of, receivers take so many posts, and then refuse all. */
+	function refusingAfter(posts: number) {
+		const real = globalThis.fetch;
+		let left = posts;
+		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+			left -= 1;
+			return left >= 0
+				? real(input, init)
+				: Promise.resolve(new Response(null, { status: 503 }));
+		});
+	}
+
+	test.each([
+		["from where it failed", {}, undefined, 3000, 5000],
+		["from the start, if that is asked for", {}, { from: "start" }, 5000, 5000],
+		[
+			"from the start, if what it would write was changed",
+			{ destination: { config: { include_events: ["event 1"] } } },
+			undefined,
+			500,
+			500,
+		],
+		[
+			"from where it failed, if only its secrets and its name were changed",
+			{ name: "New", destination: { config: { token: "another" } } },
+			undefined,
+			3000,
+			5000,
+		],
+	])("failed is retried %s", async (_, change, body, sent, completed) => {
+		const path = `/status/200/${v7()}`;
+		const home = await exporting(HTTP(path), 5000);
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		while ((await part(env, run)) !== null);
+		refusing.mockRestore();
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			records_completed: 2000,
+			state: null,
+		});
+		await home.here("PATCH", home.path, { body: change });
+		const answer = await home.here(
+			"POST",
+			`${home.path}/runs/${run.run_id}/retry`,
+			{ ...(body && { body }) },
+		);
+		expect(answer).toMatchObject({
+			status: 200,
+			body: { records_completed: body ? 0 : 2000 },
+		});
+		expect(await home.ended()).toMatchObject([
+			{ status: "Completed", records_completed: completed },
+		]);
+		const batches = (await received(path)).map(
+			({ text }) => JSON.parse(text).batch,
+		);
+		expect(batches.slice(2).flat()).toHaveLength(sent);
+		const { body: log } = await home.here(
+			"GET",
+			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "begins anew" : "Attempt 2"}`,
+		);
+		expect(log.results.at(-1).message).toBe(
+			{
+				3000: "Attempt 2 goes on after 2000 rows.",
+				5000: "Attempt 2 begins with the first row.",
+				500: "The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+			}[sent],
+		);
+		expect(
+			new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size,
+		).toBe(5000 - (sent === 500 ? 3000 - 300 : 0));
+		expect(await find()).toMatchObject({ state: null, resume_state: null });
+	});
+
+	test("is under way when its destination is changed begins anew there", async () => {
+		const [first, second] = [`/status/200/${v7()}`, `/status/200/${v7()}`];
+		const home = await exporting(HTTP(first), 3000);
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		expect(await part(env, run)).toBe(5000);
+		refusing.mockRestore();
+		expect((await find()).records_completed).toBe(2000);
+		await home.here("PATCH", home.path, {
+			body: { destination: HTTP(second) },
+		});
+		expect(await carried(run)).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 3000,
+		});
+		const rows = (await received(second)).flatMap(
+			({ text }) => JSON.parse(text).batch,
+		);
+		expect(await checksum(rows)).toBe(
+			await checksum(await eventsOf(home.project)),
+		);
 	});
 });

@@ -10,7 +10,7 @@ import {
 } from "../../src/db/schema.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
-import { db, times, weighing, world } from "../support/world.ts";
+import { db, join, times, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -141,6 +141,42 @@ describe("a tick", () => {
 		});
 	});
 
+	test("tells the admins of all windows that were not delivered: at once, then once a day", async () => {
+		const { export_id, owner, id } = await due(hour - 30 * HOUR);
+		await join(id, 1);
+		const sent: string[] = [];
+		let works = false;
+		const EMAIL = {
+			...env.EMAIL,
+			send: async ({ to }: { to: string }) => {
+				if (!works) throw new Error("Not now.");
+				sent.push(to);
+				return { messageId: "" };
+			},
+		};
+		const its = eq(batchExports.id, export_id);
+		const untold = async () =>
+			(await db.select().from(batchExports).where(its))[0]?.undelivered_windows;
+		/** How many mails there were about it, after a tick in so many hours. */
+		const mailsIn = async (hours: number) => {
+			const at = behind(hour) + hours * HOUR;
+			await tick({ ...still, ...({ EMAIL } as Partial<Env>) }, at);
+			return sent.filter((to) => to === owner.email).length;
+		};
+		expect(await mailsIn(0)).toBe(0);
+		expect(await untold()).toBe(7);
+		works = true;
+		expect(await mailsIn(0)).toBe(1);
+		expect(await untold()).toBe(0);
+		await db.update(batchExports).set({ undelivered_windows: 2 }).where(its);
+		expect(await mailsIn(0)).toBe(1);
+		expect(await untold()).toBe(2);
+		await db.update(batchExports).set({ paused: true }).where(its);
+		expect(await mailsIn(25)).toBe(2);
+		expect(await untold()).toBe(0);
+		expect(await mailsIn(50)).toBe(2);
+	});
+
 	test("starts the runs of one export one after another", async () => {
 		const { runs } = await due(hour - 2 * HOUR);
 		await tick(still, behind(hour));
@@ -182,16 +218,56 @@ describe("a tick", () => {
 		expect((await runs())[0]?.attempt).toBe(2);
 	});
 
-	test("starts again what nothing was heard of for five minutes, as another attempt", async () => {
+	/** A run that was started, and the ticks of a clock that runs behind it. */
+	async function begun() {
 		const { runs } = await due();
 		await tick(still, behind(hour));
-		const attempt = async () => (await runs())[0]?.attempt;
-		expect(await attempt()).toBe(1);
-		const heard = Date.parse((await runs())[0]?.last_updated_at ?? "");
-		await tick(still, heard + 4 * 60_000);
-		expect(await attempt()).toBe(1);
-		await tick(still, heard + 6 * 60_000);
-		expect(await attempt()).toBe(2);
+		const [run] = await runs();
+		if (!run) throw new Error("There is no run.");
+		const set = (values: Partial<typeof batchExportRuns.$inferInsert>) =>
+			db
+				.update(batchExportRuns)
+				.set({ last_updated_at: iso(Date.now()), ...values })
+				.where(eq(batchExportRuns.id, run.id));
+		/** The attempt after a tick in so many seconds. */
+		const attemptIn = async (seconds: number, more: Partial<Env> = {}) => {
+			await tick({ ...still, ...more }, Date.now() + seconds * 1000);
+			return (await runs())[0]?.attempt;
+		};
+		return { set, attemptIn };
+	}
+
+	test("starts again what nothing was heard of for half a minute, as another attempt", async () => {
+		const { set, attemptIn } = await begun();
+		await set({ status: "Running" });
+		expect(await attemptIn(20)).toBe(1);
+		expect(await attemptIn(31)).toBe(2);
+	});
+
+	test("leaves alone what waits for its next try", async () => {
+		const { set, attemptIn } = await begun();
+		await set({ status: "Running", next_try_at: iso(Date.now() + 120_000) });
+		expect(await attemptIn(100)).toBe(1);
+		expect(await attemptIn(149)).toBe(1);
+		expect(await attemptIn(155)).toBe(2);
+	});
+
+	test("starts what has not begun again, unless it is still queued, for five minutes", async () => {
+		const { set, attemptIn } = await begun();
+		await set({ status: "Starting" });
+		let status = "queued";
+		const EXPORT_RUNS: Workflow = Object.assign(
+			Object.create(still.EXPORT_RUNS),
+			{
+				get: async () => ({ status: async () => ({ status }) }),
+				createBatch: async () => [],
+			},
+		);
+		expect(await attemptIn(60, { EXPORT_RUNS })).toBe(1);
+		expect(await attemptIn(301, { EXPORT_RUNS })).toBe(2);
+		await set({ status: "Starting" });
+		status = "running";
+		expect(await attemptIn(31, { EXPORT_RUNS })).toBe(3);
 	});
 
 	test("that can't start a run leaves it waiting", async () => {

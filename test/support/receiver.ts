@@ -36,7 +36,8 @@ async function duckdb(file: Uint8Array, sql: string) {
 }
 
 /**
- * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that;
+ * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that, and
+ * `/status/<n>/<value>` with that as Retry-After;
  * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
  * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
  */
@@ -47,7 +48,7 @@ export async function receivers() {
 		const { url = "", method = "", headers } = request;
 		const body = await bodyOf(request);
 		const { pathname } = new URL(url, "http://receiver");
-		const [, kind, name = ""] = pathname.split("/");
+		const [, kind, name = "", value] = pathname.split("/");
 		const say = (value: unknown) => response.end(JSON.stringify(value));
 		const fail = (status: number) => {
 			response.statusCode = status;
@@ -73,6 +74,7 @@ export async function receivers() {
 			case "close":
 				return request.socket.destroy();
 			case "status":
+				if (value) response.setHeader("retry-after", decodeURIComponent(value));
 				return fail(Number(name));
 			case "redirect":
 				response.setHeader("location", `http://${headers.host}/batches/x`);

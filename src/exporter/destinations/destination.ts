@@ -19,6 +19,16 @@ export type Job = {
 /** What went wrong is the user's to mend: nothing is tried again. The message is for that user, and holds no secret. */
 export class Misconfigured extends Error {}
 
+/** What went wrong may pass. `retry_after`: for how many seconds the other side asks to be left alone, if it says so. */
+export class Unavailable extends Error {
+	readonly retry_after: number | undefined;
+
+	constructor(message: string, retry_after?: number) {
+		super(message);
+		this.retry_after = retry_after;
+	}
+}
+
 /** The attempt is of no use any more: the run was cancelled, or is another's. What it has begun, nobody else knows of. */
 export class Superseded extends Error {}
 
@@ -47,6 +57,8 @@ export type Step = { name: string; error: string | null };
 export type Destination<State = unknown> = {
 	/** Databases get the columns that tell rows apart, whatever the query says. */
 	database: boolean;
+	/** What a run has written stays when it ends before its last row, so that a retry can go on from its state. */
+	resumes?: true;
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be

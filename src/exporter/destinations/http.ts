@@ -77,6 +77,7 @@ export function http(
 
 	return {
 		database: false,
+		resumes: true,
 		async open(job, state) {
 			let batches = state?.batches ?? 0;
 			return {

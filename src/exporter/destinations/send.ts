@@ -1,5 +1,5 @@
 import { checkReach } from "../../dns/reach.ts";
-import { Misconfigured } from "./destination.ts";
+import { Misconfigured, Unavailable } from "./destination.ts";
 
 /** How long a destination may be silent, in milliseconds. */
 export const PATIENCE_MS = 60_000;
@@ -24,6 +24,16 @@ async function textOf({ body }: Response) {
 		if (text.length >= MOST_CHARACTERS) break;
 	}
 	return text.slice(0, MOST_CHARACTERS);
+}
+
+/** The seconds of a Retry-After, which holds them or a date (RFC 9110, section 10.2.3). */
+function retryAfter(headers: Headers) {
+	const value = headers.get("retry-after");
+	if (value === null) return undefined;
+	const seconds = /^\d+$/.test(value)
+		? Number(value)
+		: (Date.parse(value) - Date.now()) / 1000;
+	return seconds > 0 ? seconds : undefined;
 }
 
 /**
@@ -63,8 +73,9 @@ export async function send(
 	const answer = await exchange(...what);
 	const [, { url }] = what;
 	if ([408, 429].includes(answer.status) || answer.status >= 500)
-		throw new Error(
+		throw new Unavailable(
 			`${new URL(url).hostname} answered with the status ${answer.status}.`,
+			retryAfter(answer.headers),
 		);
 	return answer;
 }

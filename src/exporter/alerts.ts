@@ -1,0 +1,105 @@
+import { and, eq, gte, isNull, lt, or, sql } from "drizzle-orm";
+import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { ADMIN } from "../auth/levels.ts";
+import { batchExports, members, organizations, users } from "../db/schema.ts";
+import { configured, send } from "../mail/mail.ts";
+import { counted } from "./log.ts";
+
+const DAY_MS = 86_400_000;
+
+/** How many exports one tick sends mail about. */
+const MAX_EXPORTS = 50;
+
+/** Sends a mail to each of an organization's admins. False: there are some, and none could be sent one. */
+export async function mailAdmins(
+	env: Env,
+	organization_id: string,
+	mail: (organization: string) => { subject: string; paragraphs: string[] },
+) {
+	if (!configured(env)) return true;
+	const admins = await drizzle(env.DB)
+		.select({ email: users.email, organization: organizations.name })
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.innerJoin(organizations, eq(organizations.id, members.organization_id))
+		.where(
+			and(
+				eq(members.organization_id, organization_id),
+				gte(members.level, ADMIN),
+				eq(users.is_active, true),
+			),
+		);
+	const sent: boolean[] = [];
+	for (const { email, organization } of admins)
+		sent.push(await send(env, { to: email, ...mail(organization) }));
+	return sent.length === 0 || sent.includes(true);
+}
+
+type Told = Pick<
+	typeof batchExports.$inferSelect,
+	"id" | "undelivered_windows" | "undelivered_mailed_at"
+>;
+
+/** Takes windows off those that nobody was told of. False: somebody else has done so. */
+async function markTold(
+	db: DrizzleD1Database,
+	{ id, undelivered_windows: n, undelivered_mailed_at: before }: Told,
+	undelivered_mailed_at: string | null,
+) {
+	const { undelivered_windows, last_updated_at } = batchExports;
+	const { meta } = await db
+		.update(batchExports)
+		.set({
+			undelivered_windows: sql`${undelivered_windows} - ${n}`,
+			undelivered_mailed_at,
+			last_updated_at: sql`${last_updated_at}`,
+		})
+		.where(
+			and(
+				eq(batchExports.id, id),
+				sql`${batchExports.undelivered_mailed_at} is ${before}`,
+			),
+		);
+	return meta.changes > 0;
+}
+
+/**
+ * Tells the admins how many windows of an export failed or were passed over: at once, and then once a day, so that each of
+ * them is told of (behaviour 11.2).
+ */
+export async function mailUndelivered(env: Env, at: number) {
+	if (!configured(env)) return;
+	const db = drizzle(env.DB);
+	const { undelivered_mailed_at } = batchExports;
+	const yesterday = new Date(at - DAY_MS).toISOString();
+	const exports = await db
+		.select()
+		.from(batchExports)
+		.where(
+			and(
+				sql`${batchExports.undelivered_windows} > 0`,
+				or(isNull(undelivered_mailed_at), lt(undelivered_mailed_at, yesterday)),
+				eq(batchExports.deleted, false),
+			),
+		)
+		.orderBy(undelivered_mailed_at)
+		.limit(MAX_EXPORTS);
+	const mailed_at = new Date(at).toISOString();
+	for (const one of exports) {
+		const { name, organization_id, undelivered_windows: n } = one;
+		if (!(await markTold(db, one, mailed_at))) continue;
+		const isTold = await mailAdmins(env, organization_id, (organization) => ({
+			subject: `The batch export ${name} of ${organization} did not deliver ${counted(n, "window")}`,
+			paragraphs: [
+				`${counted(n, "window")} of the batch export ${name} failed or were passed over since the last mail about it. Their rows are missing from its destination, at least in part.`,
+				"The log of the export says which windows they are, and why. Retry the runs that failed; a backfill exports windows that were passed over.",
+			],
+		}));
+		if (isTold) continue;
+		await markTold(
+			db,
+			{ ...one, undelivered_windows: -n, undelivered_mailed_at: mailed_at },
+			one.undelivered_mailed_at,
+		);
+	}
+}
