@@ -8,9 +8,11 @@ export const bootstrap = z.object({
 	email: email(),
 	organization: name(64).default("My organization"),
 });
-export const keyCreate = newKey
-	.pick({ label: true, scopes: true })
-	.extend({ email: email() });
+export const keyCreate = z.object({
+	label: newKey.shape.label,
+	scopes: newKey.shape.scopes,
+	email: email(),
+});
 export const keyRevoke = z.object({ id: uuid() });
 export const userDeactivate = z.object({ email: email() });
 export const organizationSet = z.object({
