@@ -45,7 +45,7 @@ const prefix = text(512).check(({ value, issues }) => {
 
 /** Text that a header takes. The runtime would send any other, but quotes it in its log. */
 const header = (max: number) =>
-	text(max).regex(
+	rawText(max).regex(
 		/^[\x20-\x7e]*$/,
 		"Only printable characters of ASCII can be sent.",
 	);
@@ -128,7 +128,7 @@ export const configs = {
 			encryption: choice(["AES256", "aws:kms"]).nullish(),
 			kms_key_id: header(2048).min(1).nullish(),
 			aws_access_key_id: header(255).min(1).nullish(),
-			aws_secret_access_key: text(255).min(1).nullish(),
+			aws_secret_access_key: rawText(255).min(1).nullish(),
 			/** Of temporary keys. */
 			aws_session_token: header(4096).min(1).nullish(),
 			endpoint_url: url()
@@ -178,8 +178,8 @@ export const configs = {
 		...filters,
 	}),
 	Postgres: z.object({
-		user: text(255).min(1),
-		password: text(4096).min(1),
+		user: rawText(255).min(1),
+		password: rawText(4096).min(1),
 		host,
 		database: text(255).min(1),
 		port: integer(1, 65535).nullish(),

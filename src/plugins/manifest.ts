@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { invalid } from "../http/errors.ts";
-import { record } from "../http/fields.ts";
+import { record, text } from "../http/fields.ts";
 
 const Plugin = z.object({
-	name: z.string().max(200).nullish(),
+	name: text(200).nullish(),
 	description: z.string().nullish(),
 	icon: z.string().nullish(),
 	main: z.string().nullish(),

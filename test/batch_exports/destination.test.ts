@@ -311,7 +311,7 @@ describe("is refused", () => {
 		],
 		[
 			"Postgres",
-			{ ...POSTGRES, port: "5432" },
+			{ ...POSTGRES, port: "5e3" },
 			invalid,
 			"A valid integer is required.",
 			config("port"),

@@ -352,6 +352,10 @@ describe("plugin.json", () => {
 		["{", /^Could not read plugin\.json: SyntaxError: /],
 		['{"name": 1}', /^Could not read plugin\.json\.name: /],
 		[
+			'{"name": "a\\u0007b"}',
+			"Could not read plugin.json.name: Control characters are not allowed.",
+		],
+		[
 			'{"config": 1}',
 			"Could not read plugin.json.config: Must be a list or an object",
 		],
