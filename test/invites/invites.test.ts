@@ -541,7 +541,7 @@ describe("an organization's open invites", () => {
 		null,
 	);
 
-	/** As many open invites, of which `expired` are too old to be accepted. */
+	/** Adds open invites. */
 	const fill = ({ id, owner }: Home, n: number) =>
 		times(n, () =>
 			db.insert(invites).values({
