@@ -1,4 +1,4 @@
-import { env } from "cloudflare:workers";
+import { env, exports } from "cloudflare:workers";
 import { inspectRoutes } from "hono/dev";
 import { expect, test, vi } from "vitest";
 import { app } from "../src/app.ts";
@@ -178,7 +178,8 @@ test("JSON answers end in a newline; ?pretty indents them and keeps every digit"
 	const { key } = await world('{"a": [1, {}], "b": "\\"}');
 	const text = async (path: string) => {
 		const headers = { authorization: `Bearer ${key}` };
-		return (await app.request(path, { headers }, env)).text();
+		const url = new URL(path, "https://tenantry.test");
+		return (await exports.default.fetch(url, { headers })).text();
 	};
 	const plain = await text("/api/organizations/@current");
 	expect(plain).toMatch(/^\{"id":.*\}\n$/);
