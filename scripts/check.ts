@@ -44,6 +44,7 @@ const bundled = say(
 	"wrangler",
 	"deploy",
 	"--dry-run",
+	"--env=",
 	"--minify",
 	"--outdir",
 	"dist",

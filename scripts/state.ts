@@ -92,7 +92,8 @@ export function unlock() {
 /** Ends the script unless no other process uses the state. */
 export async function lockOrFail(holder: string) {
 	if (!lock(holder)) {
-		const other = readFileSync(`${state}/lock-holder`, "utf8");
+		const file = `${state}/lock-holder`;
+		const other = existsSync(file) ? readFileSync(file, "utf8") : "a process";
 		fail(
 			`${state} is in use by ${other}. Stop it, or use another directory: STATE_DIR=path ${holder}`,
 		);

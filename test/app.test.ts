@@ -1,7 +1,8 @@
-import { env } from "cloudflare:workers";
+import { env, exports } from "cloudflare:workers";
 import { inspectRoutes } from "hono/dev";
 import { expect, test, vi } from "vitest";
 import { app } from "../src/app.ts";
+import { indent } from "../src/http/json.ts";
 import { operations } from "./support/contract.ts";
 import { routes } from "./support/routes.ts";
 import { call, world } from "./support/world.ts";
@@ -84,7 +85,7 @@ test("the service names itself, its version and its documentation, and says how 
 	});
 	expect(await call("GET", "/healthz")).toMatchObject({
 		status: 200,
-		body: { d1: true, kv: true },
+		body: { d1: true, kv: true, migrations: true },
 	});
 });
 
@@ -142,8 +143,56 @@ test("/healthz says what does not answer", async () => {
 	const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
 	expect(await call("GET", "/healthz", { env: { KEYS } })).toMatchObject({
 		status: 503,
-		body: { d1: true, kv: false },
+		body: { d1: true, kv: false, migrations: true },
 	});
+});
+
+test("/healthz notices a migration that was not applied, and a database that is away", async () => {
+	const newest = await env.DB.prepare(
+		"select * from d1_migrations order by id desc limit 1",
+	).first();
+	await env.DB.prepare("delete from d1_migrations where id = ?")
+		.bind(newest?.id)
+		.run();
+	expect(await call("GET", "/healthz")).toMatchObject({
+		status: 503,
+		body: { d1: true, kv: true, migrations: false },
+	});
+	await env.DB.prepare("insert into d1_migrations (name) values (?)")
+		.bind(newest?.name)
+		.run();
+	const DB = Object.assign(Object.create(env.DB), {
+		withSession: () => ({
+			prepare: (query: string) => env.DB.prepare(query),
+			batch: () => Promise.reject(new Error("D1 is away")),
+			getBookmark: () => null,
+		}),
+	});
+	expect(await call("GET", "/healthz", { env: { DB } })).toMatchObject({
+		status: 503,
+		body: { d1: false, kv: true, migrations: false },
+	});
+});
+
+test("JSON answers end in a newline; ?pretty indents them and keeps every digit", async () => {
+	const { key } = await world('{"a": [1, {}], "b": "\\"}');
+	const text = async (path: string) => {
+		const headers = { authorization: `Bearer ${key}` };
+		const url = new URL(path, "https://tenantry.test");
+		return (await exports.default.fetch(url, { headers })).text();
+	};
+	const plain = await text("/api/organizations/@current");
+	expect(plain).toMatch(/^\{"id":.*\}\n$/);
+	expect(await text("/api/organizations/@current?pretty")).toBe(
+		`${JSON.stringify(JSON.parse(plain), null, 2)}\n`,
+	);
+	const page = "/api/organizations/?limit=1&pretty=1";
+	expect(await text(page)).toBe(
+		`${JSON.stringify(JSON.parse(await text("/api/organizations/?limit=1")), null, 2)}\n`,
+	);
+	expect(indent('{"n":12345678901234567890.10,"e":[],"o":{}}')).toBe(
+		'{\n  "n": 12345678901234567890.10,\n  "e": [],\n  "o": {}\n}',
+	);
 });
 
 test("what we did not foresee is a 500 that says nothing, and a log line with the request's id", async () => {

@@ -5,7 +5,7 @@ import type { App } from "../env.ts";
 const TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
 
 /** Works on the text: parsing would round numbers of more digits than a JavaScript number has. */
-function indent(json: string) {
+export function indent(json: string) {
 	let depth = 0;
 	const newline = () => `\n${"  ".repeat(depth)}`;
 	return json.replace(TOKENS, (token) => {
