@@ -5,6 +5,7 @@ import { unstable_readConfig } from "wrangler";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
+import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
 import { receivers } from "./test/support/receiver.ts";
@@ -13,8 +14,11 @@ import { resolvers } from "./test/support/resolver.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
-/** No test depends on how fast the machine is: only what hangs takes this long. */
-const HANG_MS = 600_000;
+const limits = {
+	testTimeout: TEST_TIMEOUT_MS,
+	hookTimeout: TEST_TIMEOUT_MS,
+	expect: { poll: { timeout: HANG_MS, interval: 200 } },
+};
 
 export default defineConfig({
 	// As the bundler resolves: without this pg finds no sockets.
@@ -76,8 +80,7 @@ export default defineConfig({
 					include: ["test/**/*.test.ts"],
 					exclude: ["test/scripts/**"],
 					setupFiles: ["test/support/setup.ts"],
-					testTimeout: HANG_MS,
-					hookTimeout: HANG_MS,
+					...limits,
 					isolate: false,
 				},
 			},
@@ -86,9 +89,7 @@ export default defineConfig({
 					name: "scripts",
 					include: ["test/scripts/*.test.ts"],
 					environment: "node",
-					// Real servers on a machine that may be busy: only what hangs takes so long.
-					hookTimeout: 600_000,
-					testTimeout: 600_000,
+					...limits,
 				},
 			},
 		],

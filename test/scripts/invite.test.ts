@@ -1,6 +1,12 @@
 import { mkdirSync, readFileSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
+import {
+	type Browser,
+	type BrowserContextOptions,
+	chromium,
+	type Page,
+} from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HANG_MS } from "../support/hang.ts";
 import {
 	browserAt,
 	discard,
@@ -48,7 +54,9 @@ async function mailed(target_email: string, more: object = {}) {
 		...more,
 	});
 	expect(status).toBe(201);
-	const [, path] = await server.says(/A mail was sent: (\S+\.eml)/, 30, before);
+	const [, path] = await server.says(/A mail was sent: (\S+\.eml)/, {
+		from: before,
+	});
 	const mail = readFileSync(path ?? "", "utf8").replace(/=\r?\n/g, "");
 	expect(mail).toContain(`To: ${target_email}`);
 	return /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0] ?? "";
@@ -80,6 +88,7 @@ describe.skipIf(missing)(
 		beforeAll(async () => {
 			browser = await chromium.launch({
 				executablePath: program ?? "",
+				timeout: HANG_MS,
 				args: [
 					"--no-sandbox",
 					"--disable-gpu",
@@ -93,6 +102,13 @@ describe.skipIf(missing)(
 			{ name: "phone", width: 360, height: 740 },
 			{ name: "desktop", width: 1280, height: 800 },
 		];
+
+		/** A page of a session of its own. */
+		async function open(options: BrowserContextOptions = {}) {
+			const page = await browser.newPage(options);
+			page.setDefaultTimeout(HANG_MS);
+			return page;
+		}
 
 		/** Keeps a picture of the page where SCREENSHOTS says, for whoever wants to look. */
 		async function picture(page: Page, name: string) {
@@ -112,11 +128,10 @@ describe.skipIf(missing)(
 			async ({ name, ...viewport }) => {
 				const email = `${name}@example.org`;
 				const link = await mailed(email, { first_name: "Ada" });
-				const context = await browser.newContext({
+				const page = await open({
 					viewport,
 					permissions: ["clipboard-read", "clipboard-write"],
 				});
-				const page = await context.newPage();
 				const complaints: string[] = [];
 				page.on("console", (message) => complaints.push(message.text()));
 				page.on("pageerror", (error) => complaints.push(error.message));
@@ -149,14 +164,13 @@ describe.skipIf(missing)(
 				expect(await page.textContent("h1")).toBe("This invite is unknown");
 				await picture(page, `used-${name}`);
 				expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
-				await context.close();
+				await page.close();
 			},
 		);
 
 		test("works without scripts", async () => {
 			const link = await mailed("noscript@example.org");
-			const context = await browser.newContext({ javaScriptEnabled: false });
-			const page = await context.newPage();
+			const page = await open({ javaScriptEnabled: false });
 			await page.goto(link);
 			await page.fill("[name=first_name]", "<b>Eve</b>");
 			await page.click("button");
@@ -165,11 +179,11 @@ describe.skipIf(missing)(
 			expect((await ask("/api/users/@me/", shown)).body.first_name).toBe(
 				"<b>Eve</b>",
 			);
-			await context.close();
+			await page.close();
 		});
 
 		test("an unknown link is said to be one", async () => {
-			const page = await browser.newPage();
+			const page = await open();
 			const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
 			expect(answer?.status()).toBe(404);
 			expect(await page.textContent("main")).toContain("already used");

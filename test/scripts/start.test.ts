@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explain } from "../../scripts/output.ts";
 import {
@@ -34,14 +36,12 @@ afterAll(async () => {
 	discard(state);
 });
 
-const get = (path: string, signal: AbortSignal | null = null) =>
+const get = (path: string) =>
 	fetch(`http://127.0.0.1:${port}${path}`, {
 		headers: { authorization: `Bearer ${key}` },
-		signal,
 	});
 
-const nothingLeft = () =>
-	expect.poll(() => processes(state), { timeout: 120_000 }).toEqual([]);
+const nothingLeft = () => expect.poll(() => processes(state)).toEqual([]);
 
 test("the example that npm start prints works", async () => {
 	const answer = await get("/api/organizations/@current/");
@@ -78,18 +78,20 @@ test("an answer without a body is empty, whatever encodings the client accepts",
 });
 
 test("200 aborted requests do not keep 200 others waiting", async () => {
-	const aborted = await Promise.allSettled(
+	await Promise.all(
 		Array.from({ length: 200 }, async (_, i) => {
-			const controller = new AbortController();
-			setTimeout(() => controller.abort(), i % 20);
-			await (
-				await get("/api/organizations/@current/", controller.signal)
-			).text();
+			const socket = connect(port, "127.0.0.1");
+			socket.on("error", () => {});
+			await new Promise<void>((resolve) => {
+				socket.write(
+					`GET /api/organizations/@current/ HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n\r\n`,
+					() => resolve(),
+				);
+			});
+			await sleep(i % 20);
+			socket.destroy();
 		}),
 	);
-	expect(
-		aborted.filter(({ status }) => status === "rejected").length,
-	).toBeGreaterThan(100);
 	for (let i = 0; i < 10; i++) {
 		const answers = await Promise.all(
 			Array.from({ length: 20 }, () => get("/api/organizations/@current/")),
@@ -185,8 +187,8 @@ test("a plugin that spins hangs the server, which is started again, with the job
 	const from = server.printed.length;
 	const one = `${configs}/${config.id}`;
 	await ask("POST", `${one}/job`, { job: { type: "spin" } });
-	await server.says(/has not answered for 30 seconds/, 300, from);
-	await server.says(/listens on \S+ again\./, 300, from);
+	await server.says(/has not answered for 30 seconds/, { from });
+	await server.says(/listens on \S+ again\./, { from });
 	const scheduled = `http://127.0.0.1:${port}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`;
 	await expect
 		.poll(
@@ -194,7 +196,7 @@ test("a plugin that spins hangs the server, which is started again, with the job
 				await fetch(scheduled);
 				return (await ask("GET", one)).error;
 			},
-			{ timeout: 300_000, interval: 2000 },
+			{ interval: 2000 },
 		)
 		.toBe("The job was cut off by a restart, and is not run again.");
 	expect((await get("/api/organizations/@current/")).status).toBe(200);

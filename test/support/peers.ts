@@ -5,9 +5,8 @@ import { connect, createServer, type Server, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { HANG_MS } from "./hang.ts";
 
-/** Only a server that hangs takes this long to start. */
-const START_TIMEOUT_MS = 300_000;
 /** A program ends at once if another process has just taken its port. */
 const MAX_STARTS = 3;
 
@@ -113,7 +112,7 @@ export async function startServer(
 	command: Command,
 	{ signal = "KILL", isReady = accepts }: Options = {},
 ): Promise<number> {
-	const deadline = performance.now() + START_TIMEOUT_MS;
+	const deadline = performance.now() + HANG_MS;
 	for (let starts = 0; starts < MAX_STARTS; starts++) {
 		const port = await freePort();
 		const folder = mkdtempSync(`${tmpdir()}/tenantry-${name}-`);

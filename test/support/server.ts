@@ -6,7 +6,9 @@ import {
 } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { HANG_MS } from "./hang.ts";
 
 export { freePort } from "./peers.ts";
 
@@ -64,15 +66,25 @@ export class Server {
 		});
 		for (const stream of [this.#process.stdout, this.#process.stderr])
 			stream?.on("data", (data) => (this.printed += data));
+		// Ends the server should this process end before it.
+		const watcher = spawn(
+			"sh",
+			["-c", 'read -r _; kill "$0"', String(this.#process.pid)],
+			{ detached: true, stdio: ["pipe", "ignore", "ignore"] },
+		);
+		this.#process.once("exit", () => watcher.kill());
 	}
 
-	/** Until it has printed this (behind so many characters); what it matched. */
-	async says(pattern: RegExp, seconds = 300, from = 0) {
-		for (let i = 0; i < seconds * 10; i++) {
+	/** Waits until it has printed this, after the first `from` characters; returns the match. */
+	async says(pattern: RegExp, { from = 0 } = {}) {
+		const deadline = performance.now() + HANG_MS;
+		while (performance.now() < deadline) {
+			const { exitCode, signalCode } = this.#process;
+			const ended = exitCode !== null || signalCode !== null;
 			const match = pattern.exec(this.printed.slice(from));
 			if (match) return match;
-			if (this.#process.exitCode !== null) break;
-			await new Promise((later) => setTimeout(later, 100));
+			if (ended) break;
+			await sleep(100);
 		}
 		throw new Error(`It never said ${pattern}, but:\n${this.printed}`);
 	}

@@ -3,9 +3,7 @@
  * this extends the product's own limits, all of which are timers or signals.
  */
 import { onTestFinished, vi } from "vitest";
-
-/** Shorter than a test's own limit, so that a failure says what was waited for. */
-export const HANG_MS = 240_000;
+import { HANG_MS } from "./hang.ts";
 
 /** Limits below this are a test's: it expects them to run out. */
 const SHORTEST_PRODUCT_LIMIT_MS = 3_000;

@@ -4,7 +4,7 @@ import { Misconfigured } from "../../../src/exporter/destinations/destination.ts
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
 import { job, received, rows, run } from "../../support/exporting.ts";
-import { HANG_MS } from "../../support/time.ts";
+import { HANG_MS } from "../../support/hang.ts";
 
 const TOKEN = "token-of-nobody";
 

@@ -5,8 +5,9 @@ import { Misconfigured } from "../../../src/exporter/destinations/destination.ts
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { COLUMNS, job, rows, run } from "../../support/exporting.ts";
+import { HANG_MS } from "../../support/hang.ts";
 import { PASSWORD } from "../../support/postgres.ts";
-import { eventually, HANG_MS } from "../../support/time.ts";
+import { eventually } from "../../support/time.ts";
 
 const config = {
 	user: "owner",

@@ -7,7 +7,7 @@ import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { job, received, rows, run } from "../../support/exporting.ts";
-import { HANG_MS } from "../../support/time.ts";
+import { HANG_MS } from "../../support/hang.ts";
 
 const config = {
 	bucket_name: "exports",
