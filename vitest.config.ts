@@ -80,7 +80,9 @@ export default defineConfig({
 										signal: AbortSignal.timeout(30_000),
 									});
 									const headers = [...answer.headers].filter(([name]) =>
-										/^(location|etag|content-type|retry-after|x-amz-.*)$/.test(name),
+										/^(location|etag|content-type|retry-after|x-amz-.*)$/.test(
+											name,
+										),
 									);
 									return new Response(answer.body, {
 										status: answer.status,

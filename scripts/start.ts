@@ -200,10 +200,10 @@ if (!existsSync(`${state}/sampled`))
 			console.log(`The sample events could not be added: ${error}`),
 	);
 
-// The local server has no clock of its own.
+// The local server has no clock of its own. Twice a minute, so that what a crash cut off goes on within a minute.
 setInterval(
-	() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 50),
-	60_000,
+	() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25),
+	30_000,
 );
 
 for (;;) {
