@@ -35,8 +35,8 @@ export const waiting = sql`not ${launched} and (backfill_id is not null or ${att
 		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
 		and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 
-/** A run that says nothing for this long is taken for gone: three heartbeats. A wait between two tries is no silence. */
-const LOST_MS = 30_000;
+/** A run that misses two heartbeats is taken for gone. A wait between two tries is no silence. */
+const LOST_MS = 25_000;
 
 /** How long an instance may be waited for that is queued: an account runs a limited number of them at once. */
 const QUEUED_MS = 5 * 60_000;
@@ -57,7 +57,7 @@ const statusOf = (env: Env, { run_id, attempt }: Launched) =>
 		);
 
 /**
- * Starts another attempt at each run of which nothing was heard for half a minute. While instances that were to begin are
+ * Starts another attempt at each run of which nothing is heard any more. While instances that were to begin are
  * still queued, those that have not begun are waited for: to start them again would make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {

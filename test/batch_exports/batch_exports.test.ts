@@ -952,6 +952,11 @@ describe("runs", () => {
 				null,
 			),
 		);
+		expect(
+			await here("POST", at("retry"), { body: { from: "end" } }),
+		).toMatchObject(
+			wrong("invalid_choice", '"end" is not a valid choice.', "from"),
+		);
 		expect(await here("POST", at("retry"))).toMatchObject({
 			status: 200,
 			body: { id, latest_error: null, records_completed: 0 },
