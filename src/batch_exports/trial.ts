@@ -5,7 +5,7 @@ import type { Tenant } from "../db/tenant.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
 import { secretsOf } from "./destination.ts";
 import { read } from "./queries.ts";
-import { merged, opened } from "./secrets.ts";
+import { exportCipher, merged, opened } from "./secrets.ts";
 import type { create, Trial, update as Update } from "./shape.ts";
 
 /** How long a destination may be silent while somebody waits for the answer. */
@@ -33,8 +33,9 @@ export async function of(
 	{ destination = {} }: Pick<z.infer<typeof Update>, "destination">,
 ) {
 	const row = await read(tenant, id);
-	const stored = await merged(tenant.env, row.destination, destination);
-	return attempt(tenant.env, await opened(tenant.env, stored));
+	const cipher = exportCipher(tenant.env, row);
+	const stored = await merged(cipher, row.destination, destination);
+	return attempt(tenant.env, await opened(cipher, stored));
 }
 
 async function attempt(

@@ -15,7 +15,7 @@ import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { hiding } from "../auth/secrets.ts";
 import { parse } from "../batch_exports/query.ts";
-import { opened } from "../batch_exports/secrets.ts";
+import { exportCipher, opened } from "../batch_exports/secrets.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
@@ -99,7 +99,10 @@ type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 
 /** What the rows are, where they go, and what no one may read of it. */
 async function prepare(env: Env, { run, of }: Loaded) {
-	const { type, config, secrets } = await opened(env, of.destination);
+	const { type, config, secrets } = await opened(
+		exportCipher(env, of),
+		of.destination,
+	);
 	const destination = destinationOf(env, type, config);
 	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
 	const fields = fieldsOf(of.model, query, destination.database);

@@ -10,7 +10,7 @@ import {
 	pluginSourceFiles,
 	plugins,
 } from "../db/schema.ts";
-import { fieldsOf, opened } from "../plugin_configs/config.ts";
+import { configCipher, fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { type Place, step, write } from "./log.ts";
 import { hostsOf } from "./outbound.ts";
@@ -37,6 +37,7 @@ async function take(db: Database) {
 				team_id: pluginConfigs.project_id,
 				plugin_id: pluginConfigs.plugin_id,
 				plugin_config_id: pluginJobs.plugin_config_id,
+				uuid: pluginConfigs.uuid,
 				config: pluginConfigs.config,
 				enabled: pluginConfigs.enabled,
 				deleted: pluginConfigs.deleted,
@@ -125,7 +126,7 @@ export async function work(env: Env) {
 	const why = obstacle(job);
 	if (why !== null) return refuse(why);
 	const clear = await opened(
-		env,
+		configCipher(env, job),
 		fieldsOf(job.config_schema),
 		job.config,
 	).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { PLUGINS_ROOT } from "../auth/levels.ts";
-import { seal, unseal } from "../auth/secrets.ts";
+import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
@@ -81,6 +81,13 @@ function mayBeGlobal({ caller }: Tenant, asked: boolean) {
 const made = ({ organization }: Tenant) =>
 	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
 
+/** Seals a plugin's token. It is bound to what tells plugins apart and never changes: their id isn't known at first. */
+const tokenCipher = (
+	env: Env,
+	organization_id: string | null,
+	url: string | null,
+) => cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
+
 export async function insert(
 	tenant: Tenant,
 	family: Family,
@@ -107,6 +114,8 @@ export async function insert(
 		? await install(env, url)
 		: { facts: {}, files: [] };
 	const id = made(tenant);
+	const { organization_id } = tenant.caller;
+	const cipher = tokenCipher(env, organization_id, address);
 	const row = {
 		...body,
 		plugin_type: body.plugin_type ?? (url ? "custom" : "source"),
@@ -114,7 +123,8 @@ export async function insert(
 		...facts,
 		organization_id: tenant.organization,
 		url: address,
-		private_token: token === "" ? null : await seal(env, token),
+		private_token:
+			token === "" ? null : await cipher.seal("private_token", token),
 	};
 	const [plugin] = await tenant
 		.write(
@@ -193,10 +203,11 @@ async function installed(tenant: Tenant, family: Family, id: string) {
 		select(tenant).where(one(tenant, family, id)),
 		tokenOf(tenant, id),
 	);
-	const { url, plugin_type } = found(row);
+	const { url, plugin_type, organization_id } = found(row);
 	const token = secret?.private_token;
+	const cipher = tokenCipher(tenant.env, organization_id, url);
 	const query = token
-		? `?${new URLSearchParams({ private_token: await unseal(tenant.env, token) })}`
+		? `?${new URLSearchParams({ private_token: await cipher.unseal("private_token", token) })}`
 		: "";
 	return {
 		row: found(row),
