@@ -14,7 +14,7 @@ import { configCipher, fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { type Place, step, write } from "./log.ts";
 import { hostsOf } from "./outbound.ts";
-import { nextId, wake } from "./queue.ts";
+import { isWaiting, nextId, wake } from "./queue.ts";
 import { type Entry, run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
@@ -76,11 +76,7 @@ async function take(db: Database) {
 			.update(pluginJobs)
 			.set({ status: "running", started_at: now() })
 			.where(eq(pluginJobs.id, nextId)),
-		db
-			.select({ id: pluginJobs.id })
-			.from(pluginJobs)
-			.where(eq(pluginJobs.status, "queued"))
-			.limit(1),
+		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
 	]);
 	if (!job) return undefined;
 	const main = MAINS.map((name) =>

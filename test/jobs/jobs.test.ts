@@ -566,6 +566,8 @@ describe("a host that a config allows", () => {
 });
 
 describe("the queue", () => {
+	const stored = async (id: number) =>
+		(await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id)))[0];
 	const queue = (plugin_config_id: number, name = "greet") =>
 		db.insert(pluginJobs).values({
 			plugin_config_id,
@@ -639,25 +641,38 @@ describe("the queue", () => {
 		expect(heaviest()).toBeLessThan(2_000_000);
 	});
 
-	test("fails a job whose secrets can't be decrypted, and says why to the operator alone", async () => {
-		const error = vi.spyOn(console, "error").mockImplementation(() => {});
-		const { id, ended, logs } = await home();
-		const config = {
-			token: `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
-		};
-		await db
-			.update(pluginConfigs)
-			.set({ config })
-			.where(eq(pluginConfigs.id, id));
-		await queue(id);
-		await deliver();
-		expect(await ended()).toMatchObject({ status: "failed" });
-		expect((await logs()).at(-1)).toBe(
-			"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
-		);
-		expect(String(error.mock.calls)).toContain("No key of SECRETS_KEY");
-		error.mockRestore();
-	});
+	test.each([
+		[
+			"of an unknown key",
+			async () => ({
+				token: `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
+			}),
+			"No key of SECRETS_KEY",
+		],
+		[
+			"copied from another config",
+			async () => (await stored((await home()).id))?.config ?? {},
+			"OperationError",
+		],
+	])(
+		"fails a job whose secrets can't be decrypted (%s), and says why to the operator alone",
+		async (_, other, why) => {
+			const error = vi.spyOn(console, "error").mockImplementation(() => {});
+			const { id, ended, logs } = await home();
+			await db
+				.update(pluginConfigs)
+				.set({ config: await other() })
+				.where(eq(pluginConfigs.id, id));
+			await queue(id);
+			await deliver();
+			expect(await ended()).toMatchObject({ status: "failed" });
+			expect((await logs()).at(-1)).toBe(
+				"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
+			);
+			expect(String(error.mock.calls)).toContain(why);
+			error.mockRestore();
+		},
+	);
 
 	test("keeps the end of a job that was given up while it ran", async () => {
 		const { id, latest, ended, logs, read } = await home(
@@ -845,6 +860,11 @@ describe("organizations take turns:", () => {
 		};
 		await waiting(many.id, "job", 500);
 		const before = await costs();
+		// Neither what waits nor what has ended is read.
+		await db
+			.update(pluginJobs)
+			.set({ status: "done" })
+			.where(eq(pluginJobs.plugin_config_id, many.id));
 		await waiting(many.id, "job", 5000);
 		const after = await costs();
 		await forget(many.id);
