@@ -1,6 +1,14 @@
 import { invalid } from "../http/errors.ts";
 
-const PREFIX = "sealed";
+const PREFIX = "sealed:2:";
+
+/** Where a sealed value is stored. It opens nowhere else. */
+export type Place = { table: string; row: string | number; field: string };
+
+const encoder = new TextEncoder();
+
+const additionalData = ({ table, row, field }: Place) =>
+	encoder.encode(JSON.stringify([table, row, field]));
 
 const decode = (text: string) =>
 	Uint8Array.fromBase64(text, { alphabet: "base64url" });
@@ -21,13 +29,16 @@ async function keys(env: Env) {
 				false,
 				["encrypt", "decrypt"],
 			);
-			return { name: encode(new Uint8Array(digest).slice(0, 6)), key };
+			return { name: encode(new Uint8Array(digest).slice(0, 6)), bytes, key };
 		}),
 	);
 }
 
-/** Encrypts a secret for the database: AES-GCM with the newest key, whose name is kept with it. */
-export async function seal(env: Env, secret: string) {
+/**
+ * Encrypts a secret for the database: AES-GCM with the newest key, whose name is kept with it, and with the place as
+ * additional data, so that a copy of the value in another row or field doesn't open.
+ */
+export async function seal(env: Env, secret: string, place: Place) {
 	const [newest] = await keys(env);
 	if (!newest)
 		throw invalid(
@@ -35,35 +46,83 @@ export async function seal(env: Env, secret: string) {
 			"Secrets can't be kept: SECRETS_KEY is not configured.",
 		);
 	const iv = crypto.getRandomValues(new Uint8Array(12));
-	const data = new TextEncoder().encode(secret);
 	const sealed = await crypto.subtle.encrypt(
-		{ name: "AES-GCM", iv },
+		{ name: "AES-GCM", iv, additionalData: additionalData(place) },
 		newest.key,
-		data,
+		encoder.encode(secret),
 	);
-	return [PREFIX, newest.name, encode(iv), encode(new Uint8Array(sealed))].join(
-		":",
-	);
+	const parts = [newest.name, encode(iv), encode(new Uint8Array(sealed))];
+	return PREFIX + parts.join(":");
 }
 
-const FORM = /^sealed:[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
+/** Values from before they were bound to a place lack the 2. */
+const FORM = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
 /** Whether `seal` made it, by its form. What comes from outside and has that form is sealed itself before it is kept. */
 export const isSealed = (value: unknown): value is string =>
 	typeof value === "string" && FORM.test(value);
 
-/** What `seal` encrypted, with whichever key it did; an error without one. */
-export async function unseal(env: Env, sealed: string) {
-	const [, name, iv = "", data = ""] = sealed.split(":");
+/** What `seal` encrypted for this place, with whichever key it did; an error without that key, or at another place. */
+export async function unseal(env: Env, sealed: string, place: Place) {
+	const bound = sealed.startsWith(PREFIX);
+	const [name, iv = "", data = ""] = sealed.split(":").slice(bound ? 2 : 1);
 	const match = (await keys(env)).find((key) => key.name === name);
 	if (!match) throw new Error(`No key of SECRETS_KEY is called ${name}.`);
 	const secret = await crypto.subtle.decrypt(
-		{ name: "AES-GCM", iv: decode(iv) },
+		{
+			name: "AES-GCM",
+			iv: decode(iv),
+			...(bound && { additionalData: additionalData(place) }),
+		},
 		match.key,
 		decode(data),
 	);
 	return new TextDecoder().decode(secret);
 }
+
+/** Seals and unseals the fields of one row. */
+export const cipherOf = (env: Env, table: string, row: Place["row"]) => ({
+	seal: (field: string, secret: string) =>
+		seal(env, secret, { table, row, field }),
+	unseal: (field: string, sealed: string) =>
+		unseal(env, sealed, { table, row, field }),
+});
+
+export type Cipher = ReturnType<typeof cipherOf>;
+
+/**
+ * What can stand for a text where it must be found again but not read: HMAC-SHA256 of it under a key that is derived from
+ * each key of `SECRETS_KEY` (HKDF) for this purpose alone; the newest key's first. Each names its key.
+ */
+export const digests = async (env: Env, purpose: string, text: string) =>
+	Promise.all(
+		(await keys(env)).map(async ({ name, bytes }) => {
+			const key = await crypto.subtle.deriveKey(
+				{
+					name: "HKDF",
+					hash: "SHA-256",
+					salt: new Uint8Array(),
+					info: encoder.encode(purpose),
+				},
+				await crypto.subtle.importKey("raw", bytes, "HKDF", false, [
+					"deriveKey",
+				]),
+				{ name: "HMAC", hash: "SHA-256", length: 256 },
+				false,
+				["sign"],
+			);
+			const digest = await crypto.subtle.sign(
+				"HMAC",
+				key,
+				encoder.encode(text),
+			);
+			return `hmac:${name}:${encode(new Uint8Array(digest))}`;
+		}),
+	);
+
+/** Whether `digests` made it, by its form. */
+export const isDigest = (text: string) =>
+	/^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
 
 /** Shorter secrets can't be told from words. */
 const SHORTEST = 4;

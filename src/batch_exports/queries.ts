@@ -17,7 +17,7 @@ import {
 import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { parse } from "./query.ts";
-import { merged, sealed } from "./secrets.ts";
+import { exportCipher, merged, sealed } from "./secrets.ts";
 import {
 	type create,
 	exportColumns,
@@ -179,7 +179,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			id,
 			organization_id: tenant.organization,
 			project_id: home.id,
-			destination: await sealed(env, type, config),
+			destination: await sealed(exportCipher(env, { id }), type, config),
 		}),
 		selectOne(tenant, id),
 	);
@@ -204,7 +204,11 @@ async function tryUpdate(
 	const set = {
 		...rest,
 		...(destination && {
-			destination: await merged(tenant.env, row.destination, destination),
+			destination: await merged(
+				exportCipher(tenant.env, row),
+				row.destination,
+				destination,
+			),
 		}),
 		...(xql_query !== undefined && understood(xql_query)),
 		...(rest.paused === true && !row.paused && pausing(rest.last_paused_at)),

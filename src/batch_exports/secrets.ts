@@ -1,9 +1,15 @@
-import { seal, unseal } from "../auth/secrets.ts";
+import { type Cipher, cipherOf } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import { invalid } from "../http/errors.ts";
 import { check, endpointOf, secretsOf } from "./destination.ts";
 
 type Config = Destination["config"];
+
+/** Seals the secrets of an export's destination. */
+export const exportCipher = (env: Env, { id }: { id: string }) =>
+	cipherOf(env, "batch_exports", id);
+
+const fieldOf = (key: string) => `destination.${key}`;
 
 /** The destination as it is shown: without its secrets. */
 export const shown = ({ type, config }: Destination): Destination => {
@@ -30,10 +36,10 @@ async function eachSecret(
 }
 
 /** The destination with its secrets in the clear, and those secrets. */
-export async function opened(env: Env, destination: Destination) {
+export async function opened(cipher: Cipher, destination: Destination) {
 	const secrets: string[] = [];
-	const config = await eachSecret(destination, async (sealed) => {
-		const secret = await unseal(env, sealed);
+	const config = await eachSecret(destination, async (sealed, key) => {
+		const secret = await cipher.unseal(fieldOf(key), sealed);
 		secrets.push(secret);
 		return secret;
 	});
@@ -51,14 +57,16 @@ export const normalized = (type: string, config: Config): Config =>
 
 /** A new destination as it is stored: its secrets sealed. */
 export async function sealed(
-	env: Env,
+	cipher: Cipher,
 	type: string,
 	given: Config,
 ): Promise<Destination> {
 	const config = normalized(type, given);
 	return {
 		type,
-		config: await eachSecret({ type, config }, (secret) => seal(env, secret)),
+		config: await eachSecret({ type, config }, (secret, key) =>
+			cipher.seal(fieldOf(key), secret),
+		),
 	};
 }
 
@@ -67,7 +75,7 @@ export async function sealed(
  * checked on the result; a secret that stays is not sealed again.
  */
 export async function merged(
-	env: Env,
+	cipher: Cipher,
 	stored: Destination,
 	given: { type?: string | undefined; config?: Config | undefined },
 ): Promise<Destination> {
@@ -77,7 +85,7 @@ export async function merged(
 			"destination__type",
 			"The type of a destination can't be changed.",
 		);
-	const { config: before } = await opened(env, stored);
+	const { config: before } = await opened(cipher, stored);
 	const config = normalized(
 		type,
 		Object.fromEntries(
@@ -101,7 +109,7 @@ export async function merged(
 			const old = stored.config[key];
 			return secret === before[key] && typeof old === "string"
 				? old
-				: seal(env, secret);
+				: cipher.seal(fieldOf(key), secret);
 		}),
 	};
 }

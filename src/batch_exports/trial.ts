@@ -5,7 +5,7 @@ import type { Tenant } from "../db/tenant.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
 import { endpointOf, secretsOf } from "./destination.ts";
 import { read, told } from "./queries.ts";
-import { merged, normalized, opened } from "./secrets.ts";
+import { exportCipher, merged, normalized, opened } from "./secrets.ts";
 import type { create, Trial, update as Update } from "./shape.ts";
 
 /** How long a destination may be silent while somebody waits for the answer. */
@@ -38,9 +38,10 @@ export async function of(
 	{ destination = {} }: Pick<z.infer<typeof Update>, "destination">,
 ) {
 	const row = await read(tenant, id);
-	const stored = await merged(tenant.env, row.destination, destination);
+	const cipher = exportCipher(tenant.env, row);
+	const stored = await merged(cipher, row.destination, destination);
 	await tenant.log({ ...told(row), ...entryOf(stored) });
-	return attempt(tenant.env, await opened(tenant.env, stored));
+	return attempt(tenant.env, await opened(cipher, stored));
 }
 
 /** What the activity log says of a trial, before anything is sent: where to. */

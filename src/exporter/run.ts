@@ -17,7 +17,7 @@ import * as z from "zod";
 import { digest } from "../auth/keys.ts";
 import { hiding } from "../auth/secrets.ts";
 import { parse } from "../batch_exports/query.ts";
-import { opened, shown } from "../batch_exports/secrets.ts";
+import { exportCipher, opened, shown } from "../batch_exports/secrets.ts";
 import { type Database, insertWhere } from "../db/client.ts";
 import {
 	batchExportDays,
@@ -164,7 +164,10 @@ type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 
 /** What the rows are, where they go, and what no one may read of it. */
 async function prepare(env: Env, { run, of }: Loaded) {
-	const { type, config, secrets } = await opened(env, of.destination);
+	const { type, config, secrets } = await opened(
+		exportCipher(env, of),
+		of.destination,
+	);
 	const destination = destinationOf(env, type, config);
 	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
 	const fields = fieldsOf(of.model, query, destination.database);

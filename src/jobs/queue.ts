@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
 import { pluginJobs } from "../db/schema.ts";
 
@@ -14,6 +14,9 @@ import { pluginJobs } from "../db/schema.ts";
 export const MAX_WAKE_UPS = 100;
 const MAX_MESSAGE_AGE_MS = 120_000;
 
+/** A job waits. The status is not a bound value, so that the partial indexes can serve the statement. */
+export const isWaiting = sql`${pluginJobs.status} = 'queued'`;
+
 /** The id of the job whose turn it is, in a statement. */
 export const nextId = sql<number>`(select id from plugin_jobs where status = 'queued' order by turn, id limit 1)`;
 
@@ -23,7 +26,7 @@ export const countWaiting = (db: Database) =>
 		db
 			.select({ id: pluginJobs.id })
 			.from(pluginJobs)
-			.where(eq(pluginJobs.status, "queued"))
+			.where(isWaiting)
 			.limit(MAX_WAKE_UPS + 1)
 			.as("waiting"),
 	);

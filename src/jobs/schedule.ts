@@ -1,4 +1,4 @@
-import { and, eq, lt, sql } from "drizzle-orm";
+import { and, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { PLUGINS_CONFIG } from "../auth/levels.ts";
@@ -126,7 +126,7 @@ export async function tick(env: Env, scheduledTime: number) {
 			.from(pluginJobs)
 			.where(
 				and(
-					eq(pluginJobs.status, "running"),
+					sql`${pluginJobs.status} = 'running'`,
 					lt(pluginJobs.started_at, ago(Date.now(), LOST_MS)),
 				),
 			)

@@ -10,11 +10,11 @@ import {
 	pluginSourceFiles,
 	plugins,
 } from "../db/schema.ts";
-import { fieldsOf, opened } from "../plugin_configs/config.ts";
+import { configCipher, fieldsOf, opened } from "../plugin_configs/config.ts";
 import { MAINS } from "../plugins/install.ts";
 import { type Place, step, write } from "./log.ts";
 import { hostsOf } from "./outbound.ts";
-import { nextId, wake } from "./queue.ts";
+import { isWaiting, nextId, wake } from "./queue.ts";
 import { type Entry, run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
@@ -37,6 +37,7 @@ async function take(db: Database) {
 				team_id: pluginConfigs.project_id,
 				plugin_id: pluginConfigs.plugin_id,
 				plugin_config_id: pluginJobs.plugin_config_id,
+				uuid: pluginConfigs.uuid,
 				config: pluginConfigs.config,
 				enabled: pluginConfigs.enabled,
 				deleted: pluginConfigs.deleted,
@@ -75,11 +76,7 @@ async function take(db: Database) {
 			.update(pluginJobs)
 			.set({ status: "running", started_at: now() })
 			.where(eq(pluginJobs.id, nextId)),
-		db
-			.select({ id: pluginJobs.id })
-			.from(pluginJobs)
-			.where(eq(pluginJobs.status, "queued"))
-			.limit(1),
+		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
 	]);
 	if (!job) return undefined;
 	const main = MAINS.map((name) =>
@@ -125,7 +122,7 @@ export async function work(env: Env) {
 	const why = obstacle(job);
 	if (why !== null) return refuse(why);
 	const clear = await opened(
-		env,
+		configCipher(env, job),
 		fieldsOf(job.config_schema),
 		job.config,
 	).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isSealed, seal, unseal } from "../auth/secrets.ts";
+import { type Cipher, cipherOf, isSealed } from "../auth/secrets.ts";
 import { invalid } from "../http/errors.ts";
 import { noChoice } from "../http/fields.ts";
 
@@ -7,6 +7,12 @@ import { noChoice } from "../http/fields.ts";
 export const MASK = "**************** SECRET ****************";
 
 type Config = Record<string, unknown>;
+
+/** Seals the config's secrets. They are bound to the row's uuid: its id isn't known yet when the row is inserted. */
+export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
+	cipherOf(env, "plugin_configs", uuid);
+
+const fieldOf = (key: string) => `config.${key}`;
 
 const Field = z.object({
 	key: z.string(),
@@ -49,26 +55,26 @@ const textOf = (value: unknown) =>
 
 /** The stored config with all sealed that is secret by now. */
 export async function sealed(
-	env: Env,
+	cipher: Cipher,
 	fields: Field[],
 	config: Config,
 ): Promise<Config> {
 	const secret = secretsOf(fields);
 	const entries = Object.entries(config).map(async ([key, value]) =>
 		secret.has(key) && !empty(value) && !isSealed(value)
-			? [key, await seal(env, textOf(value))]
+			? [key, await cipher.seal(fieldOf(key), textOf(value))]
 			: [key, value],
 	);
 	return Object.fromEntries(await Promise.all(entries));
 }
 
 /** The stored config in the clear, and the texts in it that nobody may see. */
-export async function opened(env: Env, fields: Field[], stored: Config) {
+export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 	const secret = secretsOf(fields);
 	const entries = await Promise.all(
 		Object.entries(stored).map(async ([key, value]) => ({
 			key,
-			value: isSealed(value) ? await unseal(env, value) : value,
+			value: isSealed(value) ? await cipher.unseal(fieldOf(key), value) : value,
 			hidden: isSealed(value) || (secret.has(key) && !empty(value)),
 		})),
 	);
@@ -97,7 +103,7 @@ function wrong({ type, choices }: Field, value: unknown) {
  * missing stays what it is, and "" clears it (behaviour 10).
  */
 export async function merge(
-	env: Env,
+	cipher: Cipher,
 	fields: Field[],
 	stored: Config,
 	given: Config,
@@ -118,12 +124,15 @@ export async function merge(
 	const merged = [...new Set([...is.keys(), ...secret])].map(async (key) => {
 		if (stays(key)) return [key, was.get(key)];
 		const value = is.get(key);
-		return [key, isSealed(value) ? await seal(env, value) : value];
+		return [
+			key,
+			isSealed(value) ? await cipher.seal(fieldOf(key), value) : value,
+		];
 	});
 	const chosen = (await Promise.all(merged)).filter(
 		([, value]) => value !== undefined,
 	);
-	return sealed(env, fields, Object.fromEntries(chosen));
+	return sealed(cipher, fields, Object.fromEntries(chosen));
 }
 
 /** Throws for the first required field that an enabled config lacks. */

@@ -1,4 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
 import type * as z from "zod";
 import { PLUGINS_CONFIG } from "../auth/levels.ts";
 import { changes } from "../db/changes.ts";
@@ -16,7 +17,7 @@ import { found, invalid, unknown } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { note } from "../jobs/log.ts";
 import { itsOrganization } from "../plugins/shape.ts";
-import { complete, fieldsOf, merge } from "./config.ts";
+import { complete, configCipher, fieldsOf, merge } from "./config.ts";
 import {
 	configColumns,
 	type create,
@@ -109,7 +110,9 @@ export async function insert(
 	if (!plugin) throw unknown("plugin", plugin_id);
 	const fields = fieldsOf(plugin.config_schema);
 	const enabled = body.enabled === true && body.deleted !== true;
-	const merged = await merge(tenant.env, fields, {}, config);
+	const uuid = v7();
+	const cipher = configCipher(tenant.env, { uuid });
+	const merged = await merge(cipher, fields, {}, config);
 	if (enabled) complete(fields, merged);
 	const id = sql<number>`(select max(made.id) from plugin_configs as made where made.project_id = ${project})`;
 	const [row] = await tenant.write(
@@ -121,6 +124,7 @@ export async function insert(
 		},
 		db.insert(pluginConfigs).values({
 			...body,
+			uuid,
 			enabled,
 			enabled_at: enabled ? now() : null,
 			plugin_id,
@@ -156,7 +160,7 @@ async function tryUpdate(
 	const merged =
 		config === undefined
 			? row.config
-			: await merge(tenant.env, fields, row.config, config);
+			: await merge(configCipher(tenant.env, row), fields, row.config, config);
 	const deleted = body.deleted ?? row.deleted;
 	const enabled = (body.enabled ?? row.enabled) && !deleted;
 	if (enabled && (!row.enabled || config !== undefined))

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
 import { pluginConfigs } from "../db/schema.ts";
-import { fieldsOf, sealed } from "./config.ts";
+import { configCipher, fieldsOf, sealed } from "./config.ts";
 
 const AT_ONCE = 100;
 
@@ -17,19 +17,19 @@ export async function reseal(
 ) {
 	const fields = fieldsOf(schema);
 	const secret = fields.flatMap(({ key, secret }) => (secret ? [key] : []));
-	const { id, config, updated_at } = pluginConfigs;
+	const { id, uuid, config, updated_at } = pluginConfigs;
 	const clear = sql`exists (select 1 from json_each(${config}) as field
 		where field.key in (select value from json_each(${JSON.stringify(secret)}))
 			and field.value <> '' and field.value not glob 'sealed:*')`;
 	for (let last = 0; ; ) {
 		const rows = await db
-			.select({ id, config })
+			.select({ id, uuid, config })
 			.from(pluginConfigs)
 			.where(and(eq(pluginConfigs.plugin_id, plugin_id), gt(id, last), clear))
 			.orderBy(asc(id))
 			.limit(AT_ONCE);
 		const after = await Promise.all(
-			rows.map((row) => sealed(env, fields, row.config)),
+			rows.map((row) => sealed(configCipher(env, row), fields, row.config)),
 		);
 		const [first, ...rest] = rows.map((row, i) =>
 			db

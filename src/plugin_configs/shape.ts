@@ -49,6 +49,7 @@ const rate = () =>
 export const configColumns = () => ({
 	delivery_rate_24h: rate(),
 	id: pluginConfigs.id,
+	uuid: pluginConfigs.uuid,
 	team_id: pluginConfigs.project_id,
 	enabled: pluginConfigs.enabled,
 	order: pluginConfigs.order,
@@ -78,6 +79,7 @@ export const toPluginConfig = ({
 	plugin,
 	config,
 	delivery_rate_24h,
+	uuid: _,
 	...row
 }: Row): z.infer<typeof PluginConfig> => ({
 	...row,

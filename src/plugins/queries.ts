@@ -1,7 +1,7 @@
 import { and, eq, not, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { PLUGINS_ROOT } from "../auth/levels.ts";
-import { seal, unseal } from "../auth/secrets.ts";
+import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
@@ -146,6 +146,13 @@ function alreadyInstalled(
 	);
 }
 
+/** Seals a plugin's token. It is bound to what tells plugins apart and never changes: their id isn't known at first. */
+const tokenCipher = (
+	env: Env,
+	organization_id: string | null,
+	url: string | null,
+) => cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
+
 export async function insert(
 	tenant: Tenant,
 	family: Family,
@@ -173,6 +180,8 @@ export async function insert(
 		? await install(env, url)
 		: { facts: {}, files: [] };
 	const id = made(tenant);
+	const { organization_id } = tenant.caller;
+	const cipher = tokenCipher(env, organization_id, address);
 	const row = {
 		...body,
 		plugin_type: body.plugin_type ?? (url ? "custom" : "source"),
@@ -180,7 +189,8 @@ export async function insert(
 		...facts,
 		organization_id: tenant.organization,
 		url: address,
-		private_token: token === "" ? null : await seal(env, token),
+		private_token:
+			token === "" ? null : await cipher.seal("private_token", token),
 	};
 	const [plugin] = await tenant
 		.write(
@@ -292,13 +302,18 @@ const tokenOf = ({ db }: Tenant, id: string) =>
 /** Where to install the plugin from again; null where it was not installed from a url. */
 async function originOf(
 	{ env }: Tenant,
-	{ url, plugin_type }: Pick<Row, "url" | "plugin_type">,
+	{
+		organization_id,
+		url,
+		plugin_type,
+	}: Pick<Row, "organization_id" | "url" | "plugin_type">,
 	token: string | null | undefined,
 ) {
 	if (!url || ["source", "local"].includes(plugin_type)) return null;
-	return token
-		? `${url}?${new URLSearchParams({ private_token: await unseal(env, token) })}`
-		: url;
+	if (!token) return url;
+	const cipher = tokenCipher(env, organization_id, url);
+	const private_token = await cipher.unseal("private_token", token);
+	return `${url}?${new URLSearchParams({ private_token })}`;
 }
 
 /**

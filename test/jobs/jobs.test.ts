@@ -5,9 +5,9 @@ import {
 	getQueueResult,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { and, desc, eq, gt, lt, sql } from "drizzle-orm";
+import { and, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { unseal } from "../../src/auth/secrets.ts";
+import { digests, unseal } from "../../src/auth/secrets.ts";
 import {
 	organizations,
 	pluginConfigs,
@@ -17,6 +17,7 @@ import {
 	plugins,
 } from "../../src/db/schema.ts";
 import { hostsOf, Outbound } from "../../src/jobs/outbound.ts";
+import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually } from "../support/time.ts";
@@ -221,6 +222,7 @@ describe("what a plugin keeps", () => {
 			.where(eq(pluginConfigs.id, here.id));
 		return { ...here, job, error, rows, totals };
 	}
+	const OLDER = btoa("o".repeat(32));
 	const FULL = "Error: The storage is full: it has 1,000 keys and 1 MiB.";
 
 	test("is sealed", async () => {
@@ -230,7 +232,95 @@ describe("what a plugin keeps", () => {
 		);
 		expect(error).toBeNull();
 		expect(rows).toHaveLength(1);
-		expect(await unseal(env, rows[0]?.value ?? "")).toBe('"hunter22"');
+		const [row] = rows;
+		expect(row?.key).not.toContain("token");
+		const place = { table: "plugin_storage", row: row?.plugin_config_id ?? 0 };
+		expect(
+			await unseal(env, row?.value ?? "", { ...place, field: "token" }),
+		).toBe('"hunter22"');
+		// Neither the row of another config nor another key's opens with it.
+		for (const other of [
+			{ ...place, row: 0, field: "token" },
+			{ ...place, field: "other" },
+		])
+			await expect(unseal(env, row?.value ?? "", other)).rejects.toThrow();
+	});
+
+	test.each([
+		["as it is", (_: number) => "k"],
+		[
+			"by the digest of an older key",
+			async (id: number) =>
+				(
+					await digests(
+						{ ...env, SECRETS_KEY: OLDER },
+						"plugin_storage",
+						`${id}:k`,
+					)
+				)[0] ?? "",
+		],
+	])(
+		"under a key that was stored %s is found, replaced and removed",
+		async (_, named) => {
+			const { id } = await home();
+			const key = await named(id);
+			const rotated = { ...env, SECRETS_KEY: `${env.SECRETS_KEY},${OLDER}` };
+			const kept = storage(rotated, db, id);
+			const insert = () =>
+				db
+					.insert(pluginStorage)
+					.values({ plugin_config_id: id, key, value: '"old"', bytes: 6 });
+			const rows = () =>
+				db
+					.select()
+					.from(pluginStorage)
+					.where(eq(pluginStorage.plugin_config_id, id));
+			await insert();
+			expect(await kept.get("k")).toBe('"old"');
+			expect(await kept.set("k", '"new"')).toBe(true);
+			expect(await kept.get("k")).toBe('"new"');
+			expect((await rows()).map((row) => row.key)).toEqual([
+				expect.stringMatching(/^hmac:/),
+			]);
+			expect((await rows())[0]?.key).not.toBe(key);
+			const [totals] = await db
+				.select()
+				.from(pluginConfigs)
+				.where(eq(pluginConfigs.id, id));
+			expect(totals).toMatchObject({ storage_keys: 1, storage_bytes: 6 });
+			await kept.del("k");
+			await insert();
+			await kept.del("k");
+			expect(await rows()).toEqual([]);
+			expect(await kept.get("k")).toBeNull();
+			// Two versions of SECRETS_KEY at once: the newer one's row counts.
+			await kept.set("k", "1");
+			await insert();
+			expect(await kept.get("k")).toBe("1");
+			expect(await kept.set("k", "2")).toBe(true);
+			expect(await kept.get("k")).toBe("2");
+		},
+	);
+
+	test("under a key that looks like a digest is not taken for that digest's row", async () => {
+		const { id } = await home();
+		const kept = storage(env, db, id);
+		await kept.set("k", "1");
+		const [row] = await db
+			.select()
+			.from(pluginStorage)
+			.where(eq(pluginStorage.plugin_config_id, id));
+		expect(await kept.get(row?.key ?? "")).toBeNull();
+	});
+
+	test("under the same key in two configs is not seen to be the same", async () => {
+		const [one, two] = [await home(), await home()];
+		for (const { id } of [one, two]) await storage(env, db, id).set("k", "1");
+		const rows = await db
+			.select()
+			.from(pluginStorage)
+			.where(inArray(pluginStorage.plugin_config_id, [one.id, two.id]));
+		expect(new Set(rows.map(({ key }) => key)).size).toBe(2);
 	});
 
 	test("is at most 1 MiB", async () => {
@@ -244,7 +334,7 @@ describe("what a plugin keeps", () => {
 				await storage.set("k29", value);`),
 		);
 		expect(error).toBe(FULL);
-		expect(rows.map(({ key }) => key)).not.toContain("k29");
+		expect(rows).toHaveLength(18);
 		const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
 		expect(bytes).toBe(17 * (60_002 + 3) + (2 + 3));
 		expect(totals).toMatchObject({
@@ -268,8 +358,10 @@ describe("what a plugin keeps", () => {
 			.from(pluginStorage)
 			.where(eq(pluginStorage.plugin_config_id, id));
 		expect(rows).toHaveLength(1000);
-		const first = rows.find(({ key }) => key === "k0");
-		expect(await unseal(env, first?.value ?? "")).toBe("2");
+		expect(rows.map(({ key }) => key)).not.toContain("k0");
+		const first = rows.find(({ value }) => value !== "1");
+		const place = { table: "plugin_storage", row: id, field: "k0" };
+		expect(await unseal(env, first?.value ?? "", place)).toBe("2");
 	});
 });
 
@@ -461,6 +553,8 @@ describe("a host that a config allows", () => {
 });
 
 describe("the queue", () => {
+	const stored = async (id: number) =>
+		(await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id)))[0];
 	const queue = (plugin_config_id: number, name = "greet") =>
 		db.insert(pluginJobs).values({
 			plugin_config_id,
@@ -534,25 +628,38 @@ describe("the queue", () => {
 		expect(heaviest()).toBeLessThan(2_000_000);
 	});
 
-	test("fails a job whose secrets can't be decrypted, and says why to the operator alone", async () => {
-		const error = vi.spyOn(console, "error").mockImplementation(() => {});
-		const { id, ended, logs } = await home();
-		const config = {
-			token: `sealed:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
-		};
-		await db
-			.update(pluginConfigs)
-			.set({ config })
-			.where(eq(pluginConfigs.id, id));
-		await queue(id);
-		await deliver();
-		expect(await ended()).toMatchObject({ status: "failed" });
-		expect((await logs()).at(-1)).toBe(
-			"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
-		);
-		expect(String(error.mock.calls)).toContain("No key of SECRETS_KEY");
-		error.mockRestore();
-	});
+	test.each([
+		[
+			"of an unknown key",
+			async () => ({
+				token: `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`,
+			}),
+			"No key of SECRETS_KEY",
+		],
+		[
+			"copied from another config",
+			async () => (await stored((await home()).id))?.config ?? {},
+			"OperationError",
+		],
+	])(
+		"fails a job whose secrets can't be decrypted (%s), and says why to the operator alone",
+		async (_, other, why) => {
+			const error = vi.spyOn(console, "error").mockImplementation(() => {});
+			const { id, ended, logs } = await home();
+			await db
+				.update(pluginConfigs)
+				.set({ config: await other() })
+				.where(eq(pluginConfigs.id, id));
+			await queue(id);
+			await deliver();
+			expect(await ended()).toMatchObject({ status: "failed" });
+			expect((await logs()).at(-1)).toBe(
+				"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
+			);
+			expect(String(error.mock.calls)).toContain(why);
+			error.mockRestore();
+		},
+	);
 
 	test("keeps the end of a job that was given up while it ran", async () => {
 		const { id, latest, ended, logs, read } = await home(
@@ -740,6 +847,11 @@ describe("organizations take turns:", () => {
 		};
 		await waiting(many.id, "job", 500);
 		const before = await costs();
+		// Neither what waits nor what has ended is read.
+		await db
+			.update(pluginJobs)
+			.set({ status: "done" })
+			.where(eq(pluginJobs.plugin_config_id, many.id));
 		await waiting(many.id, "job", 5000);
 		const after = await costs();
 		await forget(many.id);

@@ -1,0 +1,124 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { isSealed, seal, unseal } from "../../src/auth/secrets.ts";
+import { batchExports, plugins } from "../../src/db/schema.ts";
+import { TOKEN } from "../support/registry.ts";
+import { db, world } from "../support/world.ts";
+
+const place = { table: "plugins", row: "a", field: "token" };
+
+/** A value as it was sealed before values were bound to a place: AES-GCM without additional data. */
+async function sealedBefore(secret: string) {
+	const encode = (bytes: Uint8Array) =>
+		bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+	const bytes = Uint8Array.fromBase64(env.SECRETS_KEY ?? "");
+	const digest = await crypto.subtle.digest("SHA-256", bytes);
+	const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, [
+		"encrypt",
+	]);
+	const iv = crypto.getRandomValues(new Uint8Array(12));
+	const data = await crypto.subtle.encrypt(
+		{ name: "AES-GCM", iv },
+		key,
+		new TextEncoder().encode(secret),
+	);
+	const name = encode(new Uint8Array(digest).slice(0, 6));
+	return `sealed:${name}:${encode(iv)}:${encode(new Uint8Array(data))}`;
+}
+
+test("a sealed value opens at its place, and at no other", async () => {
+	const sealed = await seal(env, "hunter22", place);
+	expect(isSealed(sealed)).toBe(true);
+	expect(await unseal(env, sealed, place)).toBe("hunter22");
+	for (const other of [{ table: "users" }, { row: "b" }, { field: "config" }])
+		await expect(unseal(env, sealed, { ...place, ...other })).rejects.toThrow();
+	// Nor does it where it is made to look like one from before.
+	await expect(
+		unseal(env, sealed.replace("sealed:2:", "sealed:"), place),
+	).rejects.toThrow();
+});
+
+test("a value that was sealed before still opens", async () => {
+	const old = await sealedBefore("hunter22");
+	expect(isSealed(old)).toBe(true);
+	expect(await unseal(env, old, place)).toBe("hunter22");
+});
+
+test("a value opens with a key that is no longer the newest, and not without its key", async () => {
+	const newer = btoa("n".repeat(32));
+	const sealed = await seal(env, "hunter22", place);
+	const rotated = { ...env, SECRETS_KEY: `${newer},${env.SECRETS_KEY}` };
+	expect(await unseal(rotated, sealed, place)).toBe("hunter22");
+	await expect(
+		unseal({ ...env, SECRETS_KEY: newer }, sealed, place),
+	).rejects.toThrow("No key of SECRETS_KEY");
+});
+
+const steps = (answer: { body: { steps: { error: string | null }[] } }) =>
+	answer.body.steps.map(({ error }) => error);
+
+test("an export's secret that is copied into another export is of no use there; one from before is", async () => {
+	const { here } = await world();
+	const exporting = async (token: string) =>
+		(
+			await here("POST", "/batch_exports", {
+				body: {
+					name: "x",
+					interval: "hour",
+					destination: {
+						type: "HTTP",
+						config: { url: `${env.RECEIVER_URL}/status/200`, token },
+					},
+				},
+			})
+		).body.id;
+	const [one, two] = [await exporting("first"), await exporting("second")];
+	const at = (id: string) => eq(batchExports.id, id);
+	const [row] = await db.select().from(batchExports).where(at(one));
+	const trial = (id: string) => here("POST", `/batch_exports/${id}/test`);
+	if (!row) throw new Error("There is no export.");
+	await db
+		.update(batchExports)
+		.set({ destination: row.destination })
+		.where(at(two));
+	expect((await trial(one)).status).toBe(200);
+	await expect(trial(two)).rejects.toThrow("500");
+	const { type, config } = row.destination;
+	const destination = {
+		type,
+		config: { ...config, token: await sealedBefore("old") },
+	};
+	await db.update(batchExports).set({ destination }).where(at(two));
+	expect(steps(await trial(two))).toEqual(steps(await trial(one)));
+});
+
+test("a plugin's token that is copied into another plugin is of no use there; one from before is", async () => {
+	const { here, id } = await world();
+	const install = async (name: string) =>
+		(
+			await here("POST", "/pipeline_destinations", {
+				body: {
+					url: `https://github.com/u/${name}?private_token=${TOKEN}`,
+				},
+			})
+		).body.id;
+	const one = await install("private");
+	const [row] = await db.select().from(plugins).where(eq(plugins.id, one));
+	if (!row?.private_token) throw new Error("There is no token.");
+	const upgrade = () =>
+		here("POST", `/pipeline_destinations/${one}/upgrade`, {});
+	const put = (private_token: string) =>
+		db.update(plugins).set({ private_token }).where(eq(plugins.id, one));
+	expect((await upgrade()).status).toBe(200);
+	await put(
+		await seal(env, TOKEN, {
+			table: "plugins",
+			row: JSON.stringify([id, "https://github.com/u/other"]),
+			field: "private_token",
+		}),
+	);
+	await expect(upgrade()).rejects.toThrow("500");
+	await put(await sealedBefore(TOKEN));
+	expect((await upgrade()).status).toBe(200);
+});
