@@ -49,9 +49,17 @@ export const text = (max?: number) => {
 /** Text that says something. */
 export const name = (max: number) => text(max).min(1);
 
+/** At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1), and labels that end as they begin. */
+const EMAIL =
+	/^(?=[^@]{1,64}@)(?:[a-z0-9_'+-]+\.)*[a-z0-9_'+-]*[a-z0-9_+-]@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i;
+
 /** An address, in lower case. */
 export const email = () =>
-	text(254).min(1).toLowerCase().pipe(z.email()).meta({ maxLength: 254 });
+	text(254)
+		.min(1)
+		.toLowerCase()
+		.pipe(z.email({ pattern: EMAIL }))
+		.meta({ maxLength: 254 });
 
 /** A UUID of any version, in lower case. */
 export const uuid = () => z.string().trim().toLowerCase().pipe(z.guid());
