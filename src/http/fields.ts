@@ -51,7 +51,7 @@ export const name = (max: number) => text(max).min(1);
 
 /** At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1), and labels that end as they begin. */
 const EMAIL =
-	/^(?=[^@]{1,64}@)(?:[a-z0-9_'+-]+\.)*[a-z0-9_'+-]*[a-z0-9_+-]@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i;
+	/^(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
 
 /** An address, in lower case. */
 export const email = () =>
