@@ -45,29 +45,22 @@ function idsOf(
 		/^\/api\/(organizations|projects)\/\{\w+_id\}/,
 		"",
 	);
+	const { keys, organizations, projects, domains, plugins, invites } = world;
 	const ids: [prefix: string, used: unknown[], spare: unknown[]][] = [
 		[
 			"/api/organizations",
 			[world.organization, "@current", world.strangers],
-			world.organizations,
+			organizations,
 		],
-		[
-			"/api/projects",
-			[String(world.project), "@current"],
-			world.projects.map(String),
-		],
-		[
-			"/api/personal_api_keys",
-			method === "get" ? [world.current, "@current"] : world.keys,
-			world.keys,
-		],
-		["/batch_exports", world.exports, world.spareExports],
-		["/domains", world.domains.slice(0, 1), world.domains.slice(1)],
-		["/invites", [], world.invites.map(({ id }) => id)],
-		...Object.entries(world.plugins).map(
-			([family, id]): (typeof ids)[number] => [`/${family}`, [id], []],
-		),
-		["/plugin_configs", world.configs, []],
+		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
+		["/batch_exports", [world.batch_export], world.spareExports],
+		["/domains", domains.slice(0, 1), domains.slice(1)],
+		["/invites", [], invites.map(({ id }) => id)],
+		["/pipeline_destinations", [plugins.destination], world.sparePlugins],
+		["/pipeline_frontend_apps", [plugins.app], world.sparePlugins],
+		["/pipeline_import_apps", [plugins.importer], world.sparePlugins],
+		["/plugin_configs", world.configs, world.spareConfigs],
+		["", [String(world.project), "@current"], projects.map(String)],
 	];
 	const [, used = [], spare = []] =
 		ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
