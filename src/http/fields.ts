@@ -71,9 +71,17 @@ export const rawText = (max?: number) => trimmed(max);
 /** Text that says something. */
 export const name = (max: number) => text(max).min(1);
 
+/** At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1), and labels that end as they begin. */
+const EMAIL =
+	/^(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
+
 /** An address, in lower case. */
 export const email = () =>
-	rawText(254).min(1).toLowerCase().pipe(z.email()).meta({ maxLength: 254 });
+	rawText(254)
+		.min(1)
+		.toLowerCase()
+		.pipe(z.email({ pattern: EMAIL }))
+		.meta({ maxLength: 254 });
 
 /** A UUID of any version, in lower case. */
 export const uuid = () => z.string().trim().toLowerCase().pipe(z.guid());

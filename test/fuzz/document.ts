@@ -45,29 +45,22 @@ function idsOf(
 		/^\/api\/(organizations|projects)\/\{\w+_id\}/,
 		"",
 	);
+	const { keys, organizations, projects, domains, plugins, invites } = world;
 	const ids: [prefix: string, used: unknown[], spare: unknown[]][] = [
 		[
 			"/api/organizations",
 			[world.organization, "@current", world.strangers],
-			world.organizations,
+			organizations,
 		],
-		[
-			"/api/projects",
-			[String(world.project), "@current"],
-			world.projects.map(String),
-		],
-		[
-			"/api/personal_api_keys",
-			method === "get" ? [world.current, "@current"] : world.keys,
-			world.keys,
-		],
-		["/batch_exports", world.exports, world.spareExports],
-		["/domains", world.domains.slice(0, 1), world.domains.slice(1)],
-		["/invites", [], world.invites.map(({ id }) => id)],
-		...Object.entries(world.plugins).map(
-			([family, id]): (typeof ids)[number] => [`/${family}`, [id], []],
-		),
-		["/plugin_configs", world.configs, []],
+		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
+		["/batch_exports", [world.batch_export], world.spareExports],
+		["/domains", domains.slice(0, 1), domains.slice(1)],
+		["/invites", [], invites.map(({ id }) => id)],
+		["/pipeline_destinations", [plugins.destination], world.sparePlugins],
+		["/pipeline_frontend_apps", [plugins.app], world.sparePlugins],
+		["/pipeline_import_apps", [plugins.importer], world.sparePlugins],
+		["/plugin_configs", world.configs, world.spareConfigs],
+		["", [String(world.project), "@current"], projects.map(String)],
 	];
 	const [, used = [], spare = []] =
 		ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
@@ -90,7 +83,7 @@ const oneOf = (...values: unknown[]): Json => ({ enum: values });
 const listOf = (...values: unknown[]): Json => ({
 	type: "array",
 	items: { enum: values },
-	maxItems: 3,
+	maxItems: 100,
 });
 
 /** What a destination may be where it is only looked at: few, since all of it would be combined with all else. */
@@ -177,6 +170,8 @@ export function judged(document: unknown, world: World): Json {
 		paths: mapValues(paths, (methods, path) =>
 			mapValues(methods, ({ requestBody, ...operation }, method) => ({
 				...operation,
+				// A key would have to be that of the person who is invited.
+				...(path.endsWith("/accept") && { security: [] }),
 				parameters: operation.parameters.map((parameter) => {
 					const name = String(parameter.name);
 					const ids = idsOf(world, method, path)[name] ?? [];

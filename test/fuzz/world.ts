@@ -101,13 +101,13 @@ export async function populate(
 	if (!member) throw new Error("Nobody joined.");
 	const stranger = clientOf(url, member.key);
 	const plugins = {
-		pipeline_destinations: await plugin("destinations", "Destination", {
+		destination: await plugin("destinations", "Destination", {
 			"index.js": "export function onEvent() {}",
 		}),
-		pipeline_frontend_apps: await plugin("frontend_apps", "App", {
+		app: await plugin("frontend_apps", "App", {
 			"frontend.tsx": "export const scene = {};",
 		}),
-		pipeline_import_apps: await plugin("import_apps", "Import", {
+		importer: await plugin("import_apps", "Import", {
 			"index.js":
 				"export function runEveryHour() {}\nexport const jobs = { go() {} };",
 		}),
@@ -115,8 +115,8 @@ export async function populate(
 	const config = (plugin: unknown, order: number) =>
 		make(`${below}/plugin_configs`, { plugin, order, enabled: true });
 	const configs = [
-		await config(plugins.pipeline_import_apps, 1),
-		await config(plugins.pipeline_frontend_apps, 2),
+		await config(plugins.importer, 1),
+		await config(plugins.app, 2),
 	];
 	await ask("POST", `${below}/plugin_configs/${configs[0]}/job`, {
 		job: { type: "go" },
@@ -152,8 +152,17 @@ export async function populate(
 		domains: await several(SPARES, domain),
 		invites: await several(SPARES, (i) => invite(`invited-${i}`, 1)),
 		plugins,
+		sparePlugins: await several(SPARES, (i) =>
+			make(`${there}/pipeline_destinations`, { name: `Spare ${i}` }),
+		),
 		configs,
-		exports: [first.id],
+		spareConfigs: await several(SPARES, (i) =>
+			make(`${below}/plugin_configs`, {
+				plugin: plugins.destination,
+				order: i + 3,
+			}),
+		),
+		batch_export: first.id,
 		spareExports: await several(SPARES, (i) =>
 			make(`${below}/batch_exports`, {
 				name: `Spare ${i}`,
