@@ -111,8 +111,11 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 };
 
 /** Refuses methods that a path such as `/bulk` lacks; otherwise `/:id` would take `bulk` for an id. */
-const onlyMethods = (methods: string[]): MiddlewareHandler<App> => {
-	const allowed = [...new Set(methods)].flatMap((method) =>
+const onlyMethodsOf = (
+	handlers: { method: string }[],
+): MiddlewareHandler<App> => {
+	const methods = new Set(handlers.map(({ method }) => method));
+	const allowed = [...methods].flatMap((method) =>
 		method === "GET" ? [method, "HEAD"] : [method],
 	);
 	return async (c, next) => {
@@ -121,6 +124,10 @@ const onlyMethods = (methods: string[]): MiddlewareHandler<App> => {
 		await next();
 	};
 };
+
+/** The paths of `routes` with their handlers. Middleware is mounted on these: a wildcard would match families below, too. */
+const pathsOf = (routes: Routes) =>
+	Map.groupBy(routes.routes, ({ path }) => path);
 
 export const app: Routes = router();
 app
@@ -139,15 +146,17 @@ app
 				respond(c, methodNotAllowed(c.req.method, allowed)),
 		}),
 	);
-for (const [path, routes] of open) app.route(path, routes);
+for (const [path, routes] of open) {
+	const family = router();
+	for (const [at, handlers] of pathsOf(routes))
+		if (!at.includes("*")) family.use(at, onlyMethodsOf(handlers));
+	app.route(path, family.route("/", routes));
+}
 app.use("/api/*", authenticate);
 for (const [path, object, tenant, routes] of families) {
 	const family = router();
-	const paths = Map.groupBy(routes.routes, (route) => route.path);
-	// By exact pattern: a wildcard at /api/organizations would stand before the families below it, too.
-	for (const [at, handlers] of paths) {
-		if (!/[:*]/.test(at))
-			family.use(at, onlyMethods(handlers.map(({ method }) => method)));
+	for (const [at, handlers] of pathsOf(routes)) {
+		if (!/[:*]/.test(at)) family.use(at, onlyMethodsOf(handlers));
 		family.use(at, scope(object), tenant);
 	}
 	app.route(path, family.route("/", routes));
