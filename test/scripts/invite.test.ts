@@ -48,7 +48,11 @@ async function mailed(target_email: string, more: object = {}) {
 		...more,
 	});
 	expect(status).toBe(201);
-	const [, path] = await server.says(/A mail was sent: (\S+\.eml)/, 30, before);
+	const [, path] = await server.says(
+		/A mail was sent: (\S+\.eml)/,
+		300,
+		before,
+	);
 	const mail = readFileSync(path ?? "", "utf8").replace(/=\r?\n/g, "");
 	expect(mail).toContain(`To: ${target_email}`);
 	return /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0] ?? "";
