@@ -8,11 +8,14 @@ import { closing } from "./test/support/closing.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
+import { quiet } from "./test/support/quiet.ts";
 import { receivers } from "./test/support/receiver.ts";
 import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+
+quiet();
 
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,

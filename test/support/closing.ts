@@ -1,4 +1,5 @@
 import type { Reporter } from "vitest/node";
+import { leftOut } from "./quiet.ts";
 
 /** Ends a run with one plain line: how many tests passed, failed and were skipped. */
 export const closing: Reporter = {
@@ -12,6 +13,7 @@ export const closing: Reporter = {
 				module.state() === "failed" &&
 				[...module.children.allTests("failed")].length === 0,
 		);
+		if (leftOut()) console.log(leftOut());
 		console.log(
 			`${n("passed")} passed, ${n("failed") + broken.length + errors.length} failed, ${n("skipped")} skipped`,
 		);
