@@ -147,7 +147,7 @@ export async function part(env: Env, launched: Launched): Promise<boolean> {
 	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
-		hide = hiding(prepared.secrets);
+		if (!prepared.destination.hidesSecrets) hide = hiding(prepared.secrets);
 		return await carry(env, launched, loaded.run, prepared);
 	} catch (error) {
 		if (error instanceof Superseded) return false;
@@ -197,6 +197,8 @@ async function carry(
 		state = kept;
 		await update({ state });
 	});
+	using resources = new DisposableStack();
+	resources.defer(() => sink.release?.());
 	let after: Position | null =
 		run.cursor === null ? null : Place.parse(JSON.parse(run.cursor));
 	for (let pages = 1; after?.length !== END.length; pages += 1) {

@@ -122,7 +122,11 @@ describe.skipIf(noClickHouse)(
 describe.each(sources)("$name", ({ source, ready }) => {
 	test("nothing is no page", async () => {
 		const selected = selection({ team_id: team() });
-		expect(await source.page(selected, null)).toEqual({ rows: [], next: null, unfit: 0 });
+		expect(await source.page(selected, null)).toEqual({
+			rows: [],
+			next: null,
+			unfit: 0,
+		});
 		expect(await source.count(selected)).toBe(0);
 	});
 

@@ -4,6 +4,7 @@ import {
 	existsSync,
 	mkdtempSync,
 	readdirSync,
+	readFileSync,
 	writeFileSync,
 } from "node:fs";
 import { createConnection } from "node:net";
@@ -12,6 +13,9 @@ import { freePort } from "./server.ts";
 
 /** Of every user of the servers. */
 export const PASSWORD = "pässword-of-nobody";
+
+/** A user that the servers refuse without TLS. */
+export const TLS_ONLY = "tls_only";
 
 /** Where the programs of a PostgreSQL are on this machine, if it has one. */
 function programs() {
@@ -38,6 +42,11 @@ function prepare(bin: string, folder: string) {
 	};
 	run(
 		`${bin}/initdb --pgdata=plain --no-sync --encoding=UTF8 --no-locale --username=owner --auth=scram-sha-256 --pwfile=password`,
+	);
+	const rules = readFileSync(`${folder}/plain/pg_hba.conf`, "utf8");
+	writeFileSync(
+		`${folder}/plain/pg_hba.conf`,
+		`hostnossl all ${TLS_ONLY} all reject\n${rules}`,
 	);
 	run(
 		"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem",
