@@ -120,7 +120,7 @@ function understood(text: string | null) {
 }
 
 /** Throws where the query is none for the model, or its fields can't go to the destination. */
-function checkQuery({
+export function checkQuery({
 	model,
 	xql_query,
 	destination: { type },

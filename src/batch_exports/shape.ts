@@ -239,8 +239,12 @@ export const update = fields
 	})
 	.partial();
 
-/** A destination that is to be tried. */
-export const trial = create.pick({ destination: true });
+/** A destination to test, and what an export would write to it. */
+export const trial = create.pick({
+	destination: true,
+	model: true,
+	xql_query: true,
+});
 
 export const unpause = update.extend({ backfill: boolean().optional() });
 

@@ -3,10 +3,13 @@ import { hiding } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
+import { fieldsOf, type Model } from "../exporter/rows.ts";
+import { sampleOf } from "../exporter/sample.ts";
 import { endpointOf, secretsOf } from "./destination.ts";
-import { read, told } from "./queries.ts";
+import { checkQuery, read, told } from "./queries.ts";
+import { parse } from "./query.ts";
 import { exportCipher, merged, normalized, opened } from "./secrets.ts";
-import type { create, Trial, update as Update } from "./shape.ts";
+import type { Trial, trial as tried, update as Update } from "./shape.ts";
 
 /** How long a destination may be silent while somebody waits for the answer. */
 const PATIENCE_MS = 10_000;
@@ -17,9 +20,10 @@ const LONGEST_ERROR = 2000;
 /** Tries a destination, step by step, before an export to it is saved. */
 export async function before(
 	tenant: Tenant,
-	{ destination }: Pick<z.infer<typeof create>, "destination">,
+	{ destination, model = "events", xql_query = null }: z.infer<typeof tried>,
 ) {
 	await tenant.read();
+	checkQuery({ model, xql_query, destination });
 	const { type } = destination;
 	const config = normalized(type, destination.config ?? {});
 	await tenant.log({
@@ -28,20 +32,36 @@ export async function before(
 		item_id: type,
 		name: endpointOf(config) ?? type,
 	});
-	return attempt(tenant.env, { type, config });
+	return attempt(
+		tenant.env,
+		{ type, config },
+		{ model, xql_query, team_id: tenant.caller.project_id ?? 0 },
+	);
 }
 
 /** Tries the destination of an export, with what the body would change of it. */
 export async function of(
 	tenant: Tenant,
 	id: string,
-	{ destination = {} }: Pick<z.infer<typeof Update>, "destination">,
+	{
+		destination = {},
+		model,
+		xql_query,
+	}: Pick<z.infer<typeof Update>, "destination" | "model" | "xql_query">,
 ) {
 	const row = await read(tenant, id);
+	const what = {
+		model: model ?? row.model,
+		xql_query: xql_query === undefined ? row.xql_query : xql_query,
+	};
+	checkQuery({ ...what, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, destination);
 	await tenant.log({ ...told(row), ...entryOf(stored) });
-	return attempt(tenant.env, await opened(cipher, stored));
+	return attempt(tenant.env, await opened(cipher, stored), {
+		...what,
+		team_id: row.team_id,
+	});
 }
 
 /** What the activity log says of a trial, before anything is sent: where to. */
@@ -50,21 +70,29 @@ const entryOf = ({ type, config }: Destination) => ({
 	trigger: { destination: type, endpoint: endpointOf(config) },
 });
 
+/** What the export writes. */
+type Written = { model: Model; xql_query: string | null; team_id: number };
+
 async function attempt(
 	env: Env,
 	{ type, config }: Destination,
+	{ model, xql_query, team_id }: Written,
 ): Promise<z.infer<typeof Trial>> {
+	const destination = destinationOf(env, type, config, PATIENCE_MS);
+	const query = xql_query === null ? null : parse(xql_query).fields;
+	const fields = fieldsOf(model, query, destination.database);
 	const hide = hiding(
 		secretsOf(type)
 			.map((key) => config[key])
 			.filter((secret) => typeof secret === "string"),
 	);
-	const steps = await destinationOf(env, type, config, PATIENCE_MS).test();
+	const clean = destination.hidesSecrets ? (text: string) => text : hide;
+	const steps = await destination.test(sampleOf(model, fields, team_id));
 	return {
 		success: steps.every(({ error }) => error === null),
 		steps: steps.map(({ name, error }) => ({
 			name,
-			error: error === null ? null : hide(error).slice(0, LONGEST_ERROR),
+			error: error === null ? null : clean(error).slice(0, LONGEST_ERROR),
 		})),
 	};
 }

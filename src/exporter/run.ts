@@ -228,7 +228,7 @@ export async function part(
 	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
-		hide = hiding(prepared.secrets);
+		if (!prepared.destination.hidesSecrets) hide = hiding(prepared.secrets);
 		const heartbeat = setInterval(() => beat(env, launched), HEARTBEAT_MS);
 		const isDone = await transferRows(env, {
 			...prepared,
@@ -421,6 +421,8 @@ async function transferRows(
 		state = kept;
 		await update({ state });
 	});
+	using resources = new DisposableStack();
+	resources.defer(() => sink.release?.());
 	let isFresh = false;
 	while (page) {
 		const { rows, next }: Page = page;

@@ -95,7 +95,11 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			})
 		).body.steps.at(-1).error;
 	expect(await trial("Postgres", { ...POSTGRES, user, password })).toBe(
-		"The connection to 127.0.0.1 failed.",
+		"Nothing answers at 127.0.0.1:1: check the host, the port, and any firewall in between.",
+	);
+	const words = { user: "host", password: "answers" };
+	expect(await trial("Postgres", { ...POSTGRES, ...words })).toMatch(
+		/^Nothing answers at 127\.0\.0\.1:1: check the host/,
 	);
 	expect(
 		await trial("S3", {

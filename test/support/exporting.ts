@@ -117,6 +117,8 @@ export async function run(
 			clone(kept.state),
 			async (state) => keep(state, kept.position),
 		);
+		using resources = new DisposableStack();
+		resources.defer(() => sink.release?.());
 		let done = true;
 		const first = kept.position;
 		for (let i = first; i < all.length; i++) {

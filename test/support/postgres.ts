@@ -1,11 +1,20 @@
 import { execFile } from "node:child_process";
-import { chownSync, existsSync, readdirSync, writeFileSync } from "node:fs";
+import {
+	chownSync,
+	existsSync,
+	readdirSync,
+	readFileSync,
+	writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { findProgram, onDemand, startServer } from "./peers.ts";
 
 /** Of every user of the servers. */
 export const PASSWORD = "pässword-of-nobody";
+
+/** A user that the servers refuse without TLS. */
+export const TLS_ONLY = "tls_only";
 
 const execute = promisify(execFile);
 
@@ -37,6 +46,11 @@ async function prepare(bin: string, folder: string) {
 	};
 	await run(
 		`${bin}/initdb --pgdata=data --no-sync --encoding=UTF8 --no-locale --username=owner --auth=scram-sha-256 --pwfile=password`,
+	);
+	const rules = readFileSync(`${folder}/data/pg_hba.conf`, "utf8");
+	writeFileSync(
+		`${folder}/data/pg_hba.conf`,
+		`hostnossl all ${TLS_ONLY} all reject\n${rules}`,
 	);
 	await run(
 		"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem",

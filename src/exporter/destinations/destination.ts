@@ -1,4 +1,5 @@
 import type { Column, Model, Row } from "../rows.ts";
+import type { Sample } from "../sample.ts";
 
 /** The run that a destination works for, as far as it shows in what is written. */
 export type Job = {
@@ -48,6 +49,8 @@ type Sink<State> = {
 	 * @param alive is to be called now and then where that takes long
 	 */
 	close(alive: () => Promise<void>): Promise<string[]>;
+	/** Frees connections. Called once, after the last call, also when an earlier call failed. */
+	release?(): void;
 };
 
 /** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */
@@ -59,6 +62,8 @@ export type Destination<State = unknown> = {
 	database: boolean;
 	/** What a run has written stays when it ends before its last row, so that a retry can go on from its state. */
 	resumes?: true;
+	/** Its errors hide secrets where they quote others, so that our own words are shown as they are. */
+	hidesSecrets?: boolean;
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
@@ -71,6 +76,9 @@ export type Destination<State = unknown> = {
 	): Promise<Sink<State>>;
 	/** Removes what a run that has ended left unfinished. */
 	abort(job: Job, state: State): Promise<void>;
-	/** Tries it: reach, sign in, write, remove. Ends with the first step that fails. */
-	test(): Promise<Step[]>;
+	/**
+	 * Tries it: reach, sign in, write, remove. Ends with the first step that fails.
+	 * @param sample what a run would write
+	 */
+	test(sample?: Sample): Promise<Step[]>;
 };

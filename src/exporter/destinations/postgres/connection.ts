@@ -1,0 +1,164 @@
+import { isIP } from "node:net";
+import pg from "pg";
+import { POSTGRES_PORT } from "../../../batch_exports/destination.ts";
+import { resolve } from "../../../dns/resolve.ts";
+import { Misconfigured } from "../destination.ts";
+import { admit } from "../send.ts";
+import { addressOf, type Context, explain, silence } from "./errors.ts";
+
+const NO_TLS = "The server does not support SSL connections";
+const NOT_CONNECTED = "cannot connect";
+const NOT_POSTGRES = "There was an error establishing an SSL connection";
+
+/** A server that is slow says so itself before the client gives up. */
+const CLIENT_TIMEOUT_FACTOR = 1.25;
+/** A lock has its own error, which has to come before the one of the statement that waits for it. */
+const LOCK_TIMEOUT_FACTOR = 0.75;
+
+/** The head of a CopyData message: its type and length (PostgreSQL, "Message Formats"). */
+function copyDataHead({ byteLength }: Uint8Array) {
+	const head = Buffer.from("d0000");
+	head.writeInt32BE(byteLength + 4, 1);
+	return head;
+}
+
+const COPY_DONE = Buffer.from("c\0\0\0\u0004");
+
+/** Statements without values, of which one is a COPY … FROM STDIN. */
+class CopyQuery extends pg.Query {
+	readonly #data: Uint8Array;
+
+	constructor(
+		sql: string,
+		data: Uint8Array,
+		callback: (error: Error | null | undefined) => void,
+	) {
+		super(sql, callback);
+		this.#data = data;
+	}
+
+	/** `pg` calls this when the server waits for the data; its own would refuse. */
+	handleCopyInResponse({ stream }: pg.Connection) {
+		stream.write(copyDataHead(this.#data));
+		stream.write(this.#data);
+		stream.write(COPY_DONE);
+	}
+}
+
+/** A connection that has signed in. Its errors have messages for the user. */
+export type Session = {
+	/** @param values for $1, $2, …; without any, `sql` may hold several statements */
+	query(
+		sql: string,
+		values?: string[],
+	): Promise<{ rows: Record<string, unknown>[] }>;
+	/** Sends statements in one go; `data` is what the COPY among them reads. */
+	copy(sql: string, data: Uint8Array): Promise<void>;
+	/** Says goodbye and closes the connection. */
+	end(): void;
+	/** Closes the connection at once. */
+	destroy(): void;
+};
+
+/** Begins a transaction in which values are read alike whatever the server's settings are. */
+export const begin = (timeoutMs: number) =>
+	[
+		"begin",
+		`set local statement_timeout = ${timeoutMs}`,
+		`set local lock_timeout = ${Math.round(timeoutMs * LOCK_TIMEOUT_FACTOR)}`,
+		"set local client_encoding = 'UTF8'",
+		"set local timezone = 'UTC'",
+	].join(";");
+
+/** Why no connection came about, with a message for the user. */
+async function connectionError(env: Env, host: string, address: string) {
+	if (host.includes(".") && isIP(host) === 0) {
+		const answers = await Promise.all([
+			resolve(env.DOH_URL, host, "A"),
+			resolve(env.DOH_URL, host, "AAAA"),
+		]);
+		if (answers.every((answer) => Array.isArray(answer) && answer.length === 0))
+			return new Error(`The name ${host} doesn't lead to any address.`);
+	}
+	return new Error(
+		`Nothing answers at ${address}: check the host, the port, and any firewall in between.`,
+	);
+}
+
+/**
+ * Connects and signs in, with TLS if the server offers it.
+ * @throws Misconfigured, or a plain error for what may pass, with a message for the user
+ */
+export async function connect(
+	env: Env,
+	context: Context,
+	tls = true,
+): Promise<Session> {
+	const { config, timeoutMs } = context;
+	const { host, port, user, password, database } = config;
+	const address = addressOf(config);
+	await admit(env, host);
+	const client = new pg.Client({
+		host,
+		port: port ?? POSTGRES_PORT,
+		user,
+		password,
+		database,
+		ssl: tls,
+		query_timeout: timeoutMs * CLIENT_TIMEOUT_FACTOR,
+	});
+	// An error between two statements makes the next one fail.
+	client.on("error", () => {});
+	const { connection } = client;
+	let secured = false;
+	let heardSecurely = false;
+	connection.once("sslconnect", () => {
+		secured = true;
+	});
+	connection.stream.on("data", () => {
+		heardSecurely = secured;
+	});
+	const timeout = new Error(silence(address, timeoutMs));
+	const { promise: late, reject } = Promise.withResolvers<never>();
+	const timer = setTimeout(() => reject(timeout), timeoutMs);
+	try {
+		await Promise.race([client.connect(), late]);
+		return session(client, context);
+	} catch (error) {
+		connection.stream.destroy();
+		const message = error instanceof Error ? error.message : "";
+		if (tls && message === NO_TLS) return await connect(env, context, false);
+		if (error === timeout) throw error;
+		if (error instanceof pg.DatabaseError) throw explain(error, context);
+		if (secured && !heardSecurely)
+			throw new Misconfigured(
+				`The certificate of ${address} is refused: it has to name the host and come from a public authority. A self-signed one can't be accepted, and a server that offers TLS is sent nothing without it.`,
+			);
+		if (message === NOT_POSTGRES)
+			throw new Error(`${address} doesn't answer as a PostgreSQL server does.`);
+		if (message.includes(NOT_CONNECTED))
+			throw await connectionError(env, host, address);
+		throw new Error(`${address} closed the connection during sign-in.`);
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+function session(client: pg.Client, context: Context): Session {
+	const rethrow = (error: unknown): never => {
+		throw explain(error, context);
+	};
+	return {
+		query: (sql, values) => client.query(sql, values).catch(rethrow),
+		copy: (sql, data) =>
+			new Promise<void>((resolve, reject) =>
+				client.query(
+					new CopyQuery(sql, data, (error) =>
+						error ? reject(error) : resolve(),
+					),
+				),
+			).catch(rethrow),
+		end: () => client.connection.end(),
+		destroy: () => void client.connection.stream.destroy(),
+	};
+}

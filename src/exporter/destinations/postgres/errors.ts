@@ -1,0 +1,106 @@
+import pg from "pg";
+import { hiding } from "../../../auth/secrets.ts";
+import {
+	type Config,
+	POSTGRES_PORT,
+} from "../../../batch_exports/destination.ts";
+import { Misconfigured } from "../destination.ts";
+
+export type Settings = Config<"Postgres">;
+
+/** The server refuses the user or the database. */
+export class SignInRefused extends Misconfigured {}
+
+/** How much of the server's own message is shown. */
+const MAX_QUOTED_CHARACTERS = 300;
+
+/**
+ * Classes and codes of errors that may pass without the user: connections, a standby that takes over, transactions that
+ * collide, resources, locks, what an operator does, the system (PostgreSQL, appendix A).
+ */
+const TEMPORARY = /^(08|25006|40|53|55P03|57|58|XX)/;
+
+const INVALID_DATA = /^22/;
+
+export const addressOf = ({ host, port }: Settings) =>
+	`${host.includes(":") ? `[${host}]` : host}:${port ?? POSTGRES_PORT}`;
+
+/** What the server said, shortened, without the user's name and password. */
+function quote({ user, password }: Settings, message: string) {
+	const hide = hiding([user, password]);
+	return message
+		.replaceAll(`user "${user}"`, `"${user}"`)
+		.split(`"${user}"`)
+		.map(hide)
+		.join("the user")
+		.slice(0, MAX_QUOTED_CHARACTERS)
+		.replace(/\.?$/, ".");
+}
+
+/** What an error code means for the user, in a sentence; undefined: the server's words have to do. */
+function meaningOf(
+	error: pg.DatabaseError,
+	{ config, table, key, timeoutMs }: Context,
+) {
+	const { code = "", message } = error;
+	const seconds = timeoutMs / 1000;
+	if (code.startsWith("28"))
+		return /no encryption|SSL off/.test(message)
+			? "The server offers no TLS, and lets nobody in from here without it: turn TLS on, or allow this service in pg_hba.conf."
+			: "The server refuses to sign in: check the user, the password, and whether it lets this service in.";
+	switch (code) {
+		case "3D000":
+			return `There is no database "${config.database}".`;
+		case "25006":
+			return "The server is read-only: it is a standby, or its transactions are read-only by default.";
+		case "42P10":
+			return `The table ${table} needs a unique index on ${key.join(", ")}.`;
+		case "42501":
+			return "The user has to be allowed to create temporary tables in the database, and to select from the table, to insert into it and to update it.";
+		case "42703":
+			return `The table ${table} lacks a column that the export writes.`;
+		case "55P03":
+			return `Another transaction has locked the table ${table}, or something that it needs.`;
+		case "57014":
+			return `A statement was cancelled, or took longer than ${seconds} seconds.`;
+	}
+	const [, column] = /column ([^:]+)/.exec(error.where ?? "") ?? [];
+	return INVALID_DATA.test(code) && column
+		? `The column ${column} of the table ${table} doesn't take a value of the export.`
+		: undefined;
+}
+
+export type Context = {
+	config: Settings;
+	/** The table's name in SQL. */
+	table: string;
+	/** The columns that tell rows apart. */
+	key: string[];
+	timeoutMs: number;
+};
+
+/** The error of a statement, with a message for the user. */
+export function explain(error: unknown, context: Context): unknown {
+	const { config, timeoutMs } = context;
+	const address = addressOf(config);
+	if (!(error instanceof pg.DatabaseError))
+		return new Error(
+			error instanceof Error && error.message === "Query read timeout"
+				? silence(address, timeoutMs)
+				: `The connection to ${address} broke.`,
+		);
+	const { code = "", message } = error;
+	const words = [
+		meaningOf(error, context),
+		`${address} says: ${quote(config, message)}`,
+	]
+		.filter(Boolean)
+		.join(" ");
+	if (TEMPORARY.test(code)) return new Error(words);
+	return code.startsWith("28") || code === "3D000"
+		? new SignInRefused(words)
+		: new Misconfigured(words);
+}
+
+export const silence = (address: string, timeoutMs: number) =>
+	`${address} did not answer within ${timeoutMs / 1000} seconds.`;

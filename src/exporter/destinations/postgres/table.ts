@@ -1,0 +1,88 @@
+import pg from "pg";
+import type { Column, Kind, Model } from "../../rows.ts";
+import type { Session } from "./connection.ts";
+import type { Settings } from "./errors.ts";
+
+/** The columns of a table that is made here. */
+const TYPES: Record<Kind, string> = {
+	text: "text",
+	json: "jsonb",
+	integer: "bigint",
+	number: "double precision",
+	boolean: "boolean",
+	date: "date",
+	timestamp: "timestamptz",
+};
+
+/** The columns that tell rows apart. */
+export const KEYS: Record<Model, string[]> = {
+	events: ["uuid"],
+	persons: ["team_id", "distinct_id"],
+};
+
+const quoted = (...names: string[]) =>
+	names.map((name) => pg.escapeIdentifier(name)).join(", ");
+
+const namesOf = ({ schema, table_name }: Settings) => ({
+	schema: schema ?? "public",
+	name: table_name ?? "events",
+});
+
+/** The table's name in SQL. */
+export function tableOf(config: Settings) {
+	const { schema, name } = namesOf(config);
+	return `${quoted(schema)}.${quoted(name)}`;
+}
+
+/** Makes the table unless it is there. One at a time, since two that make it at once would collide. */
+export async function ensureTable(
+	{ query }: Session,
+	config: Settings,
+	columns: Column[],
+	model: Model,
+) {
+	const { schema, name } = namesOf(config);
+	const table = tableOf(config);
+	/** (trap: to_regclass may remember, within a transaction, that there was no table) */
+	const find = async () => {
+		const { rows } = await query(
+			`select count(*) > 0 as has_schema, count(pg_class.oid) > 0 as has_table
+				from pg_namespace left join pg_class on relnamespace = pg_namespace.oid and relname = $2
+				where nspname = $1`,
+			[schema, name],
+		);
+		return rows[0];
+	};
+	if ((await find())?.has_table) return;
+	await query("select pg_advisory_xact_lock(hashtext($1))", [table]);
+	const found = await find();
+	if (found?.has_table) return;
+	if (!found?.has_schema) await query(`create schema ${quoted(schema)}`);
+	const definitions = columns.map(
+		({ name, kind }) => `${quoted(name)} ${TYPES[kind]}`,
+	);
+	await query(
+		`create table ${table} (${definitions.join(", ")}, primary key (${quoted(...KEYS[model])}))`,
+	);
+}
+
+/** Where rows are put first. Its columns have the types of the table's, so that COPY reads values as those. */
+const STAGING = "pg_temp.tenantry_rows";
+
+/** Statements that put rows into a table, within a transaction. */
+export function statementsFor(table: string, columns: Column[], model: Model) {
+	const key = KEYS[model];
+	const all = quoted(...columns.map(({ name }) => name));
+	const changes = columns
+		.filter(({ name }) => !key.includes(name))
+		.map(({ name }) => `${quoted(name)} = excluded.${quoted(name)}`);
+	const action =
+		changes.length > 0 ? `update set ${changes.join(", ")}` : "nothing";
+	return {
+		/** Reads rows into a temporary table. */
+		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;
+			copy ${STAGING} from stdin`,
+		/** A row whose key is in the table replaces that row. */
+		upsert: `insert into ${table} (${all}) select ${all} from ${STAGING} on conflict (${quoted(...key)}) do ${action}`,
+	};
+}

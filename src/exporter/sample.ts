@@ -1,0 +1,59 @@
+import { v7 } from "uuid";
+import type { Field } from "../batch_exports/query.ts";
+import type { Job } from "./destinations/destination.ts";
+import { fieldsOf, type Kind, type Model, type Row } from "./rows.ts";
+
+/** What a trial writes: rows, and the job of the run that they would belong to. */
+export type Sample = { job: Job; rows: Row[] };
+
+/** Of computed values only the kind is known. A null is what every expression may come to; text may be anything. */
+const KINDS: Record<Kind, () => Row[number]> = {
+	text: () => null,
+	json: () => null,
+	integer: () => 1,
+	number: () => 1,
+	boolean: () => true,
+	date: () => new Date().toISOString().slice(0, 10),
+	timestamp: () => new Date().toISOString(),
+};
+
+/** What the columns of events and persons hold. */
+const COLUMNS: Record<string, () => Row[number]> = {
+	uuid: () => v7(),
+	event: () => "trial",
+	distinct_id: () => "trial",
+	person_id: () => v7(),
+	properties: () => '{"trial":true}',
+	elements_chain: () => "",
+};
+
+const value = ({ kind, expression }: Field, team_id: number) => {
+	const name = expression.type === "column" ? expression.name : "";
+	if (name === "team_id") return team_id;
+	return (COLUMNS[name] ?? KINDS[kind])();
+};
+
+/**
+ * A row as an export would write it.
+ * @param fields what the export writes of each row
+ * @param team_id 0 where no project is known
+ */
+export function sampleOf(
+	model: Model,
+	fields: Field[] = fieldsOf(model, null, true),
+	team_id = 0,
+): Sample {
+	const now = new Date().toISOString();
+	const job: Job = {
+		run_id: v7(),
+		export_id: v7(),
+		backfill: false,
+		team_id,
+		model,
+		columns: fields,
+		identified: model === "events",
+		start: now,
+		end: now,
+	};
+	return { job, rows: [fields.map((field) => value(field, team_id))] };
+}
