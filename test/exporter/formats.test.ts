@@ -13,7 +13,11 @@ test.each<[string, Row, string]>([
 		["x", '{"big":12345678901234567890}'],
 		'{"big":12345678901234567890}',
 	],
-	["makes one line of several", ["x", '{\n"a": [\r\n1] }'], '{"a":[1]}'],
+	[
+		"makes one line of several, and keeps every digit",
+		["x", '{\n"a": [\r\n12345678901234567890] }'],
+		'{ "a": [ 12345678901234567890] }',
+	],
 	["keeps what is no JSON as text", ["x", '{"a'], '"{\\"a"'],
 	["keeps JSON that is text", ["x", '"\\n"'], '"\\n"'],
 	["says null", ["x", null], "null"],
