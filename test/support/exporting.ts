@@ -27,7 +27,7 @@ function* noise(seed: number) {
 }
 
 /** The row of this number: hard to compress, with nulls and what is awkward to write here and there. */
-export function row(i: number): Row {
+function row(i: number): Row {
 	const random = noise(i);
 	const hex = Array.from({ length: 14 }, () =>
 		random.next().value?.toString(16).padStart(8, "0"),
@@ -53,7 +53,7 @@ export function rows(n: number) {
 }
 
 /** Rows below `n` in pages. */
-export function pages(n: number, size: number) {
+function pages(n: number, size: number) {
 	const all = rows(n);
 	return Array.from({ length: Math.ceil(n / size) }, (_, i) =>
 		all.slice(i * size, (i + 1) * size),

@@ -18,7 +18,11 @@ const LAST_PORT = 32_000;
 export const listen = (server: Server) =>
 	new Promise<number>((resolve, reject) => {
 		server.once("error", reject);
-		server.on("connection", (socket: Socket) => socket.unref());
+		server.on("connection", (socket: Socket) => {
+			socket.unref();
+			// A connection that breaks is no error of the tests, which would end them.
+			socket.on("error", () => {});
+		});
 		server.listen(0, "127.0.0.1", () => {
 			const address = server.address();
 			server.unref();
@@ -55,8 +59,6 @@ export async function freePort(): Promise<number> {
 export function onDemand(name: string, start: () => Promise<number>) {
 	let port: Promise<number> | undefined;
 	const server = createServer({ allowHalfOpen: true }, async (socket) => {
-		// Until the connection is forwarded, nobody else listens for its errors.
-		socket.on("error", () => {});
 		port ??= start().catch((error: unknown) => {
 			console.error(`${name} didn't start.`, error);
 			throw error;

@@ -76,22 +76,24 @@ function lookUp({ name: asked, type }: dns.Question) {
 
 /** Answers DNS over HTTPS (RFC 8484, POST) from the table above. */
 async function stub() {
-	const server = createServer(async (request, response) => {
+	const server = createServer((request, response) => {
 		const chunks: Uint8Array[] = [];
-		for await (const chunk of request) chunks.push(chunk);
-		const { id = 0, questions = [] } = dns.decode(Buffer.concat(chunks));
-		const [question] = questions;
-		if (!question) return response.writeHead(400).end();
-		const { code, answers } = lookUp(question);
-		response.setHeader("content-type", "application/dns-message").end(
-			dns.encode({
-				type: "response",
-				id,
-				flags: dns.RECURSION_DESIRED | dns.RECURSION_AVAILABLE | code,
-				questions,
-				answers,
-			}),
-		);
+		request.on("data", (chunk) => chunks.push(chunk));
+		request.on("end", () => {
+			const { id = 0, questions = [] } = dns.decode(Buffer.concat(chunks));
+			const [question] = questions;
+			if (!question) return response.writeHead(400).end();
+			const { code, answers } = lookUp(question);
+			return response.setHeader("content-type", "application/dns-message").end(
+				dns.encode({
+					type: "response",
+					id,
+					flags: dns.RECURSION_DESIRED | dns.RECURSION_AVAILABLE | code,
+					questions,
+					answers,
+				}),
+			);
+		});
 	});
 	return `http://127.0.0.1:${await listen(server)}/dns-query`;
 }

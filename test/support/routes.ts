@@ -109,7 +109,7 @@ const configs = route("/api/projects/:project_id/plugin_configs");
  * Interface 4, word for word; a route's scope "none" there is its family's (behaviour 2).
  * Held against the application both ways, and asked for by the suites that hold for every route.
  */
-export const stated: Route[] = [
+const stated: Route[] = [
 	// 4.1
 	organizations("GET", "", "organization:read"),
 	organizations("POST", "", "organization:write", () => ({ name: "New" })),
@@ -180,7 +180,7 @@ export const stated: Route[] = [
 ];
 
 /** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 11, 12. */
-export const added: Route[] = [
+const added: Route[] = [
 	...exporting(exportsHere),
 	...[exportsThere, exportsHere].flatMap(alsoExports),
 	imports("GET", "/:id", "plugin:read"),

@@ -42,7 +42,7 @@ type Asked = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: what a test expects of an answer is the test's to say
-export type Answer = { status: number; headers: Headers; body: any };
+type Answer = { status: number; headers: Headers; body: any };
 
 /** Knocks on the front door; every answer is held against the OpenAPI document. */
 export async function call(
@@ -227,7 +227,7 @@ export async function times(
 }
 
 /** An export that no tick runs. */
-export const NOT_DUE = {
+const NOT_DUE = {
 	next_end_at: "9999-01-01T00:00:00.000Z",
 	due_at: "9999-01-01T00:00:00.000Z",
 };
