@@ -31,7 +31,7 @@ function quote({ user, password }: Settings, message: string) {
 	return message
 		.split(`"${user}"`)
 		.map(hide)
-		.join("the user")
+		.join('"***"')
 		.slice(0, MAX_QUOTED_CHARACTERS)
 		.replace(/\.?$/, ".");
 }
