@@ -331,6 +331,14 @@ describe("rows out are rows in", () => {
 			const { rows } = await client.query(
 				`select * from ${pg.escapeIdentifier(table_name)}`,
 			);
+			const others = () =>
+				client.query(
+					"select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+				);
+			await vi.waitFor(
+				async () => expect((await others()).rowCount).toBe(0),
+				10_000,
+			);
 			await client.end();
 			const expected = (await eventsOf(project)).map(
 				({ uuid, event, properties, timestamp }) => ({

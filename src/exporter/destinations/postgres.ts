@@ -10,19 +10,42 @@ import { trial } from "./trial.ts";
 /** Rows are safe as soon as they are written. */
 type State = Record<string, never>;
 
-/** The rows, and of those with the same key the last. */
-function latest({ columns, model }: Job, rows: Row[]) {
+/** Each transaction has its price: these many pages share one. Until it is committed they are in memory. */
+const PAGES_PER_TRANSACTION = 5;
+
+/** The rows by what tells them apart; of those with the same key the last. */
+function byKey({ columns, model }: Job, rows: Row[]) {
 	const at = KEYS[model].map((name) =>
 		columns.findIndex((column) => column.name === name),
 	);
-	return new Map(
-		rows.map((row) => [at.map((i) => row[i]).join("\n"), row]),
-	).values();
+	return new Map(rows.map((row) => [at.map((i) => row[i]).join("\n"), row]));
+}
+
+/** Pages that wait for their transaction, no two of which have a key in common. */
+function waitingPages(job: Job) {
+	let pages: Uint8Array[] = [];
+	let keys = new Set<string>();
+	return {
+		get count() {
+			return pages.length;
+		},
+		has: (rows: Map<string, Row>) => rows.keys().some((key) => keys.has(key)),
+		add(rows: Map<string, Row>) {
+			pages.push(copyText(job.columns, rows.values()));
+			for (const key of rows.keys()) keys.add(key);
+		},
+		take() {
+			const taken = pages;
+			pages = [];
+			keys = new Set();
+			return taken;
+		},
+	};
 }
 
 /**
  * A table of PostgreSQL, made where it is missing, in which each row is once: a row that comes again replaces the one
- * that is there. One connection serves a part of a run; each page is a transaction of its own.
+ * that is there. One connection serves a part of a run.
  * @param timeoutMs how long the server may take for a statement
  */
 export function postgres(
@@ -42,10 +65,10 @@ export function postgres(
 			ensure: (session: Session) =>
 				ensureTable(session, config, columns, model),
 			/** Puts rows into the table, within statements that come before and after. */
-			put: (session: Session, rows: Row[], before = "", after = "") =>
+			put: (session: Session, pages: Uint8Array[], before = "", after = "") =>
 				session.copy(
 					[before, stage, upsert, after].filter(Boolean).join(";"),
-					copyText(columns, latest(job, rows)),
+					pages,
 				),
 		};
 	}
@@ -56,22 +79,35 @@ export function postgres(
 
 		async open(job) {
 			const { connect, ensure, put } = prepare(job);
+			const waiting = waitingPages(job);
 			let session: Session | undefined;
 			let failed = false;
+			async function flush() {
+				if (waiting.count === 0) return;
+				failed = true;
+				if (session)
+					await put(session, waiting.take(), begin(timeoutMs), "commit");
+				else {
+					session = await connect();
+					await session.query(begin(timeoutMs));
+					await ensure(session);
+					await put(session, waiting.take(), "", "commit");
+				}
+				failed = false;
+			}
 			return {
-				async write(rows) {
-					failed = true;
-					if (session) await put(session, rows, begin(timeoutMs), "commit");
-					else {
-						session = await connect();
-						await session.query(begin(timeoutMs));
-						await ensure(session);
-						await put(session, rows, "", "commit");
-					}
-					failed = false;
+				async write(page) {
+					const rows = byKey(job, page);
+					if (waiting.has(rows)) await flush();
+					waiting.add(rows);
+					if (waiting.count < PAGES_PER_TRANSACTION) return null;
+					await flush();
 					return {};
 				},
-				close: async () => [],
+				async close() {
+					await flush();
+					return [];
+				},
 				release() {
 					if (failed) session?.destroy();
 					else session?.end();
@@ -104,7 +140,7 @@ export function postgres(
 					// Twice, since the second row replaces the first; and with what would be checked at the end.
 					await put(
 						session,
-						rows,
+						[copyText(job.columns, rows)],
 						"",
 						`${upsert};set constraints all immediate`,
 					);

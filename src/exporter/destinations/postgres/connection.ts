@@ -26,11 +26,11 @@ const COPY_DONE = Buffer.from("c\0\0\0\u0004");
 
 /** Statements without values, of which one is a COPY … FROM STDIN. */
 class CopyQuery extends pg.Query {
-	readonly #data: Uint8Array;
+	readonly #data: Uint8Array[];
 
 	constructor(
 		sql: string,
-		data: Uint8Array,
+		data: Uint8Array[],
 		callback: (error: Error | null | undefined) => void,
 	) {
 		super(sql, callback);
@@ -39,8 +39,10 @@ class CopyQuery extends pg.Query {
 
 	/** `pg` calls this when the server waits for the data; its own would refuse. */
 	handleCopyInResponse({ stream }: pg.Connection) {
-		stream.write(copyDataHead(this.#data));
-		stream.write(this.#data);
+		for (const chunk of this.#data) {
+			stream.write(copyDataHead(chunk));
+			stream.write(chunk);
+		}
 		stream.write(COPY_DONE);
 	}
 }
@@ -53,7 +55,7 @@ export type Session = {
 		values?: string[],
 	): Promise<{ rows: Record<string, unknown>[] }>;
 	/** Sends statements in one go; `data` is what the COPY among them reads. */
-	copy(sql: string, data: Uint8Array): Promise<void>;
+	copy(sql: string, data: Uint8Array[]): Promise<void>;
 	/** Says goodbye and closes the connection. */
 	end(): void;
 	/** Closes the connection at once. */

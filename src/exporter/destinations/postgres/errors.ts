@@ -32,7 +32,7 @@ function quote({ user, password }: Settings, message: string) {
 		.replaceAll(`user "${user}"`, `"${user}"`)
 		.split(`"${user}"`)
 		.map(hide)
-		.join("the user")
+		.join('"***"')
 		.slice(0, MAX_QUOTED_CHARACTERS)
 		.replace(/\.?$/, ".");
 }
