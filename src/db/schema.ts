@@ -582,6 +582,8 @@ export const batchExportRuns = sqliteTable(
 		next_try_at: text(),
 		/** How many bytes its completed records have as text. */
 		bytes: integer().notNull().default(0),
+		/** Values that were written as null because their column can't hold them. */
+		unfit_values: integer().notNull().default(0),
 		created_at: created_at(),
 		/** When it began; anew, when it is retried. */
 		started_at: text(),

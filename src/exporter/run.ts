@@ -3,43 +3,22 @@ import {
 	type WorkflowEvent,
 	type WorkflowStep,
 } from "cloudflare:workers";
-import {
-	and,
-	DrizzleQueryError,
-	eq,
-	isNotNull,
-	isNull,
-	type SQL,
-	sql,
-} from "drizzle-orm";
+import { and, DrizzleQueryError, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { digest } from "../auth/keys.ts";
 import { hiding } from "../auth/secrets.ts";
-import { parse } from "../batch_exports/query.ts";
-import { exportCipher, opened, shown } from "../batch_exports/secrets.ts";
-import { type Database, insertWhere } from "../db/client.ts";
-import {
-	batchExportDays,
-	batchExportLogEntries,
-	batchExportRuns,
-	batchExports,
-	now,
-} from "../db/schema.ts";
+import { batchExportLogEntries, batchExportRuns, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
-import {
-	type Job,
-	Misconfigured,
-	Superseded,
-	Unavailable,
-} from "./destinations/destination.ts";
-import { destinationOf } from "./destinations/index.ts";
+import { Misconfigured, Superseded } from "./destinations/destination.ts";
+import { clean, end, type Progress, sentence } from "./end.ts";
 import { claimNext, type Launched } from "./launch.ts";
+import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
 import { counted, note } from "./log.ts";
 import { pauseIfFailing } from "./pause.ts";
-import { bytesOf, fieldsOf } from "./rows.ts";
+import { bytesOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
-import type { Page, Position, Selection } from "./sources/source.ts";
+import type { Page, Position } from "./sources/source.ts";
+import { delayAfter, MAX_TRIES } from "./tries.ts";
 
 /**
  * How many steps an instance takes before it leaves the rest to another. Deployed, an instance may take 10,000 steps (1,024
@@ -51,27 +30,16 @@ const MAX_STEPS = 1000;
 const PAGES_PER_STEP = 100;
 const STEP_MS = 5 * 60_000;
 
-/** How many tries in a row may fail without progress, and how long to wait between them (behaviour 11.2). */
-export const MAX_TRIES = 5;
-const MIN_DELAY_MS = 5000;
-const MAX_DELAY_MS = 2 * 60_000;
-
 /** For steps that fail as a whole: the database does not answer, or the isolate is gone. */
 const STEP = {
 	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
 	timeout: "30 minutes",
 } as const;
 
-/** The longest wait that a receiver can ask for with Retry-After. */
-const MAX_RETRY_AFTER_MS = 60 * 60_000;
-
 /** A run says this often that it is alive and, while nothing is kept, checks whether it was cancelled. */
 const HEARTBEAT_MS = 10_000;
 
 const LONGEST_ERROR = 2000;
-
-/** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
-const LEFT_ALONE_MS = 7 * 86_400_000;
 
 /** The run that an instance goes on with, after this wait. */
 type Turn = Launched & { wait_ms: number };
@@ -138,72 +106,6 @@ export async function runSeries(
 	}
 }
 
-/** In a statement: the run goes on, and in this attempt. */
-const mine = ({ run_id, attempt }: Launched) =>
-	and(
-		eq(batchExportRuns.id, run_id),
-		eq(batchExportRuns.attempt, attempt),
-		eq(batchExportRuns.launched, true),
-		isNull(batchExportRuns.finished_at),
-	);
-
-/** The run with its export. */
-async function load(db: Database, run_id: string) {
-	const [row] = await db
-		.select({ run: batchExportRuns, of: batchExports })
-		.from(batchExportRuns)
-		.innerJoin(
-			batchExports,
-			eq(batchExports.id, batchExportRuns.batch_export_id),
-		)
-		.where(eq(batchExportRuns.id, run_id));
-	return row;
-}
-
-type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
-
-/** What the rows are, where they go, and what no one may read of it. */
-async function prepare(env: Env, { run, of }: Loaded) {
-	const { type, config, secrets } = await opened(
-		exportCipher(env, of),
-		of.destination,
-	);
-	const destination = destinationOf(env, type, config);
-	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
-	const fields = fieldsOf(of.model, query, destination.database);
-	const range = {
-		team_id: of.project_id,
-		model: of.model,
-		start: run.data_interval_start,
-		end: run.data_interval_end,
-	};
-	const selection: Selection = {
-		...range,
-		fields,
-		by: run.backfill_id === null ? "ingestion" : "event",
-		include_events: namesIn(config.include_events),
-		exclude_events: namesIn(config.exclude_events),
-	};
-	const job: Job = {
-		...range,
-		run_id: run.id,
-		export_id: of.id,
-		backfill: run.backfill_id !== null,
-		columns: fields,
-		identified: fields.some(
-			({ expression }) =>
-				expression.type === "column" && expression.name === "uuid",
-		),
-	};
-	const fingerprint = await digest(
-		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
-	);
-	return { destination, selection, job, secrets, fingerprint };
-}
-
-const namesIn = (value: unknown) =>
-	Array.isArray(value) ? value.map(String) : [];
-
 /** The cursor of a run whose rows were all taken. */
 const END: Position = [];
 
@@ -223,6 +125,7 @@ export async function part(
 		tries: run.tries,
 		records_completed: run.records_completed,
 		bytes: run.bytes,
+		unfit_values: run.unfit_values,
 		started_at: run.started_at ?? now(),
 	};
 	let hide = (text: string) => text;
@@ -268,15 +171,6 @@ const beat = (env: Env, { run_id, attempt }: Launched) =>
 		// The next one may get through.
 		.catch(() => {});
 
-/** How long to wait after so many failed tries: 5 s, 15 s, 45 s, 2 min, or as long as the other side asks for. */
-const delayAfter = (tries: number, error: unknown) =>
-	Math.max(
-		Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS),
-		error instanceof Unavailable
-			? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS)
-			: 0,
-	);
-
 /** Keeps and logs that a try failed, and when the next one is. */
 async function countTry(
 	env: Env,
@@ -295,7 +189,7 @@ async function countTry(
 				latest_error: why,
 				last_updated_at: now(),
 			})
-			.where(mine(launched)),
+			.where(isCurrent(launched)),
 		note(db, {
 			...logOf(run),
 			level: "WARNING",
@@ -303,14 +197,6 @@ async function countTry(
 		}),
 	]);
 }
-
-/** How far a run is: what was kept, when it began, and how many tries have failed since something was kept. */
-type Progress = {
-	records_completed: number;
-	bytes: number;
-	started_at: string;
-	tries: number;
-};
 
 /** What a part of a run works with. */
 type Part = Awaited<ReturnType<typeof prepare>> & {
@@ -325,7 +211,8 @@ type Part = Awaited<ReturnType<typeof prepare>> & {
  * something else, or to another place.
  */
 function positionOf(run: Loaded["run"], fingerprint: string) {
-	const { cursor, records_completed, records_total_count, bytes } = run;
+	const { cursor, records_completed, records_total_count } = run;
+	const { bytes, unfit_values } = run;
 	if (hasChanged(run, fingerprint))
 		return {
 			state: null,
@@ -333,9 +220,17 @@ function positionOf(run: Loaded["run"], fingerprint: string) {
 			records_completed: 0,
 			records_total_count: null,
 			bytes: 0,
+			unfit_values: 0,
 		};
 	const state = run.state ?? run.resume_state;
-	return { state, cursor, records_completed, records_total_count, bytes };
+	return {
+		state,
+		cursor,
+		records_completed,
+		records_total_count,
+		bytes,
+		unfit_values,
+	};
 }
 
 const hasChanged = (run: Loaded["run"], fingerprint: string) =>
@@ -380,8 +275,9 @@ async function transferRows(
 	const db = drizzle(env.DB);
 	const source = sourceOf(env);
 	const position = positionOf(run, fingerprint);
-	let { state, records_completed, records_total_count, bytes } = position;
-	Object.assign(progress, { records_completed, bytes });
+	let { state, records_completed, records_total_count, bytes, unfit_values } =
+		position;
+	Object.assign(progress, { records_completed, bytes, unfit_values });
 	let updatedAt = Date.now();
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
@@ -389,7 +285,7 @@ async function transferRows(
 		const { meta } = await db
 			.update(batchExportRuns)
 			.set({ ...set, last_updated_at: now() })
-			.where(mine(launched));
+			.where(isCurrent(launched));
 		if (meta.changes > 0) return;
 		await clean(env, run.id, state);
 		throw new Superseded();
@@ -425,17 +321,19 @@ async function transferRows(
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
 	while (page) {
-		const { rows, next }: Page = page;
+		const { rows, next, unfit }: Page = page;
 		budget.pages -= 1;
 		records_completed += rows.length;
 		bytes += bytesOf(rows);
+		unfit_values += unfit;
 		const kept = rows.length > 0 ? await sink.write(rows) : null;
 		isFresh = kept !== null;
 		if (kept !== null) {
 			state = kept;
-			Object.assign(progress, { records_completed, bytes, tries: 0 });
+			const figures = { records_completed, bytes, unfit_values, tries: 0 };
+			Object.assign(progress, figures);
 			const cursor = JSON.stringify(next ?? END);
-			await update({ state, cursor, records_completed, bytes, tries: 0 });
+			await update({ state, cursor, ...figures });
 			if (next && isSpent(budget)) return false;
 		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
 		page = next && (await source.page(selection, next));
@@ -450,6 +348,7 @@ async function transferRows(
 		records_completed,
 		records_total_count,
 		bytes,
+		unfit_values,
 		files,
 	});
 	return true;
@@ -462,133 +361,6 @@ const reason = (error: unknown): string => {
 	if (error instanceof DrizzleQueryError) return reason(error.cause);
 	return error instanceof Error ? error.message || error.name : String(error);
 };
-
-const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
-	run_id,
-	batch_export_id,
-});
-
-/** Where the rows went, for the log. */
-const whither = (files: string[]) =>
-	files.length > 1
-		? `, in ${files.length} files from ${files[0]} to ${files.at(-1)}`
-		: files.map((file) => `, in ${file}`).join("");
-
-/** How a run ended. */
-type Outcome = Progress &
-	(
-		| {
-				status: "Completed";
-				latest_error: null;
-				records_total_count: number;
-				files: string[];
-		  }
-		| { status: "Failed" | "FailedRetryable"; latest_error: string }
-	);
-
-/** With a full stop at its end. */
-const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
-
-/** What the log says of a run that has ended: what it came to, and of one that failed why, and what to do. */
-function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
-	const { records_completed, bytes, latest_error } = outcome;
-	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
-	const figures = `${counted(records_completed, "row")}, ${counted(bytes, "byte")}, ${counted(seconds, "second")}, attempt ${run.attempt}`;
-	switch (outcome.status) {
-		case "Completed":
-			return `${window} is complete: ${figures}${whither(outcome.files)}.`;
-		case "Failed":
-			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, since only a change can help. Make it, then retry the run. It came to ${figures}.`;
-		case "FailedRetryable":
-			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} Retry the run when the destination works again. It came to ${figures}.`;
-	}
-}
-
-/** The statement that adds a run to the figures of its day, if `condition` holds. */
-const addToDay = (
-	db: Database,
-	figures: typeof batchExportDays.$inferInsert,
-	condition: SQL,
-) =>
-	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
-		target: [batchExportDays.batch_export_id, batchExportDays.day],
-		set: Object.fromEntries(
-			(["runs", "rows", "bytes", "failures", "seconds"] as const).map(
-				(name) => [
-					name,
-					sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
-				],
-			),
-		),
-	});
-
-/** Ends the run, once, and logs it. */
-async function end(
-	env: Env,
-	launched: Launched,
-	run: Loaded["run"],
-	outcome: Outcome,
-) {
-	const db = drizzle(env.DB);
-	const { status, latest_error } = outcome;
-	const at = now();
-	const seconds =
-		Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
-	const isComplete = status === "Completed";
-	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
-		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
-	await db.batch([
-		db
-			.update(batchExportRuns)
-			.set({
-				status,
-				latest_error,
-				next_try_at: null,
-				finished_at: at,
-				last_updated_at: at,
-				...(outcome.status === "Completed" && {
-					state: null,
-					cursor: null,
-					records_completed: outcome.records_completed,
-					records_total_count: outcome.records_total_count,
-					bytes: outcome.bytes,
-				}),
-			})
-			.where(mine(launched)),
-		note(db, {
-			...logOf(run),
-			level: isComplete ? "INFO" : "ERROR",
-			message: describeEnd(run, outcome, seconds),
-		}),
-		db
-			.update(batchExports)
-			.set({
-				undelivered_windows: sql`${batchExports.undelivered_windows} + 1`,
-				last_updated_at: sql`${batchExports.last_updated_at}`,
-			})
-			.where(
-				and(
-					eq(batchExports.id, run.batch_export_id),
-					sql`${status} <> 'Completed'`,
-					hasEnded,
-				),
-			),
-		addToDay(
-			db,
-			{
-				batch_export_id: run.batch_export_id,
-				day: at.slice(0, 10),
-				runs: isComplete ? 1 : 0,
-				rows: isComplete ? outcome.records_completed : 0,
-				bytes: isComplete ? outcome.bytes : 0,
-				failures: isComplete ? 0 : 1,
-				seconds,
-			},
-			hasEnded,
-		),
-	]);
-	if (status !== "Completed") await clean(env, run.id);
-}
 
 /** Ends a run whose step could not be carried out, however often it was tried. Answers what to go on with. */
 export async function giveUp(
@@ -616,45 +388,8 @@ const release = async (env: Env, launched: Launched) => {
 	await drizzle(env.DB)
 		.update(batchExportRuns)
 		.set({ launched: false, last_updated_at: now() })
-		.where(mine(launched));
+		.where(isCurrent(launched));
 };
-
-/**
- * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed. Where what
- * it wrote stays, nothing is removed, and a retry can go on from there.
- * @param latest its state, where that could not be kept any more
- */
-export async function clean(env: Env, run_id: string, latest?: unknown) {
-	const db = drizzle(env.DB);
-	const loaded = await load(db, run_id);
-	const ended = loaded?.run.finished_at;
-	if (!ended || loaded.run.status === "Completed") return;
-	const { run } = loaded;
-	const state = latest ?? run.state;
-	if (state === null) return;
-	const removed = await prepare(env, loaded)
-		.then(async ({ destination, job }) => {
-			if (destination.resumes) return { resume_state: run.state };
-			await destination.abort(job, state);
-			return { cursor: null };
-		})
-		.catch(() => undefined);
-	const isLeftAlone = Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
-	await db
-		.update(batchExportRuns)
-		.set({
-			state: removed || isLeftAlone ? null : state,
-			...removed,
-			last_updated_at: now(),
-		})
-		.where(
-			and(
-				eq(batchExportRuns.id, run_id),
-				eq(batchExportRuns.attempt, run.attempt),
-				isNotNull(batchExportRuns.finished_at),
-			),
-		);
-}
 
 /**
  * What follows a run that has ended: a pause if it was one failure too many, the next run of its backfill. Answers the next run

@@ -10,9 +10,9 @@ import {
 } from "../db/schema.ts";
 import { mailUndelivered } from "./alerts.ts";
 import { advance } from "./backfill.ts";
+import { clean } from "./end.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { counted } from "./log.ts";
-import { clean } from "./run.ts";
 import { CAUGHT_UP, dueWindows } from "./windows.ts";
 
 /**

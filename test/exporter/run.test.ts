@@ -17,7 +17,8 @@ import {
 	persons,
 	projects,
 } from "../../src/db/schema.ts";
-import { afterRun, clean, giveUp, part } from "../../src/exporter/run.ts";
+import { clean } from "../../src/exporter/end.ts";
+import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
@@ -284,6 +285,40 @@ describe("rows out are rows in", () => {
 				: parse(new TextDecoder().decode(gunzipSync(file)));
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
+
+	test.each(["JSONLines", "Parquet"])(
+		"with null for a number that its column can't hold, which the log counts, in %s",
+		async (file_format) => {
+			const { ask, here, path, project, backfill } = await exporting(
+				R2({ file_format }),
+				0,
+				{ xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events" },
+			);
+			await ask("POST", `/api/projects/${project}/events`, {
+				body: [1e300, 7].map((n) => ({
+					event: "e",
+					distinct_id: "d",
+					timestamp: HOUR.start_at,
+					properties: { n },
+				})),
+			});
+			expect(await backfill()).toMatchObject({
+				status: "Completed",
+				records_completed: 2,
+			});
+			const [key = ""] = await stored(`${project}/`);
+			const file = await fetched(key);
+			const rows =
+				file_format === "Parquet"
+					? await duckdb(file, "select n from FILE")
+					: parse(new TextDecoder().decode(file));
+			expect(rows.map(({ n }) => n && Number(n)).sort()).toEqual([7, null]);
+			const { body } = await here("GET", `${path}/logs?search=null`);
+			expect(body.results).toMatchObject([
+				{ message: expect.stringMatching(/as null, .*: 1 value\.$/) },
+			]);
+		},
+	);
 
 	test.each([
 		["JSONLines", `"properties":{"id":1234567890123456789}`],

@@ -1,0 +1,1 @@
+ALTER TABLE `batch_export_runs` ADD `unfit_values` integer DEFAULT 0 NOT NULL;

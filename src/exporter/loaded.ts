@@ -1,0 +1,83 @@
+import { and, eq, isNull } from "drizzle-orm";
+import { digest } from "../auth/keys.ts";
+import { parse } from "../batch_exports/query.ts";
+import { exportCipher, opened, shown } from "../batch_exports/secrets.ts";
+import type { Database } from "../db/client.ts";
+import { batchExportRuns, batchExports } from "../db/schema.ts";
+import type { Job } from "./destinations/destination.ts";
+import { destinationOf } from "./destinations/index.ts";
+import type { Launched } from "./launch.ts";
+import { fieldsOf } from "./rows.ts";
+import type { Selection } from "./sources/source.ts";
+
+/** In a statement: the run has not ended, and this attempt carries it out. */
+export const isCurrent = ({ run_id, attempt }: Launched) =>
+	and(
+		eq(batchExportRuns.id, run_id),
+		eq(batchExportRuns.attempt, attempt),
+		eq(batchExportRuns.launched, true),
+		isNull(batchExportRuns.finished_at),
+	);
+
+/** The run with its export. */
+export async function load(db: Database, run_id: string) {
+	const [row] = await db
+		.select({ run: batchExportRuns, of: batchExports })
+		.from(batchExportRuns)
+		.innerJoin(
+			batchExports,
+			eq(batchExports.id, batchExportRuns.batch_export_id),
+		)
+		.where(eq(batchExportRuns.id, run_id));
+	return row;
+}
+
+export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
+
+/** What the rows are, where they go, and what no one may read of it. */
+export async function prepare(env: Env, { run, of }: Loaded) {
+	const { type, config, secrets } = await opened(
+		exportCipher(env, of),
+		of.destination,
+	);
+	const destination = destinationOf(env, type, config);
+	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
+	const fields = fieldsOf(of.model, query, destination.database);
+	const range = {
+		team_id: of.project_id,
+		model: of.model,
+		start: run.data_interval_start,
+		end: run.data_interval_end,
+	};
+	const selection: Selection = {
+		...range,
+		fields,
+		by: run.backfill_id === null ? "ingestion" : "event",
+		include_events: namesIn(config.include_events),
+		exclude_events: namesIn(config.exclude_events),
+	};
+	const job: Job = {
+		...range,
+		run_id: run.id,
+		export_id: of.id,
+		backfill: run.backfill_id !== null,
+		columns: fields,
+		identified: fields.some(
+			({ expression }) =>
+				expression.type === "column" && expression.name === "uuid",
+		),
+	};
+	const fingerprint = await digest(
+		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
+	);
+	return { destination, selection, job, secrets, fingerprint };
+}
+
+const namesIn = (value: unknown) =>
+	Array.isArray(value) ? value.map(String) : [];
+
+/** Whose log a run's entries go to. */
+export const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
+	run_id,
+	batch_export_id,
+});
