@@ -40,7 +40,11 @@ function idsOf(
 	method: string,
 	path: string,
 ): { [name: string]: unknown[] } {
-	const ends = method === "delete" || path.endsWith("/roll");
+	const ends =
+		method === "delete" ||
+		path.endsWith("/roll") ||
+		// A change of its type would end what else can be done with a plugin.
+		(method === "patch" && /\/pipeline_\w+\/\{id\}$/.test(path));
 	const below = path.replace(
 		/^\/api\/(organizations|projects)\/\{\w+_id\}/,
 		"",
@@ -64,7 +68,7 @@ function idsOf(
 	];
 	const [, used = [], spare = []] =
 		ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
-	const [pending, ...spareTokens] = world.invites.map(({ token }) => token);
+	const [pending, accepted, ...onThePage] = invites.map(({ token }) => token);
 	return {
 		id: ends ? spare : used,
 		organization_id: [world.organization, "@current", world.strangers],
@@ -75,7 +79,10 @@ function idsOf(
 		uuid: ["@me"],
 		user__uuid: ends ? world.spareMembers : [world.member, "@me"],
 		user_uuid: [world.member],
-		token: method === "get" ? [pending] : spareTokens,
+		token: {
+			get: [pending],
+			post: path.startsWith("/api/") ? [accepted] : onThePage,
+		}[method] ?? [pending],
 	};
 }
 
@@ -105,6 +112,7 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 		null,
 		"SELECT event, toString(properties.$browser) AS browser FROM events",
 	),
+	...(path.endsWith("/job") && { type: oneOf("go") }),
 	...(/\/(backfill|pause|unpause)$/.test(path) && {
 		destination: SOME_DESTINATION,
 	}),

@@ -479,3 +479,20 @@ describe("the order of checks: who may not act does not learn what was wrong", (
 		).toBe(400);
 	});
 });
+
+test("an address is one that mail servers take", async () => {
+	const { here } = await world();
+	const invite = (target_email: string) =>
+		here("POST", "/invites", { body: { target_email } });
+	const refused = wrong(
+		"invalid_input",
+		"Enter a valid email address.",
+		"target_email",
+	);
+	expect(await invite(`${"x".repeat(65)}@example.com`)).toMatchObject(refused);
+	expect(await invite("x@-example.com")).toMatchObject(refused);
+	expect(await invite("x@example-.com")).toMatchObject(refused);
+	expect(await invite("x..y@example.com")).toMatchObject(refused);
+	expect((await invite(`${"x".repeat(64)}@example.com`)).status).toBe(201);
+	expect((await invite("O'Brien+list@Mail-1.Example.com")).status).toBe(201);
+});
