@@ -23,6 +23,11 @@ export default class extends WorkerEntrypoint {
 			asked[asked.length] = answer;
 			return answer;
 		};
+		const result = async (answer) => {
+			const { value, refusal } = await ask(answer);
+			if (refusal !== undefined) throw new Error(refusal);
+			return value;
+		};
 		const send = () => {
 			const batch = lines;
 			lines = [];
@@ -52,14 +57,14 @@ export default class extends WorkerEntrypoint {
 			logger: writer("PLUGIN"),
 			storage: {
 				get: async (key, fallback = null) => {
-					const text = await ask(host.get(key));
+					const text = await result(host.get(key));
 					return text === null ? fallback : parse(text);
 				},
 				set: async (key, value) => {
-					await ask(host.set(key, stringify(value) ?? "null"));
+					await result(host.set(key, stringify(value) ?? "null"));
 				},
 				del: async (key) => {
-					await ask(host.del(key));
+					await result(host.del(key));
 				},
 			},
 		};

@@ -16,8 +16,6 @@ const LONGEST_KEY = 200;
 /** Of a value as JSON, in characters. */
 const LONGEST_VALUE = 64 * 1024;
 
-const NO_VALUE = `A value is JSON of at most ${LONGEST_VALUE} characters.`;
-
 export type Entry = {
 	/** RFC 3339; when it got here, so entries are in order. */
 	timestamp: string;
@@ -53,6 +51,12 @@ export type Run = {
 	/** In milliseconds; 10 s by default. */
 	timeout?: number;
 };
+
+/**
+ * What a storage call answers; the guest throws a refusal. If it were thrown here, the runtime would report each as an
+ * uncaught exception, and some thousands of reports keep a local server busy for minutes.
+ */
+type Answer = { value?: string | null; refusal?: string };
 
 /** What the isolate may send: whatever else it sends was not made by our side of it. */
 const Line = z.object({
@@ -115,22 +119,20 @@ export async function run(
 		return { entries, error: error === null ? null : clean(error) };
 	};
 
-	const stored = async <T>(
+	const stored = async (
 		key: unknown,
-		work: (key: string) => Promise<T>,
-		problem: string | null = null,
-	): Promise<T> => {
+		work: (key: string) => Promise<Answer>,
+	): Promise<Answer> => {
 		storageCalls += 1;
 		if (storageCalls > MOST_STORAGE_CALLS + MAX_REFUSED_STORAGE_CALLS)
 			stop(`it called the storage more than ${storageCalls - 1} times.`);
 		if (isOver()) return unanswered();
 		if (storageCalls > MOST_STORAGE_CALLS)
-			throw new Error(
-				`A run may call the storage ${MOST_STORAGE_CALLS} times.`,
-			);
-		if (problem !== null) throw new Error(problem);
+			return {
+				refusal: `A run may call the storage ${MOST_STORAGE_CALLS} times.`,
+			};
 		if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
-			throw new Error(`A key is a text of 1 to ${LONGEST_KEY} characters.`);
+			return { refusal: `A key is a text of 1 to ${LONGEST_KEY} characters.` };
 		return queued(async () => {
 			if (isOver()) return unanswered();
 			return work(key).catch((error: unknown) => {
@@ -140,7 +142,7 @@ export async function run(
 						error: String(error),
 					}),
 				);
-				throw new Error("The storage failed.");
+				return { refusal: "The storage failed." };
 			});
 		});
 	};
@@ -157,15 +159,23 @@ export async function run(
 				write(read.data.source, read.data.type, read.data.message);
 			}
 		},
-		get: (key: unknown) => stored(key, (key) => storage.get(key)),
-		set: async (key: unknown, json: unknown) => {
-			const written = isJson(json)
-				? stored(key, (key) => storage.set(key, json))
-				: stored(key, unanswered, NO_VALUE);
-			if (!(await written))
-				throw new Error("The storage is full: it has 1,000 keys and 1 MiB.");
-		},
-		del: (key: unknown) => stored(key, (key) => storage.del(key)),
+		get: (key: unknown) =>
+			stored(key, async (key) => ({ value: await storage.get(key) })),
+		set: (key: unknown, json: unknown) =>
+			stored(key, async (key) => {
+				if (!isJson(json))
+					return {
+						refusal: `A value is JSON of at most ${LONGEST_VALUE} characters.`,
+					};
+				return (await storage.set(key, json))
+					? {}
+					: { refusal: "The storage is full: it has 1,000 keys and 1 MiB." };
+			}),
+		del: (key: unknown) =>
+			stored(key, async (key) => {
+				await storage.del(key);
+				return {};
+			}),
 	};
 
 	if (!loader)

@@ -511,6 +511,48 @@ describe("what goes wrong is told, and harms no other run", () => {
 			}
 		});
 
+		test("are refused with an answer, never with an error, which the runtime would report as uncaught", async () => {
+			type Call = (...values: unknown[]) => Promise<object>;
+			const answers: object[] = [];
+			const load = () => ({
+				getEntrypoint: () => ({
+					async run({ host }: { host: Record<"get" | "set" | "del", Call> }) {
+						for (const call of [host.get, host.set, host.del])
+							answers.push(await call("", "1"), await call("k", "1"));
+						answers.push(await host.set("k", "no JSON"));
+						for (let i = 0; i < 900; i++) await host.get("");
+						answers.push(await host.get("k"));
+						return null;
+					},
+				}),
+			});
+			const fails = async () => {
+				throw new Error("It is down.");
+			};
+			const { error } = await run(
+				Object.assign(Object.create(env.LOADER), { load }),
+				{
+					source: go(""),
+					call: { kind: "job", type: "go", payload: {} },
+					config: {},
+					secrets: [],
+					storage: { get: fails, set: async () => false, del: async () => {} },
+				},
+			);
+			expect(error).toBeNull();
+			const refusal = expect.any(String);
+			expect(answers).toEqual([
+				{ refusal },
+				{ refusal: "The storage failed." },
+				{ refusal },
+				{ refusal: "The storage is full: it has 1,000 keys and 1 MiB." },
+				{ refusal },
+				{},
+				{ refusal },
+				{ refusal: "A run may call the storage 900 times." },
+			]);
+		});
+
 		test.each([
 			["too many", `get("k")`, 900],
 			["without a key", `get("")`, 0],
