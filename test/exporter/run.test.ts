@@ -366,14 +366,6 @@ describe("rows out are rows in", () => {
 			const { rows } = await client.query(
 				`select * from ${pg.escapeIdentifier(table_name)}`,
 			);
-			const others = () =>
-				client.query(
-					"select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
-				);
-			await vi.waitFor(
-				async () => expect((await others()).rowCount).toBe(0),
-				10_000,
-			);
 			await client.end();
 			const expected = (await eventsOf(project)).map(
 				({ uuid, event, properties, timestamp }) => ({
@@ -1095,6 +1087,48 @@ describe("a run that", () => {
 		await clean({ ...env, EXPORTS }, run.run_id);
 		expect((await find()).state).toBeNull();
 	});
+
+	test.skipIf(env.POSTGRES_PORT === "")(
+		"ends, well or not, closes its connection to PostgreSQL, if it is installed",
+		async () => {
+			const config = {
+				user: "owner",
+				password: PASSWORD,
+				host: "127.0.0.1",
+				port: Number(env.POSTGRES_PORT),
+				database: "postgres",
+			};
+			const client = new pg.Client(config);
+			client.on("error", () => {});
+			await client.connect();
+			const open = async () => {
+				const { rowCount } = await client.query(
+					"select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+				);
+				return rowCount;
+			};
+			for (const table_name of [`ended ${v7()}`, "pg_class"]) {
+				const { export_id } = await exporting(
+					{
+						type: "Postgres",
+						config: {
+							...config,
+							table_name,
+							schema: table_name === "pg_class" ? "pg_catalog" : "public",
+						},
+					},
+					3,
+				);
+				const { run, find } = await launched(export_id);
+				await carried(run);
+				expect(await find()).toMatchObject({
+					status: table_name === "pg_class" ? "Failed" : "Completed",
+				});
+				await vi.waitFor(async () => expect(await open()).toBe(0), 10_000);
+			}
+			await client.end();
+		},
+	);
 
 	test("takes long ends its step before that is given up for too long", async () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 2500);
