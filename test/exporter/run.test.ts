@@ -24,7 +24,7 @@ import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import { duckdb, received } from "../support/exporting.ts";
 import { create, mirror, noClickHouse } from "../support/mirror.ts";
-import { eventually } from "../support/time.ts";
+import { eventually, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
 /** The hour of a day that `fill` spreads events over. */
@@ -1159,8 +1159,11 @@ describe("a run that", () => {
 			if (ms === 10_000) timers.push(beat);
 			return 0;
 		}) as never);
-		const carrying = part(env, run).finally(() => interval.mockRestore());
-		await vi.waitFor(async () => {
+		const { promise: wasAlive, resolve: endWait } = Promise.withResolvers();
+		const carrying = withoutPatience(() => part(env, run), wasAlive).finally(
+			() => interval.mockRestore(),
+		);
+		await eventually(async () => {
 			expect((await find()).status).toBe("Running");
 			expect(timers).not.toHaveLength(0);
 		});
@@ -1170,6 +1173,7 @@ describe("a run that", () => {
 			.where(eq(batchExportRuns.id, run.run_id));
 		for (const beat of timers) await beat();
 		expect((await find()).last_updated_at > long_ago).toBe(true);
+		endWait(null);
 		await carrying;
 	});
 
