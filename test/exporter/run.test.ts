@@ -581,14 +581,11 @@ describe("a backfill", () => {
 		expect(first).toMatchObject({ id: body.backfill_id, status: "Running" });
 		expect(first.finished_runs).toBeLessThan(20);
 		const seen = new Set<number>();
-		await vi.waitFor(
-			async () => {
-				const { status, finished_runs } = await progress();
-				seen.add(finished_runs);
-				expect(status).toBe("Completed");
-			},
-			{ timeout: 60_000, interval: 20 },
-		);
+		await eventually(async () => {
+			const { status, finished_runs } = await progress();
+			seen.add(finished_runs);
+			expect(status).toBe("Completed");
+		});
 		expect(seen.size).toBeGreaterThan(10);
 		await ended();
 		const { body: all } = await here("GET", `${path}/runs?limit=1000`);
@@ -650,14 +647,12 @@ describe("an instance that", () => {
 		await instance.waitForStatus("complete");
 		expect(await find()).toMatchObject({ launched: false, finished_at: null });
 		await tick(env, Date.now());
-		await vi.waitFor(
-			async () =>
-				expect(await find()).toMatchObject({
-					status: "Completed",
-					attempt: 2,
-					records_completed: 3,
-				}),
-			{ timeout: 20_000, interval: 50 },
+		await eventually(async () =>
+			expect(await find()).toMatchObject({
+				status: "Completed",
+				attempt: 2,
+				records_completed: 3,
+			}),
 		);
 	}, 60_000);
 });
@@ -1124,7 +1119,7 @@ describe("a run that", () => {
 				expect(await find()).toMatchObject({
 					status: table_name === "pg_class" ? "Failed" : "Completed",
 				});
-				await vi.waitFor(async () => expect(await open()).toBe(0), 10_000);
+				await eventually(async () => expect(await open()).toBe(0));
 			}
 			await client.end();
 		},

@@ -579,18 +579,16 @@ describe("the queue", () => {
 		for (const { id } of homes) for (let i = 0; i < 5; i++) await queue(id);
 		await deliver();
 		for (const { id } of homes)
-			await vi.waitFor(
-				async () =>
-					expect(
-						await db.$count(
-							pluginJobs,
-							and(
-								eq(pluginJobs.plugin_config_id, id),
-								eq(pluginJobs.status, "done"),
-							),
+			await eventually(async () =>
+				expect(
+					await db.$count(
+						pluginJobs,
+						and(
+							eq(pluginJobs.plugin_config_id, id),
+							eq(pluginJobs.status, "done"),
 						),
-					).toBe(5),
-				{ timeout: 15_000 },
+					),
+				).toBe(5),
 			);
 	});
 
@@ -742,16 +740,13 @@ describe("organizations take turns:", () => {
 		const copies = (await Promise.all([many.copy(2), many.copy(3)])).flat();
 		const few = await home();
 		await tick(Date.parse(MINUTE));
-		const job = await vi.waitFor(
-			async () => {
-				const found = (await jobs(few.id)).find(
-					({ name }) => name === "runEveryMinute",
-				);
-				expect(found?.finished_at ?? null).not.toBeNull();
-				return found;
-			},
-			{ timeout: 20_000 },
-		);
+		const job = await eventually(async () => {
+			const found = (await jobs(few.id)).find(
+				({ name }) => name === "runEveryMinute",
+			);
+			expect(found?.finished_at ?? null).not.toBeNull();
+			return found;
+		});
 		const taken = (await jobs(many.id)).filter(
 			({ started_at }) =>
 				started_at !== null && started_at < (job?.started_at ?? ""),

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
 	organizations,
 	pluginConfigs,
@@ -10,6 +10,7 @@ import {
 } from "../../src/db/schema.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { TOKEN } from "../support/registry.ts";
+import { eventually } from "../support/time.ts";
 import {
 	call,
 	cost,
@@ -343,12 +344,10 @@ test("a plugin stays at its path when its source moves it to other families", as
 		body: { job: { type: "greet", payload: { name: "Ada" } } },
 	});
 	expect(job.status).toBe(200);
-	await vi.waitFor(
-		async () =>
-			expect(
-				(await home.ask("GET", `${configPath}/logs?search=Hello`)).body.results,
-			).toMatchObject([{ message: "Hello Ada" }]),
-		{ timeout: 25_000 },
+	await eventually(async () =>
+		expect(
+			(await home.ask("GET", `${configPath}/logs?search=Hello`)).body.results,
+		).toMatchObject([{ message: "Hello Ada" }]),
 	);
 	expect(
 		(await home.here("PATCH", path, { body: { name: "Renamed" } })).body.name,
@@ -1044,7 +1043,7 @@ describe("installing from a url", () => {
 		expect(
 			(await home.here("GET", `${path}/check_for_updates`)).body,
 		).toMatchObject({ latest_tag: "1.1.0", update_available: false });
-		await vi.waitFor(async () =>
+		await eventually(async () =>
 			expect((await home.here("GET", path)).body.latest_tag).toBe("1.1.0"),
 		);
 	});
