@@ -117,7 +117,7 @@ const DESCRIPTIONS: Record<number, string> = {
 function refusals(
 	method: string,
 	path: string,
-	{ body, form, query, media }: Operation,
+	{ body, form, query, media, asksElsewhere }: Operation,
 	open: boolean,
 ) {
 	const names = path.includes("{");
@@ -126,7 +126,7 @@ function refusals(
 		(name) => !Object.hasOwn(Paging.shape, name),
 	);
 	const statuses = [
-		...(method !== "GET" || filtered ? [400] : []),
+		...(method !== "GET" || filtered || asksElsewhere ? [400] : []),
 		...(open && (page || !names) ? [] : [401]),
 		...(open && !names ? [] : [429]),
 		...(open ? [] : [403]),

@@ -13,6 +13,8 @@ export type Operation = {
 	answer?: z.ZodType;
 	/** Answers of other statuses that are no refusals. */
 	also?: Record<number, z.ZodType>;
+	/** It asks a service elsewhere, whose failure is a 400. */
+	asksElsewhere?: true;
 	/** The answer is a text of this type, no JSON. */
 	media?: "text/html" | "text/javascript";
 	body?: z.ZodType;
@@ -60,7 +62,7 @@ const says = (operation: Operation) =>
 export const answers = (
 	answer: z.ZodType,
 	summary: string,
-	more: Pick<Operation, "also"> = {},
+	more: Pick<Operation, "also" | "asksElsewhere"> = {},
 ) => says({ status: 200, answer, summary, ...more });
 
 /** 201 with one `answer`. */
@@ -115,7 +117,12 @@ export const lists = (item: z.ZodType, summary: string) =>
 	});
 
 /** 200 with a page of `item` that is a `shape`, too (behaviour 1.2): that of its first entry, all null where there is none. */
-export const listsAs = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
+export const listsAs = (
+	shape: z.ZodObject,
+	item: z.ZodType,
+	summary: string,
+	more: Pick<Operation, "asksElsewhere"> = {},
+) =>
 	says({
 		status: 200,
 		answer: z.object({
@@ -124,6 +131,7 @@ export const listsAs = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
 		}),
 		query: Paging,
 		summary,
+		...more,
 	});
 
 /** 200 with a `shape` that holds a page of `item`, too (behaviour 1.2). */

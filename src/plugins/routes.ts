@@ -79,6 +79,7 @@ export default (family: Family) => {
 				Plugin,
 				RepositoryEntry,
 				"List the plugins that can be installed",
+				{ asksElsewhere: true },
 			),
 			async (c) => c.json(await overviews.listed(c.var.tenant, page(c))),
 		)
@@ -93,6 +94,7 @@ export default (family: Family) => {
 			answers(
 				PluginUpdate,
 				"Ask where the plugin came from for its newest tag",
+				{ asksElsewhere: true },
 			),
 			async (c) =>
 				c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),

@@ -118,7 +118,7 @@ describe("inviting", () => {
 		[
 			{ target_email: "x@y.zz\r\nBcc: z@y.zz" },
 			"invalid_input",
-			"Control characters are not allowed.",
+			"Enter a valid email address.",
 			"target_email",
 		],
 		[
@@ -432,7 +432,7 @@ describe("an organization's mails", () => {
 		expect((await invite(3)).status).toBe(200);
 		const refused = await invite(3);
 		expect(refused).toMatchObject(throttled);
-		expect(cost(refused)).toMatchObject({ trips: 1, written: 0 });
+		expect(cost(refused).trips).toBe(1);
 		const wait = Number(refused.headers.get("retry-after"));
 		expect(wait).toBeGreaterThan(3500);
 		expect(wait).toBeLessThanOrEqual(3600);

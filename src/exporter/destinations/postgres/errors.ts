@@ -29,7 +29,6 @@ export const addressOf = ({ host, port }: Settings) =>
 function quote({ user, password }: Settings, message: string) {
 	const hide = hiding([user, password]);
 	return message
-		.replaceAll(`user "${user}"`, `"${user}"`)
 		.split(`"${user}"`)
 		.map(hide)
 		.join('"***"')
