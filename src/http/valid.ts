@@ -45,8 +45,10 @@ const nameOfType = (value: unknown) =>
 				(Array.isArray(value) ? "list" : "dict"));
 
 /** Code, detail and attr of what zod found: behaviour 1.4. */
-export function refusal(issue: z.core.$ZodIssue): Refusal {
-	const { path, input } = issue;
+export function refusal(
+	issue: z.core.$ZodIssue,
+	{ path, input }: { path: PropertyKey[]; input?: unknown } = issue,
+): Refusal {
 	if (path.length === 0 && issue.code === "invalid_type")
 		return invalid(
 			null,
@@ -98,6 +100,12 @@ export function refusal(issue: z.core.$ZodIssue): Refusal {
 						`Ensure this value is greater than or equal to ${issue.origin === "int" ? -(2 ** 31) : issue.minimum}.`,
 						"min_value",
 					);
+		case "invalid_key": {
+			const [first] = issue.issues;
+			return first
+				? refusal(first, { path, input: path.at(-1) })
+				: invalid(attr, issue.message);
+		}
 		default:
 			return invalid(attr, issue.message);
 	}

@@ -496,3 +496,22 @@ test("an address is one that mail servers take", async () => {
 	expect((await invite(`${"x".repeat(64)}@example.com`)).status).toBe(201);
 	expect((await invite("O'Brien+list@Mail-1.Example.com")).status).toBe(201);
 });
+
+test("a key that is wrong is refused with what is wrong about it", async () => {
+	const { here } = await world();
+	const path = "/pipeline_destinations";
+	const made = await here("POST", path, { body: { name: "Plugin" } });
+	const write = (files: object) =>
+		here("PATCH", `${path}/${made.body.id}/update_source`, { body: files });
+	const name = "x".repeat(201);
+	expect(await write({ [name]: "" })).toMatchObject(
+		wrong(
+			"max_length",
+			"Ensure this field has no more than 200 characters.",
+			name,
+		),
+	);
+	expect(await write({ " ": "" })).toMatchObject(
+		wrong("blank", "This field may not be blank.", " "),
+	);
+});
