@@ -474,10 +474,25 @@ describe("what goes wrong is told, and harms no other run", () => {
 			`await Promise.all(Array.from({ length: ${calls} }, (_, i) => meta.storage.get("k" + i)));`;
 
 		test("beyond 50 at once wait their turn", async () => {
-			const { count, storage } = counting(() => scheduler.wait(1));
+			const full = Promise.withResolvers<void>();
+			const { count, storage } = counting(async () => {
+				if (count.underWay === 50) full.resolve();
+				await full.promise;
+			});
 			const { error } = await play(go(AT_ONCE(800)), { storage });
 			expect(error).toBeNull();
 			expect(count).toEqual({ started: 800, underWay: 0, most: 50 });
+		});
+
+		test("leave timers their turn", async () => {
+			const { storage } = counting(() => env.DB.prepare("select 1").run());
+			let fired = 0;
+			const timer = setInterval(() => {
+				fired += 1;
+			}, 1);
+			await play(go(AT_ONCE(800)), { storage });
+			clearInterval(timer);
+			expect(fired).toBeGreaterThan(0);
 		});
 
 		test("don't keep a run from ending at its limit, and none starts after it", async () => {
