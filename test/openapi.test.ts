@@ -41,6 +41,8 @@ describe("the document calls a body required where the service does", () => {
 	test.each(guarded.filter((one) => one.operation.requestBody).map(title))(
 		"%s",
 		async (_, one) => {
+			// A run can be retried once.
+			if (one.path.endsWith("/retry")) home = await furnished();
 			const key = await keyFor(home.owner.id);
 			const { status, body } = await call(one.method, address(one.path), {
 				key,
