@@ -40,6 +40,12 @@ def filter_failure(context, failure, case, response):
     return not any(matches(entry, failure, case, response) for entry in EXPECTED)
 
 
+def sent(response):
+    """The body of the request, as far as it is text."""
+    body = response.request.body or b""
+    return body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
+
+
 def matches(entry, failure, case, response):
     if entry["failure"] != type(failure).__name__:
         return False
@@ -48,6 +54,8 @@ def matches(entry, failure, case, response):
     if response is None:
         return False
     if entry.get("status", response.status_code) != response.status_code:
+        return False
+    if not re.fullmatch(entry.get("sent", ".*"), sent(response), re.DOTALL):
         return False
     try:
         body = response.json()
