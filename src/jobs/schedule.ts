@@ -38,10 +38,7 @@ const slots = (at: number) =>
 		begun: new Date(at - (at % length)).toISOString(),
 	}));
 
-/**
- * The tasks of enabled configs whose newest minute, hour or day has no row yet, as a common table expression. Of a
- * plugin's tasks the first `MAX_TASKS_PER_MINUTE` count: no more of them could run in a minute.
- */
+/** The tasks of enabled configs whose newest minute, hour or day has no row yet, as a common table expression. */
 const due = (at: number) => sql`due as (
 	select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
 		slot.key as length, slot.value ->> 'begun' as begun
@@ -50,7 +47,6 @@ const due = (at: number) => sql`due as (
 	json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(at))}) as slot
 	where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'
 		and substr(task.value, 1, length(slot.value ->> 'name')) = slot.value ->> 'name'
-		and task.key < ${MAX_TASKS_PER_MINUTE}
 		and not exists (select 1 from plugin_jobs as j
 			where j.plugin_config_id = c.id and j.name = task.value and j.scheduled_for = slot.value ->> 'begun'))`;
 
@@ -89,6 +85,8 @@ async function runTasks(db: Database, at: number) {
 		await logDropped(db, dropped.slice(i, i + ENTRIES_BATCH_SIZE), minute);
 }
 
+const formatted = (count: number) => count.toLocaleString("en");
+
 /** One entry a config and minute, however often the minute's tick comes. */
 const logDropped = (
 	db: Database,
@@ -104,7 +102,7 @@ const logDropped = (
 			timestamp: minute,
 			source: "SYSTEM",
 			type: "WARN",
-			message: `${dropped} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${MAX_TASKS_PER_MINUTE.toLocaleString("en")} tasks a minute.`,
+			message: `${formatted(dropped)} ${dropped === 1 ? "task was" : "tasks were"} dropped: an organization can start ${formatted(MAX_TASKS_PER_MINUTE)} tasks a minute.`,
 			instance_id: v7(),
 		})),
 		sql`not exists (select 1 from plugin_log_entries as entry where entry.plugin_config_id = value ->> 'plugin_config_id'
