@@ -195,6 +195,9 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 const LINES_TYPE = /^application\/(x-ndjson|jsonl)$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i;
 
+/** The bytes of JSON's white space (RFC 8259, section 2). */
+const WHITE_SPACE = [0x20, 0x09, 0x0a, 0x0d];
+
 const MAX_BODY_BYTES = 2 ** 20;
 
 /** @throws 413 beyond the limit; 400 where the client went away before it had sent all */
@@ -259,7 +262,7 @@ async function readValue(c: Context<App>, { lines, exact }: Options) {
 	const type = header.split(";")[0]?.trim() ?? "";
 	const bytes = await readBytes(c);
 	const isLines = lines && LINES_TYPE.test(type);
-	const isBlank = bytes.every((byte) => byte <= 0x20);
+	const isBlank = bytes.every((byte) => WHITE_SPACE.includes(byte));
 	if (!isLines && isBlank) return {};
 	if (!isLines && !JSON_TYPE.test(type)) throw unsupportedMediaType(type);
 	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];

@@ -316,6 +316,19 @@ describe("a body that can’t be read", () => {
 		);
 	});
 
+	test("is a parse error when it holds control characters alone, and not an empty body", async () => {
+		const { here } = await world();
+		const headers = { "content-type": "application/json" };
+		for (const byte of [0x00, 0x0b, 0x1f]) {
+			const raw = await bytes([0x20, byte]);
+			expect((await here("PATCH", "", { raw, headers })).body.code).toBe(
+				"parse_error",
+			);
+		}
+		const raw = await bytes([0x20, 0x09, 0x0a, 0x0d]);
+		expect((await here("PATCH", "", { raw, headers })).status).toBe(200);
+	});
+
 	test("may begin with a byte order mark, as JSON and as lines", async () => {
 		const { ask, project } = await world();
 		const raw = await bytes(BOM, '{"name": "Zoë"}');
