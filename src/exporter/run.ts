@@ -340,7 +340,7 @@ async function transferRows(
 	}
 	// What is closed appears, so the run has to be this attempt's still.
 	if (!isFresh) await update({});
-	const files = await sink.close(async () => {});
+	const files = await sink.close();
 	await end(env, launched, run, {
 		...progress,
 		status: "Completed",

@@ -136,7 +136,7 @@ export async function run(
 			}
 		}
 		if (!done) continue;
-		await sink.close(async () => {});
+		await sink.close();
 		closed += 1;
 		if (!crashes || closed === 2) return ran;
 	}

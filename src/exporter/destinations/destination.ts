@@ -46,9 +46,8 @@ type Sink<State> = {
 	/**
 	 * No more rows: what is written appears. Called again after a crash, it finds what it did; without a row before it, it
 	 * does nothing. Answers the names of the files, if it wrote any.
-	 * @param alive is to be called now and then where that takes long
 	 */
-	close(alive: () => Promise<void>): Promise<string[]>;
+	close(): Promise<string[]>;
 	/** Frees connections. Called once, after the last call, also when an earlier call failed. */
 	release?(): void;
 };

@@ -321,7 +321,7 @@ export function files(
 					return state;
 				},
 
-				async close(alive) {
+				async close() {
 					if (current === 0 && size() === 0) return [];
 					if (uploads[current]) await end();
 					else rest = Buffer.concat([rest, encoder.finish()]);
@@ -337,7 +337,6 @@ export function files(
 							!(await bucket.complete(key, upload.id, upload.parts))
 						)
 							await appeared(key, upload);
-						await alive();
 					}
 					if (most)
 						await bucket.put(

@@ -43,7 +43,7 @@ async function open(more: object, what: Job) {
 	onTestFinished(() => sink.release?.());
 	return async (...pages: Row[][]) => {
 		for (const page of pages) await sink.write(page);
-		await sink.close(async () => {});
+		await sink.close();
 	};
 }
 
