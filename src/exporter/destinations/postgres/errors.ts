@@ -1,18 +1,15 @@
 import pg from "pg";
-import { hiding } from "../../../auth/secrets.ts";
 import {
 	type Config,
 	POSTGRES_PORT,
 } from "../../../batch_exports/destination.ts";
 import { Misconfigured } from "../destination.ts";
+import { quote } from "../quote.ts";
 
 export type Settings = Config<"Postgres">;
 
 /** The server refuses the user or the database. */
 export class SignInRefused extends Misconfigured {}
-
-/** How much of the server's own message is shown. */
-const MAX_QUOTED_CHARACTERS = 300;
 
 /**
  * Classes and codes of errors that may pass without the user: connections, a standby that takes over, transactions that
@@ -25,16 +22,9 @@ const INVALID_DATA = /^22/;
 export const addressOf = ({ host, port }: Settings) =>
 	`${host.includes(":") ? `[${host}]` : host}:${port ?? POSTGRES_PORT}`;
 
-/** What the server said, shortened, without the user's name and password. */
-function quote({ user, password }: Settings, message: string) {
-	const hide = hiding([user, password]);
-	return message
-		.split(`"${user}"`)
-		.map(hide)
-		.join('"***"')
-		.slice(0, MAX_QUOTED_CHARACTERS)
-		.replace(/\.?$/, ".");
-}
+/** What the server said, without the user's name and password. A short name is told from words by its quotes. */
+const quoted = ({ user, password }: Settings, message: string) =>
+	quote([user, password], message.replaceAll(`"${user}"`, '"***"'));
 
 /** What an error code means for the user, in a sentence; undefined: the server's words have to do. */
 function meaningOf(
@@ -91,7 +81,7 @@ export function explain(error: unknown, context: Context): unknown {
 	const { code = "", message } = error;
 	const words = [
 		meaningOf(error, context),
-		`${address} says: ${quote(config, message)}`,
+		`${address} says: ${quoted(config, message)}`,
 	]
 		.filter(Boolean)
 		.join(" ");
