@@ -67,23 +67,25 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 		throw invalid(null, "Only a running backfill can be cancelled.");
 	const { db } = tenant;
 	const at = now();
-	const [after] = await tenant.write(
-		{
+	const [after] = await tenant.write({
+		entry: {
 			...told(exported),
 			activity: "backfill_cancelled",
 			trigger: { backfill_id: backfill.id },
 		},
-		db
-			.update(batchExportRuns)
-			.set({ status: "Cancelled", finished_at: at, last_updated_at: at })
-			.where(
-				and(
-					eq(batchExportRuns.batch_export_id, exported.id),
-					eq(batchExportRuns.backfill_id, backfill.id),
-					isNull(batchExportRuns.finished_at),
+		before: [
+			db
+				.update(batchExportRuns)
+				.set({ status: "Cancelled", finished_at: at, last_updated_at: at })
+				.where(
+					and(
+						eq(batchExportRuns.batch_export_id, exported.id),
+						eq(batchExportRuns.backfill_id, backfill.id),
+						isNull(batchExportRuns.finished_at),
+					),
 				),
-			),
-		db
+		],
+		change: db
 			.update(batchExportBackfills)
 			.set({ status: "Cancelled", finished_at: at })
 			.where(
@@ -92,13 +94,19 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 					eq(batchExportBackfills.status, "Running"),
 				),
 			),
-		note(db, {
-			batch_export_id: exported.id,
-			level: "WARNING",
-			message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
-		}),
-		selectOne(),
-	);
+		after: (changed) => [
+			note(
+				db,
+				{
+					batch_export_id: exported.id,
+					level: "WARNING",
+					message: `The backfill from ${backfill.start_at} to ${backfill.end_at} was cancelled.`,
+				},
+				changed,
+			),
+		],
+		answer: selectOne(),
+	});
 	return found(after);
 }
 
@@ -151,21 +159,23 @@ export async function start(
 	const range = rangeOf(row, body);
 	const { db } = tenant;
 	const backfill_id = v7();
-	const [after] = await tenant.write(
-		{
+	const [first, ...rest] = begin(
+		db,
+		backfill_id,
+		row,
+		range,
+		sql`${hasRoom(row.team_id)} and exists (select 1 from batch_exports where ${there(row.id)})`,
+	);
+	const [after] = await tenant.write({
+		entry: {
 			...told(row),
 			activity: "backfilled",
 			trigger: { backfill_id, ...range },
 		},
-		...begin(
-			db,
-			backfill_id,
-			row,
-			range,
-			sql`${hasRoom(row.team_id)} and exists (select 1 from batch_exports where ${there(row.id)})`,
-		),
-		selectBegun(tenant, id, backfill_id),
-	);
+		change: first,
+		after: () => rest,
+		answer: selectBegun(tenant, id, backfill_id),
+	});
 	const { backfill_id: begun, ...answer } = found(after);
 	if (begun === null) throw full();
 	started(tenant, row);

@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
@@ -38,20 +38,20 @@ export async function pause(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	if (row.paused) return toBatchExport(row);
 	const set = pausing(null);
-	const [after] = await tenant.write(
-		{ ...told(row), activity: "paused", changes: changes(row, set) },
-		tenant.db
+	const [after] = await tenant.write({
+		entry: { ...told(row), activity: "paused", changes: changes(row, set) },
+		change: tenant.db
 			.update(batchExports)
 			.set(set)
 			.where(and(there(row.id), eq(batchExports.paused, false))),
-		noted(tenant, row, "The export was paused."),
-		selectOne(tenant, id),
-	);
+		after: (changed) => [noted(tenant, row, "The export was paused.", changed)],
+		answer: selectOne(tenant, id),
+	});
 	return toBatchExport(found(after));
 }
 
-const noted = ({ db }: Tenant, { id }: Row, message: string) =>
-	note(db, { batch_export_id: id, level: "INFO", message });
+const noted = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) =>
+	note(db, { batch_export_id: id, level: "INFO", message }, condition);
 
 /**
  * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
@@ -97,22 +97,23 @@ async function tryUnpause(
 		onTime(row),
 		wanted && hasRoom(row.team_id),
 	);
-	const [after] = await tenant.write(
-		{
+	const [after] = await tenant.write({
+		entry: {
 			...told(row),
 			activity: "unpaused",
 			changes: changes(row, { paused: false }),
 		},
-		overdue(tenant, row, windows, still),
-		db
+		before: [overdue(tenant, row, windows, still)],
+		change: db
 			.update(batchExports)
 			.set({ paused: false, ...columns })
 			.where(and(there(row.id), still)),
-		...(wanted
-			? begin(db, backfill_id, row, wanted, sql`changes() > 0`)
-			: [noted(tenant, row, "The export was unpaused.")]),
-		selectBegun(tenant, id, backfill_id),
-	);
+		after: (changed) =>
+			wanted
+				? begin(db, backfill_id, row, wanted, changed)
+				: [noted(tenant, row, "The export was unpaused.", changed)],
+		answer: selectBegun(tenant, id, backfill_id),
+	});
 	const { backfill_id: begun, ...answer } = found(after);
 	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
 		return undefined;

@@ -163,12 +163,12 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	checkQuery({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
 	const id = v7();
-	const [row] = await tenant.write(
-		{
+	const [row] = await tenant.write({
+		entry: {
 			...told({ id, name: body.name, team_id: home.id }),
 			activity: "created",
 		},
-		db.insert(batchExports).values({
+		change: db.insert(batchExports).values({
 			...rest,
 			...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
 			...understood(xql_query ?? null),
@@ -181,8 +181,8 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			project_id: home.id,
 			destination: await sealed(exportCipher(env, { id }), type, config),
 		}),
-		selectOne(tenant, id),
-	);
+		answer: selectOne(tenant, id),
+	});
 	warnOfSharedKeys(tenant, found(row));
 	return toBatchExport(found(row));
 }
@@ -233,9 +233,9 @@ async function tryUpdate(
 		row,
 		set,
 		{ scope, name, project, masked: ["destination"] },
-		() => [
-			overdue(tenant, row, resumed?.windows ?? [], same(row)),
-			tenant.db
+		() => ({
+			before: [overdue(tenant, row, resumed?.windows ?? [], same(row))],
+			change: tenant.db
 				.update(batchExports)
 				.set({
 					...set,
@@ -243,8 +243,8 @@ async function tryUpdate(
 					...resumed?.columns,
 				})
 				.where(and(there(row.id), same(row))),
-			selectOne(tenant, id),
-		],
+			answer: selectOne(tenant, id),
+		}),
 	);
 	if (changes(answer, set).length > 0) return undefined;
 	const { destination: to, interval, model } = answer;

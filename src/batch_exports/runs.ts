@@ -64,9 +64,13 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 	if (run.finished_at !== null)
 		throw invalid(null, "Only a run that has not ended can be cancelled.");
 	const { db } = tenant;
-	const [after] = await tenant.write(
-		{ ...told(of), activity: "run_cancelled", trigger: { run_id: run.id } },
-		db
+	const [after] = await tenant.write({
+		entry: {
+			...told(of),
+			activity: "run_cancelled",
+			trigger: { run_id: run.id },
+		},
+		change: db
 			.update(batchExportRuns)
 			.set({
 				status: "Cancelled",
@@ -79,14 +83,20 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 					isNull(batchExportRuns.finished_at),
 				),
 			),
-		note(db, {
-			batch_export_id: of.id,
-			run_id: run.id,
-			level: "WARNING",
-			message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.`,
-		}),
-		selectOne(tenant, id, run_id),
-	);
+		after: (changed) => [
+			note(
+				db,
+				{
+					batch_export_id: of.id,
+					run_id: run.id,
+					level: "WARNING",
+					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.`,
+				},
+				changed,
+			),
+		],
+		answer: selectOne(tenant, id, run_id),
+	});
 	// The next of its series may be waiting for it.
 	started(tenant, of);
 	return found(after);
@@ -118,9 +128,13 @@ export async function retry(
 	if (run.finished_at === null)
 		throw invalid(null, "Only a run that has ended can be retried.");
 	const { db } = tenant;
-	const [after] = await tenant.write(
-		{ ...told(of), activity: "run_retried", trigger: { run_id: run.id } },
-		db
+	const [after] = await tenant.write({
+		entry: {
+			...told(of),
+			activity: "run_retried",
+			trigger: { run_id: run.id },
+		},
+		change: db
 			.update(batchExportRuns)
 			.set({
 				status: "Starting",
@@ -151,14 +165,20 @@ export async function retry(
 					sql`exists (select 1 from batch_exports as e where e.id = ${of.id} and not e.deleted)`,
 				),
 			),
-		note(db, {
-			batch_export_id: of.id,
-			run_id: run.id,
-			level: "INFO",
-			message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is tried again.`,
-		}),
-		selectOne(tenant, id, run_id),
-	);
+		after: (changed) => [
+			note(
+				db,
+				{
+					batch_export_id: of.id,
+					run_id: run.id,
+					level: "INFO",
+					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is tried again.`,
+				},
+				changed,
+			),
+		],
+		answer: selectOne(tenant, id, run_id),
+	});
 	const answer = found(after);
 	if (answer.finished_at !== null)
 		throw invalid(

@@ -4,6 +4,8 @@ import { activityLog, type Change } from "./schema.ts";
 
 /** What an entry of the activity log tells, but for who and when (behaviour 12). */
 export type Entry = {
+	/** Made if absent. */
+	id?: string;
 	activity: string;
 	scope: string;
 	item_id: string | number | SQL;

@@ -4,6 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import { v7 } from "uuid";
 import { failed } from "../auth/authenticate.ts";
 import { forget, remember } from "../auth/keys.ts";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../auth/levels.ts";
@@ -16,13 +17,23 @@ import { connect, type Database, rowId } from "./client.ts";
 import { admit, type Caller, guard, reassure } from "./guard.ts";
 import { type List, paged, type RowOf } from "./list.ts";
 import { type Entry, record } from "./record.ts";
-import { now, personalApiKeys, projects } from "./schema.ts";
+import { activityLog, now, personalApiKeys, projects } from "./schema.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
 
-/** What a write tells the activity log; an empty list: nothing. */
-type Told = Entry | Entry[];
+/** The parts of a write, in the order in which they run, in one atomic batch. */
+type Write = {
+	/** Run first, such as assertions and the removal of what is in the way of the change. */
+	before?: readonly Statement[];
+	change: Statement;
+	/** Entries for the activity log, written if the change changed a row. */
+	entry?: Entry | Entry[];
+	/** What follows from the change; `changed` is the condition that it changed a row, and needs an entry. */
+	after?: (changed: SQL) => readonly Statement[];
+	/** Selects the answer. Without it, the answer is the rows that the change returns. */
+	answer?: Statement;
+};
 
 /**
  * Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it; `child`: the
@@ -215,23 +226,33 @@ export class Tenant {
 		);
 	}
 
-	/**
-	 * One trip, all or nothing: the changes, an entry in the activity log for the last of them if that changed
-	 * anything, and a select that answers. A change alone answers with what it returns.
-	 */
-	write<S extends Statement>(
-		told: Told,
-		...statements: [...Statement[], S]
-	): Promise<S["_"]["result"]>;
-	async write(told: Told, ...statements: Statement[]): Promise<unknown> {
-		const answering = statements.length > 1 ? statements.splice(-1) : [];
-		const [, ...answers] = await this.db.batch([
+	/** Carries out a write in one round trip, all or nothing. Fails with 403 if the caller's access has changed. */
+	write<A extends Statement>(
+		parts: Write & { answer: A },
+	): Promise<A["_"]["result"]>;
+	write<C extends Statement>(
+		parts: Write & { change: C; answer?: never },
+	): Promise<C["_"]["result"]>;
+	async write({
+		before = [],
+		change,
+		entry = [],
+		after,
+		answer,
+	}: Write): Promise<unknown> {
+		const id = v7();
+		const [first, ...others] = [entry].flat();
+		const entries = first ? [{ ...first, id }, ...others] : [];
+		const changed = sql`exists (select 1 from ${activityLog} where ${activityLog.id} = ${id})`;
+		const results = await this.db.batch([
 			reassure(this.db, this.key.hash, this.caller),
-			...statements,
-			...[told].flat().map((entry) => this.#record(entry)),
-			...answering,
+			...before,
+			change,
+			...entries.map((each) => this.#record(each)),
+			...(after?.(changed) ?? []),
+			...(answer ? [answer] : []),
 		]);
-		return answering.length > 0 ? answers.at(-1) : answers[0];
+		return answer ? results.at(-1) : results[1 + before.length];
 	}
 
 	/** One trip: an entry in the activity log for an action that changes no row. */
@@ -264,7 +285,11 @@ export class Tenant {
 		return record(db, { organization, project, ...entry, user_id }, condition);
 	}
 
-	/** A PATCH: writes what `body` changes of `row`, if anything; answers the row as it then is. */
+	/**
+	 * A PATCH: writes what `body` changes of `row`, if anything.
+	 * @param parts the rest of the write, made only if there is something to change
+	 * @returns the row as it is afterwards
+	 */
 	async patch<R extends { id: string | number }>(
 		row: R,
 		body: object,
@@ -272,16 +297,18 @@ export class Tenant {
 			/** Fields whose values the log doesn't show. */
 			masked?: string[];
 		},
-		statements: () => [...Statement[], Statement & { _: { result: R[] } }],
+		parts: () => Omit<Write, "entry"> & {
+			answer: Statement & { _: { result: R[] } };
+		},
 	): Promise<R> {
 		const { masked, ...rest } = told;
 		const changed = changes(row, body, masked);
 		if (changed.length === 0) return row;
 		const entry = { activity: "updated", item_id: row.id, ...rest };
-		const [after] = await this.write(
-			{ ...entry, changes: changed },
-			...statements(),
-		);
+		const [after] = await this.write({
+			...parts(),
+			entry: { ...entry, changes: changed },
+		});
 		return found(after);
 	}
 

@@ -62,17 +62,22 @@ export async function find(tenant: Tenant, id: string) {
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
 	const id = v7();
-	const [row] = await tenant.write(
-		{ activity: "created", scope: "Domain", item_id: id, name: body.domain },
-		...release(tenant, claim),
-		tenant.db.insert(domains).values({
+	const [row] = await tenant.write({
+		entry: {
+			activity: "created",
+			scope: "Domain",
+			item_id: id,
+			name: body.domain,
+		},
+		before: release(tenant, claim),
+		change: tenant.db.insert(domains).values({
 			...body,
 			id,
 			organization_id: tenant.organization,
 			verification_challenge: newToken(),
 		}),
-		select(tenant).where(one(tenant, id)),
-	);
+		answer: select(tenant).where(one(tenant, id)),
+	});
 	return toDomain(found(row));
 }
 
@@ -123,9 +128,9 @@ async function tryUpdate(
 		name: body.domain ?? row.domain,
 		masked: ["saml_x509_cert"],
 	};
-	const after = await tenant.patch(row, body, told, () => [
-		...release(tenant, claim, exists(select(tenant).where(unchanged))),
-		tenant.db
+	const after = await tenant.patch(row, body, told, () => ({
+		before: release(tenant, claim, exists(select(tenant).where(unchanged))),
+		change: tenant.db
 			.update(domains)
 			.set({
 				...body,
@@ -135,8 +140,8 @@ async function tryUpdate(
 				}),
 			})
 			.where(unchanged),
-		select(tenant).where(one(tenant, id)),
-	]);
+		answer: select(tenant).where(one(tenant, id)),
+	}));
 	// Another request changed what the rules were checked on.
 	return changes(after, body).length > 0 ? undefined : toDomain(after);
 }
@@ -184,9 +189,14 @@ export async function verify(
 	);
 	if (verification_error !== null)
 		return { ...toDomain(row), verification_error };
-	const [after] = await tenant.write(
-		{ activity: "verified", scope: "Domain", item_id: row.id, name: domain },
-		tenant.db
+	const [after] = await tenant.write({
+		entry: {
+			activity: "verified",
+			scope: "Domain",
+			item_id: row.id,
+			name: domain,
+		},
+		change: tenant.db
 			.update(domains)
 			.set({ verified_at: now() })
 			.where(
@@ -196,8 +206,8 @@ export async function verify(
 					eq(columns.verification_challenge, verification_challenge),
 				),
 			),
-		select(tenant).where(one(tenant, id)),
-	);
+		answer: select(tenant).where(one(tenant, id)),
+	});
 	const { verified_at } = found(after);
 	return {
 		...toDomain(found(after)),

@@ -77,8 +77,8 @@ export async function insert(tenant: Tenant, body: Event[]) {
 		...lists(tellings).map((list) => learn(tenant, list, at)),
 		...lists(rows.values()).map((list) => keep(tenant, list, at)),
 	];
-	const last = statements.pop();
-	if (last) await tenant.write([], ...statements, last);
+	const change = statements.pop();
+	if (change) await tenant.write({ before: statements, change });
 	return body.length;
 }
 

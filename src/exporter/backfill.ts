@@ -23,6 +23,7 @@ export function begin(
 	condition: SQL,
 ) {
 	const { total, window } = within(interval, start, end);
+	const begun = sql`exists (select 1 from ${batchExportBackfills} where ${batchExportBackfills.id} = ${backfill_id})`;
 	return [
 		insertWhere(
 			db,
@@ -38,12 +39,16 @@ export function begin(
 			},
 			condition,
 		),
-		runOf(db, { id: backfill_id, batch_export_id }, window, sql`changes() > 0`),
-		note(db, {
-			batch_export_id,
-			level: "INFO",
-			message: `A backfill of ${counted(total, "window")} from ${start} to ${end} was started.`,
-		}),
+		runOf(db, { id: backfill_id, batch_export_id }, window, begun),
+		note(
+			db,
+			{
+				batch_export_id,
+				level: "INFO",
+				message: `A backfill of ${counted(total, "window")} from ${start} to ${end} was started.`,
+			},
+			begun,
+		),
 	] as const;
 }
 

@@ -14,6 +14,12 @@ type Note = {
 export const counted = (n: number, one: string) =>
 	`${n} ${one}${n === 1 ? "" : "s"}`;
 
-/** The statement that notes in an export's log what the one before it did, if that changed anything. */
-export const note = (db: Database, entry: Note) =>
-	insertWhere(db, batchExportLogEntries, entry, sql`changes() > 0`);
+/**
+ * The statement that writes an entry to an export's log.
+ * @param condition what must hold then; by default, that the statement before it in the batch changed a row
+ */
+export const note = (
+	db: Database,
+	entry: Note,
+	condition = sql`changes() > 0`,
+) => insertWhere(db, batchExportLogEntries, entry, condition);

@@ -222,32 +222,34 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 					.where(eq(inviteMails.invite_id, mails[0].invite_id)),
 			)
 		: withinLimits(tenant, added);
-	const rows = await tenant.write(
-		invited.map(({ id, target_email }) => ({
+	const rows = await tenant.write({
+		before: [
+			forgetOldMails(tenant),
+			insertEach(db, inviteMails, mails, withinLimits(tenant, added)),
+			db
+				.delete(invites)
+				.where(
+					and(
+						eq(invites.organization_id, organization_id),
+						among(invites.target_email, added.emails),
+						accepted,
+					),
+				),
+		],
+		change: insertEach(db, invites, invited, accepted),
+		entry: invited.map(({ id, target_email }) => ({
 			activity: "created",
 			scope: "Invite",
 			item_id: id,
 			name: target_email,
 		})),
-		forgetOldMails(tenant),
-		insertEach(db, inviteMails, mails, withinLimits(tenant, added)),
-		db
-			.delete(invites)
-			.where(
-				and(
-					eq(invites.organization_id, organization_id),
-					among(invites.target_email, added.emails),
-					accepted,
-				),
-			),
-		insertEach(db, invites, invited, accepted),
-		select(tenant).where(
+		answer: select(tenant).where(
 			among(
 				invites.id,
 				invited.map(({ id }) => id),
 			),
 		),
-	);
+	});
 	return made.flatMap(({ row: { id }, token }) =>
 		rows
 			.filter((row) => row.id === id)

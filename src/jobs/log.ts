@@ -35,17 +35,18 @@ export function write(
 	);
 }
 
-/** The statement that notes a step of our own, if the one before it changed anything. */
+/** The statement that logs a step of our own where `condition` holds. */
 export const note = (
 	db: Database,
 	place: { [K in keyof Place]: Place[K] | SQL<number> },
 	message: string,
+	condition: SQL,
 ) =>
 	insertWhere(
 		db,
 		pluginLogEntries,
 		{ ...place, source: "SYSTEM", type: "INFO", message, instance_id: v7() },
-		sql`changes() > 0`,
+		condition,
 	);
 
 /** A step of our own. */

@@ -100,13 +100,13 @@ export async function update(
 			"You can only change access level of others to lower or equal to your current one.",
 		);
 	const told = { scope: "Member", name: member.user.email };
-	const after = await tenant.patch(member, body, told, () => [
-		tenant.db
+	const after = await tenant.patch(member, body, told, () => ({
+		change: tenant.db
 			.update(members)
 			.set(body)
 			.where(and(eq(members.id, member.id), editable(tenant))),
-		select(tenant).where(eq(members.id, member.id)),
-	]);
+		answer: select(tenant).where(eq(members.id, member.id)),
+	}));
 	if (after.level !== level) throw forbidden(ABOVE_YOU);
 	return after;
 }

@@ -93,18 +93,18 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		id,
 		plugins_access_level,
 	});
-	const [row] = await tenant.write(
-		{
+	const [row] = await tenant.write({
+		entry: {
 			activity: "created",
 			scope: "Organization",
 			item_id: id,
 			name: body.name,
 			organization: sql`${id}`,
 		},
-		made,
-		...rest,
-		select(tenant).where(eq(organizations.id, id)),
-	);
+		change: made,
+		after: () => rest,
+		answer: select(tenant).where(eq(organizations.id, id)),
+	});
 	return found(row);
 }
 
@@ -112,10 +112,10 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
 	const one = eq(organizations.id, row.id);
 	const told = { scope: "Organization", name: body.name ?? row.name };
-	return tenant.patch(row, body, told, () => [
-		tenant.db.update(organizations).set(body).where(one),
-		select(tenant).where(one),
-	]);
+	return tenant.patch(row, body, told, () => ({
+		change: tenant.db.update(organizations).set(body).where(one),
+		answer: select(tenant).where(one),
+	}));
 }
 
 export async function remove(tenant: Tenant) {

@@ -161,9 +161,9 @@ export async function insert(
 	const value = mint();
 	const hash = await digest(value);
 	const id = v7();
-	const [row] = await tenant.write(
-		entry(tenant, "created", { id, label: body.label }),
-		insertWhere(
+	const [row] = await tenant.write({
+		entry: entry(tenant, "created", { id, label: body.label }),
+		change: insertWhere(
 			tenant.db,
 			personalApiKeys,
 			{
@@ -175,8 +175,8 @@ export async function insert(
 			},
 			sql`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, tenant.key.user_id)}) < ${MOST}`,
 		),
-		select(tenant).where(own(tenant, id)),
-	);
+		answer: select(tenant).where(own(tenant, id)),
+	});
 	if (!row)
 		throw invalid(null, `A user can have at most ${MOST} personal API keys.`);
 	await remember(tenant.env, hash, toRecord(tenant, row));
@@ -204,10 +204,13 @@ export async function update(
 		// The log is the organization's; what else the key's owner belongs to is not.
 		masked: ["scoped_organizations", "scoped_projects"],
 	};
-	const after = await tenant.patch(row, body, told, () => [
-		tenant.db.update(personalApiKeys).set(body).where(own(tenant, row.id)),
-		select(tenant).where(own(tenant, row.id)),
-	]);
+	const after = await tenant.patch(row, body, told, () => ({
+		change: tenant.db
+			.update(personalApiKeys)
+			.set(body)
+			.where(own(tenant, row.id)),
+		answer: select(tenant).where(own(tenant, row.id)),
+	}));
 	await remember(tenant.env, after.hash, toRecord(tenant, after));
 	return toPersonalApiKey(after);
 }
@@ -233,9 +236,9 @@ export async function roll(tenant: Tenant, id: string) {
 	bound(tenant, row);
 	const value = mint();
 	const hash = await digest(value);
-	const [after] = await tenant.write(
-		entry(tenant, "rolled", row),
-		tenant.db
+	const [after] = await tenant.write({
+		entry: entry(tenant, "rolled", row),
+		change: tenant.db
 			.update(personalApiKeys)
 			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
 			.where(
@@ -249,10 +252,10 @@ export async function roll(tenant: Tenant, id: string) {
 					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
 				),
 			),
-		select(tenant).where(
+		answer: select(tenant).where(
 			and(own(tenant, row.id), eq(personalApiKeys.hash, hash)),
 		),
-	);
+	});
 	if (!after)
 		throw invalid(null, "The key was rolled or removed by another request.");
 	await Promise.all([

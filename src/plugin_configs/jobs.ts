@@ -30,8 +30,8 @@ export async function start(
 	)
 		throw invalid(null, `The plugin has no job "${name}".`);
 	const { db } = tenant;
-	const [queued] = await tenant.write(
-		{
+	const [queued] = await tenant.write({
+		entry: {
 			activity: "job_triggered",
 			scope: "PluginConfig",
 			item_id: row.id,
@@ -39,12 +39,14 @@ export async function start(
 			// Without the payload, which may hold secrets.
 			trigger: { job: { type: name, operation } },
 		},
-		db
+		change: db
 			.insert(pluginJobs)
 			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
-		note(db, placeOf(row), `The job ${name} was queued.`),
-		countWaiting(db),
-	);
+		after: (changed) => [
+			note(db, placeOf(row), `The job ${name} was queued.`, changed),
+		],
+		answer: countWaiting(db),
+	});
 	// Where it can't be sent, the schedule sends one.
 	if (found(queued).waiting <= MAX_WAKE_UPS)
 		tenant.later(() => wake(tenant.env, 1));

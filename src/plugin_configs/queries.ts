@@ -115,14 +115,14 @@ export async function insert(
 	const merged = await merge(cipher, fields, {}, config);
 	if (enabled) complete(fields, merged);
 	const id = sql<number>`(select max(made.id) from plugin_configs as made where made.project_id = ${project})`;
-	const [row] = await tenant.write(
-		{
+	const [row] = await tenant.write({
+		entry: {
 			activity: "created",
 			scope: "PluginConfig",
 			item_id: id,
 			name: body.name ?? plugin.name,
 		},
-		db.insert(pluginConfigs).values({
+		change: db.insert(pluginConfigs).values({
 			...body,
 			uuid,
 			enabled,
@@ -132,13 +132,19 @@ export async function insert(
 			organization_id: organization,
 			config: merged,
 		}),
-		...noted({ enabled: false }, { enabled }, false).map((message) =>
-			note(db, { team_id: project, plugin_id, plugin_config_id: id }, message),
-		),
-		select(tenant).where(
+		after: (changed) =>
+			noted({ enabled: false }, { enabled }, false).map((message) =>
+				note(
+					db,
+					{ team_id: project, plugin_id, plugin_config_id: id },
+					message,
+					changed,
+				),
+			),
+		answer: select(tenant).where(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
 		),
-	);
+	});
 	return toPluginConfig(found(row));
 }
 
@@ -177,8 +183,8 @@ async function tryUpdate(
 		masked: ["config"],
 	};
 	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
-	const after = await tenant.patch(row, set, told, () => [
-		db
+	const after = await tenant.patch(row, set, told, () => ({
+		change: db
 			.update(pluginConfigs)
 			.set({ ...set, ...since })
 			.where(
@@ -190,11 +196,12 @@ async function tryUpdate(
 					eq(pluginConfigs.config, row.config),
 				),
 			),
-		...noted(row, { enabled }, configured).map((message) =>
-			note(db, placeOf(row), message),
-		),
-		select(tenant).where(one(tenant, id)),
-	]);
+		after: (changed) =>
+			noted(row, { enabled }, configured).map((message) =>
+				note(db, placeOf(row), message, changed),
+			),
+		answer: select(tenant).where(one(tenant, id)),
+	}));
 	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
 }
 
@@ -243,8 +250,8 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 	const moving = sql`json_each(${JSON.stringify(moves)})`;
 	const unmoved = sql`(select count(*) from ${moving} join plugin_configs as still on still.id = value ->> 'id'
 		where still.enabled and still."order" = value ->> 'before') = ${moves.length}`;
-	const moved = await tenant.write(
-		{
+	const moved = await tenant.write({
+		entry: {
 			activity: "rearranged",
 			scope: "PluginConfigOrder",
 			item_id: String(tenant.caller.project_id),
@@ -256,7 +263,7 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 				after,
 			})),
 		},
-		db
+		change: db
 			.update(pluginConfigs)
 			.set({
 				order: sql`(select value ->> 'after' from ${moving} where value ->> 'id' = ${pluginConfigs.id})`,
@@ -272,7 +279,7 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 				),
 			)
 			.returning({ id: pluginConfigs.id }),
-	);
+	});
 	// None, where another request changed one of them between the read and the write.
 	return moved.length === 0 ? undefined : moves;
 }

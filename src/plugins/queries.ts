@@ -193,19 +193,20 @@ export async function insert(
 			token === "" ? null : await cipher.seal("private_token", token),
 	};
 	const [plugin] = await tenant
-		.write(
-			{
+		.write({
+			entry: {
 				activity: "created",
 				scope: "Plugin",
 				item_id: id,
 				name: row.name ?? "",
 			},
-			db.insert(plugins).values(row),
-			...files.map((file) =>
-				db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
-			),
-			select(tenant).where(eq(plugins.id, id)),
-		)
+			change: db.insert(plugins).values(row),
+			after: () =>
+				files.map((file) =>
+					db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
+				),
+			answer: select(tenant).where(eq(plugins.id, id)),
+		})
 		.catch(async (error: unknown) => {
 			if (taken(error, "plugins.url")) await refuseInstalled();
 			throw error;
@@ -230,13 +231,11 @@ export async function update(
 	if (isCodeChange) authorizeCodeChange(tenant, code);
 	const same = eq(plugins.id, before.id);
 	const told = { scope: "Plugin", name: body.name ?? before.name };
-	const change = () => tenant.db.update(plugins).set(body).where(same);
-	const answer = select(tenant).where(same);
-	const after = await tenant.patch(before, body, told, () =>
-		isCodeChange
-			? [assertCodeAuthorized(tenant, before.id), change(), answer]
-			: [change(), answer],
-	);
+	const after = await tenant.patch(before, body, told, () => ({
+		before: isCodeChange ? [assertCodeAuthorized(tenant, before.id)] : [],
+		change: tenant.db.update(plugins).set(body).where(same),
+		answer: select(tenant).where(same),
+	}));
 	followed(tenant, before, after);
 	return toPlugin(after);
 }
@@ -357,24 +356,26 @@ export async function upgrade(tenant: Tenant, id: string) {
 	if (url === null) return toPlugin(before);
 	const { db, env } = tenant;
 	const { facts, files } = await install(env, url);
-	const [after] = await tenant.write(
-		{
+	const [after] = await tenant.write({
+		entry: {
 			activity: "upgraded",
 			scope: "Plugin",
 			item_id: before.id,
 			name: facts.name,
 			changes: changes({ tag: before.tag }, { tag: facts.tag }),
 		},
-		assertCodeAuthorized(tenant, before.id),
-		db
-			.delete(pluginSourceFiles)
-			.where(eq(pluginSourceFiles.plugin_id, before.id)),
-		...files.map((file) =>
-			db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
-		),
-		db.update(plugins).set(facts).where(eq(plugins.id, before.id)),
-		select(tenant).where(eq(plugins.id, before.id)),
-	);
+		before: [
+			assertCodeAuthorized(tenant, before.id),
+			db
+				.delete(pluginSourceFiles)
+				.where(eq(pluginSourceFiles.plugin_id, before.id)),
+			...files.map((file) =>
+				db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
+			),
+		],
+		change: db.update(plugins).set(facts).where(eq(plugins.id, before.id)),
+		answer: select(tenant).where(eq(plugins.id, before.id)),
+	});
 	followed(tenant, before, found(after));
 	return toPlugin(found(after));
 }

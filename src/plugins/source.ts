@@ -107,8 +107,8 @@ export async function update(
 	);
 	const action = (name: string, text: string | null) =>
 		text === null ? "deleted" : before.has(name) ? "changed" : "created";
-	const [after] = await tenant.write(
-		{
+	const [after] = await tenant.write({
+		entry: {
 			activity: "source_updated",
 			scope: "Plugin",
 			item_id: row.id,
@@ -120,22 +120,24 @@ export async function update(
 				after: null,
 			})),
 		},
-		assertCodeAuthorized(tenant, row.id),
-		db
-			.delete(pluginSourceFiles)
-			.where(
-				sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${among(pluginSourceFiles.filename, gone)}`,
-			),
-		...written.map((file) =>
+		before: [
+			assertCodeAuthorized(tenant, row.id),
 			db
-				.insert(pluginSourceFiles)
-				.values(file)
-				.onConflictDoUpdate({
-					target: [pluginSourceFiles.plugin_id, pluginSourceFiles.filename],
-					set: file,
-				}),
-		),
-		db
+				.delete(pluginSourceFiles)
+				.where(
+					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${among(pluginSourceFiles.filename, gone)}`,
+				),
+			...written.map((file) =>
+				db
+					.insert(pluginSourceFiles)
+					.values(file)
+					.onConflictDoUpdate({
+						target: [pluginSourceFiles.plugin_id, pluginSourceFiles.filename],
+						set: file,
+					}),
+			),
+		],
+		change: db
 			.update(plugins)
 			.set({
 				updated_at: now(),
@@ -146,8 +148,8 @@ export async function update(
 				}),
 			})
 			.where(eq(plugins.id, row.id)),
-		select(tenant).where(eq(plugins.id, row.id)),
-	);
+		answer: select(tenant).where(eq(plugins.id, row.id)),
+	});
 	followed(tenant, row, found(after));
 	return toSource(found(after), files);
 }

@@ -74,16 +74,21 @@ export async function insert(
 	if (there) throw already();
 	const { email, ...who } = member;
 	const id = v7();
-	const [row] = await tenant.write(
-		{ activity: "created", scope: "ProjectMember", item_id: id, name: email },
-		insertWhere(
+	const [row] = await tenant.write({
+		entry: {
+			activity: "created",
+			scope: "ProjectMember",
+			item_id: id,
+			name: email,
+		},
+		change: insertWhere(
 			db,
 			projectMembers,
 			{ id, ...who, project_id: tenant.project, level },
 			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${who.user_id})`,
 		),
-		select(tenant).where(eq(projectMembers.id, id)),
-	);
+		answer: select(tenant).where(eq(projectMembers.id, id)),
+	});
 	if (!row) throw already();
 	return row;
 }

@@ -70,8 +70,8 @@ export async function insert(
 	const uuid = v7();
 	const made = eq(projects.uuid, uuid);
 	const id = sql<number>`(select ${projects.id} from ${projects} where ${made})`;
-	const [row] = await tenant.write(
-		{
+	const [row] = await tenant.write({
+		entry: {
 			activity: "created",
 			scope: "Project",
 			item_id: id,
@@ -79,15 +79,15 @@ export async function insert(
 			organization: sql`${home.id}`,
 			project: id,
 		},
-		insertWhere(
+		change: insertWhere(
 			tenant.db,
 			projects,
 			{ ...body, uuid, organization_id: home.id },
 			// Still, since the home was read.
 			sql`exists (select 1 from ${members} where ${members.organization_id} = ${home.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
 		),
-		select(tenant).where(made),
-	);
+		answer: select(tenant).where(made),
+	});
 	if (!row) throw insufficient();
 	return row;
 }
@@ -96,10 +96,10 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
 	const one = eq(projects.id, row.id);
 	const told = { scope: "Project", name: body.name ?? row.name };
-	return tenant.patch(row, body, told, () => [
-		tenant.db.update(projects).set(body).where(one),
-		select(tenant).where(one),
-	]);
+	return tenant.patch(row, body, told, () => ({
+		change: tenant.db.update(projects).set(body).where(one),
+		answer: select(tenant).where(one),
+	}));
 }
 
 export async function remove(tenant: Tenant) {

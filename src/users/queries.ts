@@ -107,8 +107,8 @@ export async function update(
 		current_organization_id: place.organization,
 		current_project_id: place.project,
 	};
-	const [after] = await tenant.write(
-		{
+	const [after] = await tenant.write({
+		entry: {
 			activity: "updated",
 			scope: "User",
 			item_id: me.uuid,
@@ -116,8 +116,11 @@ export async function update(
 			changes: changed,
 			organization: sql`${me.organization?.id ?? null}`,
 		},
-		tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
-		select(tenant, "@me"),
-	);
+		change: tenant.db
+			.update(users)
+			.set(body)
+			.where(eq(users.id, tenant.key.user_id)),
+		answer: select(tenant, "@me"),
+	});
 	return toMe(found(after));
 }
