@@ -1,5 +1,4 @@
-import { deflateRawSync, gzipSync } from "node:zlib";
-import { strToU8, zipSync } from "fflate";
+import { gzipSync } from "node:zlib";
 import { packTar, type TarHeader } from "modern-tar";
 import { describe, expect, test } from "vitest";
 import { unpack } from "../../src/plugins/archive.ts";
@@ -10,7 +9,7 @@ const MIB = 2 ** 20;
 type Entries = [path: string, body: string | Uint8Array][];
 
 const bytesOf = (body: string | Uint8Array) =>
-	typeof body === "string" ? strToU8(body) : body;
+	typeof body === "string" ? Buffer.from(body) : body;
 
 const header = (name: string, body: string | Uint8Array): TarHeader => ({
 	name,
@@ -23,11 +22,6 @@ const tgz = async (entries: Entries) =>
 		await packTar(
 			entries.map(([name, body]) => ({ header: header(name, body), body })),
 		),
-	);
-
-const zip = async (entries: Entries) =>
-	zipSync(
-		Object.fromEntries(entries.map(([path, body]) => [path, bytesOf(body)])),
 	);
 
 const refused = (archive: Uint8Array, detail: string) =>
@@ -50,8 +44,6 @@ function patched(
 	return copy;
 }
 
-const CENTRAL = "PK\x01\x02";
-const END = "PK\x05\x06";
 const plugin: Entries = [
 	["top/plugin.json", '{"name": "Hello"}'],
 	["top/src/index.js", "// ü\n"],
@@ -60,24 +52,21 @@ const plugin: Entries = [
 ];
 const texts = { "plugin.json": '{"name": "Hello"}', "src/index.js": "// ü\n" };
 
-describe.each([
-	["zip", zip],
-	["tgz", tgz],
-])("a %s", (_, pack) => {
+describe("an archive", () => {
 	test("is read without the folder that all is in, and without what is no text", async () => {
-		expect(Object.fromEntries(await unpack(await pack(plugin)))).toEqual(texts);
+		expect(Object.fromEntries(await unpack(await tgz(plugin)))).toEqual(texts);
 		const bare: Entries = plugin.map(([path, body]) => [path.slice(4), body]);
-		expect(Object.fromEntries(await unpack(await pack(bare)))).toEqual(texts);
+		expect(Object.fromEntries(await unpack(await tgz(bare)))).toEqual(texts);
 		const nested: Entries = [["a/b/c.txt", "c"]];
-		expect([...(await unpack(await pack(nested))).keys()]).toEqual(["b/c.txt"]);
-		expect((await unpack(await pack([]))).size).toBe(0);
+		expect([...(await unpack(await tgz(nested))).keys()]).toEqual(["b/c.txt"]);
+		expect((await unpack(await tgz([]))).size).toBe(0);
 	});
 
 	test.each(["../a", "a/../../b", "a/.."])(
 		"with %s is refused",
 		async (path) => {
 			await refused(
-				await pack([[path, ""]]),
+				await tgz([[path, ""]]),
 				"The archive has a path that leads out of it.",
 			);
 		},
@@ -87,7 +76,7 @@ describe.each([
 		"with %s is refused",
 		async (path) => {
 			await refused(
-				await pack([[path, ""]]),
+				await tgz([[path, ""]]),
 				"The archive has a path that leads out of it.",
 			);
 		},
@@ -97,7 +86,7 @@ describe.each([
 		"with a name like %j is refused",
 		async (path) => {
 			await refused(
-				await pack([[path, ""]]),
+				await tgz([[path, ""]]),
 				"The archive has a path that is no proper file name.",
 			);
 		},
@@ -106,20 +95,20 @@ describe.each([
 	test("has at most 1,000 entries", async () => {
 		const many = (n: number): Entries =>
 			Array.from({ length: n }, (_, i) => [`${i}.txt`, ""]);
-		expect((await unpack(await pack(many(1000)))).size).toBe(1000);
+		expect((await unpack(await tgz(many(1000)))).size).toBe(1000);
 		await refused(
-			await pack(many(1001)),
+			await tgz(many(1001)),
 			"The archive has more than 1000 entries.",
 		);
 	});
 
 	test("that is a bomb is refused", async () => {
 		await refused(
-			await pack([["a.txt", new Uint8Array(16 * MIB + 1)]]),
+			await tgz([["a.txt", new Uint8Array(16 * MIB + 1)]]),
 			"The archive unpacks to more than 16 MiB.",
 		);
 		await refused(
-			await pack([
+			await tgz([
 				["a.txt", new Uint8Array(9 * MIB)],
 				["b.txt", new Uint8Array(9 * MIB)],
 			]),
@@ -128,13 +117,13 @@ describe.each([
 	});
 
 	test("that is cut off anywhere is refused", async () => {
-		const archive = await pack(plugin);
+		const archive = await tgz(plugin);
 		for (let length = 3; length < archive.length; length += 7)
 			await refused(archive.subarray(0, length), "The archive is broken.");
 	});
 
 	test("in which any byte is another one is refused, or read as it would be", async () => {
-		const archive = await pack(plugin);
+		const archive = await tgz(plugin);
 		for (let i = 2; i < archive.length; i++) {
 			const copy = Uint8Array.from(archive, (byte, at) =>
 				at === i ? byte ^ 0xff : byte,
@@ -148,14 +137,14 @@ describe.each([
 
 	test("with two plugin.json at the same level is refused", async () => {
 		await refused(
-			await pack([
+			await tgz([
 				["a/plugin.json", "{}"],
 				["b/plugin.json", "{}"],
 			]),
 			"The archive has more than one plugin.json.",
 		);
 		await refused(
-			await pack([
+			await tgz([
 				["a/plugin.json", "{}"],
 				["a/./plugin.json", "{}"],
 			]),
@@ -166,11 +155,11 @@ describe.each([
 			["a/plugin.json", "{}"],
 			["b/plugin.json", "{}"],
 		];
-		expect((await unpack(await pack(example))).size).toBe(3);
+		expect((await unpack(await tgz(example))).size).toBe(3);
 	});
 
 	test("is no larger than 10 MiB", async () => {
-		const archive = await pack(plugin);
+		const archive = await tgz(plugin);
 		const larger = new Uint8Array(10 * MIB + 1);
 		larger.set(archive);
 		await refused(larger, "The archive is larger than 10 MiB.");
@@ -178,11 +167,8 @@ describe.each([
 });
 
 test("anything else is no archive", async () => {
-	for (const bytes of ["", "P", "plugin.json", "\x1f"])
-		await refused(
-			strToU8(bytes, true),
-			"The archive is neither a zip nor a tgz.",
-		);
+	for (const text of ["", "P", "PK\x03\x04", "plugin.json", "\x1f"])
+		await refused(Buffer.from(text, "latin1"), "The archive is no tgz.");
 });
 
 describe("links and devices in a tgz", () => {
@@ -217,84 +203,6 @@ test("a tgz that says it is longer than it is", async () => {
 	await refused(gzipSync(tar.subarray(0, 700)), "The archive is broken.");
 	const wrong = patched(tar, "ustar", -3, [0x39]);
 	await refused(gzipSync(wrong), "The archive is broken.");
-});
-
-describe("what a zip says of itself", () => {
-	const one = zipSync({ "a.txt": strToU8("a".repeat(1000)) });
-
-	test("a link is passed over", async () => {
-		const linked = zipSync({
-			"index.js": [
-				strToU8("../../etc/passwd"),
-				{ os: 3, attrs: (0o120777 << 16) >>> 0 },
-			],
-			"plugin.json": strToU8("{}"),
-		});
-		expect([...(await unpack(linked)).keys()]).toEqual(["plugin.json"]);
-	});
-
-	test("an encrypted one is refused", () =>
-		refused(patched(one, CENTRAL, 8, [1]), "The archive is encrypted."));
-
-	test("an unusual compression is refused", () =>
-		refused(
-			patched(one, CENTRAL, 10, [99]),
-			"The archive is compressed in an unusual way.",
-		));
-
-	test("a folder and a comment do no harm", async () => {
-		const commented = Buffer.concat([
-			patched(one, END, 20, [2, 0]),
-			Buffer.from("PK"),
-		]);
-		expect((await unpack(commented)).get("a.txt")).toHaveLength(1000);
-		const folder = zipSync({ "a/": new Uint8Array(), "a/b.txt": strToU8("b") });
-		expect([...(await unpack(folder)).keys()]).toEqual(["b.txt"]);
-	});
-
-	test("backslashes are separators", async () => {
-		await refused(
-			zipSync({ "..\\a": strToU8("") }),
-			"The archive has a path that leads out of it.",
-		);
-		const files = await unpack(zipSync({ "a\\b.txt": strToU8("b") }));
-		expect([...files.keys()]).toEqual(["b.txt"]);
-	});
-
-	test.each([
-		["a checksum", patched(one, CENTRAL, 16, [1, 2, 3, 4])],
-		["a size", patched(one, CENTRAL, 24, [0, 8])],
-		["a packed size", patched(one, CENTRAL, 20, [1, 0])],
-		["a place", patched(one, CENTRAL, 42, [9])],
-		["a place beyond the end", patched(one, CENTRAL, 42, [255, 255, 255, 255])],
-		["a directory elsewhere", patched(one, END, 16, [1])],
-		["a number of entries", patched(one, END, 10, [2])],
-	])("%s that is wrong is refused", (_, archive) =>
-		refused(archive, "The archive is broken."),
-	);
-
-	test("a bomb that states to be small is stopped at what it states", async () => {
-		const small = zipSync({ "a.txt": [strToU8("x"), { level: 0 }] });
-		const bomb = deflateRawSync(new Uint8Array(100 * MIB));
-		// Local header and name, then the bomb in place of the one byte, then the directory.
-		const local = 30 + "a.txt".length;
-		const archive = Buffer.concat([
-			small.subarray(0, local),
-			bomb,
-			small.subarray(local + 1),
-		]);
-		const view = new DataView(
-			archive.buffer,
-			archive.byteOffset,
-			archive.length,
-		);
-		const directory = local + bomb.length;
-		view.setUint16(directory + 10, 8, true);
-		view.setUint32(directory + 20, bomb.length, true);
-		view.setUint32(archive.length - 22 + 16, directory, true);
-		// Unpacked as a whole, it would merely be broken: it isn't as long as it states.
-		await refused(archive, "A file in the archive is larger than it states.");
-	});
 });
 
 describe("plugin.json", () => {
