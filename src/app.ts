@@ -8,6 +8,7 @@ import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { type ScopeObject, scope } from "./auth/scopes.ts";
 import batchExports from "./batch_exports/routes.ts";
+import { translate } from "./db/errors.ts";
 import {
 	asCaller,
 	inOrganization,
@@ -161,4 +162,4 @@ for (const [path, object, tenant, routes] of families) {
 	}
 	app.route(path, family.route("/", routes));
 }
-app.notFound(onNotFound).onError(onError);
+app.notFound(onNotFound).onError(onError(translate));

@@ -3,7 +3,7 @@ import * as z from "zod";
 import journal from "../migrations/meta/_journal.json" with { type: "json" };
 import about from "../package.json" with { type: "json" };
 import { connect, type Database } from "./db/client.ts";
-import { lacksTable } from "./http/errors.ts";
+import { lacksTable } from "./db/errors.ts";
 import { answers, router } from "./http/router.ts";
 
 const Service = z

@@ -1,6 +1,6 @@
+import { query } from "../db/valid.ts";
 import { page } from "../http/page.ts";
 import { lists, router } from "../http/router.ts";
-import { query } from "../http/valid.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 

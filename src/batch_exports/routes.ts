@@ -1,3 +1,4 @@
+import { body, query } from "../db/valid.ts";
 import { page } from "../http/page.ts";
 import {
 	answers,
@@ -7,7 +8,6 @@ import {
 	removes,
 	router,
 } from "../http/router.ts";
-import { body, query } from "../http/valid.ts";
 import * as backfills from "./backfills.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";

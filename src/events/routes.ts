@@ -1,5 +1,5 @@
+import { body } from "../db/valid.ts";
 import { answers, router } from "../http/router.ts";
-import { body } from "../http/valid.ts";
 import * as ingested from "./queries.ts";
 import { Accepted, events } from "./shape.ts";
 

@@ -23,24 +23,39 @@ export const Problem = z
 	})
 	.meta({ id: "Error" });
 
-/** A request that is refused, and how; thrown anywhere, answered by `onError`. */
+type Parts = {
+	status: ContentfulStatusCode;
+	type: string;
+	code: string;
+	detail: string;
+	/** The field at fault; null: none, or a rule. */
+	attr?: string | null;
+	headers?: Record<string, string>;
+	/** What the log says, for errors that are ours to fix. */
+	log?: string;
+};
+
+/** An error response. Thrown anywhere; `onError` answers with it. */
 export class Refusal extends Error {
 	readonly status: ContentfulStatusCode;
 	readonly body: z.infer<typeof Problem>;
 	readonly headers: Record<string, string>;
+	readonly log: string | undefined;
 
-	constructor(
-		status: ContentfulStatusCode,
-		type: string,
-		code: string,
-		detail: string,
-		attr: string | null = null,
-		headers: Record<string, string> = {},
-	) {
+	constructor({
+		status,
+		type,
+		code,
+		detail,
+		attr = null,
+		headers = {},
+		log,
+	}: Parts) {
 		super(detail);
 		this.status = status;
 		this.body = { type, code, detail, attr };
 		this.headers = headers;
+		this.log = log;
 	}
 }
 
@@ -49,7 +64,14 @@ export const invalid = (
 	attr: string | null,
 	why: string,
 	code = "invalid_input",
-) => new Refusal(400, "validation_error", code, why, attr);
+) =>
+	new Refusal({
+		status: 400,
+		type: "validation_error",
+		code,
+		detail: why,
+		attr,
+	});
 
 /** A reference to something that isn't there, or not for the caller. */
 export const unknown = (attr: string, pk: unknown) =>
@@ -60,85 +82,101 @@ export const unknown = (attr: string, pk: unknown) =>
 	);
 
 export const unparsable = (why: string) =>
-	new Refusal(
-		400,
-		"invalid_request",
-		"parse_error",
-		`JSON parse error - ${why}`,
-	);
+	new Refusal({
+		status: 400,
+		type: "invalid_request",
+		code: "parse_error",
+		detail: `JSON parse error - ${why}`,
+	});
 
 const challenge = { "WWW-Authenticate": "Bearer" };
 
 export const notAuthenticated = () =>
-	new Refusal(
-		401,
-		"authentication_error",
-		"not_authenticated",
-		"Authentication credentials were not provided.",
-		null,
-		challenge,
-	);
+	new Refusal({
+		status: 401,
+		type: "authentication_error",
+		code: "not_authenticated",
+		detail: "Authentication credentials were not provided.",
+		headers: challenge,
+	});
 
 export const badCredentials = () =>
-	new Refusal(
-		401,
-		"authentication_error",
-		"authentication_failed",
-		"Personal API key found in request Authorization header is invalid.",
-		null,
-		challenge,
-	);
+	new Refusal({
+		status: 401,
+		type: "authentication_error",
+		code: "authentication_failed",
+		detail:
+			"Personal API key found in request Authorization header is invalid.",
+		headers: challenge,
+	});
 
 export const forbidden = (
 	why = "You do not have permission to perform this action.",
-) => new Refusal(403, "authentication_error", "permission_denied", why);
+) =>
+	new Refusal({
+		status: 403,
+		type: "authentication_error",
+		code: "permission_denied",
+		detail: why,
+	});
 
 export const notFound = (what = "Not found.") =>
-	new Refusal(404, "invalid_request", "not_found", what);
+	new Refusal({
+		status: 404,
+		type: "invalid_request",
+		code: "not_found",
+		detail: what,
+	});
 
 /** Other requests changed the object, however often this one tried. */
 export const conflict = () =>
-	new Refusal(
-		409,
-		"invalid_request",
-		"conflict",
-		"Other requests are changing this object at the same time. Try again.",
-	);
+	new Refusal({
+		status: 409,
+		type: "invalid_request",
+		code: "conflict",
+		detail:
+			"Other requests are changing this object at the same time. Try again.",
+	});
 
 export const methodNotAllowed = (method: string, allowed: string[]) =>
-	new Refusal(
-		405,
-		"invalid_request",
-		"method_not_allowed",
-		`Method "${method}" not allowed.`,
-		null,
-		{
+	new Refusal({
+		status: 405,
+		type: "invalid_request",
+		code: "method_not_allowed",
+		detail: `Method "${method}" not allowed.`,
+		headers: {
 			Allow: allowed.join(", "),
 		},
-	);
+	});
 
 export const tooLarge = (bytes: number) =>
-	new Refusal(
-		413,
-		"invalid_request",
-		"request_too_large",
-		`Request body is larger than ${bytes} bytes.`,
-	);
+	new Refusal({
+		status: 413,
+		type: "invalid_request",
+		code: "request_too_large",
+		detail: `Request body is larger than ${bytes} bytes.`,
+	});
 
 export const unsupportedMediaType = (type: string) =>
-	new Refusal(
-		415,
-		"invalid_request",
-		"unsupported_media_type",
-		`Unsupported media type "${type}" in request.`,
-	);
+	new Refusal({
+		status: 415,
+		type: "invalid_request",
+		code: "unsupported_media_type",
+		detail: `Unsupported media type "${type}" in request.`,
+	});
 
 export const throttled = (
 	seconds: number,
 	why = `Request was throttled. Expected available in ${seconds} seconds.`,
 ) =>
-	new Refusal(429, "throttled_error", "throttled", why, null, {
-		"Retry-After": String(seconds),
+	new Refusal({
+		status: 429,
+		type: "throttled_error",
+		code: "throttled",
+		detail: why,
+		headers: {
+			"Retry-After": String(seconds),
+		},
 	});
 
 /** Absence is a value until here: the row, or a 404. */
@@ -147,75 +185,46 @@ export function found<T>(row: T | undefined | null): T {
 	return row;
 }
 
-/** Whether the database refused a write because another row has this value of the column (`table.column`). */
-export const taken = (error: unknown, column: string) =>
-	error instanceof Error &&
-	/UNIQUE constraint failed: ([\w., ]+)/
-		.exec(error.message)?.[1]
-		?.split(", ")
-		.includes(column) === true;
+const serverError = () =>
+	new Refusal({
+		status: 500,
+		type: "server_error",
+		code: "error",
+		detail: "A server error occurred.",
+	});
 
-/** Whether the database has no tables yet: nobody applied the migrations. */
-export const lacksTable = (error: unknown) =>
-	error instanceof Error &&
-	/no such table/.test(`${error.message} ${error.cause}`);
-
-const notSetUp = () =>
-	new Refusal(
-		503,
-		"server_error",
-		"not_set_up",
-		"The service is not set up yet: its database has no tables.",
-		null,
-		{ "Retry-After": "60" },
-	);
-
-/** What a constraint of the database refused, in the words of an answer; undefined: not a constraint. */
-function constraint(error: Error) {
-	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(
-		error.message,
-	);
-	if (column?.[1] && column[2])
-		return invalid(
-			column[2],
-			`${column[1].replaceAll("_", " ")} with this ${column[2].replaceAll("_", " ")} already exists.`,
-			"unique",
-		);
-	if (error.message.includes("CHECK constraint failed: still_admitted"))
-		return forbidden("Your access changed while the request was under way.");
-	// The row that a new one belongs to was deleted between this request's read and its write.
-	if (error.message.includes("FOREIGN KEY constraint failed"))
-		return notFound();
-	return undefined;
-}
+/** The database has no tables. */
+export const notSetUp = () =>
+	new Refusal({
+		status: 503,
+		type: "server_error",
+		code: "not_set_up",
+		detail: "The service is not set up yet: its database has no tables.",
+		headers: { "Retry-After": "60" },
+		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
+	});
 
 export const respond = (c: Context, { body, status, headers }: Refusal) =>
 	c.json(body, status, headers);
 
-export const onError: ErrorHandler<App> = (error, c) => {
-	const refusal = error instanceof Refusal ? error : constraint(error);
-	if (refusal) return respond(c, refusal);
-	if (lacksTable(error)) {
-		console.error(
-			JSON.stringify({
-				request_id: c.var.requestId,
-				error:
-					"The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
-			}),
-		);
-		return respond(c, notSetUp());
-	}
-	console.error(
-		JSON.stringify({
-			request_id: c.var.requestId,
-			error: error.stack ?? error.message,
-		}),
-	);
-	return respond(
-		c,
-		new Refusal(500, "server_error", "error", "A server error occurred."),
-	);
-};
+/**
+ * Answers with the error that was thrown. Others are logged under the request's id and answered with a 500 that reveals
+ * nothing.
+ * @param translate makes an error response of an error of the database, if it is known
+ */
+export const onError =
+	(translate: (error: Error) => Refusal | undefined): ErrorHandler<App> =>
+	(error, c) => {
+		const known = error instanceof Refusal ? error : translate(error);
+		if (!known || known.log)
+			console.error(
+				JSON.stringify({
+					request_id: c.var.requestId,
+					error: known?.log ?? error.stack ?? error.message,
+				}),
+			);
+		return respond(c, known ?? serverError());
+	};
 
 export const onNotFound: NotFoundHandler<App> = (c) =>
 	respond(c, notFound("Endpoint not found."));

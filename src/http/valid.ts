@@ -3,7 +3,6 @@ import type { Context, MiddlewareHandler } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
 import {
-	found,
 	invalid,
 	Refusal,
 	tooLarge,
@@ -111,26 +110,8 @@ export function refusal(
 	}
 }
 
-/** Finds the object in the path; what a caller must pass before it may learn that its request is badly written. */
-type Find = (
-	tenant: App["Variables"]["tenant"],
-	id: string,
-	c: Context<App>,
-) => Promise<unknown>;
-
-/** Throws the first of: what the guard says, the absence of the object in the path, `error`. */
-async function refuse(
-	c: Context<App>,
-	find: Find | undefined,
-	error: unknown,
-): Promise<never> {
-	if (find)
-		found(
-			await find(c.var.tenant, Object.values(c.req.param()).at(-1) ?? "", c),
-		);
-	else await c.var.tenant.read();
-	throw error;
-}
+/** Runs before a request is refused for how it is written, and throws what the caller must be told first. */
+type First = (c: Context<App>) => Promise<unknown>;
 
 /** A check that `judge` decides: what it refuses, it throws, with an attr of the field's or of what is below it. */
 export const judged =
@@ -166,15 +147,17 @@ type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<
 function validator<T extends Target, S extends z.ZodType>(
 	target: T,
 	shape: S,
-	find?: Find,
+	first: First,
 	choose = (read: unknown) => read,
 ): Validated<T, S> {
 	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (
 		result,
 		c,
 	) => {
-		const [first] = result.success ? [] : result.error.issues;
-		if (first) await refuse(c, find, refusal(first));
+		const [issue] = result.success ? [] : result.error.issues;
+		if (!issue) return;
+		await first(c);
+		throw refusal(issue);
 	};
 	return zValidator<
 		z.ZodType,
@@ -249,7 +232,7 @@ const parseLines = (text: string, read: Read) =>
 			line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)],
 		);
 
-type Options = {
+export type BodyOptions = {
 	/** The body may also be JSON lines, which count as the list of their values. */
 	lines?: boolean;
 	/** Numbers keep every digit (`parseExact`). */
@@ -257,7 +240,7 @@ type Options = {
 };
 
 /** The value of the body. None at all counts as `{}`, whatever its media type. */
-async function readValue(c: Context<App>, { lines, exact }: Options) {
+async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	const header = c.req.header("content-type") ?? "";
 	const type = header.split(";")[0]?.trim() ?? "";
 	const bytes = await readBytes(c);
@@ -272,29 +255,27 @@ async function readValue(c: Context<App>, { lines, exact }: Options) {
 	return isLines ? parseLines(decode(bytes), read) : parse(decode(bytes), read);
 }
 
-/**
- * The handler gets a body of `shape` with `c.req.valid('json')`.
- * `find` finds the object in the path (its id is the last parameter) where its absence is the better answer.
- */
+/** Validates the body of a request; the handler reads it with `c.req.valid("json")`. */
 export function body<S extends z.ZodType>(
 	shape: S,
-	find?: Find,
-	options: Options = {},
+	first: First,
+	options: BodyOptions = {},
 ): Validated<"json", S> {
 	const parsed: Validated<"json", S> = async (c, next) => {
-		const value = await readValue(c, options).catch((error: unknown) =>
-			refuse(c, find, error),
-		);
+		const value = await readValue(c, options).catch(async (error: unknown) => {
+			await first(c);
+			throw error;
+		});
 		// Hono's validator would read the body again.
 		c.req.json = async () => value;
-		return validator("json", shape, find, () => value)(c, next);
+		return validator("json", shape, first, () => value)(c, next);
 	};
 	return describe(parsed, { body: shape, lines: options.lines ?? false });
 }
 
-/** The handler gets a query of `shape` with `c.req.valid('query')`; `find` as of a body. */
+/** Validates the query of a request; the handler reads it with `c.req.valid("query")`. */
 export const query = <S extends z.ZodObject>(
 	shape: S,
-	find?: Find,
+	first: First,
 ): Validated<"query", S> =>
-	describe(validator("query", shape, find), { query: shape });
+	describe(validator("query", shape, first), { query: shape });

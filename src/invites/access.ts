@@ -35,6 +35,7 @@ function wrong(list: unknown) {
 		if (!LEVELS.has(item.level))
 			return 'The "level" field must be either "member" or "admin".';
 	}
+	return undefined;
 }
 
 export const shape = documentAs(

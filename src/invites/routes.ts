@@ -1,8 +1,9 @@
 import { authenticate } from "../auth/authenticate.ts";
+import { body } from "../db/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { answers, creates, lists, removes, router } from "../http/router.ts";
-import { body } from "../http/valid.ts";
+import * as valid from "../http/valid.ts";
 import { accept } from "./accept.ts";
 import { preview } from "./invitation.ts";
 import { deliver } from "./mails.ts";
@@ -61,7 +62,7 @@ export const acceptance = router()
 	.post(
 		"/:token/accept",
 		answers(Accepted, "Accept an invite"),
-		body(Names, (_, token, c) => preview(c, token)),
+		valid.body(Names, (c) => preview(c, c.req.param("token") ?? "")),
 		async (c) =>
 			c.json(await accept(c, c.req.param("token"), c.req.valid("json"))),
 	);

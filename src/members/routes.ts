@@ -1,6 +1,6 @@
+import { body, query } from "../db/valid.ts";
 import { page } from "../http/page.ts";
 import { answers, lists, removes, router } from "../http/router.ts";
-import { body, query } from "../http/valid.ts";
 import * as members from "./queries.ts";
 import { filters, Member, update } from "./shape.ts";
 

@@ -8,6 +8,7 @@ import { digest, forget, mask, mint } from "../auth/keys.ts";
 import { PLUGINS_ROOT } from "../auth/levels.ts";
 import { changes } from "../db/changes.ts";
 import { as, type Database, insertEach } from "../db/client.ts";
+import { taken } from "../db/errors.ts";
 import { type Entry, record } from "../db/record.ts";
 import {
 	activityLog,
@@ -18,7 +19,6 @@ import {
 	users,
 } from "../db/schema.ts";
 import { currentOrganization } from "../db/visible.ts";
-import { taken } from "../http/errors.ts";
 import { founding } from "../organizations/queries.ts";
 import type {
 	bootstrap as Bootstrap,

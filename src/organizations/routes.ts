@@ -1,9 +1,9 @@
 import { ADMIN, OWNER } from "../auth/levels.ts";
 import { atLeast } from "../db/tenant.ts";
+import { body } from "../db/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { answers, creates, lists, removes, router } from "../http/router.ts";
-import { body } from "../http/valid.ts";
 import * as organizations from "./queries.ts";
 import { create, Organization, update } from "./shape.ts";
 

@@ -1,7 +1,7 @@
+import { body } from "../db/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { answers, creates, lists, removes, router } from "../http/router.ts";
-import { body } from "../http/valid.ts";
 import * as keys from "./queries.ts";
 import { create, PersonalApiKey, update } from "./shape.ts";
 

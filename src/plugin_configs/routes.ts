@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { body, query } from "../db/valid.ts";
 import type { App } from "../env.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
@@ -11,7 +12,6 @@ import {
 	router,
 	scripts,
 } from "../http/router.ts";
-import { body, query } from "../http/valid.ts";
 import * as jobs from "./jobs.ts";
 import * as logs from "./logs.ts";
 import * as configs from "./queries.ts";

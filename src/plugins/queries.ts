@@ -5,10 +5,11 @@ import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
+import { taken } from "../db/errors.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import { retry, type Tenant } from "../db/tenant.ts";
 import { visiblePlugin, visiblePluginIds } from "../db/visible.ts";
-import { forbidden, found, invalid, Refusal, taken } from "../http/errors.ts";
+import { forbidden, found, invalid, Refusal } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { reseal } from "../plugin_configs/reseal.ts";
 import {
@@ -136,14 +137,13 @@ function alreadyInstalled(
 	{ id }: { id: number },
 ) {
 	const path = `/api/organizations/${caller.organization_id}/${name}/${id}/`;
-	return new Refusal(
-		400,
-		"validation_error",
-		"invalid_input",
-		`Plugin from URL "${address}" already installed!`,
-		null,
-		{ Link: `<${path}>; rel="item"` },
-	);
+	return new Refusal({
+		status: 400,
+		type: "validation_error",
+		code: "invalid_input",
+		detail: `Plugin from URL "${address}" already installed!`,
+		headers: { Link: `<${path}>; rel="item"` },
+	});
 }
 
 /** Seals a plugin's token. It is bound to what tells plugins apart and never changes: their id isn't known at first. */

@@ -1,5 +1,6 @@
 import { ActivityEntry } from "../activity_log/shape.ts";
 import { pluginAccess } from "../db/tenant.ts";
+import { body, query } from "../db/valid.ts";
 import { page } from "../http/page.ts";
 import {
 	answers,
@@ -9,7 +10,6 @@ import {
 	removes,
 	router,
 } from "../http/router.ts";
-import { body, query } from "../http/valid.ts";
 import { PluginConfig } from "../plugin_configs/shape.ts";
 import type { Family } from "./families.ts";
 import * as overviews from "./overviews.ts";

@@ -1,8 +1,8 @@
 import { ADMIN } from "../auth/levels.ts";
 import { atLeast } from "../db/tenant.ts";
+import { body } from "../db/valid.ts";
 import { page } from "../http/page.ts";
 import { creates, lists, removes, router } from "../http/router.ts";
-import { body } from "../http/valid.ts";
 import * as members from "./queries.ts";
 import { create, ProjectMember } from "./shape.ts";
 

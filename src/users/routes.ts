@@ -1,6 +1,6 @@
+import { body } from "../db/valid.ts";
 import { found } from "../http/errors.ts";
 import { answers, router } from "../http/router.ts";
-import { body } from "../http/valid.ts";
 import * as users from "./queries.ts";
 import { Me, update } from "./shape.ts";
 

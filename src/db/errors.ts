@@ -1,0 +1,33 @@
+import { forbidden, invalid, notFound, notSetUp } from "../http/errors.ts";
+
+/** Whether the database refused a write because another row has this value of the column (`table.column`). */
+export const taken = (error: unknown, column: string) =>
+	error instanceof Error &&
+	/UNIQUE constraint failed: ([\w., ]+)/
+		.exec(error.message)?.[1]
+		?.split(", ")
+		.includes(column) === true;
+
+/** Whether the database has no tables yet: nobody applied the migrations. */
+export const lacksTable = (error: unknown) =>
+	error instanceof Error &&
+	/no such table/.test(`${error.message} ${error.cause}`);
+
+/** The error response for what the database refused; undefined if that is our fault. */
+export function translate(error: Error) {
+	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(
+		error.message,
+	);
+	if (column?.[1] && column[2])
+		return invalid(
+			column[2],
+			`${column[1].replaceAll("_", " ")} with this ${column[2].replaceAll("_", " ")} already exists.`,
+			"unique",
+		);
+	if (error.message.includes("CHECK constraint failed: still_admitted"))
+		return forbidden("Your access changed while the request was under way.");
+	// The row that a new one belongs to was deleted between this request's read and its write.
+	if (error.message.includes("FOREIGN KEY constraint failed"))
+		return notFound();
+	return lacksTable(error) ? notSetUp() : undefined;
+}

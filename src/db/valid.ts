@@ -1,0 +1,30 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import type { App } from "../env.ts";
+import { found } from "../http/errors.ts";
+import * as valid from "../http/valid.ts";
+import type { Tenant } from "./tenant.ts";
+
+/** Loads the object in the path; `id` is the last parameter of the path. */
+type Load = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
+
+/** Throws what a caller must be told before it may learn that its request is badly written: no access, no such object. */
+const authorize = (load?: Load) => async (c: Context<App>) => {
+	const id = Object.values(c.req.param()).at(-1) ?? "";
+	if (load) found(await load(c.var.tenant, id, c));
+	else await c.var.tenant.read();
+};
+
+/**
+ * Validates the body of a request for a tenant; the handler reads it with `c.req.valid("json")`.
+ * @param load the object in the path, whose absence is reported before an error in the body
+ */
+export const body = <S extends z.ZodType>(
+	shape: S,
+	load?: Load,
+	options?: valid.BodyOptions,
+) => valid.body(shape, authorize(load), options);
+
+/** Validates the query of a request for a tenant; the handler reads it with `c.req.valid("query")`. */
+export const query = <S extends z.ZodObject>(shape: S, load?: Load) =>
+	valid.query(shape, authorize(load));
