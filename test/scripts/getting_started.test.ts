@@ -7,16 +7,14 @@ import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Block = {
 	commands: string;
-	/** What README says that they print; undefined: nothing worth showing. */
+	/** What the page says that they print; undefined: nothing worth showing. */
 	output?: string | undefined;
 };
 
-/** The commands of README's first ten minutes, each with the output below it. */
+/** The commands of the page, each with the output below it. */
 function blocks(): Block[] {
-	const readme = readFileSync("README.md", "utf8");
-	const [, section = ""] =
-		/## The first ten minutes\n([\s\S]*?)\n\| Below/.exec(readme) ?? [];
-	const fences = [...section.matchAll(/```(\w+)\n([\s\S]*?)```/g)];
+	const page = readFileSync("docs/getting-started.md", "utf8");
+	const fences = [...page.matchAll(/```(\w+)\n([\s\S]*?)```/g)];
 	return fences.flatMap(([, language, text = ""], i) =>
 		language === "sh"
 			? [
@@ -39,7 +37,7 @@ const ANY: [pattern: RegExp, any: string][] = [
 const withoutValues = (text: string) =>
 	ANY.reduce((text, [pattern, any]) => text.replace(pattern, any), text).trim();
 
-/** An output as README shows it: `…` stands for any text. */
+/** An output as the page shows it: `…` stands for any text. */
 const pattern = (output: string) =>
 	new RegExp(
 		`^${withoutValues(output)
@@ -101,7 +99,7 @@ async function paste(commands: string) {
 const isRepeatable = (commands: string) =>
 	commands.includes("/test/") || !/ -d | -X |--data|&$/m.test(commands);
 
-test("README's first ten minutes print what it says", async () => {
+test("the commands of docs/getting-started.md print what it says", async () => {
 	expect(blocks().length).toBeGreaterThan(10);
 	for (const { commands, output } of blocks()) {
 		const printed = await paste(commands);
