@@ -1,5 +1,7 @@
 /** Everything that can be said about the code without running it. Stops at the first that fails. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { findWrongImports } from "./imports.ts";
+import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
 
 /** Generous: Workers allow 3 MiB (free) and 10 MiB, but a small worker starts sooner. */
@@ -46,9 +48,19 @@ const bundled = say(
 	"--dry-run",
 	"--env=",
 	"--minify",
+	"--metafile=dist/metafile.json",
 	"--outdir",
 	"dist",
 );
+/** Ends the check if there is anything to complain about. */
+const refuse = (title: string, complaints: string[]) => {
+	console.log(`· ${title}`);
+	if (complaints.length > 0) fail(complaints.join("\n"));
+};
+
+refuse("imports point one way", findWrongImports("dist/metafile.json"));
+refuse("references to the documentation", findDeadReferences());
+
 const kib = Number(/gzip: ([\d.]+) KiB/.exec(bundled)?.[1]);
 if (!(kib < MOST_KIB))
 	fail(`The bundle is ${kib} KiB (gzip); at most ${MOST_KIB} are wanted.`);

@@ -16,14 +16,13 @@ import { visiblePlugin } from "../db/visible.ts";
 import { found, invalid, unknown } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { note } from "../jobs/log.ts";
+import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
 import { complete, configCipher, fieldsOf, merge } from "./config.ts";
-import {
-	configColumns,
-	type create,
-	type rearrange as Rearrange,
-	toPluginConfig,
-	type update as Update,
+import type {
+	create,
+	rearrange as Rearrange,
+	update as Update,
 } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>

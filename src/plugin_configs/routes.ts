@@ -12,6 +12,7 @@ import {
 	router,
 	scripts,
 } from "../http/router.ts";
+import { PluginConfig } from "../plugins/plugin_config.ts";
 import * as jobs from "./jobs.ts";
 import * as logs from "./logs.ts";
 import * as configs from "./queries.ts";
@@ -19,7 +20,6 @@ import {
 	create,
 	job,
 	logFilters,
-	PluginConfig,
 	PluginLogEntry,
 	rearrange,
 	update,

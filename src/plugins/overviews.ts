@@ -12,8 +12,8 @@ import {
 import type { Tenant } from "../db/tenant.ts";
 import { visiblePlugin, visibleProject } from "../db/visible.ts";
 import { type Envelope, each, envelope, type Page } from "../http/page.ts";
-import { configColumns, toPluginConfig } from "../plugin_configs/shape.ts";
 import { destination, type Family } from "./families.ts";
+import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { type Row, select, visible } from "./queries.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";

@@ -10,9 +10,9 @@ import {
 	removes,
 	router,
 } from "../http/router.ts";
-import { PluginConfig } from "../plugin_configs/shape.ts";
 import type { Family } from "./families.ts";
 import * as overviews from "./overviews.ts";
+import { PluginConfig } from "./plugin_config.ts";
 import * as plugins from "./queries.ts";
 import { RepositoryEntry } from "./repository.ts";
 import {

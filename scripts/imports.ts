@@ -1,0 +1,54 @@
+/** The order in which folders of src/ may import each other (docs/architecture.md#where-things-are). */
+import { readFileSync } from "node:fs";
+
+/** From the bottom to the top: a folder imports only from folders before it. Files of src/ itself are above all of them. */
+const ORDER = [
+	"http",
+	"db",
+	"auth",
+	"tenant",
+	"dns",
+	"mail",
+	"activity_log",
+	"exporter",
+	"plugins",
+	"jobs",
+	"plugin_configs",
+	"batch_exports",
+	"domains",
+	"events",
+	"users",
+	"personal_api_keys",
+	"project_members",
+	"projects",
+	"organizations",
+	"members",
+	"invites",
+	"operator",
+];
+
+const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
+
+type Metafile = { inputs: Record<string, { imports: { path: string }[] }> };
+
+/**
+ * Finds imports that point the wrong way, from what the bundler resolved: types are not in it.
+ * @param file the path of esbuild's metafile
+ */
+export function findWrongImports(file: string): string[] {
+	const { inputs }: Metafile = JSON.parse(readFileSync(file, "utf8"));
+	return Object.entries(inputs).flatMap(([path, { imports }]) => {
+		const from = folderOf(path);
+		if (from === undefined) return [];
+		if (!ORDER.includes(from))
+			return [`${path}: ${from}/ has no place in the order`];
+		return imports.flatMap(({ path: imported }) => {
+			const to = folderOf(imported);
+			const isAllowed =
+				to === undefined
+					? !/^src\/[^/]+\.ts$/.test(imported)
+					: to === from || ORDER.indexOf(to) < ORDER.indexOf(from);
+			return isAllowed ? [] : [`${path} imports ${imported}`];
+		});
+	});
+}
