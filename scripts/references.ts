@@ -34,7 +34,7 @@ const linksOf = (page: string) =>
 		link.startsWith("#") ? page + link : normalize(join(dirname(page), link)),
 	);
 
-/** `docs/page.md#anchor` in code, from the project's root. */
+/** Pages of `docs/` that code mentions, with the heading after `#`. */
 const mentionsOf = (file: string) =>
 	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(
 		([mention]) => mention,
