@@ -3,7 +3,7 @@ import { cors } from "hono/cors";
 import { methodNotAllowed as checkMethod } from "hono/method-not-allowed";
 import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
-import type { Schema } from "hono/types";
+import type { MergeSchemaPath, Schema } from "hono/types";
 import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { type ScopeObject, scope } from "./auth/scopes.ts";
@@ -46,7 +46,7 @@ import users from "./users/routes.ts";
 type Routes = Hono<App, Schema, string>;
 
 /** Where a family is mounted, the object that its scopes speak of, on whose behalf it acts, its routes. */
-type Family = [
+type Family = readonly [
 	path: string,
 	object: ScopeObject,
 	tenant: MiddlewareHandler<App>,
@@ -56,7 +56,7 @@ type Family = [
 const o = "/api/organizations/:organization_id";
 const p = "/api/projects/:project_id";
 
-export const families: Family[] = [
+export const families = [
 	["/api/organizations", "organization", onOrganizations, organizations],
 	[`${o}/batch_exports`, "batch_export", inOrganization, batchExports],
 	[`${o}/domains`, "organization", inOrganization, domains],
@@ -86,14 +86,40 @@ export const families: Family[] = [
 	[`${p}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],
 	["/api/personal_api_keys", "personal_api_key", asCaller, personalApiKeys],
-];
+] as const satisfies Family[];
 
 /** What needs no key. */
-export const open: [path: string, routes: Routes][] = [
+export const open = [
 	["/", service],
 	["/api/invites", acceptance],
 	["/invites", invitePage],
-];
+] as const satisfies (readonly [path: string, routes: Routes])[];
+
+/** The routes of one row of a table above, below the row's path. */
+type Mounted<Row> = Row extends readonly [
+	infer Path extends string,
+	...unknown[],
+	infer R,
+]
+	? R extends Hono<App, infer S, string>
+		? MergeSchemaPath<S, Path>
+		: never
+	: never;
+
+type Intersection<Union> = (
+	Union extends unknown
+		? (one: Union) => void
+		: never
+) extends (all: infer All) => void
+	? All
+	: never;
+
+type Routed = Intersection<
+	Mounted<(typeof families)[number] | (typeof open)[number]>
+>;
+
+/** The type of the whole API, for a typed client: `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
+export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
 /** Closed unless `CORS_ORIGINS` names an origin. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {

@@ -110,7 +110,12 @@ export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
 export const record = <V extends z.ZodType>(
 	value: V,
 	key: z.ZodString = z.string(),
-) => z.preprocess(refuseProto, z.record(key, value));
+) =>
+	z.preprocess(
+		(entries: Record<string, z.input<V>>, context) =>
+			refuseProto(entries, context),
+		z.record(key, value),
+	);
 
 const words: Record<string, boolean> = {
 	true: true,
@@ -123,10 +128,12 @@ const words: Record<string, boolean> = {
 	off: false,
 };
 
+// What a client should send is the type of a field's input. What it does send may be anything.
+
 /** true, false, or one of the strings that mean them (behaviour 1.3). */
 export const boolean = () =>
 	z.preprocess(
-		(value) =>
+		(value: boolean | string) =>
 			typeof value === "string"
 				? (words[value.trim().toLowerCase()] ?? value)
 				: value,
@@ -136,7 +143,7 @@ export const boolean = () =>
 /** One of `values`, trimmed as any text is. */
 export const choice = <const T extends string>(values: readonly T[]) =>
 	z.preprocess(
-		(value) => (typeof value === "string" ? value.trim() : value),
+		(value: T) => (typeof value === "string" ? value.trim() : value),
 		z.enum(values),
 	);
 
@@ -149,7 +156,7 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 		values.map((value) => [value.toLowerCase(), value]),
 	);
 	return z.preprocess(
-		(given, { issues }) =>
+		(given: T | T[], { issues }) =>
 			[given].flat().map((item, i) => {
 				const value =
 					typeof item === "string" && known.get(item.trim().toLowerCase());
@@ -166,7 +173,7 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 
 const DECIMAL = /^-?\d+$/;
 
-const fromDecimal = (value: unknown) =>
+const fromDecimal = (value: number | string) =>
 	typeof value === "string" && DECIMAL.test(value.trim())
 		? Number(value)
 		: value;
@@ -180,10 +187,12 @@ export const integer = (min = -(2 ** 31), max = 2 ** 31 - 1) =>
 
 /** One of `values`, or its decimal text. */
 export const integerChoice = <const T extends number>(values: readonly T[]) =>
-	z.preprocess(fromDecimal, z.literal(values)).meta({
-		type: ["integer", "string"],
-		enum: [...values, ...values.map(String)],
-	});
+	z
+		.preprocess((value: T | `${T}`) => fromDecimal(value), z.literal(values))
+		.meta({
+			type: ["integer", "string"],
+			enum: [...values, ...values.map(String)],
+		});
 
 /** An answer's moment, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
@@ -227,7 +236,7 @@ export const moment = () =>
 /** A moment in a query, where the `+` of an offset that was not escaped arrives as a space. */
 export const queryMoment = () =>
 	z.preprocess(
-		(value) =>
+		(value: string) =>
 			typeof value === "string"
 				? value.trim().replace(/(:\d\d(?:\.\d+)?) (?=\d\d(:?\d\d)?$)/, "$1+")
 				: value,

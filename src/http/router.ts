@@ -1,5 +1,6 @@
 import { type Handler, Hono } from "hono";
 import { createMiddleware } from "hono/factory";
+import type { BlankInput, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 
@@ -52,11 +53,17 @@ export function describe<T extends object>(
 export const described = (handler: Handler): Operation =>
 	operations.get(handler) ?? {};
 
-const says = (operation: Operation) =>
+const says = <I extends Input = BlankInput>(operation: Operation) =>
 	describe(
-		createMiddleware<App>((_, next) => next()),
+		createMiddleware<App, string, I>((_, next) => next()),
 		operation,
 	);
+
+/** What a list takes in its query, for typed clients. */
+type PageInput = {
+	in: { query: { limit?: string; offset?: string; cursor?: string } };
+	out: { query: object };
+};
 
 /** 200 with one `answer`. */
 export const answers = (
@@ -109,7 +116,7 @@ const envelopeOf = (item: z.ZodType) => ({
 
 /** 200 with a page of `item`. */
 export const lists = (item: z.ZodType, summary: string) =>
-	says({
+	says<PageInput>({
 		status: 200,
 		answer: z.object(envelopeOf(item)),
 		query: Paging,
@@ -123,7 +130,7 @@ export const listsAs = (
 	summary: string,
 	more: Pick<Operation, "asksElsewhere"> = {},
 ) =>
-	says({
+	says<PageInput>({
 		status: 200,
 		answer: z.object({
 			...nullable(shape).shape,
@@ -140,7 +147,7 @@ export const listsBeside = (
 	item: z.ZodType,
 	summary: string,
 ) =>
-	says({
+	says<PageInput>({
 		status: 200,
 		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
 		query: Paging,
