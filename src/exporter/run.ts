@@ -273,7 +273,9 @@ async function transferRows(
 	}: Part,
 ): Promise<boolean> {
 	const db = drizzle(env.DB);
+	using resources = new DisposableStack();
 	const source = sourceOf(env);
+	resources.defer(() => source.release?.());
 	const position = positionOf(run, fingerprint);
 	let { state, records_completed, records_total_count, bytes, unfit_values } =
 		position;
@@ -317,7 +319,6 @@ async function transferRows(
 		state = kept;
 		await update({ state });
 	});
-	using resources = new DisposableStack();
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
 	while (page) {

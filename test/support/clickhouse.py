@@ -39,7 +39,8 @@ def ask(query, said):
         for name, value in settings.items():
             engine.query(f"SET {name} = '{value}'")
         form = said.get("default_format", "TabSeparated")
-        return engine.query(query, form, params=params).bytes() or b""
+        answer = engine.query(query, form, params=params)
+        return answer.bytes() or b"", answer.storage_rows_read()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -56,12 +57,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers["authorization"] != f"Basic {CREDENTIALS}":
             return self.answer(403, REFUSAL)
         try:
-            self.answer(200, ask("\n".join([said.get("query", ""), body]), said))
+            self.answer(200, *ask("\n".join([said.get("query", ""), body]), said))
         except Exception as error:
             self.answer(500, str(error).encode())
 
-    def answer(self, status, body):
+    def answer(self, status, body, read_rows=0):
         self.send_response(status)
+        self.send_header("X-ClickHouse-Summary", '{"read_rows":"%d"}' % read_rows)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

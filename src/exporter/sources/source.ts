@@ -30,4 +30,6 @@ export type Source = {
 	count(selection: Selection): Promise<number>;
 	/** The page behind `after`; null: the first. The same of both gives the same page. */
 	page(selection: Selection, after: Position | null): Promise<Page>;
+	/** Ends what the next page would have been read from. Called once, after the last call. */
+	release?(): void;
 };
