@@ -1,5 +1,6 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { clickhouse } from "../../../src/exporter/sources/clickhouse.ts";
 import type {
@@ -187,6 +188,33 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 		});
 	});
 
+	test("yield the rest after a run was killed and the table was merged", async () => {
+		const team_id = team();
+		for (const text of ["a", "b", "c"])
+			await put("by_day", team_id, 1500, { text });
+		const selected = selection({ team_id, by: "event" });
+		const { rows, next } = await open("by_day").page(selected, null);
+		expect(rows).toHaveLength(1000);
+		await command("system start merges by_day.events");
+		await command("optimize table by_day.events final");
+		const rest = await open("by_day").page(selected, next);
+		expect(new Set(uuids([...rows, ...rest.rows])).size).toBe(1500);
+		expect(rest).toMatchObject({ rows: { length: 500 }, next: null });
+		await command("system stop merges by_day.events");
+	});
+
+	test("say so where a run can't go on, since its order is another one", async () => {
+		const team_id = team();
+		await put("by_day", team_id, 1500);
+		const selected = selection({ team_id });
+		const { next } = await open("by_day").page(selected, null);
+		const moved = open("by_arrival").page(selected, next);
+		await expect(moved).rejects.toThrow(
+			"ClickHouse: the sorting key of the table events was changed since the run began. Retry the run from its start.",
+		);
+		await expect(moved).rejects.toBeInstanceOf(Misconfigured);
+	});
+
 	describe.each(["by_day", "by_arrival"])("persons, %s", (layout) => {
 		/** Puts one version of `n` persons. */
 		const write = (
@@ -239,6 +267,116 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			expect(await day(3)).toEqual([400, "version 3"]);
 			expect(await day(4)).toEqual([0]);
 		});
+	});
+});
+
+/**
+ * Until the test ends, has the first query for events answered by what `change` makes of its answer.
+ * @returns the queries for events
+ */
+function changeFirstAnswer(
+	change: (body: ReadableStream<Uint8Array>) => ReadableStream<Uint8Array>,
+) {
+	const queries: string[] = [];
+	const { fetch } = globalThis;
+	vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+		const answer = await fetch(input, init);
+		const query = String(init?.body);
+		if (!query.includes("order by") || !answer.body) return answer;
+		queries.push(query);
+		return queries.length > 1
+			? answer
+			: new Response(change(answer.body), answer);
+	});
+	onTestFinished(() => {
+		vi.restoreAllMocks();
+	});
+	return queries;
+}
+
+/** The rows in the first bytes of an answer, and then `end`. */
+const cut = (
+	body: ReadableStream<Uint8Array>,
+	length: number,
+	end: (controller: ReadableStreamDefaultController) => void,
+) =>
+	new ReadableStream({
+		async start(controller) {
+			const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+			controller.enqueue(bytes.slice(0, bytes.lastIndexOf(10, length) + 1));
+			end(controller);
+		},
+	});
+
+describe.skipIf(noClickHouse)("an answer that breaks off", () => {
+	const layout = "breaking";
+	const team_id = 1;
+
+	beforeAll(async () => {
+		await command(`create database if not exists ${layout}`);
+		await command(
+			`create or replace table ${layout}.events (${EVENTS}) engine = MergeTree order by ${BY_DAY}`,
+		);
+		await put(layout, team_id, 2500);
+	});
+
+	const write = (text: string) => (c: ReadableStreamDefaultController) => {
+		c.enqueue(new TextEncoder().encode(text));
+		c.close();
+	};
+
+	test.each([
+		[
+			"with an error of the connection",
+			(c: ReadableStreamDefaultController) =>
+				c.error(new Error("Connection lost.")),
+		],
+		["in a row", write('["2026-')],
+		[
+			"with an error of the server",
+			write("Code: 159. DB::Exception: Timeout exceeded\n"),
+		],
+		[
+			"with an error of the server, marked",
+			write("\r\n__exception__\r\nabc\r\nCode: 241. Memory limit exceeded"),
+		],
+	])("%s is asked for again, for the rest", async (_, end) => {
+		const queries = changeFirstAnswer((body) => cut(body, 300_000, end));
+		const selected = selection({ team_id });
+		const source = open(layout);
+		const pages = await walk(selected, () => source);
+		expect(queries).toHaveLength(2);
+		expect(pages.map(({ length }) => length)).toEqual([1000, 1000, 500]);
+		expect(new Set(uuids(pages.flat())).size).toBe(2500);
+	});
+
+	test("before its first row is an error, without the password", async () => {
+		changeFirstAnswer((body) =>
+			cut(body, 0, write(`Code: 241. The limit of ${access.password}\n`)),
+		);
+		await expect(
+			open(layout).page(selection({ team_id }), null),
+		).rejects.toThrow("ClickHouse: Code: 241. The limit of ***");
+	});
+
+	test("is ended when nobody reads on", async () => {
+		const cancelled = Promise.withResolvers<unknown>();
+		changeFirstAnswer(
+			(body) =>
+				new ReadableStream({
+					async start(controller) {
+						controller.enqueue(
+							new Uint8Array(await new Response(body).arrayBuffer()),
+						);
+					},
+					cancel: cancelled.resolve,
+				}),
+		);
+		const source = open(layout);
+		const { next } = await source.page(selection({ team_id }), null);
+		expect(next).not.toBeNull();
+		source.release?.();
+		await cancelled.promise;
 	});
 });
 
