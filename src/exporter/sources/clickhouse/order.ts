@@ -1,11 +1,11 @@
 /** An expression that rows are ordered by, and the type that its values have as query parameters. */
-export type Part = { sql: string; type: string };
+type Part = { sql: string; type: string };
 
-/** The order in which a table's rows are read. No two rows of one event or person differ in their last part alone. */
+/** The order in which a table's rows are read. */
 export type Order = {
-	/** What stands behind ORDER BY; also tells this order from others. */
+	/** What ORDER BY names. */
 	sql: string;
-	/** What differs between the rows of a project. */
+	/** The same without the project. Rows that are equal in all parts are copies of each other. */
 	parts: Part[];
 };
 
@@ -24,8 +24,8 @@ export function splitKey(key: string): string[] {
 }
 
 /**
- * The type of a query parameter for values of a column's type; undefined where such values can't say where reading goes
- * on, since they may be null or have no exact text.
+ * The type of a query parameter for values of a column's type; undefined for types whose values may be null, or change as
+ * text.
  */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
@@ -76,9 +76,17 @@ const parameter = (i: number) => `p${i}`;
 export const textOf = ({ sql, type }: Part) =>
 	`toString(cast(${sql}, '${type.replaceAll("'", "\\'")}'))`;
 
+/** SQL for the day of an order's first part; undefined where that is no time. */
+export function dayOf({ parts: [first] }: Order): string | undefined {
+	if (first?.type === "Date") return first.sql;
+	return first?.type.startsWith("DateTime")
+		? `toDate(${first.sql})`
+		: undefined;
+}
+
 /**
- * SQL for "the row comes after these values", part by part: ClickHouse finds the place of that in its index, and not the
- * place of a comparison of tuples.
+ * SQL for "the row comes after these values". It names each part by itself, since ClickHouse doesn't use its index for a
+ * comparison of tuples.
  */
 export function isAfter({ parts }: Order): string {
 	return parts.reduceRight((rest, { sql, type }, i) => {

@@ -7,7 +7,7 @@ const SILENCE_TIMEOUT_MS = 60_000;
  */
 export async function* parseRows(
 	stream: ReadableStream<Uint8Array>,
-): AsyncGenerator<unknown[]> {
+): AsyncGenerator<unknown[][]> {
 	const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
 	try {
@@ -16,11 +16,10 @@ export async function* parseRows(
 			if (done) break;
 			const lines = (rest + value).split("\n");
 			rest = lines.pop() ?? "";
-			for (const [i, line] of lines.entries()) {
-				if (!line.startsWith("["))
-					throw new Error([...lines.slice(i), rest].join(" ").trim());
-				yield JSON.parse(line);
-			}
+			const broken = lines.findIndex((line) => !line.startsWith("["));
+			if (broken >= 0)
+				throw new Error([...lines.slice(broken), rest].join(" ").trim());
+			yield lines.map((line) => JSON.parse(line));
 		}
 		if (rest !== "") throw new Error("The answer was cut off.");
 	} finally {
@@ -40,5 +39,35 @@ async function readInTime(reader: ReadableStreamDefaultReader<string>) {
 		return await Promise.race([reader.read(), silence]);
 	} finally {
 		clearTimeout(timer);
+	}
+}
+
+/** The items of batches, one after another. */
+export class Items<T> {
+	readonly #batches: AsyncGenerator<T[], void>;
+	#batch: T[] = [];
+	#index = 0;
+
+	constructor(batches: AsyncGenerator<T[], void>) {
+		this.#batches = batches;
+	}
+
+	/** The next item, which stays the next one until it is skipped; undefined: there are no more. */
+	async peek(): Promise<T | undefined> {
+		while (this.#index >= this.#batch.length) {
+			const { done, value } = await this.#batches.next();
+			if (done) return undefined;
+			this.#batch = value;
+			this.#index = 0;
+		}
+		return this.#batch[this.#index];
+	}
+
+	skip() {
+		this.#index += 1;
+	}
+
+	close() {
+		return this.#batches.return();
 	}
 }
