@@ -35,6 +35,8 @@ def ask(query, said):
             from chdb import session
 
             engine = session.Session()
+            # A query must not read less because of the one before it.
+            engine.query("SET use_query_condition_cache = 0")
         engine.query(f"USE {said.get('database', 'default')}")
         for name, value in settings.items():
             engine.query(f"SET {name} = '{value}'")
