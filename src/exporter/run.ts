@@ -6,7 +6,6 @@ import {
 import { and, DrizzleQueryError, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { hiding } from "../auth/secrets.ts";
 import { batchExportLogEntries, batchExportRuns, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
@@ -128,10 +127,8 @@ export async function part(
 		unfit_values: run.unfit_values,
 		started_at: run.started_at ?? now(),
 	};
-	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
-		if (!prepared.destination.hidesSecrets) hide = hiding(prepared.secrets);
 		const heartbeat = setInterval(() => beat(env, launched), HEARTBEAT_MS);
 		const isDone = await transferRows(env, {
 			...prepared,
@@ -143,7 +140,7 @@ export async function part(
 		return isDone ? null : 0;
 	} catch (error) {
 		if (error instanceof Superseded) return null;
-		const why = hide(reason(error)).slice(0, LONGEST_ERROR);
+		const why = reason(error).slice(0, LONGEST_ERROR);
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status =

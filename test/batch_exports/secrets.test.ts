@@ -28,7 +28,7 @@ const TYPES = [
 		{ aws_access_key_id: key_id, aws_secret_access_key: secret },
 		{ region: null },
 	],
-	["HTTP", { url: `${env.RECEIVER_URL}/status/401` }, { token }, { url: "x" }],
+	["HTTP", { url: `${env.RECEIVER_URL}/echo/401` }, { token }, { url: "x" }],
 	["Postgres", POSTGRES, { user, password }, { port: 0 }],
 ] as const;
 
@@ -107,7 +107,9 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_access_key_id: key_id,
 			aws_secret_access_key: secret,
 		}),
-	).toBe("The bucket refused with the status 404 (Oops).");
+	).toBe(
+		`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`,
+	);
 });
 
 describe("a destination that is led elsewhere", () => {

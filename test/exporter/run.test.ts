@@ -680,13 +680,13 @@ describe("a destination that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
 		expect(body.results[0].message).toMatch(
-			/^Try 1 of 5 failed: 127\.0\.0\.1 answered with the status 503\. The next one is at 2/,
+			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next one is at 2/,
 		);
 	});
 
 	test.each([
-		["/status/500", "answered with the status 500."],
-		["/status/429", "answered with the status 429."],
+		["/status/500", 'answered 500: "Oops".'],
+		["/status/429", 'answered 429: "Oops".'],
 		["/close", "127.0.0.1"],
 	])("is %s is tried five times", async (path, why) => {
 		const {
