@@ -310,9 +310,10 @@ async function transferRows(
 			: await source.count(selection);
 		if (!isOnlyPage) await update({ records_total_count });
 	}
-	const sink = await destination.open(job, state, async (kept) => {
+	const sink = await destination.open(job, state, async (kept, isProgress) => {
 		state = kept;
-		await update({ state });
+		if (isProgress) progress.tries = 0;
+		await update({ state, tries: progress.tries });
 	});
 	using resources = new DisposableStack();
 	resources.defer(() => sink.release?.());

@@ -1212,6 +1212,62 @@ describe("a run that", () => {
 		expect(await stored(`${project}/`)).toHaveLength(1);
 	});
 
+	/** Until this is restored, every fifth request is answered 503. */
+	function refusingEveryFifth() {
+		const real = globalThis.fetch;
+		let requests = 0;
+		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+			requests += 1;
+			return requests % 5
+				? real(input, init)
+				: Promise.resolve(new Response(null, { status: 503 }));
+		});
+	}
+
+	test("refuses every fifth post delays a run, however long the names of its columns are", async () => {
+		const path = `/status/200/${v7()}`;
+		const names = Array.from(
+			{ length: 36 },
+			(_, i) => `${i} ${"😀".repeat(245)}`,
+		);
+		const { export_id } = await exporting(HTTP(path), 1000, {
+			xql_query: `SELECT uuid, ${names.map((name) => `team_id AS "${name}"`).join(", ")} FROM events`,
+		});
+		const { run, find } = await launched(export_id);
+		using _refusing = refusingEveryFifth();
+		while ((await part(env, run)) !== null);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 1000,
+		});
+	});
+
+	test("refuses every fifth request delays a run that closes many files", async () => {
+		const prefix = v7();
+		const { export_id, project } = await exporting(
+			{
+				type: "S3",
+				config: {
+					...KEYS,
+					bucket_name: "exports",
+					region: "auto",
+					endpoint_url: env.S3_URL,
+					prefix,
+					max_file_size_mb: 1,
+				},
+			},
+			0,
+		);
+		await fill(project, 8000, { ...range, padding: 1000 });
+		const { run, find } = await launched(export_id);
+		using _refusing = refusingEveryFifth();
+		while ((await part(env, run)) !== null);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 8000,
+		});
+	});
+
 	/** Until this is disposed of, receivers take so many posts, and then refuse all. */
 	function refusingAfter(posts: number) {
 		const real = globalThis.fetch;

@@ -67,12 +67,12 @@ export type Destination<State = unknown> = {
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
-	 * ended, like an upload; throws `Superseded` where that is to be ended at once
+	 * ended, like an upload; throws `Superseded` where that is to be ended at once. `isProgress`: the tries count anew.
 	 */
 	open(
 		job: Job,
 		state: State | null,
-		keep: (state: State) => Promise<void>,
+		keep: (state: State, isProgress?: boolean) => Promise<void>,
 	): Promise<Sink<State>>;
 	/** Removes what a run that has ended left unfinished. */
 	abort(job: Job, state: State): Promise<void>;
