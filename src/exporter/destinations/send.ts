@@ -103,12 +103,19 @@ export async function exchange(
 	}
 }
 
+/** Whether an answer may be another one later: 408, 429, 5xx. */
+export const isTemporary = ({ status }: Answer) =>
+	[408, 429].includes(status) || status >= 500;
+
+/** The error for an answer that may be another one later. */
+export const unavailable = (answer: Answer, message = answer.describe()) =>
+	new Unavailable(message, retryAfter(answer.headers));
+
 /** As `exchange`; throws a plain error also for answers that may pass: 408, 429, 5xx. */
 export async function send(
 	...what: Parameters<typeof exchange>
 ): Promise<Answer> {
 	const answer = await exchange(...what);
-	if ([408, 429].includes(answer.status) || answer.status >= 500)
-		throw new Unavailable(answer.describe(), retryAfter(answer.headers));
+	if (isTemporary(answer)) throw unavailable(answer);
 	return answer;
 }
