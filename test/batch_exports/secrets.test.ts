@@ -30,6 +30,12 @@ const TYPES = [
 	],
 	["HTTP", { url: `${env.RECEIVER_URL}/echo/401` }, { token }, { url: "x" }],
 	["Postgres", POSTGRES, { user, password }, { port: 0 }],
+	[
+		"ClickHouse",
+		{ url: `${env.RECEIVER_URL}/echo/500`, database: "default" },
+		{ password },
+		{ url: "x" },
+	],
 ] as const;
 
 afterEach(() => vi.restoreAllMocks());
@@ -127,6 +133,7 @@ describe("a destination that is led elsewhere", () => {
 		["Postgres", { host: "localhost" }],
 		["Postgres", { port: 2 }],
 		["Postgres", { port: null }],
+		["ClickHouse", { url: elsewhere }],
 	] as const;
 
 	/** An export that somebody else entered secrets for, and a member who may change it. */

@@ -4,6 +4,7 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
+import { createClient } from "@clickhouse/client-web";
 import { AwsClient } from "aws4fetch";
 import { and, asc, eq } from "drizzle-orm";
 import pg from "pg";
@@ -23,7 +24,7 @@ import { tick } from "../../src/exporter/schedule.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import { duckdb, received } from "../support/exporting.ts";
-import { create, mirror, noClickHouse } from "../support/mirror.ts";
+import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { eventually, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
@@ -384,6 +385,48 @@ describe("rows out are rows in", () => {
 					})),
 				),
 			).toBe(await checksum(expected));
+		},
+	);
+
+	test.skipIf(noClickHouse).each(["events", "persons"])(
+		"%s, in ClickHouse, however often they come, if it is installed",
+		async (model) => {
+			const table_name = `${model} ${v7()}`;
+			const { url, username: user, password } = access;
+			const config = { url, user, password, database: "default", table_name };
+			const { project, backfill } = await exporting(
+				{ type: "ClickHouse", config },
+				1234,
+				{ model },
+			);
+			await people(project);
+			const expected =
+				model === "events" ? await eventsOf(project) : await personsOf(project);
+			for (let n = 0; n < 2; n += 1)
+				expect(await backfill()).toMatchObject({
+					status: "Completed",
+					records_completed: expected.length,
+				});
+			const client = createClient({ ...access, database: "default" });
+			const found = await client.query({
+				query: `select * from \`${table_name}\` final`,
+				format: "JSONEachRow",
+				clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+			});
+			const rows = (await found.json<Json>()).map((row) =>
+				Object.fromEntries(
+					Object.entries(row)
+						.filter(([name]) => model === "persons" || name !== "team_id")
+						.map(([name, value]) => [
+							name,
+							// ClickHouse writes UTC without saying so.
+							/^(timestamp|.*_at)$/.test(name)
+								? plain(name, `${value}Z`)
+								: plain(name, value),
+						]),
+				),
+			);
+			expect(await checksum(rows)).toBe(await checksum(expected));
 		},
 	);
 

@@ -19,7 +19,11 @@ async function bodyOf(request: IncomingMessage) {
 
 /** What it was sent, as servers repeat it: as it is, as JSON, in addresses, in HTML, in base64. */
 function echo(authorization: string) {
-	const token = authorization.replace("Bearer ", "");
+	const token = authorization
+		.replace("Bearer ", "")
+		.replace(/^Basic (.*)/, (_, basic) =>
+			Buffer.from(basic, "base64").toString(),
+		);
 	const base64 = (text: string) => Buffer.from(text).toString("base64");
 	return [
 		token,

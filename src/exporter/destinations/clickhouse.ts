@@ -1,4 +1,5 @@
 import { digest } from "../../auth/keys.ts";
+import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import {
 	type Client,
@@ -9,7 +10,12 @@ import {
 	tableOf,
 } from "./clickhouse/client.ts";
 import { linesFor } from "./clickhouse/lines.ts";
-import { ensureTable, findTable } from "./clickhouse/table.ts";
+import {
+	type ColumnTypes,
+	ensureTable,
+	findTable,
+	settingsFor,
+} from "./clickhouse/table.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
 import { trial } from "./trial.ts";
@@ -23,6 +29,14 @@ const INSERT_CHARACTERS = 4 * 2 ** 20;
 /** Makes the server read one row, and store none: rows of an insert are stored together or not at all. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
+
+/** How rows are written to a table whose columns have these types. */
+const tableFor = (columns: Column[], types: ColumnTypes) => ({
+	toLines: linesFor(columns, types),
+	settings: settingsFor(types),
+});
+
+type Table = ReturnType<typeof tableFor>;
 
 /** Older servers don't know CHECK GRANT. */
 const SYNTAX_ERROR = 62;
@@ -62,7 +76,7 @@ export function clickhouse(
 			const names = columns.map(({ name }) => name);
 			let id = state?.id;
 			let lines = "";
-			let toLines: ReturnType<typeof linesFor> | undefined;
+			let table: Table | undefined;
 
 			async function flush() {
 				if (lines === "") return;
@@ -72,20 +86,18 @@ export function clickhouse(
 				}
 				// A server that remembers it takes the insert once, in tables without a key too.
 				const insert_deduplication_token = await digest(`${id} ${lines}`);
-				check(
-					await insert(names, lines, { insert_deduplication_token }),
-					config,
-				);
+				const settings = { ...table?.settings, insert_deduplication_token };
+				check(await insert(names, lines, settings), config);
 				lines = "";
 			}
 
 			return {
 				async write(rows) {
-					toLines ??= linesFor(
+					table ??= tableFor(
 						columns,
 						await ensureTable(client, config, columns, model),
 					);
-					lines += toLines(rows);
+					lines += table.toLines(rows);
 					if (lines.length < INSERT_CHARACTERS) return null;
 					await flush();
 					return id === undefined ? null : { id };
@@ -110,9 +122,11 @@ export function clickhouse(
 				write: async () => {
 					const types = await findTable(client, config);
 					if (!types) return checkGrants(client, config);
+					const { toLines, settings } = tableFor(columns, types);
 					const refused = await insert(
 						columns.map(({ name }) => name),
-						linesFor(columns, types)(rows) + BROKEN_ROW,
+						toLines(rows) + BROKEN_ROW,
+						settings,
 					);
 					if (BROKEN_AT.test(refused.text)) return;
 					check(refused, config);

@@ -33,7 +33,7 @@ const USER_ERRORS: Record<number, string> = {
 	48: "The table, or its engine, takes no rows.",
 	[UNKNOWN_TABLE]: "There is no such table.",
 	81: "There is no such database.",
-	115: "The server is too old: it lacks a setting that the export needs.",
+	115: "The server lacks a setting that the export needs: it is too old.",
 	164: "The user or the server is read-only.",
 	192: SIGN_IN,
 	193: SIGN_IN,
@@ -100,7 +100,6 @@ const INSERT_SETTINGS = {
 	input_format_allow_errors_num: "0",
 	input_format_allow_errors_ratio: "0",
 	async_insert: "0",
-	wait_end_of_query: "1",
 };
 
 /** Sends statements to ClickHouse's HTTP interface. */

@@ -48,6 +48,12 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 /** The type of each column, by name. */
 export type ColumnTypes = Map<string, string>;
 
+/** The settings that the types need. Without this one, JSON in which a key is repeated is refused. */
+export const settingsFor = (types: ColumnTypes): Record<string, string> =>
+	types.values().some((type) => /\bJSON\b/.test(type))
+		? { type_json_skip_duplicated_paths: "1" }
+		: {};
+
 const NameAndType = z.tuple([z.string(), z.string()]).rest(z.unknown());
 
 /** A line of an answer; null where it is cut off. */
