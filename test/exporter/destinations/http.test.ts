@@ -184,6 +184,24 @@ describe("what may pass is no misconfiguration", () => {
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 	});
 
+	test.each([
+		[521, "The server refuses connections."],
+		[525, "The server and Cloudflare find no way to speak TLS."],
+		[526, "The server's certificate is refused: "],
+		[530, "The server's name doesn't lead to any address that can be reached."],
+	])(
+		"status %i of Cloudflare, where no connection came about",
+		async (status, words) => {
+			const [step] = await to(
+				answering(status, `error code: ${status}`),
+			).test();
+			expect(step?.error).toContain(words);
+			expect(step?.error).toContain(
+				`${HOST} answered ${status}: "error code: ${status}".`,
+			);
+		},
+	);
+
 	test("a name that leads nowhere", async () => {
 		vi.spyOn(globalThis, "fetch").mockImplementationOnce(async () => {
 			throw new Error("internal error; reference = 1");
