@@ -189,7 +189,25 @@ export const configs = {
 		...filters,
 	}),
 	NoOp: z.object({}),
+	ClickHouse: z.object({
+		url: url().refine((value) => !value.includes("#"), {
+			error: "The URL of a server has no fragment.",
+		}),
+		database: text(255).min(1),
+		user: rawText(255)
+			.min(1)
+			.regex(/^[^:]*$/, "A user's name has no colon over HTTP.")
+			.nullish(),
+		password: rawText(4096).min(1).nullish(),
+		table_name: text(255).min(1).nullish(),
+		...filters,
+	}),
 };
+
+/** The types that are databases: their rows have columns which tell them apart. */
+const DATABASES = ["Postgres", "ClickHouse"];
+
+export const isDatabase = (type: string) => DATABASES.includes(type);
 
 /** What a config holds at most, as JSON: a page of a list has a thousand of them. */
 const MOST_CHARACTERS = 2 ** 15;
@@ -207,6 +225,7 @@ const SECRETS: Record<Type, string[]> = {
 	HTTP: ["token"],
 	Postgres: ["user", "password"],
 	NoOp: [],
+	ClickHouse: ["password"],
 };
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);

@@ -34,12 +34,9 @@ export async function load(db: Database, run_id: string) {
 
 export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 
-/** What the rows are, where they go, and what no one may read of it. */
+/** What the rows are, and where they go. */
 export async function prepare(env: Env, { run, of }: Loaded) {
-	const { type, config, secrets } = await opened(
-		exportCipher(env, of),
-		of.destination,
-	);
+	const { type, config } = await opened(exportCipher(env, of), of.destination);
 	const destination = destinationOf(env, type, config);
 	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
 	const fields = fieldsOf(of.model, query, destination.database);
@@ -70,7 +67,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	const fingerprint = await digest(
 		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
 	);
-	return { destination, selection, job, secrets, fingerprint };
+	return { destination, selection, job, fingerprint };
 }
 
 const namesIn = (value: unknown) =>

@@ -6,7 +6,6 @@ import {
 import { and, DrizzleQueryError, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { hiding } from "../auth/secrets.ts";
 import { batchExportLogEntries, batchExportRuns, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
@@ -128,10 +127,8 @@ export async function part(
 		unfit_values: run.unfit_values,
 		started_at: run.started_at ?? now(),
 	};
-	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
-		if (!prepared.destination.hidesSecrets) hide = hiding(prepared.secrets);
 		const heartbeat = setInterval(() => beat(env, launched), HEARTBEAT_MS);
 		const isDone = await transferRows(env, {
 			...prepared,
@@ -143,7 +140,7 @@ export async function part(
 		return isDone ? null : 0;
 	} catch (error) {
 		if (error instanceof Superseded) return null;
-		const why = hide(reason(error)).slice(0, LONGEST_ERROR);
+		const why = reason(error).slice(0, LONGEST_ERROR);
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status =
@@ -315,9 +312,10 @@ async function transferRows(
 			: await source.count(selection);
 		if (!isOnlyPage) await update({ records_total_count });
 	}
-	const sink = await destination.open(job, state, async (kept) => {
+	const sink = await destination.open(job, state, async (kept, isProgress) => {
 		state = kept;
-		await update({ state });
+		if (isProgress) progress.tries = 0;
+		await update({ state, tries: progress.tries });
 	});
 	resources.defer(() => sink.release?.());
 	let isFresh = false;

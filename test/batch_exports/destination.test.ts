@@ -11,6 +11,8 @@ const POSTGRES = {
 	database: "d",
 };
 
+const CLICKHOUSE = { url: "https://ch.example.com:8443", database: "d" };
+
 /** The refusal of a config: code, detail and attr; null: there is none. */
 function refused(type: string, config: unknown) {
 	try {
@@ -36,6 +38,17 @@ test.each([
 	["HTTP", { ...HTTP, token: "t", include_events: ["$pageview"] }],
 	["Postgres", { ...POSTGRES, port: 5433, schema: "s", table_name: "t" }],
 	["NoOp", {}],
+	["ClickHouse", CLICKHOUSE],
+	[
+		"ClickHouse",
+		{
+			...CLICKHOUSE,
+			user: "u",
+			password: "p",
+			table_name: "t",
+			include_events: ["a"],
+		},
+	],
 ])("%s %j is taken", (type, config) => {
 	expect(refused(type, config)).toBeNull();
 });
@@ -351,6 +364,27 @@ describe("is refused", () => {
 			"Must be a valid boolean.",
 			config("has_self_signed_cert"),
 		],
+		[
+			"ClickHouse",
+			{ url: CLICKHOUSE.url },
+			invalid,
+			"Configuration missing required field: 'database'",
+			"destination",
+		],
+		[
+			"ClickHouse",
+			{ ...CLICKHOUSE, user: "a:b" },
+			invalid,
+			expect.any(String),
+			config("user"),
+		],
+		[
+			"ClickHouse",
+			{ ...CLICKHOUSE, url: "https://ch.example.com/#a" },
+			invalid,
+			expect.any(String),
+			config("url"),
+		],
 	])("%s %j", (type, given, code, detail, attr) => {
 		expect(refused(type, given)).toEqual([code, detail, attr]);
 	});
@@ -366,6 +400,7 @@ test("a host is kept as URLs write it", () => {
 
 test("each type says what is secret", () => {
 	expect(secretsOf("Postgres")).toEqual(["user", "password"]);
+	expect(secretsOf("ClickHouse")).toEqual(["password"]);
 	expect(secretsOf("R2")).toEqual([]);
 });
 

@@ -28,8 +28,14 @@ const TYPES = [
 		{ aws_access_key_id: key_id, aws_secret_access_key: secret },
 		{ region: null },
 	],
-	["HTTP", { url: `${env.RECEIVER_URL}/status/401` }, { token }, { url: "x" }],
+	["HTTP", { url: `${env.RECEIVER_URL}/echo/401` }, { token }, { url: "x" }],
 	["Postgres", POSTGRES, { user, password }, { port: 0 }],
+	[
+		"ClickHouse",
+		{ url: `${env.RECEIVER_URL}/echo/500`, database: "default" },
+		{ password },
+		{ url: "x" },
+	],
 ] as const;
 
 afterEach(() => vi.restoreAllMocks());
@@ -107,7 +113,9 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_access_key_id: key_id,
 			aws_secret_access_key: secret,
 		}),
-	).toBe("The bucket refused with the status 404 (Oops).");
+	).toBe(
+		`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`,
+	);
 });
 
 describe("a destination that is led elsewhere", () => {
@@ -125,6 +133,7 @@ describe("a destination that is led elsewhere", () => {
 		["Postgres", { host: "localhost" }],
 		["Postgres", { port: 2 }],
 		["Postgres", { port: null }],
+		["ClickHouse", { url: elsewhere }],
 	] as const;
 
 	/** An export that somebody else entered secrets for, and a member who may change it. */

@@ -17,6 +17,26 @@ async function bodyOf(request: IncomingMessage) {
 	return Buffer.concat(chunks);
 }
 
+/** What it was sent, as servers repeat it: as it is, as JSON, in addresses, in HTML, in base64. */
+function echo(authorization: string) {
+	const token = authorization
+		.replace("Bearer ", "")
+		.replace(/^Basic (.*)/, (_, basic) =>
+			Buffer.from(basic, "base64").toString(),
+		);
+	const base64 = (text: string) => Buffer.from(text).toString("base64");
+	return [
+		token,
+		JSON.stringify({ token }),
+		encodeURIComponent(token),
+		new URLSearchParams({ token }).toString(),
+		token.replaceAll("&", "&amp;").replaceAll('"', "&quot;"),
+		base64(token),
+		Buffer.from(token).toString("base64url"),
+		...["", "a", "ab", "abc"].map((before) => base64(`${before}${token}z`)),
+	].join("\n");
+}
+
 /** What DuckDB answers to the SQL, in which FILE is the Parquet file. */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
@@ -38,6 +58,7 @@ async function duckdb(file: Uint8Array, sql: string) {
 /**
  * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that, and
  * `/status/<n>/<value>` with that as Retry-After;
+ * `/body/<n>/<text>` answers that status and text, and `/echo/<n>` that status and the token in many forms;
  * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
  * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
  */
@@ -76,6 +97,12 @@ export async function receivers() {
 			case "status":
 				if (value) response.setHeader("retry-after", decodeURIComponent(value));
 				return fail(Number(name));
+			case "body":
+				response.statusCode = Number(name);
+				return response.end(Buffer.from(value ?? "", "base64url"));
+			case "echo":
+				response.statusCode = Number(name);
+				return response.end(echo(headers.authorization ?? ""));
 			case "redirect":
 				response.setHeader("location", `http://${headers.host}/batches/x`);
 				return fail(Number(name));

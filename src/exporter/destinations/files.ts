@@ -69,6 +69,8 @@ export type State = {
 	current: number;
 	rest: string;
 	encoder: string;
+	/** How many files have appeared. */
+	closed?: number;
 };
 
 /** Of what no export wrote. */
@@ -289,6 +291,33 @@ export function files(
 				encoder = encode(job.columns);
 			}
 
+			async function closeFile(key: string, upload: Upload | undefined) {
+				await assertOwn(key);
+				if (!upload) await bucket.put(key, rest, type, markOf(""));
+				else if (
+					!done.has(upload.mark) &&
+					!(await bucket.complete(key, upload.id, upload.parts))
+				)
+					await appeared(key, upload);
+			}
+
+			/** Closes the files in their order. If that fails, the next try goes on after the last one that appeared. */
+			async function closeFiles(keys: string[]) {
+				const { closed: before = 0 } = kept;
+				let closed = before;
+				try {
+					for (const [i, key] of keys.entries()) {
+						if (i < closed) continue;
+						await closeFile(key, uploads[i]);
+						closed = i + 1;
+					}
+				} catch (error) {
+					if (closed > before)
+						await keep(structuredClone({ ...kept, closed }), true);
+					throw error;
+				}
+			}
+
 			return {
 				async write(rows) {
 					for (const portion of portions(job.columns, rows)) {
@@ -309,6 +338,7 @@ export function files(
 						current,
 						rest: rest.toString("base64"),
 						encoder: encoder.state(),
+						closed: kept.closed ?? 0,
 					});
 					const bytes = JSON.stringify(state).length;
 					if (bytes - state.rest.length > MOST_STATE_BYTES)
@@ -328,16 +358,7 @@ export function files(
 					const keys = Array.from({ length: current + 1 }, (_, i) =>
 						keyOf(job, i),
 					);
-					for (const [i, key] of keys.entries()) {
-						const upload = uploads[i];
-						await assertOwn(key);
-						if (!upload) await bucket.put(key, rest, type, markOf(""));
-						else if (
-							!done.has(upload.mark) &&
-							!(await bucket.complete(key, upload.id, upload.parts))
-						)
-							await appeared(key, upload);
-					}
+					await closeFiles(keys);
 					if (most)
 						await bucket.put(
 							keyOf(job, "manifest"),

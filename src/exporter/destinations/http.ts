@@ -32,15 +32,17 @@ function* bodies(objects: string[]) {
 	yield HEAD + batch.join(",") + TAIL;
 }
 
-function judge({ status }: Answer) {
+function judge(answer: Answer) {
+	const { status } = answer;
 	if (status < 300) return;
-	throw new Misconfigured(
-		status < 400
-			? "The url leads elsewhere: give the address where it ends."
-			: status === 401 || status === 403
-				? `The receiver refuses the token, or misses one (status ${status}).`
-				: `The receiver refuses what it gets (status ${status}).`,
-	);
+	if (status < 400)
+		throw new Misconfigured(
+			"The url leads elsewhere: give the address where it ends.",
+		);
+	const problem = [401, 403].includes(status)
+		? "The receiver refuses the token, or requires one."
+		: "The receiver refuses the request.";
+	throw new Misconfigured(`${problem} ${answer.describe()}`);
 }
 
 /**
@@ -58,8 +60,9 @@ async function keyOf(job: Job, body: string, batch: number) {
 export function http(
 	env: Env,
 	{ url, token }: Config<"HTTP">,
-	patience: number,
+	timeoutMs: number,
 ): Destination<State> {
+	const secrets = token ? [token] : [];
 	const post = (body: string, key?: string) =>
 		send(
 			env,
@@ -72,7 +75,7 @@ export function http(
 					...(token && { authorization: `Bearer ${token}` }),
 				},
 			}),
-			patience,
+			{ timeoutMs, secrets },
 		);
 
 	return {

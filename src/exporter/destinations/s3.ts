@@ -2,7 +2,7 @@ import { AwsClient } from "aws4fetch";
 import type { Config } from "../../batch_exports/destination.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
-import { type Answer, exchange, send } from "./send.ts";
+import { type Answer, exchange, type Sending, send } from "./send.ts";
 
 /** The headers that hold the mark of an object. */
 const EXPORT = "x-amz-meta-tenantry-export";
@@ -62,8 +62,7 @@ export function bucketUrl({
 /** What an answer that is no success means for the user. */
 function problem(answer: Answer, { region }: Config<"S3">) {
 	const code = codeOf(answer);
-	if (PASSING.includes(code))
-		return new Error(`The bucket couldn't answer: ${code}.`);
+	if (PASSING.includes(code)) return new Error(answer.describe());
 	const right =
 		answer.headers.get("x-amz-bucket-region") ??
 		/<Region>([\w-]{1,64})<\/Region>/.exec(answer.text)?.[1];
@@ -74,8 +73,7 @@ function problem(answer: Answer, { region }: Config<"S3">) {
 			"The bucket is elsewhere: check endpoint_url and region.",
 		);
 	return new Misconfigured(
-		WORDS[code] ??
-			`The bucket refused with the status ${answer.status}${code && ` (${code})`}.`,
+		`${WORDS[code] ?? "The bucket refuses the request."} ${answer.describe()}`,
 	);
 }
 
@@ -102,6 +100,14 @@ export function s3(
 		service: "s3",
 		retries: 0,
 	});
+	const sending: Sending = {
+		timeoutMs: patience,
+		secrets: [
+			config.aws_access_key_id,
+			config.aws_secret_access_key,
+			config.aws_session_token,
+		].filter((secret) => typeof secret === "string"),
+	};
 	const { encryption, kms_key_id } = config;
 	const encrypting = {
 		...(encryption && { "x-amz-server-side-encryption": encryption }),
@@ -134,7 +140,7 @@ export function s3(
 
 	/** The answer, whatever it is; what may pass is thrown. */
 	const answered = async (...what: Parameters<typeof signed>) =>
-		send(env, await signed(...what), patience);
+		send(env, await signed(...what), sending);
 
 	const succeeded = ({ status, text }: Answer) =>
 		status >= 200 && status < 300 && !/<Error>/.test(text);
@@ -208,12 +214,12 @@ export function s3(
 
 	return files(bucket, config, () => "", {
 		// Any answer will do: a server may refuse whoever doesn't sign, or doesn't write.
-		reach: () => exchange(env, new Request(base), patience),
+		reach: () => exchange(env, new Request(base), sending),
 		"sign in": async () => {
 			const answer = await exchange(
 				env,
 				await signed("GET", "", { query: { "list-type": 2, "max-keys": 1 } }),
-				patience,
+				sending,
 			);
 			if (!succeeded(answer) && SIGNING.includes(codeOf(answer)))
 				throw problem(answer, config);

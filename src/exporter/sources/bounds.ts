@@ -53,15 +53,15 @@ const reads = (leaf: Leaf): { column: string; key?: string }[] => {
 };
 
 /**
- * SQL for what a row's fields weigh at most, so that a page is bounded whatever its rows hold: each column as often as
- * it is read. Properties with different first keys lie beside each other in their column, and count once together.
+ * SQL for what a row's fields weigh at most, so that a page is bounded whatever its rows hold: the names, which formats
+ * repeat in each row, and each column as often as it is read. Properties with different first keys lie beside each other in their column, and count once together.
  */
 export function weight(fields: Field[], length: (column: string) => string) {
 	const all = fields.flatMap(({ expression }) => leaves(expression));
 	const fixed = all.reduce(
 		(sum, leaf) =>
 			sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
-		A_ROW,
+		A_ROW + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
 	);
 	const columns = Map.groupBy(all.flatMap(reads), ({ column }) => column);
 	const texts = Array.from(columns, ([column, each]) => {

@@ -52,6 +52,10 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			port,
 		}),
 	],
+	[
+		"ClickHouse",
+		(host, port) => ({ url: `http://${host}:${port}/`, database: "default" }),
+	],
 ];
 
 const port = Number(new URL(env.RECEIVER_URL).port);
