@@ -1,6 +1,12 @@
 import { gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
+import type {
+	CompressionCodec,
+	RowGroup,
+	SchemaElement,
+	Statistics,
+} from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { unconvertMinMax } from "hyparquet-writer/src/unconvert.js";
 import type { Column, Kind, Row } from "../rows.ts";
 import { type Encoder, NOTHING, type Resumed } from "./format.ts";
 
@@ -49,6 +55,30 @@ const TYPES = {
 		logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
 	},
 } satisfies Record<Kind, Partial<SchemaElement>>;
+
+/** The longest bound of a text column, in bytes. All bounds stay in memory until the file ends. */
+const MAX_BOUND_BYTES = 64;
+
+/** The bound of a text column as it is, or a shorter one, in whole characters; undefined: it can't be shortened. */
+function shortened(bound: Statistics["max_value"], isMax: boolean) {
+	const element = { name: "", ...TEXT };
+	const bytes = unconvertMinMax(bound, element, isMax, MAX_BOUND_BYTES);
+	return bytes && bytes.length <= MAX_BOUND_BYTES
+		? Buffer.from(bytes).toString()
+		: undefined;
+}
+
+/** The statistics of a text column with bounds of at most `MAX_BOUND_BYTES`: a lower one is cut off, an upper one rounded up. */
+function withShortBounds({ min_value, max_value, ...counts }: Statistics) {
+	const statistics: Statistics = counts;
+	const min = shortened(min_value, false);
+	const max = shortened(max_value, true);
+	if (min !== undefined) statistics.min_value = min;
+	if (max !== undefined) statistics.max_value = max;
+	if (min !== min_value) statistics.is_min_value_exact = false;
+	if (max !== max_value) statistics.is_max_value_exact = false;
+	return statistics;
+}
 
 /** A value as its physical type takes it. */
 function stored(kind: Kind, value: Row[number]) {
@@ -100,6 +130,7 @@ export function parquet(
 		],
 		codec: compression ? CODECS[compression] : "UNCOMPRESSED",
 		compressors,
+		statisticsTruncateLength: MAX_BOUND_BYTES,
 		createdBy: "tenantry",
 	});
 	let ratio = 1;
@@ -130,12 +161,14 @@ export function parquet(
 			columnData: columns.map(({ name, kind }, i) => ({
 				name,
 				data: rows.map((row) => stored(kind, row[i] ?? null)),
-				// Bounds of texts would be kept whole until the end of the file, as would be indexes.
-				statistics: kind !== "text" && kind !== "json",
+				// Indexes would stay in memory until the file ends.
 				offsetIndex: false,
 			})),
 			rowGroupSize: rows.length,
 		});
+		for (const { meta_data } of writer.row_groups.at(-1)?.columns ?? [])
+			if (meta_data?.type === "BYTE_ARRAY" && meta_data.statistics)
+				meta_data.statistics = withShortBounds(meta_data.statistics);
 		writer.pendingIndexes = [];
 		ratio = (bytes.offset - before) / raw;
 		rows = [];
