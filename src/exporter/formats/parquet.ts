@@ -73,10 +73,14 @@ function withShortBounds({ min_value, max_value, ...counts }: Statistics) {
 	const statistics: Statistics = counts;
 	const min = shortened(min_value, false);
 	const max = shortened(max_value, true);
-	if (min !== undefined) statistics.min_value = min;
-	if (max !== undefined) statistics.max_value = max;
-	if (min !== min_value) statistics.is_min_value_exact = false;
-	if (max !== max_value) statistics.is_max_value_exact = false;
+	if (min !== undefined) {
+		statistics.min_value = min;
+		statistics.is_min_value_exact = min === min_value;
+	}
+	if (max !== undefined) {
+		statistics.max_value = max;
+		statistics.is_max_value_exact = max === max_value;
+	}
 	return statistics;
 }
 
