@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import { createZstdCompress, gzipSync } from "node:zlib";
+import { constants, createZstdCompress, gzipSync } from "node:zlib";
 import type { Row } from "../rows.ts";
 import { type Encoder, NOTHING } from "./format.ts";
 
@@ -7,13 +7,14 @@ import { type Encoder, NOTHING } from "./format.ts";
 export type LineCompression = "gzip" | "zstd" | null;
 
 /**
- * One zstd frame. workerd's zstd fails where the output doesn't fit into its buffer
+ * One zstd frame, with a checksum as gzip has it. workerd's zstd fails where the output doesn't fit into its buffer
  * (https://github.com/cloudflare/workerd/issues/6769), so the buffer takes more than zstd's bound for such an input.
  */
 const zstd = (text: string) => {
 	const bytes = Buffer.from(text);
 	const chunkSize = bytes.length + (bytes.length >> 7) + 1024;
-	return buffer(createZstdCompress({ chunkSize }).end(bytes));
+	const params = { [constants.ZSTD_c_checksumFlag]: 1 };
+	return buffer(createZstdCompress({ chunkSize, params }).end(bytes));
 };
 
 const compressors = {
