@@ -169,6 +169,19 @@ describe("CSV", () => {
 			),
 		).toEqual([{ text: "a" }, { text: null }, { text: "" }, { text: null }]);
 	});
+
+	test("keeps to max_file_size_mb where most of a text is quotes", async () => {
+		const columns: Column[] = [{ name: "list", kind: "json" }];
+		const list = JSON.stringify(Array(20_000).fill(""));
+		const { key, file } = await written(
+			{ file_format: "CSV", max_file_size_mb: 1 },
+			columns,
+			Array.from({ length: 30 }, () => [list]),
+		);
+		expect(key).toMatch(/Z-0\.csv$/);
+		expect(file.length).toBeGreaterThan(500_000);
+		expect(file.length).toBeLessThanOrEqual(1_000_000);
+	});
 });
 
 describe("zstd", () => {
@@ -207,23 +220,25 @@ describe("zstd", () => {
 		);
 	});
 
-	test("makes files smaller than gzip does", async () => {
-		const people = Array.from({ length: 100 }, () => crypto.randomUUID());
-		const rows = Array.from({ length: 3000 }, (_, i): Row => {
-			const person = people[(i * i) % 97] ?? "";
-			const url = `https://example.com/${["blog", "docs", "shop"][i % 3]}/${people[(i * 7) % 53]}`;
-			return [
-				i,
-				`${crypto.randomUUID()} ${person} pageview ${url} Mozilla/5.0`,
-			];
-		});
-		const [zstd, gzip] = await Promise.all(
-			["zstd", "gzip"].map((compression) =>
-				written({ compression }, columns, rows),
-			),
-		);
-		expect(zstd?.file.length).toBeLessThan(gzip?.file.length ?? 0);
-	});
+	test.each(["JSONLines", "CSV", "Parquet"])(
+		"makes files smaller than gzip does, in %s",
+		async (file_format) => {
+			const people = Array.from({ length: 100 }, () => crypto.randomUUID());
+			const rows = Array.from({ length: 5000 }, (_, i): Row => {
+				const person = people[(i * i) % 97];
+				const url = `https://example.com/${["blog", "docs", "shop"][i % 3]}/${people[(i * 7) % 53]}`;
+				const text = `{"person":"${person}","event":"pageview","url":"${url}"}`;
+				return [i, crypto.randomUUID(), text];
+			});
+			const three: Column[] = [...columns, { name: "more", kind: "json" }];
+			const [zstd, gzip] = await Promise.all(
+				["zstd", "gzip"].map((compression) =>
+					written({ file_format, compression }, three, rows),
+				),
+			);
+			expect(zstd?.file.length).toBeLessThan(gzip?.file.length ?? 0);
+		},
+	);
 });
 
 describe("Parquet's statistics", () => {

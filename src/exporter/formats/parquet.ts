@@ -23,14 +23,28 @@ const CODECS = {
 	zstd: "ZSTD",
 } satisfies Record<string, CompressionCodec>;
 
-/** workerd's zstd fails where what it makes is longer than 32 KiB. */
-const FRAME_BYTES = 31 * 2 ** 10;
+/** Input of this length or less always fits into the 32 KiB of output that workerd's zstd has room for. */
+const SAFE_FRAME_BYTES = 31 * 2 ** 10;
 
-/** One zstd frame after the other, which decompress to one text (RFC 8878, 3). */
+const MAX_FRAME_BYTES = 2 ** 18;
+
+/**
+ * One zstd frame after the other, which decompress to one text (RFC 8878, 3). workerd's zstd fails where the output doesn't
+ * fit into 32 KiB (https://github.com/cloudflare/workerd/issues/6769), so frames take as much input as compresses to that.
+ */
 function zstd(bytes: Uint8Array) {
 	const frames: Uint8Array[] = [];
-	for (let from = 0; from < bytes.length; from += FRAME_BYTES)
-		frames.push(zstdCompressSync(bytes.subarray(from, from + FRAME_BYTES)));
+	let size = MAX_FRAME_BYTES;
+	for (let from = 0; from < bytes.length; ) {
+		const input = bytes.subarray(from, from + size);
+		try {
+			frames.push(zstdCompressSync(input));
+			from += input.length;
+		} catch (error) {
+			if (input.length <= SAFE_FRAME_BYTES) throw error;
+			size = Math.max(SAFE_FRAME_BYTES, size / 2);
+		}
+	}
 	return Buffer.concat(frames);
 }
 
