@@ -139,7 +139,7 @@ export const filePattern = (config: Files, model: Job["model"]) =>
 
 const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** About how many bytes a row comes to as text, in which a text has `bytesOf` it. */
+/** About how many bytes a row comes to as text, where a text takes `bytesOf` bytes. */
 const weigh = (
 	columns: Column[],
 	row: Row,

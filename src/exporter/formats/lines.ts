@@ -7,7 +7,7 @@ import { type Encoder, NOTHING } from "./format.ts";
 export type LineCompression = "gzip" | "zstd" | null;
 
 /**
- * One zstd frame, with a checksum as gzip has it. workerd's zstd fails where the output doesn't fit into its buffer
+ * One zstd frame, with a checksum. workerd's zstd fails where the output doesn't fit into its buffer
  * (https://github.com/cloudflare/workerd/issues/6769), so the buffer takes more than zstd's bound for such an input.
  */
 const zstd = (text: string) => {
