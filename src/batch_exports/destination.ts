@@ -53,13 +53,13 @@ const header = (max: number) =>
 /** What is written to files, and how. */
 const file = {
 	prefix,
-	file_format: choice(["JSONLines", "Parquet"]).nullish(),
+	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
 	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
 	max_file_size_mb: integer(1, 100_000).nullish(),
 	...filters,
 };
 
-/** JSON lines are compressed with gzip, or not at all. */
+/** Only Parquet can be compressed with snappy. */
 function compressible({
 	value,
 	issues,
@@ -68,8 +68,7 @@ function compressible({
 	compression?: string | null | undefined;
 }>) {
 	const { file_format, compression } = value;
-	if (file_format === "Parquet" || !compression || compression === "gzip")
-		return;
+	if (file_format === "Parquet" || compression !== "snappy") return;
 	issues.push({
 		...issue(compression, "invalid_choice", noChoice(compression)),
 		path: ["compression"],

@@ -30,6 +30,10 @@ test.each([
 	["S3", { ...S3, aws_access_key_id: "a", aws_secret_access_key: "b" }],
 	["S3", { ...S3, prefix: "/{year}/{table}/", compression: "gzip" }],
 	["S3", { ...S3, file_format: "Parquet", compression: "zstd" }],
+	["S3", { ...S3, compression: "zstd" }],
+	["S3", { ...S3, file_format: "CSV", compression: null }],
+	["S3", { ...S3, file_format: "CSV", compression: "gzip" }],
+	["R2", { prefix: "", file_format: "CSV", compression: "zstd" }],
 	["S3", { ...S3, file_format: null, compression: null }],
 	["S3", { ...S3, encryption: "aws:kms", kms_key_id: "k" }],
 	["S3", { ...S3, use_virtual_style_addressing: "yes" }],
@@ -166,9 +170,9 @@ describe("is refused", () => {
 		],
 		[
 			"S3",
-			{ ...S3, file_format: "CSV" },
+			{ ...S3, file_format: "XML" },
 			choice,
-			'"CSV" is not a valid choice.',
+			'"XML" is not a valid choice.',
 			config("file_format"),
 		],
 		[
@@ -180,9 +184,9 @@ describe("is refused", () => {
 		],
 		[
 			"S3",
-			{ ...S3, compression: "zstd" },
+			{ ...S3, file_format: "CSV", compression: "snappy" },
 			choice,
-			'"zstd" is not a valid choice.',
+			'"snappy" is not a valid choice.',
 			config("compression"),
 		],
 		[

@@ -156,9 +156,20 @@ async function fetched(key: string) {
 	return new Uint8Array(await object.arrayBuffer());
 }
 
-/** The rows of a Parquet file, with times and JSON as an export's other formats have them. */
-async function parquet(file: Uint8Array): Promise<Json[]> {
-	const rows = await duckdb(file, "select * from FILE");
+/** How DuckDB reads a file of each format. */
+const READERS: Record<string, string> = {
+	JSONLines: "read_json(PATH, maximum_depth = 1)",
+	CSV: "read_csv(PATH, header = true, allow_quoted_nulls = false)",
+	Parquet: "FILE",
+};
+
+/** The rows of a Parquet or CSV file, with times and JSON as JSON lines have them. */
+async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
+	const compression = suffix.endsWith(".zst") ? "zstd" : "none";
+	const reader = suffix.startsWith(".csv")
+		? `read_csv(PATH, header = true, allow_quoted_nulls = false, all_varchar = true, compression = '${compression}')`
+		: "FILE";
+	const rows = await duckdb(file, `select * from ${reader}`);
 	return rows.map((row) =>
 		Object.fromEntries(
 			Object.entries(row).map(([name, value]) => [name, plain(name, value)]),
@@ -189,6 +200,8 @@ describe("rows out are rows in", () => {
 	test.each([
 		[{}, ".jsonl"],
 		[{ compression: "gzip" }, ".jsonl.gz"],
+		[{ file_format: "CSV" }, ".csv"],
+		[{ file_format: "CSV", compression: "zstd" }, ".csv.zst"],
 		[{ file_format: "Parquet" }, ".parquet"],
 		[{ file_format: "Parquet", compression: "snappy" }, ".parquet"],
 		[{ file_format: "Parquet", compression: "gzip" }, ".parquet"],
@@ -212,14 +225,13 @@ describe("rows out are rows in", () => {
 			const key = `${project}/out/${FILE}-backfill${suffix}`;
 			expect(await stored(`${project}/`)).toEqual([key]);
 			const file = await fetched(key);
-			const rows =
-				suffix === ".parquet"
-					? await parquet(file)
-					: parse(
-							new TextDecoder().decode(
-								suffix.endsWith("gz") ? gunzipSync(file) : file,
-							),
-						);
+			const rows = !suffix.startsWith(".jsonl")
+				? await tabular(file, suffix)
+				: parse(
+						new TextDecoder().decode(
+							suffix.endsWith("gz") ? gunzipSync(file) : file,
+						),
+					);
 			expect(rows).toHaveLength(expected.length);
 			expect(await checksum(rows)).toBe(await checksum(expected));
 		}
@@ -282,12 +294,12 @@ describe("rows out are rows in", () => {
 		const file = new Uint8Array(await answer.arrayBuffer());
 		const rows =
 			suffix === ".parquet"
-				? await parquet(file)
+				? await tabular(file, suffix)
 				: parse(new TextDecoder().decode(gunzipSync(file)));
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test.each(["JSONLines", "Parquet"])(
+	test.each(["JSONLines", "Parquet", "CSV"])(
 		"with null for a number that its column can't hold, which the log counts, in %s",
 		async (file_format) => {
 			const { ask, here, path, project, backfill } = await exporting(
@@ -309,10 +321,7 @@ describe("rows out are rows in", () => {
 			});
 			const [key = ""] = await stored(`${project}/`);
 			const file = await fetched(key);
-			const rows =
-				file_format === "Parquet"
-					? await duckdb(file, "select n from FILE")
-					: parse(new TextDecoder().decode(file));
+			const rows = await duckdb(file, `select n from ${READERS[file_format]}`);
 			expect(rows.map(({ n }) => n && Number(n)).sort()).toEqual([7, null]);
 			const { body } = await here("GET", `${path}/logs?search=null`);
 			expect(body.results).toMatchObject([
@@ -324,6 +333,7 @@ describe("rows out are rows in", () => {
 	test.each([
 		["JSONLines", `"properties":{"id":1234567890123456789}`],
 		["Parquet", `{"id":1234567890123456789}`],
+		["CSV", `,"{""id"":1234567890123456789}",`],
 	])("with every digit of their numbers, in %s", async (file_format, text) => {
 		const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
 		await ask("POST", `/api/projects/${project}/events`, {
@@ -339,6 +349,37 @@ describe("rows out are rows in", () => {
 				: new TextDecoder().decode(file),
 		).toContain(text);
 	});
+
+	test.each(Object.entries(READERS))(
+		"with null for person_properties that were not sent, in %s",
+		async (file_format, reader) => {
+			const { ask, project, backfill } = await exporting(
+				R2({ file_format }),
+				0,
+			);
+			const event = { distinct_id: "d", timestamp: HOUR.start_at };
+			await ask("POST", `/api/projects/${project}/events`, {
+				body: [
+					{ ...event, event: "none" },
+					{ ...event, event: "null", person_properties: null },
+					{ ...event, event: "empty", person_properties: {} },
+					{ ...event, event: "some", person_properties: { a: "" } },
+				],
+			});
+			await backfill();
+			const [key = ""] = await stored(`${project}/`);
+			const rows = await duckdb(
+				await fetched(key),
+				`select person_properties::varchar as sent from ${reader} order by event`,
+			);
+			expect(rows).toEqual([
+				{ sent: "{}" },
+				{ sent: null },
+				{ sent: null },
+				{ sent: '{"a":""}' },
+			]);
+		},
+	);
 
 	test.skipIf(env.POSTGRES_PORT === "")(
 		"events, in PostgreSQL, however often they come, if it is installed",

@@ -37,16 +37,18 @@ function echo(authorization: string) {
 	].join("\n");
 }
 
-/** What DuckDB answers to the SQL, in which FILE is the Parquet file. */
+/** What DuckDB answers to the SQL, in which PATH is the path of the file, and FILE reads it as Parquet. */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
-	const folder = mkdtempSync(`${tmpdir()}/tenantry-parquet-`);
-	const path = `${folder}/file.parquet`;
+	const folder = mkdtempSync(`${tmpdir()}/tenantry-duckdb-`);
+	const path = `${folder}/file`;
 	writeFileSync(path, file);
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
 	const reader = await connection.runAndReadAll(
-		sql.replaceAll("FILE", `read_parquet('${path}')`),
+		sql
+			.replaceAll("FILE", "read_parquet(PATH)")
+			.replaceAll("PATH", `'${path}'`),
 	);
 	const rows = reader.getRowObjectsJson();
 	connection.closeSync();
@@ -59,7 +61,7 @@ async function duckdb(file: Uint8Array, sql: string) {
  * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that, and
  * `/status/<n>/<value>` with that as Retry-After;
  * `/body/<n>/<text>` answers that status and text, and `/echo/<n>` that status and the token in many forms;
- * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
+ * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/duckdb` answers what
  * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
  */
 export async function receivers() {
@@ -86,7 +88,7 @@ export async function receivers() {
 				headers: Object.fromEntries(
 					Object.entries(headers).map(([key, value]) => [key, String(value)]),
 				),
-				text: kind === "parquet" ? "" : body.toString(),
+				text: kind === "duckdb" ? "" : body.toString(),
 			},
 		]);
 		switch (kind) {
@@ -120,7 +122,7 @@ export async function receivers() {
 			case "flaky":
 				if (before.length % 2 === 0) return fail(503);
 				break;
-			case "parquet":
+			case "duckdb":
 				return say(
 					await duckdb(body, decodeURIComponent(String(headers["x-sql"]))),
 				);

@@ -1,4 +1,5 @@
 import type { Config } from "../../batch_exports/destination.ts";
+import { csv, fieldBytes } from "../formats/csv.ts";
 import type { Encoder } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
 import { parquet } from "../formats/parquet.ts";
@@ -81,19 +82,29 @@ type Files = Pick<
 	"prefix" | "file_format" | "compression" | "max_file_size_mb"
 >;
 
-const TYPES = {
-	".jsonl": "application/jsonl",
-	".jsonl.gz": "application/gzip",
-	".parquet": "application/vnd.apache.parquet",
+const FORMATS = {
+	JSONLines: { suffix: ".jsonl", type: "application/jsonl" },
+	CSV: { suffix: ".csv", type: "text/csv" },
+	Parquet: { suffix: ".parquet", type: "application/vnd.apache.parquet" },
 };
 
-/** How the names of files end. */
-const suffixOf = ({ file_format, compression }: Files) =>
-	file_format === "Parquet"
-		? ".parquet"
-		: compression === "gzip"
-			? ".jsonl.gz"
-			: ".jsonl";
+const COMPRESSIONS = {
+	gzip: { suffix: ".gz", type: "application/gzip" },
+	zstd: { suffix: ".zst", type: "application/zstd" },
+};
+
+/** How lines are compressed; snappy is for Parquet alone. */
+const lineCompression = ({ compression }: Files) =>
+	compression === "snappy" ? null : (compression ?? null);
+
+/** How the names of files end, and their media type. Parquet is compressed inside the file, so its name doesn't tell. */
+function formatOf(config: Files) {
+	const format = FORMATS[config.file_format ?? "JSONLines"];
+	const compression = lineCompression(config);
+	if (format === FORMATS.Parquet || compression === null) return format;
+	const { suffix, type } = COMPRESSIONS[compression];
+	return { suffix: format.suffix + suffix, type };
+}
 
 /** The folder in which a run's files are (behaviour 11.3). */
 function folder(
@@ -125,28 +136,36 @@ export const filePattern = (config: Files, model: Job["model"]) =>
 	[
 		folder(config.prefix, { start: "", end: "", model }),
 		config.max_file_size_mb ? "numbered" : "",
-		suffixOf(config),
+		formatOf(config).suffix,
 	].join();
 
 const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** About how many bytes a row comes to as text. */
-const weigh = (columns: Column[], row: Row) =>
+/** About how many bytes a row comes to as text, where a text takes `bytesOf` bytes. */
+const weigh = (
+	columns: Column[],
+	row: Row,
+	bytesOf: (text: string) => number,
+) =>
 	row.reduce<number>(
 		(sum, value, i) =>
 			sum +
 			(columns[i]?.name.length ?? 0) +
 			6 +
-			(typeof value === "string" ? Buffer.byteLength(value) : 8),
+			(typeof value === "string" ? bytesOf(value) : 8),
 		2,
 	);
 
 /** The rows in portions of about `PORTION_BYTES`, and what each weighs. */
-function* portions(columns: Column[], rows: Row[]) {
+function* portions(
+	columns: Column[],
+	rows: Row[],
+	bytesOf: (text: string) => number,
+) {
 	let from = 0;
 	let bytes = 0;
 	for (const [i, row] of rows.entries()) {
-		bytes += weigh(columns, row);
+		bytes += weigh(columns, row, bytesOf);
 		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
 		yield { rows: rows.slice(from, i + 1), bytes };
 		from = i + 1;
@@ -166,8 +185,8 @@ export function files(
 	root: (job?: Job) => string,
 	before: Record<string, () => Promise<unknown>> = {},
 ): Destination<State> {
-	const suffix = suffixOf(config);
-	const type = TYPES[suffix];
+	const { suffix, type } = formatOf(config);
+	const bytesOf = config.file_format === "CSV" ? fieldBytes : Buffer.byteLength;
 	const most = (config.max_file_size_mb ?? 0) * 1_000_000;
 
 	/** The key of a run's file, or of its manifest. A backfill's rows are other ones than the schedule's, so they get other keys. */
@@ -187,9 +206,14 @@ export function files(
 	}
 
 	const encode = (columns: Column[], offset = 0, state = ""): Encoder => {
-		if (config.file_format === "Parquet")
-			return parquet(columns, config.compression ?? null, { offset, state });
-		return jsonLines(columns, config.compression === "gzip" ? "gzip" : null);
+		switch (config.file_format) {
+			case "Parquet":
+				return parquet(columns, config.compression ?? null, { offset, state });
+			case "CSV":
+				return csv(columns, lineCompression(config), offset);
+			default:
+				return jsonLines(columns, lineCompression(config));
+		}
 	};
 
 	return {
@@ -320,12 +344,12 @@ export function files(
 
 			return {
 				async write(rows) {
-					for (const portion of portions(job.columns, rows)) {
+					for (const portion of portions(job.columns, rows, bytesOf)) {
 						const full = () =>
 							most > 0 && size() > 0 && size() + portion.bytes > most;
 						if (full()) await append(encoder.flush());
 						if (full()) await next();
-						await append(encoder.write(portion.rows, portion.bytes));
+						await append(await encoder.write(portion.rows, portion.bytes));
 					}
 					if (
 						rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES ||

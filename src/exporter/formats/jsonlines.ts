@@ -1,6 +1,6 @@
-import { gzipSync } from "node:zlib";
 import type { Column, Row } from "../rows.ts";
-import { type Encoder, NOTHING } from "./format.ts";
+import type { Encoder } from "./format.ts";
+import { type LineCompression, lines } from "./lines.ts";
 
 /** JSON text as one line; what is no JSON as a string. */
 function nested(json: string) {
@@ -26,17 +26,11 @@ export const toJson = (columns: Column[], row: Row) =>
 		})
 		.join(",")}}`;
 
-/** One object a line (https://jsonlines.org); compressed as one gzip member after the other (RFC 1952, 2.2). */
+/** One object a line (https://jsonlines.org). */
 export const jsonLines = (
 	columns: Column[],
-	compression: "gzip" | null,
-): Encoder => ({
-	write(rows) {
-		const text = rows.map((row) => `${toJson(columns, row)}\n`).join("");
-		return compression ? gzipSync(text) : new TextEncoder().encode(text);
-	},
-	pending: 0,
-	flush: () => NOTHING,
-	finish: () => NOTHING,
-	state: () => "",
-});
+	compression: LineCompression,
+): Encoder =>
+	lines(compression, (rows) =>
+		rows.map((row) => `${toJson(columns, row)}\n`).join(""),
+	);
