@@ -32,6 +32,7 @@ const selection = (
 	team_id: 0,
 	model: "events",
 	fields: fieldsOf(more.model ?? "events", null, false),
+	where: null,
 	by: "ingestion",
 	...DAY,
 	include_events: [],
