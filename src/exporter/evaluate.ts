@@ -11,14 +11,14 @@ import { readMoment } from "../http/fields.ts";
 import { like } from "./like.ts";
 import type { Kind, Row } from "./rows.ts";
 
-/** JSON: a column's whole text, or the value that is in it at a path, whose numbers keep their digits. */
-type Json = { text: string } | { value: unknown };
+/** JSON: a column's whole text, or the value that is in it at a path; `exact` is the same with all digits of numbers. */
+type Json = { text: string } | { value: unknown; exact: () => unknown };
 
 /** What an expression comes to for a row. No text or number of its own stands for JSON: that is always `Json`. */
 type Value = string | number | boolean | null | Json;
 
-/** A row's columns, and what was parsed of their JSON so far. */
-type Cells = { values: Row; parsed: unknown[] };
+/** A row's columns, and what was parsed of their JSON so far: as it is quickest, and with all digits of numbers. */
+type Cells = { values: Row; parsed: unknown[]; exact: unknown[] };
 
 type Get<T extends Value = Value> = (cells: Cells) => T | null;
 
@@ -36,7 +36,7 @@ export function columnsOf(expressions: Expression[]): string[] {
 const NUMBER =
 	/^[ \t-\r]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t-\r]*$/;
 
-const DATE = /^(?:19|2[0-2])[0-9]{2}-[0-9]{2}-[0-9]{2}/;
+const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
 
 const finite = (number: number | null) =>
 	number !== null && Number.isFinite(number) ? number : null;
@@ -61,16 +61,11 @@ const withoutZeros = (decimal: string) =>
 const isJson = (value: Value): value is Json =>
 	typeof value === "object" && value !== null;
 
-/** The number that JSON is; undefined: it is something else. */
-function numberIn(value: unknown): number | undefined {
-	if (typeof value === "number") return value;
-	return JSON.isRawJSON(value) ? Number(value.rawJSON) : undefined;
-}
-
 /** null for what is nested too deep to be written. */
-function stringify(value: unknown): string | null {
+function stringify({ value, exact }: Exclude<Json, { text: string }>) {
+	const isExact = typeof value === "string" || typeof value === "boolean";
 	try {
-		return JSON.stringify(value);
+		return JSON.stringify(isExact ? value : exact());
 	} catch (error) {
 		if (error instanceof RangeError) return null;
 		throw error;
@@ -82,7 +77,7 @@ function toText(value: Value): string | null {
 	if (typeof value === "boolean") return String(value);
 	if (!isJson(value)) return value;
 	if ("text" in value) return value.text;
-	return typeof value.value === "string" ? value.value : stringify(value.value);
+	return typeof value.value === "string" ? value.value : stringify(value);
 }
 
 const textToNumber = (text: string) =>
@@ -92,15 +87,14 @@ function toNumber(value: Value): number | null {
 	if (typeof value === "number") return value;
 	if (typeof value === "string") return textToNumber(value);
 	if (!isJson(value) || "text" in value) return null;
-	return typeof value.value === "string"
-		? textToNumber(value.value)
-		: (numberIn(value.value) ?? null);
+	if (typeof value.value === "string") return textToNumber(value.value);
+	return typeof value.value === "number" ? value.value : null;
 }
 
 function toJson(value: Value): string | null {
 	if (typeof value === "string") return JSON.stringify(value);
 	if (!isJson(value) || "text" in value) return toText(value);
-	return stringify(value.value);
+	return stringify(value);
 }
 
 /** Whether there is a value that is not false, 0 or the empty text; null: there is no value. */
@@ -109,16 +103,16 @@ function toBoolean(value: Value): boolean | null {
 		return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
 	if (!isJson(value)) return value;
-	return (
-		"text" in value ||
-		(value.value !== false && value.value !== "" && numberIn(value.value) !== 0)
-	);
+	return "text" in value || ![false, "", 0].some((no) => no === value.value);
 }
 
 /** The date that a text begins with, from 1900 to 2299. */
 function toDate(value: Value): string | null {
 	if (typeof value === "number") return null;
-	const [date = ""] = DATE.exec(toText(value) ?? "") ?? [];
+	const [date, month, day] = DATE.exec(toText(value) ?? "") ?? [];
+	if (date === undefined) return null;
+	if (Number(month) > 0 && Number(day) > 0 && Number(day) <= 28)
+		return Number(month) <= 12 ? date : null;
 	const at = new Date(`${date}T00:00Z`);
 	// The 30th of February is read as another day.
 	return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date)
@@ -129,25 +123,23 @@ function toDate(value: Value): string | null {
 const toMoment = (value: Value) => readMoment(toText(value) ?? "") ?? null;
 
 /** What is in JSON at a path; null: nothing. */
-function valueAt(json: unknown, path: string[]): Json | null {
+function valueAt(json: unknown, path: string[]): unknown {
 	let value = json;
 	for (const key of path) {
-		if (
-			typeof value !== "object" ||
-			value === null ||
-			Array.isArray(value) ||
-			JSON.isRawJSON(value)
-		)
+		if (typeof value !== "object" || value === null || Array.isArray(value))
 			return null;
 		value = Object.hasOwn(value, key) ? Reflect.get(value, key) : null;
 	}
-	return value === null ? null : { value };
+	return value;
 }
 
 /** What is no JSON has nothing in it. */
-function parseJson(text: Row[number] | undefined): unknown {
+function parseJson(
+	text: Row[number] | undefined,
+	parse: (text: string) => unknown,
+): unknown {
 	try {
-		return (typeof text === "string" && parseExact(text)) ?? false;
+		return (typeof text === "string" && parse(text)) ?? false;
 	} catch {
 		return false;
 	}
@@ -168,9 +160,18 @@ function compiler(columns: string[]) {
 			}
 			case "property": {
 				const at = columns.indexOf(expression.column);
-				return ({ values, parsed }) => {
-					parsed[at] ??= parseJson(values[at]);
-					return valueAt(parsed[at], expression.path);
+				const { path } = expression;
+				return ({ values, parsed, exact }) => {
+					parsed[at] ??= parseJson(values[at], JSON.parse);
+					const value = valueAt(parsed[at], path);
+					if (value === null) return null;
+					return {
+						value,
+						exact() {
+							exact[at] ??= parseJson(values[at], parseExact);
+							return valueAt(exact[at], path);
+						},
+					};
 				};
 			}
 			case "literal":
@@ -376,11 +377,14 @@ const order =
 	(cells) =>
 		orderBetween(left(cells), right(cells));
 
+/** Numbers as numbers, but for equal ones that may have lost digits; anything else as text. */
 function orderOfJson(left: Value, right: Value) {
 	const [a, b] = [left, right].map((value) =>
-		numberIn(isJson(value) && "value" in value ? value.value : value),
+		isJson(value) && "value" in value ? value.value : value,
 	);
-	return a !== undefined && b !== undefined
+	return typeof a === "number" &&
+		typeof b === "number" &&
+		!(a === b && Math.abs(a) > Number.MAX_SAFE_INTEGER)
 		? orderBetween(a, b)
 		: orderBetween(toText(left), toText(right));
 }
@@ -471,7 +475,7 @@ export function evaluator(
 		let unfit = 0;
 		const taken: Row[] = [];
 		for (const values of rows) {
-			const cells: Cells = { values, parsed: [] };
+			const cells: Cells = { values, parsed: [], exact: [] };
 			if (condition && !condition(cells)) continue;
 			taken.push(
 				gets.map(({ kind, get }) => {

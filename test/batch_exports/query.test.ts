@@ -734,6 +734,24 @@ test("a condition, its negation and its lack of a value divide the rows", () => 
 	);
 });
 
+test("numbers keep their digits, wherever they are and whatever else is there", () => {
+	const text = `{"token":"1E5","id":12345678901234567890,"list":[1.50,{"n":-0}],"word":"a","tiny":1E-7}`;
+	expect(
+		evaluated(
+			select(
+				"properties.id, toString(properties.id) AS text, properties.list, properties.word, toFloat(properties.tiny) AS tiny",
+			),
+			{ properties: text },
+		),
+	).toEqual([
+		"12345678901234567890",
+		"12345678901234567890",
+		'[1.50,{"n":-0}]',
+		'"a"',
+		1e-7,
+	]);
+});
+
 test("LIKE is what a regular expression says, for any text", () => {
 	const parts = fc.constantFrom("%", "_", "a", "b", "ab", "🦔", "\\%", "\n");
 	const patterns = fc

@@ -415,8 +415,9 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		const team_id = team();
 		const at = (second: number) => `2026-01-01T00:00:0${second}.500Z`;
 		const exact = JSON.rawJSON("12345678901234567890");
+		const next = JSON.rawJSON("12345678901234567891");
 		const told = [
-			{ plan: "free", price: 5, id: exact },
+			{ plan: "free", price: 5, limit: 10, id: exact, next },
 			{ plan: "pro", price: "50", paid: true },
 			{ plan: null, price: 7.5, paid: false },
 			{},
@@ -492,6 +493,8 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			["properties.paid = true", [1]],
 			["properties.paid is null or properties.paid", [0, 1, 3, 4]],
 			["properties.price = properties.price", [0, 1, 2, 4]],
+			["properties.id = properties.next", []],
+			["properties.price < properties.limit", [0]],
 			["properties.plan like 'f%' or properties.plan like '_ro'", [0, 1]],
 			["properties.plan not like '%o%'", [0]],
 			["event like 'EVENT%'", []],
