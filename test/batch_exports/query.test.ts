@@ -483,6 +483,7 @@ describe("a field has a kind and a value", () => {
 		["toFloat('Infinity')", "number", null],
 
 		["lower('ABC')", "text", "abc"],
+		["lower('ÄÉЖ')", "text", "äéж"],
 		["upper(properties.seven)", "text", "7"],
 		["length('🦔a')", "integer", 2],
 		["length(properties.missing)", "integer", null],
@@ -512,6 +513,15 @@ describe("a field has a kind and a value", () => {
 		["if(event, 1, 'n')", "json", "1"],
 		["if(person_id, 1, 'n')", "json", '"n"'],
 		["if(event, true, null)", "boolean", true],
+		["event = 'Signed Up'", "boolean", true],
+		["person_id = event", "boolean", null],
+		["person_id = event or true", "boolean", true],
+		["if(properties.half > 1, 'y', 'n')", "text", "y"],
+		["toString(1 > 2)", "text", "false"],
+		["coalesce(properties.missing, 1 = 1)", "json", "true"],
+		["1 / 0 is null", "boolean", true],
+		["1e308 * 10 is null", "boolean", true],
+		["1e308 * 10 > 1", "boolean", null],
 
 		["toDate(timestamp)", "date", "2026-01-02"],
 		["toDate(properties.day)", "date", "2026-02-28"],

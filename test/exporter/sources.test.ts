@@ -577,6 +577,11 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		);
 		const { pages } = await walk(source, selection({ team_id, ...query }));
 		expect(pages).toEqual([[["3"]], [], [["2400"]]]);
+		const checked = parse(
+			"SELECT properties.i AS i FROM events WHERE event = 'event 3' AND timestamp < '2026-01-01T12:00:00Z' AND properties.i > 1000",
+		);
+		const found = await walk(source, selection({ team_id, ...checked }));
+		expect(found.pages.map(({ length }) => length)).toEqual([25]);
 	});
 
 	test("a number that its column can't hold is null, and counted", async () => {
