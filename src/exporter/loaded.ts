@@ -38,8 +38,13 @@ export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 export async function prepare(env: Env, { run, of }: Loaded) {
 	const { type, config } = await opened(exportCipher(env, of), of.destination);
 	const destination = destinationOf(env, type, config);
-	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
-	const fields = fieldsOf(of.model, query, destination.database);
+	const query = of.xql_query === null ? null : parse(of.xql_query);
+	const where = query?.where ?? null;
+	const fields = fieldsOf(
+		of.model,
+		query?.fields ?? null,
+		destination.database,
+	);
 	const range = {
 		team_id: of.project_id,
 		model: of.model,
@@ -49,6 +54,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	const selection: Selection = {
 		...range,
 		fields,
+		where,
 		by: run.backfill_id === null ? "ingestion" : "event",
 		include_events: namesIn(config.include_events),
 		exclude_events: namesIn(config.exclude_events),
@@ -65,7 +71,13 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 		),
 	};
 	const fingerprint = await digest(
-		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
+		JSON.stringify([
+			shown(of.destination),
+			of.model,
+			fields,
+			env.EVENT_SOURCE,
+			...(where ? [where] : []),
+		]),
 	);
 	return { destination, selection, job, fingerprint };
 }

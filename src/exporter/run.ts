@@ -319,6 +319,8 @@ async function transferRows(
 	});
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
+	/** Whether the state holds all rows that were written. */
+	let isKept = true;
 	while (page) {
 		const { rows, next, unfit }: Page = page;
 		budget.pages -= 1;
@@ -327,6 +329,7 @@ async function transferRows(
 		unfit_values += unfit;
 		const kept = rows.length > 0 ? await sink.write(rows) : null;
 		isFresh = kept !== null;
+		if (rows.length > 0) isKept = isFresh;
 		if (kept !== null) {
 			state = kept;
 			const figures = { records_completed, bytes, unfit_values, tries: 0 };
@@ -334,6 +337,10 @@ async function transferRows(
 			const cursor = JSON.stringify(next ?? END);
 			await update({ state, cursor, ...figures });
 			if (next && isSpent(budget)) return false;
+		} else if (next && isKept && isSpent(budget)) {
+			// A query's condition may leave out all rows of a step.
+			await update({ cursor: JSON.stringify(next) });
+			return false;
 		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
 		page = next && (await source.page(selection, next));
 	}

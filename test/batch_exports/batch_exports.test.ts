@@ -264,6 +264,16 @@ describe("creating", () => {
 			values: {},
 			xql_query,
 		});
+		const condition =
+			"select event from events where properties.n>1 and event='a'";
+		const changed = { body: { xql_query: condition } };
+		expect((await here("PATCH", path, changed)).body.schema).toEqual({
+			fields: [{ expression: "event", alias: "event" }],
+			where: "properties.n > %(val_0)s AND event = %(val_1)s",
+			values: { val_0: 1, val_1: "a" },
+			xql_query:
+				"SELECT event FROM events WHERE properties.n > 1 AND event = 'a'",
+		});
 		expect(
 			(await here("PATCH", path, { body: { xql_query: null } })).body,
 		).toMatchObject({ xql_query: null, schema: null });

@@ -553,6 +553,49 @@ describe("rows out are rows in", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
+	test("with a query's condition: as many rows as were counted, and no others", async () => {
+		const { project, backfill } = await exporting(R2(), 2500, {
+			xql_query:
+				"SELECT uuid, event FROM events WHERE event IN ('event 1', 'event 2') AND properties.i < 1500",
+		});
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 300,
+			records_total_count: 300,
+		});
+		const [key = ""] = await stored(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const expected = (await eventsOf(project))
+			.filter(
+				({ event, properties }) =>
+					["event 1", "event 2"].includes(String(event)) &&
+					Number(Object(properties).i) < 1500,
+			)
+			.map(({ uuid, event }) => ({ uuid, event }));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("a step whose rows all fail a query's condition ends as others do, and the next one goes on", async () => {
+		const home = await exporting(R2(), 5000, {
+			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
+		});
+		const { run, find } = await launched(home.export_id);
+		const step = () =>
+			part(env, run, { pages: 2, until: Number.POSITIVE_INFINITY });
+		expect(await step()).toBe(0);
+		const { cursor } = await find();
+		expect(cursor).not.toBeNull();
+		expect(await step()).toBe(0);
+		expect((await find()).cursor).not.toBe(cursor);
+		expect(await step()).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 1,
+			records_total_count: 1,
+		});
+		expect(await stored(`${home.project}/`)).toHaveLength(1);
+	});
+
 	test("the log says how many, how long it took, and where they are", async () => {
 		const { here, path, project, backfill } = await exporting(R2(), 1);
 		await backfill();
@@ -1449,5 +1492,25 @@ describe("a run that", () => {
 		expect(await checksum(rows)).toBe(
 			await checksum(await eventsOf(home.project)),
 		);
+	});
+
+	test("is under way when its query's condition is changed begins anew", async () => {
+		const query = (condition: string) => ({
+			xql_query: `SELECT uuid, event FROM events WHERE ${condition}`,
+		});
+		const address = `/status/200/${v7()}`;
+		const home = await exporting(HTTP(address), 3000, query("true"));
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		expect(await part(env, run)).toBe(5000);
+		refusing.mockRestore();
+		expect((await find()).records_completed).toBe(2000);
+		await home.here("PATCH", home.path, { body: query("event = 'event 1'") });
+		expect(await carried(run)).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 300,
+			records_total_count: 300,
+		});
 	});
 });

@@ -1,6 +1,7 @@
 import { createClient } from "@clickhouse/client-web";
 import { hiding } from "../../auth/secrets.ts";
-import { MOST_BYTES, MOST_ROWS, orderOf, typedRows } from "./bounds.ts";
+import type { Row } from "../rows.ts";
+import { MOST_BYTES, MOST_ROWS, orderOf } from "./bounds.ts";
 import { Items, parseRows } from "./clickhouse/batches.ts";
 import { type Order, orderBy, splitKey } from "./clickhouse/order.ts";
 import {
@@ -10,12 +11,14 @@ import {
 	type Survey,
 } from "./clickhouse/place.ts";
 import {
+	countSql,
 	MAX_DAYS,
 	ROWS_PER_QUERY,
 	rowsSql,
 	surveySql,
 } from "./clickhouse/statements.ts";
-import type { Selection, Source } from "./source.ts";
+import { queried } from "./queried.ts";
+import type { Scan, Source } from "./source.ts";
 
 /** ClickHouse gives up by itself before the request does. */
 const QUERY_SECONDS = 50;
@@ -32,10 +35,10 @@ type Access = {
 };
 
 /** A row that a query answered. */
-type Found = { values: string[]; size: number; row: unknown[] };
+type Found = { values: string[]; size: number; row: Row };
 
 /** What is left of a query's rows after a page. */
-type Rest = { selection: Selection; position: string; items: Items<Found> };
+type Rest = { scan: Scan; position: string; items: Items<Found> };
 
 /**
  * The rows of ClickHouse's tables `events` and `persons`, which have the columns of D1's. Rows are read in the order of a
@@ -63,7 +66,7 @@ export function clickhouse({
 		},
 	});
 	const orders = new Map<string, Order>();
-	const surveys = new WeakMap<Selection, Survey>();
+	const surveys = new Map<string, Survey>();
 	let rest: Rest | undefined;
 
 	/** The rows that a query answers, in batches as they arrive. */
@@ -71,7 +74,7 @@ export function clickhouse({
 		sql: string,
 		params: Record<string, unknown>,
 		max_execution_time = QUERY_SECONDS,
-	): AsyncGenerator<unknown[][]> {
+	): AsyncGenerator<Row[]> {
 		try {
 			const { stream } = await client.exec({
 				query: `${sql} format JSONCompactEachRow`,
@@ -90,9 +93,9 @@ export function clickhouse({
 		(await Array.fromAsync(ask(sql, params))).flat();
 
 	/** The order of a model's table; of a view, which has none, by time. */
-	async function findOrder(selection: Selection): Promise<Order> {
-		const { model } = selection;
-		const { at, key } = orderOf(selection);
+	async function findOrder(scan: Scan): Promise<Order> {
+		const { model } = scan;
+		const { at, key } = orderOf(scan);
 		const known = orders.get(`${model} ${at}`);
 		if (known) return known;
 		const [table] = await askAll(
@@ -111,10 +114,13 @@ export function clickhouse({
 		return order;
 	}
 
-	async function survey(selection: Selection): Promise<Survey> {
-		const known = surveys.get(selection);
+	/** What is known of a scan's rows, whatever is read of them and filtered. */
+	async function survey(scan: Scan): Promise<Survey> {
+		const { columns: _, filters: __, weights: ___, ...rows } = scan;
+		const name = JSON.stringify(rows);
+		const known = surveys.get(name);
 		if (known) return known;
-		const { sql, params } = surveySql(selection, await findOrder(selection));
+		const { sql, params } = surveySql(scan, await findOrder(scan));
 		const [[count, isUnique, days] = []] = await askAll(sql, params);
 		const hasDays =
 			Array.isArray(days) && days.length > 0 && days.length <= MAX_DAYS;
@@ -123,20 +129,20 @@ export function clickhouse({
 			isUnique: isUnique === 1,
 			days: hasDays ? days.map(String) : null,
 		};
-		surveys.set(selection, survey);
+		surveys.set(name, survey);
 		return survey;
 	}
 
 	/** The rows after a place, in order. A query that breaks off after some of them is followed by one for the others. */
 	async function* read(
-		selection: Selection,
+		scan: Scan,
 		order: Order,
 		start: Place,
 	): AsyncGenerator<Found[], void> {
 		const width = order.parts.length;
 		let place = start;
 		for (let isDone = false; !isDone; ) {
-			const { sql, params } = rowsSql(selection, order, place);
+			const { sql, params } = rowsSql(scan, order, place);
 			let rows = 0;
 			try {
 				for await (const batch of ask(sql, params, STREAM_SECONDS)) {
@@ -158,30 +164,33 @@ export function clickhouse({
 	}
 
 	/** The rows of a page and of those that follow it: what the page before it left, where there is one. */
-	async function itemsAt(selection: Selection, order: Order, place: Place) {
+	async function itemsAt(scan: Scan, order: Order, place: Place) {
 		const left = rest;
 		rest = undefined;
 		const position = JSON.stringify(positionOf(order, place));
-		if (left?.selection === selection && left.position === position)
-			return left.items;
+		if (left?.scan === scan && left.position === position) return left.items;
 		await left?.items.close();
-		return new Items(read(selection, order, place));
+		return new Items(read(scan, order, place));
 	}
 
-	return {
-		async count(selection) {
-			return (await survey(selection)).count;
+	return queried({
+		async count(scan) {
+			const { count, isUnique } = await survey(scan);
+			if (count === 0 || scan.filters.length === 0) return count;
+			const { sql, params } = countSql(scan, isUnique);
+			const [[filtered] = []] = await askAll(sql, params);
+			return Number(filtered);
 		},
 
-		async page(selection, after) {
-			const order = await findOrder(selection);
-			if (!after && (await survey(selection)).count === 0)
-				return { ...typedRows(selection.fields, []), next: null };
+		async page(scan, after) {
+			const order = await findOrder(scan);
+			if (!after && (await survey(scan)).count === 0)
+				return { rows: [], next: null };
 			const place = after
-				? placeOf(selection.model, order, after)
-				: { ...(await survey(selection)), values: [] };
-			const items = await itemsAt(selection, order, place);
-			const rows: unknown[][] = [];
+				? placeOf(scan.model, order, after)
+				: { ...(await survey(scan)), values: [] };
+			const items = await itemsAt(scan, order, place);
+			const rows: Row[] = [];
 			let { values } = place;
 			let size = 0;
 			let found = await items.peek();
@@ -194,13 +203,13 @@ export function clickhouse({
 				found = await items.peek();
 			}
 			const next = found ? positionOf(order, { ...place, values }) : null;
-			if (next) rest = { selection, position: JSON.stringify(next), items };
-			return { ...typedRows(selection.fields, rows), next };
+			if (next) rest = { scan, position: JSON.stringify(next), items };
+			return { rows, next };
 		},
 
 		release() {
 			rest?.items.close().catch(() => {});
 			rest = undefined;
 		},
-	};
+	});
 }

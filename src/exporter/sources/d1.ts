@@ -1,8 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { MOST_BYTES, MOST_ROWS, orderOf, typedRows, weight } from "./bounds.ts";
-import type { Position, Selection, Source } from "./source.ts";
-import { columnsForD1 } from "./sql.ts";
+import type { Row } from "../rows.ts";
+import { MOST_BYTES, MOST_ROWS, orderOf, weight } from "./bounds.ts";
+import { queried } from "./queried.ts";
+import type { Filter, Position, Scan, Source } from "./source.ts";
 
 /** How many rows a page looks at for those that the filter lets through, and how many a statement counts. */
 const MOST_SCANNED = 5000;
@@ -14,18 +15,40 @@ const ISO_LENGTH = 24;
 
 const hex = (text: string) => Buffer.from(text).toString("hex").toUpperCase();
 
+/** The position of a column's text in a list, from 1; 0: none. In one text: SQLite would go through a list anew for each row. */
+const positionIn = (column: string, texts: string[]) =>
+	sql`instr(${`,${texts.map(hex)},`}, ',' || hex(${sql.raw(column)}) || ',')`;
+
+/** Never null, which a sum would pass over. */
+function met(filter: Filter): SQL {
+	const column = sql.raw(filter.column);
+	if ("texts" in filter) {
+		const position = positionIn(filter.column, filter.texts);
+		return sql`${column} is not null and (${position} > 0) = ${sql.raw(String(!filter.negated))}`;
+	}
+	const { from, before } = filter;
+	return sql.join(
+		[
+			from === null ? sql`true` : sql`${column} >= ${from}`,
+			before === null ? sql`true` : sql`${column} < ${before}`,
+		],
+		sql` and `,
+	);
+}
+
 /** The parts that statements are made of. */
-function parts(selection: Selection) {
-	const { model, team_id, include_events, exclude_events } = selection;
-	const order = orderOf(selection);
+function parts(scan: Scan) {
+	const { model, team_id, include_events, exclude_events } = scan;
+	const order = orderOf(scan);
 	const at = sql.raw(order.at);
 	const key = sql.raw(order.key);
-	// In one text: SQLite would go through a list anew for each row.
-	const listed = (names: string[]) =>
-		sql`instr(${`,${names.map(hex)},`}, ',' || hex(event) || ',')`;
+	const listed = (texts: string[], negated: boolean) =>
+		texts.length > 0 ? [met({ column: "event", texts, negated })] : [];
 	const filters = [
-		include_events.length > 0 ? sql`${listed(include_events)} > 0` : sql`true`,
-		exclude_events.length > 0 ? sql`${listed(exclude_events)} = 0` : sql`true`,
+		sql`true`,
+		...listed(include_events, false),
+		...listed(exclude_events, true),
+		...scan.filters.map(met),
 	];
 	return {
 		table: sql.raw(model),
@@ -36,21 +59,21 @@ function parts(selection: Selection) {
 		/** The rows behind a position, in their order. */
 		behind: (then: SQL, which: SQL) =>
 			sql`from ${sql.raw(model)}
-				where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(selection.end)}
+				where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(scan.end)}
 				order by ${at}, ${key}`,
 	};
 }
 
-const first = ({ start }: Selection): Position => [iso(start), ""];
+const first = ({ start }: Scan): Position => [iso(start), ""];
 
 /** The rows of D1's tables. */
 export const d1 = (database: D1Database): Source => {
 	const db = drizzle(database);
-	return {
-		async count(selection) {
-			const { at, key, taken, behind } = parts(selection);
+	return queried({
+		async count(scan) {
+			const { at, key, taken, behind } = parts(scan);
 			let count = 0;
-			let [then = "", which = ""] = first(selection);
+			let [then = "", which = ""] = first(scan);
 			for (;;) {
 				const [[scanned, matched, last] = []] = await db.values(sql`
 					select count(*), sum(taken), max(at || key) from (
@@ -67,16 +90,16 @@ export const d1 = (database: D1Database): Source => {
 		 * Seeks from row to row along an index, and ends before the row that would make the page too large, or when it has
 		 * looked at enough: so it reads about what it answers, and is as long as that.
 		 */
-		async page(selection, after) {
-			const { fields } = selection;
-			const { table, at, key, taken, behind } = parts(selection);
-			const [then, which] = after ?? first(selection);
-			const weighs = weight(fields, (column) => `octet_length(${column})`);
+		async page(scan, after) {
+			const { columns } = scan;
+			const { table, at, key, taken, behind } = parts(scan);
+			const [then, which] = after ?? first(scan);
+			const weighs = weight(scan, (column) => `octet_length(${column})`);
 			// (trap: where columns have an affinity, SQLite seeks by the first alone; + takes it away)
 			const next = sql`${behind(sql`+page.at`, sql`+page.key`)} limit 1`;
-			const rows = await db.values(sql`
+			const rows = await db.values<Row>(sql`
 				with recursive answered as (
-					select ${columnsForD1(fields)}, rowid as id from ${table}
+					select ${sql.raw(columns.join(", "))}, rowid as id from ${table}
 				), weighed as (
 					select rowid as id, ${at} as at, ${key} as key, ${taken} as taken, ${sql.raw(weighs)} as bytes from ${table}
 				), page (id, at, key, taken, rows, bytes, scanned) as (
@@ -93,16 +116,15 @@ export const d1 = (database: D1Database): Source => {
 				from page join answered using (id)
 				where page.taken or scanned = (select scanned from last)
 				order by scanned`);
-			const taken_at = fields.length + 3;
+			const taken_at = columns.length + 3;
 			const [lastAt, lastKey, , more] =
-				rows.at(-1)?.slice(fields.length + 1) ?? [];
+				rows.at(-1)?.slice(columns.length + 1) ?? [];
 			return {
-				...typedRows(
-					fields,
-					rows.filter((row) => row[taken_at] === 1),
-				),
+				rows: rows
+					.filter((row) => row[taken_at] === 1)
+					.map((row) => row.slice(0, columns.length)),
 				next: more === 1 ? [String(lastAt), String(lastKey)] : null,
 			};
 		},
-	};
+	});
 };

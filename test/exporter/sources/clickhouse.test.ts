@@ -1,5 +1,6 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { parse } from "../../../src/batch_exports/query.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { clickhouse } from "../../../src/exporter/sources/clickhouse.ts";
@@ -52,6 +53,7 @@ const selection = (more: Partial<Selection>): Selection => ({
 	end: "2026-01-03T00:00:00Z",
 	include_events: [],
 	exclude_events: [],
+	where: null,
 	...more,
 });
 
@@ -154,6 +156,32 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			);
 			expect(happened.length).toBeGreaterThan(0);
 			expect(properties(happened)).toEqual(new Set(["third"]));
+		});
+
+		test("meet a query's condition only by the copy that counts", async () => {
+			const team_id = team();
+			await put(layout, team_id, 50, { text: "old" });
+			await put(layout, team_id, 50, {
+				arrived: "2026-01-02 13:00:00",
+				timestamp: "2026-01-02 05:00:00",
+				text: "new",
+			});
+			const during = (hours: string) =>
+				rowsOf(
+					layout,
+					selection({
+						team_id,
+						...parse(`SELECT uuid FROM events WHERE ${hours}`),
+					}),
+				);
+			expect(await during("timestamp < '2026-01-02T04:00:00Z'")).toEqual([]);
+			expect(await during("timestamp > '2026-01-02T04:00:00Z'")).toHaveLength(
+				50,
+			);
+			expect(
+				await during("event like 'event 1%' and timestamp > '2026-01-02'"),
+			).toHaveLength(5);
+			expect(await during("properties = 'old'")).toEqual([]);
 		});
 
 		test("yield one of copies that arrived at once, and always the same", async () => {

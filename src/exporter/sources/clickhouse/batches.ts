@@ -1,3 +1,5 @@
+import type { Row } from "../../rows.ts";
+
 /** How long a server may be silent in the middle of its answer. */
 const SILENCE_TIMEOUT_MS = 60_000;
 
@@ -7,7 +9,7 @@ const SILENCE_TIMEOUT_MS = 60_000;
  */
 export async function* parseRows(
 	stream: ReadableStream<Uint8Array>,
-): AsyncGenerator<unknown[][]> {
+): AsyncGenerator<Row[]> {
 	const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
 	try {

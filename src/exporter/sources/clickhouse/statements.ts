@@ -1,7 +1,7 @@
+import { kindOf } from "../../../batch_exports/query.ts";
 import type { Model } from "../../rows.ts";
 import { MOST_ROWS, orderOf, weight } from "../bounds.ts";
-import type { Selection } from "../source.ts";
-import { columnsForClickHouse } from "../sql.ts";
+import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
@@ -53,23 +53,61 @@ const IS_INCLUDED = `(empty({include_events:Array(String)}) or has({include_even
 	and not has({exclude_events:Array(String)}, event)`;
 
 /** The selection's rows, copies among them. */
-const isSelected = (selection: Selection) =>
+const isSelected = (scan: Scan) =>
 	[
 		IS_OF_TEAM,
-		isInWindow(orderOf(selection).at),
-		...(selection.model === "events" ? [IS_INCLUDED] : []),
+		isInWindow(orderOf(scan).at),
+		...(scan.model === "events" ? [IS_INCLUDED] : []),
 	].join(" and ");
 
-const parametersFor = (selection: Selection) => {
-	const { team_id, start, end, include_events, exclude_events } = selection;
+const parametersFor = (scan: Scan) => {
+	const { team_id, start, end, include_events, exclude_events } = scan;
 	return { team_id, start, end, include_events, exclude_events };
 };
 
+/** A column's value as JSON has it. */
+function selectedColumn(name: string) {
+	switch (kindOf({ type: "column", name })) {
+		case "integer":
+			return `toFloat64(${name})`;
+		case "json":
+			return `nullIf(${name}, '')`;
+		case "timestamp":
+			return `concat(replaceOne(toString(toDateTime64(${name}, 3, 'UTC')), ' ', 'T'), 'Z')`;
+		default:
+			return `toString(${name})`;
+	}
+}
+
+/** The conditions of filters, and their parameters. */
+function conditions(filters: Filter[]) {
+	const params: Record<string, string | string[]> = {};
+	const bind = (value: string | string[]) => {
+		const name = `f${Object.keys(params).length}`;
+		params[name] = value;
+		return name;
+	};
+	const sql = filters.flatMap((filter) => {
+		const { column } = filter;
+		if ("texts" in filter)
+			return [
+				`${filter.negated ? "not " : ""}has({${bind(filter.texts)}:Array(String)}, toString(${column}))`,
+				`${column} is not null`,
+			];
+		const { from, before } = filter;
+		return [
+			...(from === null ? [] : [`${column} >= ${moment(bind(from))}`]),
+			...(before === null ? [] : [`${column} < ${moment(bind(before))}`]),
+		];
+	});
+	return { sql, params };
+}
+
 /** Answers one row: how many rows the selection has, whether none has copies, and the days of the order's first part. */
-export function surveySql(selection: Selection, order: Order): Statement {
-	const { model } = selection;
-	const { at, key } = orderOf(selection);
-	const params = parametersFor(selection);
+export function surveySql(scan: Scan, order: Order): Statement {
+	const { model } = scan;
+	const { at, key } = orderOf(scan);
+	const params = parametersFor(scan);
 	if (model === "persons") {
 		const newest = `newest.${VERSIONS.persons.indexOf(at) + 1}`;
 		return {
@@ -84,8 +122,33 @@ export function surveySql(selection: Selection, order: Order): Statement {
 	const day = dayOf(order);
 	const days = day ? `groupUniqArray(${MAX_DAYS + 1})(toString(${day}))` : "[]";
 	return {
-		sql: `select uniqExact(${key}), count() = uniqExact(${key}), ${days} from events where ${isSelected(selection)}`,
+		sql: `select uniqExact(${key}), count() = uniqExact(${key}), ${days} from events where ${isSelected(scan)}`,
 		params,
+	};
+}
+
+/** The row is the one that counts among its copies, which are looked for among the rows that are `selected`. */
+function isNewest(scan: Scan, selected: string[]) {
+	const { model } = scan;
+	const { key } = orderOf(scan);
+	const copies = model === "events" ? selected : [IS_OF_TEAM];
+	return `(${key}, ${versionOf(model)}) in (
+		select ${key}, max(${versionOf(model)}) from ${model} where ${copies.join(" and ")} group by ${key})`;
+}
+
+/** Answers how many of the scan's rows meet its filters. */
+export function countSql(scan: Scan, isUnique: boolean): Statement {
+	const { key } = orderOf(scan);
+	const filters = conditions(scan.filters);
+	const selected = [isSelected(scan)];
+	const where = [
+		...selected,
+		...filters.sql,
+		...(isUnique ? [] : [isNewest(scan, selected)]),
+	];
+	return {
+		sql: `select uniqExact(${key}) from ${scan.model} where ${where.join(" and ")}`,
+		params: { ...filters.params, ...parametersFor(scan) },
 	};
 }
 
@@ -97,36 +160,34 @@ export function surveySql(selection: Selection, order: Order): Statement {
  * highest version arrived.
  */
 export function rowsSql(
-	selection: Selection,
+	scan: Scan,
 	order: Order,
 	{ isUnique, days, values }: Place,
 ): Statement {
-	const { model, fields } = selection;
-	const { key } = orderOf(selection);
-	const columns = columnsForClickHouse(fields);
+	const { model, columns } = scan;
+	const { key } = orderOf(scan);
+	const filters = conditions(scan.filters);
 	const day = days && dayOf(order);
 	const selected = [
-		isSelected(selection),
+		isSelected(scan),
 		...(day ? [`${day} in {days:Array(Date)}`] : []),
 	];
-	const competing = model === "events" ? selected : [IS_OF_TEAM];
-	const newest = `(${key}, ${versionOf(model)}) in (
-		select ${key}, max(${versionOf(model)}) from ${model} where ${competing.join(" and ")} group by ${key})`;
 	const where = [
 		...selected,
+		...filters.sql,
 		...(values.length > 0 ? [isAfter(order)] : []),
-		...(isUnique ? [] : [newest]),
+		...(isUnique ? [] : [isNewest(scan, selected)]),
 	];
 	const orderBy = isUnique
 		? order.sql
 		: `${order.sql}, ${CONTENT[model]} limit 1 by ${key}`;
 	return {
-		sql: `select ${order.parts.map(textOf).join(", ")}, ${weight(fields, (column) => `length(${column})`)}, ${columns.sql}
+		sql: `select ${order.parts.map(textOf).join(", ")}, ${weight(scan, (column) => `length(${column})`)}, ${columns.map(selectedColumn).join(", ")}
 			from ${model} where ${where.join(" and ")} order by ${orderBy} limit ${ROWS_PER_QUERY}`,
 		params: {
-			...columns.params,
+			...filters.params,
 			...parametersOf(values),
-			...parametersFor(selection),
+			...parametersFor(scan),
 			days: days ?? [],
 		},
 	};
