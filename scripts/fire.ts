@@ -249,11 +249,16 @@ const moments = killMoments(random, start, end);
 console.log(
 	`Posting for ${minutes} minutes, and killing the server ${kills} times until ${new Date(moments.at(-1) ?? end).toISOString()}…`,
 );
+/** Kills the server at the moments. Answers how many runs were under way then. */
 async function killAll() {
+	let cut = 0;
 	for (const moment of moments) {
 		await until(moment);
+		const runs = await Promise.all(ids.map((id) => runsOf(ask, id)));
+		cut += runs.flat().filter((run) => run.finished_at === null).length;
 		await server.kill();
 	}
+	return cut;
 }
 const killing = killAll();
 const posted = await postEvents(
@@ -266,7 +271,7 @@ const posted = await postEvents(
 	seed,
 );
 const lastEnd = windowEnd(Date.now());
-await killing;
+const cut = await killing;
 console.log(
 	`Waiting for the runs of the window that ends at ${new Date(lastEnd).toISOString()}…`,
 );
@@ -281,7 +286,7 @@ const verdicts = await judge(work, names);
 
 /** The differences, and what is wrong with the runs. */
 const faults: string[] = [];
-const table = names.map((name, i) => {
+const table = names.map((name, i): [string, object] => {
 	const verdict = verdicts.get(name);
 	if (!verdict) return fail(`${name} wasn't compared.`);
 	const list = runs[i] ?? [];
@@ -291,7 +296,7 @@ const table = names.map((name, i) => {
 	if (rows !== verdict.rows)
 		faults.push(`${name}: its runs say that they wrote ${rows} rows`);
 	if (!isFaultless(verdict)) faults.push(`${name}: its rows differ`);
-	return { output: name, runs: list.length, ...verdict };
+	return [name, { runs: list.length, ...verdict }];
 });
 const { counts } = receiver;
 const failures = Object.values(counts.failed).reduce((sum, n) => sum + n, 0);
@@ -302,11 +307,11 @@ if (counts.conflicts > 0)
 	);
 if (server.counts.ends > server.counts.kills + 1)
 	faults.push("The server ended when nobody killed it.");
-console.table(table);
+console.table(Object.fromEntries(table));
 console.log(
 	[
 		`${posted.acknowledged} of ${posted.events} events were acknowledged, in ${posted.posts} posts: ${posted.lost} were lost, ${posted.repeated} repeated, ${posted.givenUp} batches given up.`,
-		`The server was killed ${server.counts.kills} times.`,
+		`The server was killed ${server.counts.kills} times, and cut off ${cut} runs.`,
 		`The receiver failed ${failures} of ${counts.posts} posts (${ways.join(", ")}), and ${counts.repeated} came again.`,
 		...faults,
 	].join("\n"),

@@ -68,23 +68,23 @@ export async function postEvents(
 	/** Whether the batch was acknowledged. */
 	async function post(batch: Event[]) {
 		posted.posts += 1;
-		try {
-			const answer = await fetch(events.url, {
-				method: "POST",
-				body: batch.map(toJson).join("\n"),
-				headers: {
-					authorization: `Bearer ${events.key}`,
-					"content-type": "application/x-ndjson",
-				},
-				signal: AbortSignal.timeout(HANG_MS),
-			});
-			const text = await answer.text();
-			if (answer.status >= 400 && answer.status < 500)
-				throw new SyntaxError(`Events were refused: ${text}`);
-			if (answer.ok) return true;
-		} catch (error) {
-			if (error instanceof SyntaxError) throw error;
-		}
+		const answer = await fetch(events.url, {
+			method: "POST",
+			body: batch.map(toJson).join("\n"),
+			headers: {
+				authorization: `Bearer ${events.key}`,
+				"content-type": "application/x-ndjson",
+			},
+			signal: AbortSignal.timeout(HANG_MS),
+		})
+			.then(async (answer) => ({
+				status: answer.status,
+				text: await answer.text(),
+			}))
+			.catch(() => undefined);
+		if (answer?.status === 200) return true;
+		if (answer && answer.status < 500)
+			throw new Error(`Events were refused: ${answer.text}`);
 		posted.lost += 1;
 		return false;
 	}

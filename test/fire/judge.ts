@@ -83,7 +83,6 @@ export async function judge(
 	const connection = await instance.connect();
 	try {
 		await connection.run(`
-			set threads = 1;
 			create table sent as select * from read_json(${text(`${folder}/sent.jsonl`)}, format = 'newline_delimited', columns = ${SENT});
 			create table acknowledged as
 				select uuid from read_json(${text(`${folder}/acknowledged.jsonl`)}, format = 'newline_delimited', columns = {uuid: 'VARCHAR'})`);
