@@ -11,7 +11,6 @@ import { postEvents } from "../test/fire/clients.ts";
 import { isFaultless, judge } from "../test/fire/judge.ts";
 import {
 	createTable,
-	type Output,
 	outputs,
 	saveBucket,
 	savePostgres,
@@ -19,6 +18,13 @@ import {
 } from "../test/fire/outputs.ts";
 import { type Random, seeded } from "../test/fire/random.ts";
 import { startReceiver } from "../test/fire/receiver.ts";
+import {
+	exportsOf,
+	INTERVAL_MS,
+	judgeRuns,
+	Owner,
+	windowEnd,
+} from "../test/fire/runs.ts";
 import { buckets } from "../test/support/bucket.ts";
 import { databases } from "../test/support/postgres.ts";
 import { environment, fail, run } from "./run.ts";
@@ -26,19 +32,12 @@ import { freePort, serve } from "./server.ts";
 
 const MINUTE_MS = 60_000;
 
-/** The exports' interval. */
-const INTERVAL = "every 5 minutes";
-const INTERVAL_MS = 5 * MINUTE_MS;
-
 /** When runs of a window are most likely to be under way, after its end. */
 const RUNS_FROM_MS = 30_000;
 const RUNS_UNTIL_MS = 120_000;
 
 /** As often as `npm start` runs the schedule. */
 const TICK_MS = 30_000;
-
-/** Reached only if runs hang. */
-const RUNS_TIMEOUT_MS = 60 * MINUTE_MS;
 
 const root = `${import.meta.dirname}/..`;
 const work = `${root}/.wrangler/fire`;
@@ -62,10 +61,6 @@ const { minutes, kills, seed } = parsed.data;
 
 const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
 
-/** The end of the window that a moment is in. */
-const windowEnd = (at: number) =>
-	(Math.floor(at / INTERVAL_MS) + 1) * INTERVAL_MS;
-
 /** When the server is killed: half of the times at any moment of the posting, half of them while runs may be under way. */
 function killMoments(random: Random, start: number, end: number) {
 	const ends: [number, ...number[]] = [windowEnd(start)];
@@ -77,48 +72,6 @@ function killMoments(random: Random, start: number, end: number) {
 		return random.between(window + RUNS_FROM_MS, window + RUNS_UNTIL_MS);
 	}).sort((a, b) => a - b);
 }
-
-const Owner = z.object({ key: z.string(), project: z.int() });
-const Export = z.object({ id: z.string() });
-const Runs = z.object({
-	results: z.array(
-		z.object({
-			status: z.string(),
-			latest_error: z.string().nullable(),
-			data_interval_end: z.string(),
-			finished_at: z.string().nullable(),
-			records_completed: z.int(),
-		}),
-	),
-});
-
-type Owner = z.infer<typeof Owner>;
-type Run = z.infer<typeof Runs>["results"][number];
-
-/** A client of the API. A GET is tried again until it is answered: the server may be down. */
-const clientOf = (url: string, { key, project }: Owner) =>
-	async function ask<T>(
-		shape: z.ZodType<T>,
-		path: string,
-		body?: object,
-	): Promise<T> {
-		for (;;) {
-			try {
-				const answer = await fetch(`${url}/api/projects/${project}${path}`, {
-					headers: {
-						authorization: `Bearer ${key}`,
-						"content-type": "application/json",
-					},
-					...(body && { method: "POST", body: JSON.stringify(body) }),
-				});
-				if (answer.ok) return shape.parse(await answer.json());
-				throw new Error(`${path}: ${await answer.text()}`);
-			} catch (error) {
-				if (body) throw error;
-				await sleep(500);
-			}
-		}
-	};
 
 /** Starts the server, and starts it again whenever it ends. */
 async function keepServer(port: number) {
@@ -165,37 +118,6 @@ async function keepServer(port: number) {
 	};
 }
 
-type Client = ReturnType<typeof clientOf>;
-
-const runsOf = async (ask: Client, id: string) =>
-	(await ask(Runs, `/batch_exports/${id}/runs/?limit=100`)).results;
-
-/** Waits until the runs of the window that ends at `end` have ended in all exports. Answers the runs of each. */
-async function waitForRuns(ask: Client, ids: string[], end: number) {
-	const deadline = Date.now() + RUNS_TIMEOUT_MS;
-	for (;;) {
-		const runs = await Promise.all(ids.map((id) => runsOf(ask, id)));
-		const isDone = (list: Run[]) =>
-			list.every(({ finished_at }) => finished_at !== null) &&
-			list.some(({ data_interval_end: at }) => Date.parse(at) >= end);
-		if (runs.every(isDone) || Date.now() > deadline) return runs;
-		await sleep(2_000);
-	}
-}
-
-/** What is wrong with the runs of an export whose windows end from `first` to `last`; "" if nothing is. */
-function judgeRuns(runs: Run[], first: number, last: number) {
-	const failed = runs.find(({ status }) => status !== "Completed");
-	if (failed)
-		return `${failed.status} (${failed.data_interval_end}): ${failed.latest_error}`;
-	const ends = runs.map((run) => Date.parse(run.data_interval_end));
-	for (let end = first; end <= last; end += INTERVAL_MS) {
-		const n = ends.filter((one) => one === end).length;
-		if (n !== 1) return `${new Date(end).toISOString()}: ${n} runs`;
-	}
-	return "";
-}
-
 const bootstrap = () =>
 	Owner.parse(
 		JSON.parse(
@@ -215,9 +137,6 @@ async function startPeers(random: Random) {
 	const receiver = await startReceiver(`${work}/outputs/http`, random);
 	return { s3, postgres, receiver };
 }
-
-const create = (ask: Client, { name, destination }: Output) =>
-	ask(Export, "/batch_exports/", { name, interval: INTERVAL, destination });
 
 process.on("exit", (code) => {
 	if (code !== 0) console.error(`The evidence is in ${work}.`);
@@ -239,9 +158,9 @@ run(
 );
 const owner = bootstrap();
 const server = await keepServer(await freePort());
-const ask = clientOf(server.url, owner);
+const exports = exportsOf(server.url, owner);
 const ids: string[] = [];
-for (const output of wanted) ids.push((await create(ask, output)).id);
+for (const output of wanted) ids.push(await exports.create(output));
 
 const start = Date.now();
 const end = start + minutes * MINUTE_MS;
@@ -254,7 +173,7 @@ async function killAll() {
 	let cut = 0;
 	for (const moment of moments) {
 		await until(moment);
-		const runs = await Promise.all(ids.map((id) => runsOf(ask, id)));
+		const runs = await Promise.all(ids.map(exports.runs));
 		cut += runs.flat().filter((run) => run.finished_at === null).length;
 		await server.kill();
 	}
@@ -275,7 +194,7 @@ const cut = await killing;
 console.log(
 	`Waiting for the runs of the window that ends at ${new Date(lastEnd).toISOString()}…`,
 );
-const runs = await waitForRuns(ask, ids, lastEnd);
+const runs = await exports.waitForRuns(ids, lastEnd);
 await server.stop();
 
 console.log("Comparing…");

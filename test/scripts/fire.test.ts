@@ -7,6 +7,7 @@ import { type Event, eventOf } from "../fire/events.ts";
 import { isFaultless, judge } from "../fire/judge.ts";
 import { seeded } from "../fire/random.ts";
 import { startReceiver } from "../fire/receiver.ts";
+import { judgeRuns } from "../fire/runs.ts";
 import { discard, folder } from "../support/server.ts";
 
 const random = seeded(1);
@@ -134,6 +135,30 @@ test("a manifest has to name the files that are there", async () => {
 	expect(await verdictOf("files")).toEqual({ rows: 3, ...FAULTLESS });
 	manifest(["files/w-0.jsonl", "files/w-1.jsonl"]);
 	await expect(verdictOf("files")).rejects.toThrow("don't name its files");
+});
+
+test("each window has one run, which completed", () => {
+	const run = (data_interval_end: string, status = "Completed") => ({
+		data_interval_end,
+		status,
+		latest_error: "Oops",
+	});
+	const first = run("2026-01-01T00:05:00.000Z");
+	const second = run("2026-01-01T00:10:00.000Z");
+	const judged = (...runs: (typeof first)[]) =>
+		judgeRuns(
+			runs,
+			Date.parse(first.data_interval_end),
+			Date.parse(second.data_interval_end),
+		);
+	expect(judged(second, first)).toBe("");
+	expect(judged(first)).toBe("2026-01-01T00:10:00.000Z has 0 runs");
+	expect(judged(first, second, first)).toBe(
+		"2026-01-01T00:05:00.000Z has 2 runs",
+	);
+	expect(judged(first, { ...second, status: "FailedRetryable" })).toBe(
+		"the run of 2026-01-01T00:10:00.000Z is FailedRetryable: Oops",
+	);
 });
 
 test("the receiver takes a key once, fails a fifth of the posts, and none three times in a row", async () => {
