@@ -4,6 +4,7 @@
  * killed, `--seed N` makes another run. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`).
  */
 import { mkdirSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
@@ -39,8 +40,7 @@ const RUNS_UNTIL_MS = 120_000;
 /** As often as `npm start` runs the schedule. */
 const TICK_MS = 30_000;
 
-const root = `${import.meta.dirname}/..`;
-const work = `${root}/.wrangler/fire`;
+const work = resolve(import.meta.dirname, "../.wrangler/fire");
 const state = `${work}/state`;
 
 const { values } = parseArgs({

@@ -56,8 +56,10 @@ const NO_ROWS = `select ${["uuid", "person_id", ...FIELDS].map((name) => `null::
  * @throws where there are manifests, unless they name exactly these files
  */
 function filesOf(folder: string) {
-	const files = globSync(`${folder}/**/*.{jsonl,jsonl.gz,parquet}`);
-	const manifests = globSync(`${folder}/**/*_manifest.json`);
+	const find = (pattern: string) =>
+		globSync(pattern, { cwd: folder }).map((path) => `${folder}/${path}`);
+	const files = find("**/*.{jsonl,jsonl.gz,parquet}");
+	const manifests = find("**/*_manifest.json");
 	const named = manifests.flatMap((path) => {
 		const { files }: { files: string[] } = JSON.parse(
 			readFileSync(path, "utf8"),
