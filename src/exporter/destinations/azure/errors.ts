@@ -1,0 +1,125 @@
+import type { Config } from "../../../batch_exports/destination.ts";
+import { Misconfigured } from "../destination.ts";
+import { quote } from "../quote.ts";
+import type { Answer } from "../send.ts";
+
+type Settings = Config<"AzureBlob">;
+
+/** Refusals that may pass although their status says that the caller is at fault. */
+const TEMPORARY = [
+	"AccountBeingCreated",
+	"BlobAlreadyExists",
+	"ConditionNotMet",
+	"InternalError",
+	"OperationTimedOut",
+	"ServerBusy",
+];
+
+/** What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). */
+const MEANINGS: Record<string, string> = {
+	AccountIsDisabled: "The storage account is disabled.",
+	AccountRequiresHttps:
+		"The storage account takes only HTTPS: begin endpoint_url with https://.",
+	AuthorizationFailure:
+		"The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this.",
+	AuthorizationPermissionMismatch:
+		"The SAS token lacks a permission: it needs read, create, write and delete.",
+	AuthorizationProtocolMismatch:
+		"The SAS token allows only HTTPS: begin endpoint_url with https://.",
+	AuthorizationResourceTypeMismatch:
+		"The SAS token has to include the resource type object (srt=o).",
+	AuthorizationServiceMismatch:
+		"The SAS token isn't one for Blob Storage (ss=b).",
+	AuthorizationSourceIPMismatch:
+		"The SAS token doesn't allow this service's IP address.",
+	BlobAlreadyExists: "The blob was changed at the same time.",
+	ConditionNotMet: "The blob was changed at the same time.",
+	ContainerBeingDeleted: "The container is being deleted.",
+	ContainerDisabled: "The container is disabled.",
+	InvalidBlobOrBlock:
+		"The blob has blocks that another tool uploaded and didn't commit.",
+	InvalidResourceName: "The container's name or the prefix isn't valid.",
+	KeyBasedAuthenticationNotPermitted:
+		"The storage account allows no access by account key: allow it, or use a user delegation SAS.",
+	LeaseIdMissing: "Somebody holds a lease on the blob or the container.",
+};
+
+/** The code of an error; "": there is none. HEAD has it in a header only. */
+export const codeOf = ({ headers, text }: Answer) =>
+	headers.get("x-ms-error-code") ??
+	/<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ??
+	"";
+
+/** The text of an element, in one line. */
+const element = (name: string, text: string) =>
+	new RegExp(`<${name}>([^<]*)`).exec(text)?.[1]?.trim() ?? "";
+
+/** What the server says, without the ID and the time of the request. */
+const messageOf = ({ text }: Answer) =>
+	element("Message", text).split(/\s*\n/)[0] ?? "";
+
+/** Whether the server rejects the signature. Azurite then has the code of a permission that is missing. */
+export const isUnauthenticated = (answer: Answer) =>
+	[
+		"AuthenticationFailed",
+		"InvalidAuthenticationInfo",
+		"NoAuthenticationInformation",
+	].includes(codeOf(answer)) ||
+	messageOf(answer).startsWith("Server failed to authenticate the request.");
+
+/** What a rejected signature means. The server's words for it repeat what was signed, so they aren't shown. */
+function rejection(answer: Answer, { sas_token }: Settings) {
+	const detail = element("AuthenticationErrorDetail", answer.text);
+	if (!sas_token)
+		return /date header/i.test(detail)
+			? new Error("The server's clock and this service's differ too much.")
+			: new Misconfigured("The account key is wrong.");
+	const expiry = new URLSearchParams(sas_token).get("se") ?? "";
+	if (Date.parse(expiry) < Date.now())
+		return new Misconfigured(`The SAS token expired at ${expiry}.`);
+	return new Misconfigured(
+		/time frame/.test(detail)
+			? "The SAS token isn't valid yet, or has expired."
+			: "The SAS token is wrong, has expired, or was revoked.",
+	);
+}
+
+/** Host and port. */
+const addressOf = ({ hostname, port, protocol }: URL) =>
+	`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+
+/** What is hidden in the server's words. */
+const secretsOf = ({ account_key, sas_token }: Settings) =>
+	[
+		account_key,
+		sas_token,
+		sas_token && /sig=([^&]*)/.exec(sas_token)?.[1],
+		sas_token && new URLSearchParams(sas_token).get("sig"),
+	].filter((secret) => typeof secret === "string");
+
+/** The error that an answer stands for, with a message for the user. */
+export function explain(answer: Answer, config: Settings, url: URL): Error {
+	const code = codeOf(answer);
+	if (isUnauthenticated(answer)) return rejection(answer, config);
+	if (answer.status < 400)
+		return new Misconfigured(
+			`${addressOf(url)} doesn't answer as Blob Storage: check endpoint_url.`,
+		);
+	const message = messageOf(answer);
+	const words = [
+		code === "ContainerNotFound"
+			? `There is no container "${config.container_name}".`
+			: (MEANINGS[code] ??
+				`The request was refused with the status ${answer.status}${code && ` (${code})`}.`),
+		message && `${addressOf(url)} says: ${quote(secretsOf(config), message)}`,
+	]
+		.filter(Boolean)
+		.join(" ");
+	return TEMPORARY.includes(code) ? new Error(words) : new Misconfigured(words);
+}
+
+/** Blob Storage answers each write with 201, and names what it stored by an ETag. */
+export const notStored = (url: URL) =>
+	new Misconfigured(
+		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't answer as Blob Storage. Check endpoint_url.`,
+	);

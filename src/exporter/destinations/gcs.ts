@@ -1,0 +1,79 @@
+import type { Config } from "../../batch_exports/destination.ts";
+import { type Destination, Misconfigured } from "./destination.ts";
+import type { State } from "./files.ts";
+import { quote } from "./quote.ts";
+import { bucketUrl, type Dialect, s3 } from "./s3.ts";
+
+type Settings = Config<"GCS">;
+
+const ENDPOINT = "https://storage.googleapis.com";
+
+/** The same destination as S3 sees it. Requests are signed for the region "auto", wherever the bucket is. */
+const asS3 = ({
+	hmac_access_id,
+	hmac_secret,
+	endpoint_url,
+	...config
+}: Settings): Config<"S3"> => ({
+	...config,
+	region: "auto",
+	endpoint_url: endpoint_url ?? ENDPOINT,
+	aws_access_key_id: hmac_access_id,
+	aws_secret_access_key: hmac_secret,
+});
+
+/** Where the bucket is. */
+export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
+
+/** What an error code means for the user (Cloud Storage: "HTTP status and error codes for XML"). */
+const MEANINGS: Record<string, string> = {
+	AccessDenied:
+		"The HMAC key's account may not do this in the bucket: it needs the role Storage Object User.",
+	AccountProblem: "The bucket's project has a problem, maybe with its billing.",
+	InvalidAccessKeyId: "There is no such HMAC key.",
+	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
+	RetentionPolicyNotMet:
+		"The bucket's retention policy doesn't let the object be replaced or removed yet.",
+	SignatureDoesNotMatch: "hmac_secret is wrong.",
+	UserProjectAccountProblem:
+		"The bucket's project has a problem, maybe with its billing.",
+};
+
+/** The text of an element, in one line. */
+const element = (name: string, text: string) =>
+	new RegExp(`<${name}>([^<]*)`).exec(text)?.[1]?.trim() ?? "";
+
+/**
+ * Google Cloud Storage: its XML API takes the requests of S3's, signed with an HMAC key ("Simple migration from Amazon S3 to
+ * Cloud Storage").
+ */
+export function gcs(
+	env: Env,
+	config: Settings,
+	timeoutMs: number,
+): Destination<State> {
+	const { hostname, port, protocol } = gcsBucketUrl(config);
+	const address = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+	const secrets = [config.hmac_access_id, config.hmac_secret].filter(
+		(secret) => typeof secret === "string",
+	);
+	const dialect: Dialect = {
+		keys: "hmac_access_id and hmac_secret",
+		explain(code, { text }) {
+			if (code === "RequestTimeTooSkewed")
+				return new Error(
+					"The server's clock and this service's differ too much.",
+				);
+			const meaning = MEANINGS[code];
+			if (meaning === undefined) return undefined;
+			// The details name the permission that is missing, and the account that lacks it.
+			const words = element("Details", text) || element("Message", text);
+			return new Misconfigured(
+				[meaning, words && `${address} says: ${quote(secrets, words)}`]
+					.filter(Boolean)
+					.join(" "),
+			);
+		},
+	};
+	return { ...s3(env, asS3(config), timeoutMs, dialect), hidesSecrets: true };
+}
