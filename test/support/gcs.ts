@@ -103,7 +103,8 @@ export async function googles(origin: string) {
 			"transfer-encoding": __,
 			...kept
 		} = incoming.headers;
-		response.writeHead(incoming.statusCode ?? 500, {
+		const { statusCode = 500 } = incoming;
+		response.writeHead(statusCode === 401 ? 403 : statusCode, {
 			...kept,
 			"x-guploader-uploadid": "1",
 			server: "UploadServer",

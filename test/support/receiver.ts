@@ -38,7 +38,7 @@ async function duckdb(file: Uint8Array, sql: string) {
 /**
  * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that, and
  * `/status/<n>/<value>` with that as Retry-After;
- * `/refuse/<n>/<body>` that with the body;
+ * `/body/<n>/<text>` answers that status and text (in base64url);
  * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
  * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
  */
@@ -77,9 +77,9 @@ export async function receivers() {
 			case "status":
 				if (value) response.setHeader("retry-after", decodeURIComponent(value));
 				return fail(Number(name));
-			case "refuse":
-				response.writeHead(Number(name), { "content-type": "application/xml" });
-				return response.end(decodeURIComponent(value ?? ""));
+			case "body":
+				response.statusCode = Number(name);
+				return response.end(Buffer.from(value ?? "", "base64url"));
 			case "redirect":
 				response.setHeader("location", `http://${headers.host}/batches/x`);
 				return fail(Number(name));

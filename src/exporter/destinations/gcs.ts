@@ -1,8 +1,8 @@
 import type { Config } from "../../batch_exports/destination.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import type { State } from "./files.ts";
-import { quote } from "./quote.ts";
 import { bucketUrl, type Dialect, s3 } from "./s3.ts";
+import { describe, elementOf } from "./xml_error.ts";
 
 type Settings = Config<"GCS">;
 
@@ -32,16 +32,14 @@ const MEANINGS: Record<string, string> = {
 	AccountProblem: "The bucket's project has a problem, maybe with its billing.",
 	InvalidAccessKeyId: "There is no such HMAC key.",
 	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
+	RequestTimeTooSkewed:
+		"The server's clock and this service's differ too much.",
 	RetentionPolicyNotMet:
 		"The bucket's retention policy doesn't let the object be replaced or removed yet.",
 	SignatureDoesNotMatch: "hmac_secret is wrong.",
 	UserProjectAccountProblem:
 		"The bucket's project has a problem, maybe with its billing.",
 };
-
-/** The text of an element, in one line. */
-const element = (name: string, text: string) =>
-	new RegExp(`<${name}>([^<]*)`).exec(text)?.[1]?.trim() ?? "";
 
 /**
  * Google Cloud Storage: its XML API takes the requests of S3's, signed with an HMAC key ("Simple migration from Amazon S3 to
@@ -52,27 +50,23 @@ export function gcs(
 	config: Settings,
 	timeoutMs: number,
 ): Destination<State> {
-	const { hostname, port, protocol } = gcsBucketUrl(config);
-	const address = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+	const url = gcsBucketUrl(config);
 	const secrets = [config.hmac_access_id, config.hmac_secret].filter(
 		(secret) => typeof secret === "string",
 	);
 	const dialect: Dialect = {
 		keys: "hmac_access_id and hmac_secret",
-		explain(code, { text }) {
-			if (code === "RequestTimeTooSkewed")
-				return new Error(
-					"The server's clock and this service's differ too much.",
-				);
+		explain(code, answer) {
 			const meaning = MEANINGS[code];
 			if (meaning === undefined) return undefined;
 			// The details name the permission that is missing, and the account that lacks it.
-			const words = element("Details", text) || element("Message", text);
-			return new Misconfigured(
-				[meaning, words && `${address} says: ${quote(secrets, words)}`]
-					.filter(Boolean)
-					.join(" "),
+			const said = ["Message", "Details"].map((name) =>
+				elementOf(name, answer.text),
 			);
+			const words = `${meaning} ${describe(url, answer, [`${code}:`, ...said], secrets)}`;
+			return code === "RequestTimeTooSkewed"
+				? new Error(words)
+				: new Misconfigured(words);
 		},
 	};
 	return { ...s3(env, asS3(config), timeoutMs, dialect), hidesSecrets: true };

@@ -9,6 +9,12 @@ const MOST_CHARACTERS = 2 ** 16;
 
 export type Answer = { status: number; headers: Headers; text: string };
 
+const PORTS: Record<string, string> = { "http:": "80", "https:": "443" };
+
+/** The host and the port of a URL, for error texts. */
+export const addressOf = ({ protocol, hostname, port }: URL) =>
+	`${hostname}:${port || PORTS[protocol]}`;
+
 /** Throws `Misconfigured` unless the host may be reached. */
 export async function admit(env: Env, host: string) {
 	const failure = await checkReach(env, host);

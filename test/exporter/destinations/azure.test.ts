@@ -255,8 +255,7 @@ describe("a blob of another export is not replaced", () => {
 });
 
 describe("a trial and a run tell of", () => {
-	const { port } = new URL(env.AZURE_URL);
-	const azurite = `127.0.0.1:${port} says: `;
+	const azurite = new URL(env.AZURE_URL).host;
 	test.each([
 		[
 			"a wrong key",
@@ -280,13 +279,13 @@ describe("a trial and a run tell of", () => {
 			"a SAS token that can't write",
 			{ account_key: null, sas_token: sas({ sp: "rl" }) },
 			"write",
-			`The SAS token lacks a permission: it needs read, create, write and delete. ${azurite}This request is not authorized to perform this operation using this permission.`,
+			`The SAS token lacks a permission: it needs read, create, write and delete. ${azurite} answered 403: "AuthorizationPermissionMismatch: This request is not authorized to perform this operation using this permission."`,
 		],
 		[
 			"no container",
 			{ container_name: "elsewhere" },
 			"write",
-			`There is no container "elsewhere". ${azurite}The specified container does not exist.`,
+			`There is no container "elsewhere". ${azurite} answered 404: "ContainerNotFound: The specified container does not exist."`,
 		],
 	])("%s", async (_, more, name, error) => {
 		expect((await to(more).test()).at(-1)).toEqual({ name, error });
@@ -303,14 +302,14 @@ const refusing = (
 	message: string,
 	more = "",
 ) => ({
-	endpoint_url: `${env.RECEIVER_URL}/refuse/${status}/${encodeURIComponent(
+	endpoint_url: `${env.RECEIVER_URL}/body/${status}/${Buffer.from(
 		`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}\nRequestId:1\nTime:2</Message>${more}</Error>`,
-	)}`,
+	).toString("base64url")}`,
 });
 
 const FAILED =
 	"Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
-const receiver = `${new URL(env.RECEIVER_URL).host} says: `;
+const receiver = new URL(env.RECEIVER_URL).host;
 
 test.each([
 	[
@@ -320,17 +319,17 @@ test.each([
 			"AuthorizationFailure",
 			"This request is not authorized to perform this operation.",
 		),
-		`The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this. ${receiver}This request is not authorized to perform this operation.`,
+		`The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this. ${receiver} answered 403: "AuthorizationFailure: This request is not authorized to perform this operation."`,
 	],
 	[
 		"a disabled account",
 		refusing(403, "AccountIsDisabled", "The specified account is disabled."),
-		`The storage account is disabled. ${receiver}The specified account is disabled.`,
+		`The storage account is disabled. ${receiver} answered 403: "AccountIsDisabled: The specified account is disabled."`,
 	],
 	[
 		"a code of its own",
 		refusing(409, "BlobImmutableDueToPolicy", `No, ${ACCOUNT.account_key}`),
-		`The request was refused with the status 409 (BlobImmutableDueToPolicy). ${receiver}No, ***.`,
+		`Blob Storage refuses the request. ${receiver} answered 409: "BlobImmutableDueToPolicy: No, ***."`,
 	],
 	[
 		"a key of another account",
@@ -381,7 +380,7 @@ test.each([
 	[
 		"an account that is being created",
 		refusing(409, "AccountBeingCreated", "Wait."),
-		"says: Wait.",
+		'answered 409: "AccountBeingCreated: Wait."',
 	],
 ])("%s may pass", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);

@@ -101,7 +101,7 @@ test.each([1, 30_000])(
 );
 
 describe("a trial and a run tell of", () => {
-	const google = `${new URL(env.GCS_URL).host} says: `;
+	const google = new URL(env.GCS_URL).host;
 	test.each([
 		[
 			"no HMAC key",
@@ -113,13 +113,13 @@ describe("a trial and a run tell of", () => {
 			"an HMAC key that doesn't exist",
 			{ hmac_access_id: "GOOG1NOBODY" },
 			"sign in",
-			`There is no such HMAC key, or it is inactive. ${google}Access key could not be found.`,
+			`There is no such HMAC key, or it is inactive. ${google} answered 403: "InvalidSecurity: The provided security credentials are not valid. Access key could not be found."`,
 		],
 		[
 			"a wrong secret",
 			{ hmac_secret: "wrong" },
 			"sign in",
-			`hmac_secret is wrong. ${google}The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method.`,
+			`hmac_secret is wrong. ${google} answered 403: "SignatureDoesNotMatch: Access denied. The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method."`,
 		],
 		[
 			"no such bucket",
@@ -131,7 +131,7 @@ describe("a trial and a run tell of", () => {
 			"a permission that is missing",
 			{ prefix: "refused" },
 			"write",
-			`The HMAC key's account may not do this in the bucket: it needs the role Storage Object User. ${google}exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object.`,
+			`The HMAC key's account may not do this in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
 		],
 	])("%s", async (_, more, name, words) => {
 		expect((await to(more).test()).at(-1)).toEqual({
@@ -145,9 +145,9 @@ describe("a trial and a run tell of", () => {
 });
 
 const refused = (status: number, code: string, details: string) =>
-	`${env.RECEIVER_URL}/refuse/${status}/${encodeURIComponent(
+	`${env.RECEIVER_URL}/body/${status}/${Buffer.from(
 		`<?xml version='1.0'?><Error><Code>${code}</Code><Message>No.</Message><Details>${details}</Details></Error>`,
-	)}`;
+	).toString("base64url")}`;
 
 test("the server's words hide the secret, and nothing of ours is hidden", async () => {
 	const secrets = { hmac_access_id: "HMAC", hmac_secret: "key's" };
@@ -155,7 +155,7 @@ test("the server's words hide the secret, and nothing of ours is hidden", async 
 	const failed = run(to({ ...secrets, endpoint_url }), job(), 1);
 	const { host } = new URL(env.RECEIVER_URL);
 	await expect(failed).rejects.toThrow(
-		`There is no such HMAC key, or it is inactive. ${host} says: No *** of ***.`,
+		`There is no such HMAC key, or it is inactive. ${host} answered 403: "InvalidSecurity: No. No *** of ***."`,
 	);
 });
 

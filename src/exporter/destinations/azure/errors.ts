@@ -1,7 +1,7 @@
 import type { Config } from "../../../batch_exports/destination.ts";
 import { Misconfigured } from "../destination.ts";
-import { quote } from "../quote.ts";
-import type { Answer } from "../send.ts";
+import { type Answer, addressOf } from "../send.ts";
+import { describe, elementOf } from "../xml_error.ts";
 
 type Settings = Config<"AzureBlob">;
 
@@ -50,13 +50,9 @@ export const codeOf = ({ headers, text }: Answer) =>
 	/<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ??
 	"";
 
-/** The text of an element, in one line. */
-const element = (name: string, text: string) =>
-	new RegExp(`<${name}>([^<]*)`).exec(text)?.[1]?.trim() ?? "";
-
 /** What the server says, without the ID and the time of the request. */
 const messageOf = ({ text }: Answer) =>
-	element("Message", text).split(/\s*\n/)[0] ?? "";
+	elementOf("Message", text).replace(/ RequestId:.*/, "");
 
 /** Whether the server rejects the signature. Azurite then has the code of a permission that is missing. */
 export const isUnauthenticated = (answer: Answer) =>
@@ -69,7 +65,7 @@ export const isUnauthenticated = (answer: Answer) =>
 
 /** What a rejected signature means. The server's words for it repeat what was signed, so they aren't shown. */
 function rejection(answer: Answer, { sas_token }: Settings) {
-	const detail = element("AuthenticationErrorDetail", answer.text);
+	const detail = elementOf("AuthenticationErrorDetail", answer.text);
 	if (!sas_token)
 		return /date header/i.test(detail)
 			? new Error("The server's clock and this service's differ too much.")
@@ -83,10 +79,6 @@ function rejection(answer: Answer, { sas_token }: Settings) {
 			: "The SAS token is wrong, has expired, or was revoked.",
 	);
 }
-
-/** Host and port. */
-const addressOf = ({ hostname, port, protocol }: URL) =>
-	`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
 
 /** What is hidden in the server's words. */
 const secretsOf = ({ account_key, sas_token }: Settings) =>
@@ -105,16 +97,12 @@ export function explain(answer: Answer, config: Settings, url: URL): Error {
 		return new Misconfigured(
 			`${addressOf(url)} doesn't answer as Blob Storage: check endpoint_url.`,
 		);
-	const message = messageOf(answer);
-	const words = [
+	const meaning =
 		code === "ContainerNotFound"
 			? `There is no container "${config.container_name}".`
-			: (MEANINGS[code] ??
-				`The request was refused with the status ${answer.status}${code && ` (${code})`}.`),
-		message && `${addressOf(url)} says: ${quote(secretsOf(config), message)}`,
-	]
-		.filter(Boolean)
-		.join(" ");
+			: (MEANINGS[code] ?? "Blob Storage refuses the request.");
+	const said = [code && `${code}:`, messageOf(answer)];
+	const words = `${meaning} ${describe(url, answer, said, secretsOf(config))}`;
 	return TEMPORARY.includes(code) ? new Error(words) : new Misconfigured(words);
 }
 
