@@ -199,10 +199,15 @@ export const configs = {
 	NoOp: z.object({}),
 	AzureBlob: z
 		.object({
-			container_name: text(63).regex(
-				/^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/,
-				"A container's name has 3 to 63 lowercase letters, digits and single hyphens.",
-			),
+			container_name: text(63)
+				.regex(
+					/^[a-z0-9]+(-[a-z0-9]+)*$/,
+					"A container's name has only lowercase letters, digits and single hyphens.",
+				)
+				.refine((value) => value.length >= 3, {
+					error: "A container's name has at least 3 characters.",
+				})
+				.meta({ minLength: 3 }),
 			...file,
 			account_name: text(24).regex(
 				/^[a-z0-9]{3,24}$/,
@@ -217,7 +222,7 @@ export const configs = {
 			sas_token: rawText(4096)
 				.min(1)
 				.regex(
-					/^\??(?=.*\bsig=)[\w.~%!$&'()*+,;=:@/?-]+$/,
+					/^\??([\w.~%!$&'()*+,;=:@/?-]*&)?sig=[\w.~%!$&'()*+,;=:@/?-]+$/,
 					"A SAS token is the part of a SAS URL after the question mark.",
 				)
 				.nullish(),

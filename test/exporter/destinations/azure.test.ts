@@ -3,15 +3,21 @@ import { createHmac } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { configs } from "../../../src/batch_exports/destination.ts";
-import { sharedKey } from "../../../src/exporter/destinations/azure/shared_key.ts";
 import { containerUrl } from "../../../src/exporter/destinations/azure.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import {
+	ask,
+	CONTAINER,
+	createContainer,
+	list,
+	pathOf,
+	read,
+} from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { duckdb, job, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 
-const CONTAINER = "exports";
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 const { account_name: account, account_key: key } = ACCOUNT;
 
@@ -25,47 +31,6 @@ const config = { ...base, ...ACCOUNT };
 const to = (more: object = {}, patience = HANG_MS) =>
 	destinationOf(env, "AzureBlob", { ...config, ...more }, patience);
 
-/** Sends a request to Azurite, signed with the account's key. */
-async function ask(
-	method: string,
-	path: string,
-	more: Record<string, string> = {},
-	body = "",
-) {
-	const url = new URL(`${env.AZURE_URL}/${path}`);
-	const headers = new Headers({
-		"x-ms-date": new Date().toUTCString(),
-		"x-ms-version": "2021-12-02",
-		...(body && { "content-length": String(body.length) }),
-		...more,
-	});
-	headers.set(
-		"authorization",
-		await sharedKey(method, url, headers, { account, key }),
-	);
-	return fetch(url, {
-		method,
-		headers,
-		...(method === "PUT" && { body: Buffer.from(body) }),
-	});
-}
-
-const pathOf = (blob: string) =>
-	`${CONTAINER}/${blob.split("/").map(encodeURIComponent).join("/")}`;
-
-async function list(prefix: string) {
-	const answer = await ask(
-		"GET",
-		`${CONTAINER}?restype=container&comp=list&prefix=${encodeURIComponent(prefix)}`,
-	);
-	return [...(await answer.text()).matchAll(/<Name>(.+?)<\/Name>/g)].map(
-		([, name]) => String(name),
-	);
-}
-
-const read = async (blob: string) =>
-	new Uint8Array(await (await ask("GET", pathOf(blob))).arrayBuffer());
-
 /** A shared access signature for the container ("Create a service SAS"). */
 function sas({ sp = "rcwd", se = "2099-01-01T00:00:00Z" } = {}) {
 	const text = [
@@ -78,10 +43,7 @@ function sas({ sp = "rcwd", se = "2099-01-01T00:00:00Z" } = {}) {
 	return `?sp=${sp}&se=${se}&sv=2021-12-02&sr=c&sig=${encodeURIComponent(sig)}`;
 }
 
-beforeAll(async () => {
-	const { status } = await ask("PUT", `${CONTAINER}?restype=container`);
-	expect([201, 409]).toContain(status);
-});
+beforeAll(createContainer);
 
 const passed = ["reach", "sign in", "write", "remove"].map((name) => ({
 	name,
