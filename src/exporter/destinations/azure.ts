@@ -24,10 +24,6 @@ const metadata = ({ export_id, upload }: Mark) => ({
 	...(upload && { [UPLOAD]: upload }),
 });
 
-/** As Azure's own clients encode the segments of a path, which signatures cover as they are sent. */
-const encoded = (text: string) =>
-	encodeURIComponent(text).replaceAll("'", "%27");
-
 /** Where the container is. */
 export function containerUrl({ container_name, ...config }: Settings) {
 	const url = azureEndpoint(config);
@@ -74,7 +70,8 @@ export function azure(
 		{ query = {}, headers: own = {}, body = "" }: Asked = {},
 	) {
 		const url = new URL(base);
-		if (blob) url.pathname += `/${blob.split("/").map(encoded).join("/")}`;
+		if (blob)
+			url.pathname += `/${blob.split("/").map(encodeURIComponent).join("/")}`;
 		for (const [name, value] of Object.entries(query))
 			url.searchParams.set(name, String(value));
 		const bytes = typeof body === "string" ? Buffer.from(body) : body;

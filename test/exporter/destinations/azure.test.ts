@@ -165,11 +165,39 @@ test("a run whose blocks are gone fails", async () => {
 	await expect(failed).rejects.toThrow("The unfinished upload is gone");
 });
 
+test("two runs that write the same blob at once don't mix their blocks", async () => {
+	const prefix = crypto.randomUUID();
+	const first = job();
+	const second = { ...first, run_id: crypto.randomUUID() };
+	const all = rows(60_000);
+	const sinks = await Promise.all(
+		[first, second].map((what) =>
+			to({ prefix }).open(what, null, async () => {}),
+		),
+	);
+	const [late, early] = sinks;
+	await early?.write(all.slice(0, 30_000));
+	await late?.write(all.slice(30_000));
+	await early?.close();
+	const blob = `${prefix}/${window}.jsonl`;
+	const lines = Buffer.from(await read(blob))
+		.toString()
+		.trim()
+		.split("\n");
+	expect(JSON.parse(lines[0] ?? "").team_id).toBe(0);
+	expect(lines.length).toBe(30_000);
+	await expect(late?.close()).rejects.toThrow("The unfinished upload is gone");
+});
+
 describe("a blob of another export is not replaced", () => {
-	test.each([1, 30_000])("by %i rows", async (n) => {
+	test.each([
+		[2, 1],
+		[2, 30_000],
+		[30_000, 1],
+	])("of %i rows by %i rows", async (before, n) => {
 		const destination = to({ prefix: crypto.randomUUID() });
 		const first = job();
-		await run(destination, first, 2);
+		await run(destination, first, before);
 		const failed = run(destination, job(), n);
 		await expect(failed).rejects.toThrow(Misconfigured);
 		await expect(failed).rejects.toThrow(first.export_id);
@@ -377,6 +405,8 @@ test.each([1, 20_000])(
 		const failed = run(to({ endpoint_url }), job(), n);
 		await expect(failed).rejects.toThrow("didn't confirm");
 		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+		const sink = await to({ endpoint_url }).open(job(), null, async () => {});
+		await expect(sink.write(rows(30_000))).rejects.toThrow("didn't confirm");
 	},
 );
 
