@@ -25,20 +25,17 @@ const asS3 = ({
 /** Where the bucket is. */
 export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
 
-/** What an error code means for the user (Cloud Storage: "HTTP status and error codes for XML"). */
+/**
+ * What error codes mean for the user that aren't S3's, or mean something else there (Cloud Storage: "HTTP status and error
+ * codes for XML").
+ */
 const MEANINGS: Record<string, string> = {
 	AccessDenied:
 		"The HMAC key's account may not do this in the bucket: it needs the role Storage Object User.",
-	AccountProblem: "The bucket's project has a problem, maybe with its billing.",
-	InvalidAccessKeyId: "There is no such HMAC key.",
 	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
 	RequestTimeTooSkewed:
 		"The server's clock and this service's differ too much.",
-	RetentionPolicyNotMet:
-		"The bucket's retention policy doesn't let the object be replaced or removed yet.",
 	SignatureDoesNotMatch: "hmac_secret is wrong.",
-	UserProjectAccountProblem:
-		"The bucket's project has a problem, maybe with its billing.",
 };
 
 /**

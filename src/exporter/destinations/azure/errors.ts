@@ -5,21 +5,19 @@ import { describe, elementOf } from "../xml_error.ts";
 
 type Settings = Config<"AzureBlob">;
 
-/** Refusals that may pass although their status says that the caller is at fault. */
+/** Refusals that may pass although their status is below 500. */
 const TEMPORARY = [
 	"AccountBeingCreated",
 	"BlobAlreadyExists",
 	"ConditionNotMet",
-	"InternalError",
-	"OperationTimedOut",
-	"ServerBusy",
 ];
 
-/** What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). */
+/**
+ * What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). Of other
+ * codes the server's own words have to do.
+ */
 const MEANINGS: Record<string, string> = {
 	AccountIsDisabled: "The storage account is disabled.",
-	AccountRequiresHttps:
-		"The storage account takes only HTTPS: begin endpoint_url with https://.",
 	AuthorizationFailure:
 		"The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this.",
 	AuthorizationPermissionMismatch:
@@ -30,18 +28,12 @@ const MEANINGS: Record<string, string> = {
 		"The SAS token has to include the resource type object (srt=o).",
 	AuthorizationServiceMismatch:
 		"The SAS token isn't one for Blob Storage (ss=b).",
-	AuthorizationSourceIPMismatch:
-		"The SAS token doesn't allow this service's IP address.",
 	BlobAlreadyExists: "The blob was changed at the same time.",
 	ConditionNotMet: "The blob was changed at the same time.",
-	ContainerBeingDeleted: "The container is being deleted.",
-	ContainerDisabled: "The container is disabled.",
 	InvalidBlobOrBlock:
 		"The blob has blocks that another tool uploaded and didn't commit.",
-	InvalidResourceName: "The container's name or the prefix isn't valid.",
 	KeyBasedAuthenticationNotPermitted:
 		"The storage account allows no access by account key: allow it, or use a user delegation SAS.",
-	LeaseIdMissing: "Somebody holds a lease on the blob or the container.",
 };
 
 /** The code of an error; "": there is none. HEAD has it in a header only. */
