@@ -2,9 +2,11 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { unstable_readConfig } from "wrangler";
+import { azurites } from "./test/support/azurite.ts";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
+import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
@@ -41,7 +43,7 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, rows, bucket, database, receiver] =
+						const [plugins, dns, rows, bucket, database, receiver, azurite] =
 							await Promise.all([
 								registries(),
 								resolvers(),
@@ -49,6 +51,7 @@ export default defineConfig({
 								buckets(),
 								databases(),
 								receivers(),
+								azurites(),
 							]);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
@@ -70,6 +73,8 @@ export default defineConfig({
 									...bucket,
 									...database,
 									...receiver,
+									...azurite,
+									...(await googles(bucket.S3_URL)),
 								},
 								outboundService: {
 									node: outbound(plugins.PUBLISHED_NPM_REGISTRY_URL),

@@ -88,6 +88,23 @@ const url = () =>
 			{ error: "A URL may not hold a user or a password." },
 		);
 
+/** Where a file destination's server is, without the bucket. */
+const endpoint = () =>
+	url()
+		.refine((value) => !/[?#]/.test(value), {
+			error: "An endpoint's URL has no query and no fragment.",
+		})
+		.nullish();
+
+/** The name of a bucket, which becomes a segment of a URL. */
+const bucketName = () =>
+	text(255)
+		.min(1)
+		.regex(
+			/^(?!\.+$)[\w.-]+$/,
+			"A bucket's name has only letters, digits, dots, hyphens and underscores.",
+		);
+
 /** A host, as URLs write it. */
 const host = text(255)
 	.min(1)
@@ -111,12 +128,7 @@ export const POSTGRES_PORT = 5432;
 export const configs = {
 	S3: z
 		.object({
-			bucket_name: text(255)
-				.min(1)
-				.regex(
-					/^(?!\.+$)[\w.-]+$/,
-					"A bucket's name has only letters, digits, dots, hyphens and underscores.",
-				),
+			bucket_name: bucketName(),
 			region: text(100)
 				.min(1)
 				.regex(
@@ -130,11 +142,7 @@ export const configs = {
 			aws_secret_access_key: rawText(255).min(1).nullish(),
 			/** Of temporary keys. */
 			aws_session_token: header(4096).min(1).nullish(),
-			endpoint_url: url()
-				.refine((value) => !/[?#]/.test(value), {
-					error: "An endpoint's URL has no query and no fragment.",
-				})
-				.nullish(),
+			endpoint_url: endpoint(),
 			use_virtual_style_addressing: boolean().nullish(),
 		})
 		.check(compressible, ({ value, issues }) => {
@@ -201,6 +209,47 @@ export const configs = {
 		table_name: text(255).min(1).nullish(),
 		...filters,
 	}),
+	AzureBlob: z
+		.object({
+			container_name: text(63)
+				.regex(
+					/^[a-z0-9]+(-[a-z0-9]+)*$/,
+					"A container's name has only lowercase letters, digits and single hyphens.",
+				)
+				.refine((value) => value.length >= 3, {
+					error: "A container's name has at least 3 characters.",
+				})
+				.meta({ minLength: 3 }),
+			...file,
+			account_name: text(24).regex(
+				/^[a-z0-9]{3,24}$/,
+				"A storage account's name has 3 to 24 lowercase letters and digits.",
+			),
+			account_key: rawText(255)
+				.min(1)
+				.pipe(z.base64("An account key is written in Base64."))
+				.meta({ maxLength: 255 })
+				.nullish(),
+			/** The query of a URL with a shared access signature. */
+			sas_token: rawText(4096)
+				.min(1)
+				.regex(
+					/^\??([\w.~%!$&'()*+,;=:@/?-]*&)?sig=[\w.~%!$&'()*+,;=:@/?-]+$/,
+					"A SAS token is the part of a SAS URL after the question mark.",
+				)
+				.nullish(),
+			endpoint_url: endpoint(),
+		})
+		.check(compressible),
+	GCS: z
+		.object({
+			bucket_name: bucketName(),
+			...file,
+			hmac_access_id: header(255).min(1).nullish(),
+			hmac_secret: rawText(255).min(1).nullish(),
+			endpoint_url: endpoint(),
+		})
+		.check(compressible),
 };
 
 /** The types that are databases: their rows have columns which tell them apart. */
@@ -217,6 +266,7 @@ export type Type = keyof typeof configs;
 export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
 const ACCESS_KEY = ["aws_access_key_id", "aws_secret_access_key"];
+const HMAC_KEY = ["hmac_access_id", "hmac_secret"];
 
 const SECRETS: Record<Type, string[]> = {
 	S3: [...ACCESS_KEY, "aws_session_token"],
@@ -225,6 +275,14 @@ const SECRETS: Record<Type, string[]> = {
 	Postgres: ["user", "password"],
 	NoOp: [],
 	ClickHouse: ["password"],
+	AzureBlob: ["account_key", "sas_token"],
+	GCS: HMAC_KEY,
+};
+
+/** The fields that only sign requests together. */
+const KEY_HALVES: { [T in Type]?: string[] } = {
+	S3: ACCESS_KEY,
+	GCS: HMAC_KEY,
 };
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
@@ -232,18 +290,31 @@ const isType = (type: string): type is Type => Object.hasOwn(configs, type);
 const Endpoint = z.object({
 	url: z.string().optional(),
 	endpoint_url: z.string().optional(),
+	account_name: z.string().optional(),
 	host: z.string().optional(),
 	port: z.int().default(POSTGRES_PORT),
 });
 
+/** The address of a storage account's blobs. */
+export const azureEndpoint = ({
+	account_name,
+	endpoint_url,
+}: {
+	account_name: string;
+	endpoint_url?: string | null | undefined;
+}) => new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);
+
 /**
  * The server that a config's secrets are sent to: the origin of its URL, or its host and port. null: the type's default
- * (for S3, Amazon's endpoints), or none.
+ * (for S3 and GCS, Amazon's and Google's endpoints), or none.
  * @param config one that was checked, without nulls
  */
 export function endpointOf(config: unknown): string | null {
-	const { url, endpoint_url, host, port } = Endpoint.parse(config);
+	const { url, endpoint_url, account_name, host, port } =
+		Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
+	if (account_name !== undefined)
+		return azureEndpoint({ account_name, endpoint_url }).origin;
 	return URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
 }
 
@@ -275,9 +346,15 @@ export function check(type: string, config: unknown): Config {
 	);
 	if (missing) throw lacking(missing[0]);
 	// One half of a key signs nothing. Where both are missing, trials and runs say so.
-	const half = ACCESS_KEY.find((key) => !keys[key]);
-	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
-		throw lacking(half);
+	const half = KEY_HALVES[type]?.find((key) => !keys[key]);
+	if (half && secretsOf(type).some((key) => keys[key])) throw lacking(half);
+	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)
+		throw keys.account_key
+			? invalid(
+					"destination__config__sas_token",
+					"Give account_key or sas_token, not both.",
+				)
+			: lacking("account_key' or 'sas_token");
 	const parsed = configs[type].safeParse(config, { reportInput: true });
 	if (parsed.success && JSON.stringify(parsed.data).length > MOST_CHARACTERS)
 		throw invalid(

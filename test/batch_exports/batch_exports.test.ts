@@ -583,6 +583,38 @@ describe("two exports that would write the same objects", () => {
 	});
 
 	test.each([
+		[
+			"AzureBlob",
+			{
+				account_name: "account",
+				container_name: "same",
+				account_key: "c2VjcmV0",
+			},
+			{ container_name: "other" },
+		],
+		[
+			"AzureBlob",
+			{ account_name: "account", container_name: "same", sas_token: "sig=x" },
+			{ account_name: "other" },
+		],
+		["GCS", { bucket_name: "same" }, { bucket_name: "other" }],
+	])("are told of it at %s: %j, and not in %j", async (type, config, other) => {
+		const home = await world();
+		const add = async (config: object) => {
+			const destination = { type, config: { prefix: "", ...config } };
+			const body = export_({}, { destination });
+			return (await home.here("POST", "/batch_exports", { body })).body.id;
+		};
+		const first = await add(config);
+		expect(await warnings(home, await add(config))).toEqual([
+			expect.stringContaining(first),
+		]);
+		expect(await warnings(home, await add({ ...config, ...other }))).toEqual(
+			[],
+		);
+	});
+
+	test.each([
 		["another format", export_({ file_format: "Parquet" })],
 		["another interval", export_({}, { interval: "day" })],
 		["another folder", export_({ prefix: "same/{table}" })],

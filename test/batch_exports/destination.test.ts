@@ -10,6 +10,14 @@ const POSTGRES = {
 	host: "db.example.com",
 	database: "d",
 };
+const AZURE = {
+	container_name: "exports",
+	prefix: "events",
+	account_name: "account1",
+	account_key: "c2VjcmV0",
+};
+const SAS = { ...AZURE, account_key: null, sas_token: "sv=1&sig=a%2Fb%3D" };
+const GCS = { bucket_name: "exports", prefix: "events" };
 
 const CLICKHOUSE = { url: "https://ch.example.com:8443", database: "d" };
 
@@ -53,6 +61,14 @@ test.each([
 			include_events: ["a"],
 		},
 	],
+	["AzureBlob", AZURE],
+	["AzureBlob", { ...AZURE, file_format: "Parquet", compression: "zstd" }],
+	["AzureBlob", { ...AZURE, endpoint_url: "http://127.0.0.1:10000/account1" }],
+	["AzureBlob", SAS],
+	["AzureBlob", { ...SAS, sas_token: `?${SAS.sas_token}` }],
+	["GCS", GCS],
+	["GCS", { ...GCS, hmac_access_id: "GOOG1", hmac_secret: "s" }],
+	["GCS", { ...GCS, max_file_size_mb: 5, endpoint_url: "https://g.example" }],
 ])("%s %j is taken", (type, config) => {
 	expect(refused(type, config)).toBeNull();
 });
@@ -389,6 +405,106 @@ describe("is refused", () => {
 			expect.any(String),
 			config("url"),
 		],
+		[
+			"AzureBlob",
+			{},
+			invalid,
+			"Configuration missing required field: 'container_name'",
+			"destination",
+		],
+		[
+			"AzureBlob",
+			{ ...AZURE, account_key: null },
+			invalid,
+			"Configuration missing required field: 'account_key' or 'sas_token'",
+			"destination",
+		],
+		[
+			"AzureBlob",
+			{ ...SAS, account_key: AZURE.account_key },
+			invalid,
+			"Give account_key or sas_token, not both.",
+			config("sas_token"),
+		],
+		...["x", "Exports", "a--b", "-a1", "a/b", "a".repeat(64)].map(
+			(container_name): [string, object, string, unknown, string] => [
+				"AzureBlob",
+				{ ...AZURE, container_name },
+				container_name.length > 63 ? "max_length" : invalid,
+				expect.any(String),
+				config("container_name"),
+			],
+		),
+		...["ab", "Account", "a.b.c", "evil.example/"].map(
+			(account_name): [string, object, string, unknown, string] => [
+				"AzureBlob",
+				{ ...AZURE, account_name },
+				invalid,
+				"A storage account's name has 3 to 24 lowercase letters and digits.",
+				config("account_name"),
+			],
+		),
+		[
+			"AzureBlob",
+			{ ...AZURE, account_key: "not base64!" },
+			invalid,
+			"An account key is written in Base64.",
+			config("account_key"),
+		],
+		...[
+			"https://account1.blob.core.windows.net/exports?sv=1&sig=x#",
+			"sv=1",
+			"sig=a\nb",
+			"sig=ä",
+		].map((sas_token): [string, object, string, unknown, string] => [
+			"AzureBlob",
+			{ ...SAS, sas_token },
+			invalid,
+			"A SAS token is the part of a SAS URL after the question mark.",
+			config("sas_token"),
+		]),
+		[
+			"AzureBlob",
+			{ ...AZURE, compression: "lz4" },
+			choice,
+			'"lz4" is not a valid choice.',
+			config("compression"),
+		],
+		[
+			"AzureBlob",
+			{ ...AZURE, endpoint_url: "https://example.com?sig=x" },
+			invalid,
+			"An endpoint's URL has no query and no fragment.",
+			config("endpoint_url"),
+		],
+		[
+			"GCS",
+			{ prefix: "" },
+			invalid,
+			"Configuration missing required field: 'bucket_name'",
+			"destination",
+		],
+		[
+			"GCS",
+			{ ...GCS, hmac_secret: "s" },
+			invalid,
+			"Configuration missing required field: 'hmac_access_id'",
+			"destination",
+		],
+		[
+			"GCS",
+			{ ...GCS, region: "eu" },
+			invalid,
+			"Configuration has unknown field/s: 'region'",
+			"destination",
+		],
+		[
+			"GCS",
+			{ ...GCS, compression: "snappy" },
+			choice,
+			'"snappy" is not a valid choice.',
+			config("compression"),
+		],
 	])("%s %j", (type, given, code, detail, attr) => {
 		expect(refused(type, given)).toEqual([code, detail, attr]);
 	});
@@ -406,6 +522,8 @@ test("each type says what is secret", () => {
 	expect(secretsOf("Postgres")).toEqual(["user", "password"]);
 	expect(secretsOf("ClickHouse")).toEqual(["password"]);
 	expect(secretsOf("R2")).toEqual([]);
+	expect(secretsOf("AzureBlob")).toEqual(["account_key", "sas_token"]);
+	expect(secretsOf("GCS")).toEqual(["hmac_access_id", "hmac_secret"]);
 });
 
 test.each(["not a url", "http://", ""])(

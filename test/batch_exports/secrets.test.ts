@@ -9,12 +9,25 @@ const SECRETS = [
 	"token-nobody-may-see",
 	"user-nobody-may-see",
 	"password-nobody-may-see",
+	"accountkeynobodymaysee",
+	"signature-nobody-may-see",
 ];
-const [key_id, secret, token, user, password] = SECRETS;
+const [key_id, secret, token, user, password, account_key, signature] = SECRETS;
 
 const S3 = {
 	bucket_name: "bucket",
 	region: "auto",
+	prefix: "",
+	endpoint_url: `${env.RECEIVER_URL}/status/404`,
+};
+const AZURE = {
+	container_name: "container",
+	prefix: "",
+	account_name: "account",
+	endpoint_url: `${env.RECEIVER_URL}/status/404`,
+};
+const GCS = {
+	bucket_name: "bucket",
 	prefix: "",
 	endpoint_url: `${env.RECEIVER_URL}/status/404`,
 };
@@ -35,6 +48,24 @@ const TYPES = [
 		{ url: `${env.RECEIVER_URL}/echo/500`, database: "default" },
 		{ password },
 		{ url: "x" },
+	],
+	[
+		"AzureBlob",
+		AZURE,
+		{ account_key: `${account_key}==` },
+		{ account_name: "A" },
+	],
+	[
+		"AzureBlob",
+		AZURE,
+		{ sas_token: `sv=2021-12-02&sig=${signature}` },
+		{ sas_token: "x" },
+	],
+	[
+		"GCS",
+		GCS,
+		{ hmac_access_id: key_id, hmac_secret: secret },
+		{ bucket_name: "/" },
 	],
 ] as const;
 
@@ -130,6 +161,10 @@ describe("a destination that is led elsewhere", () => {
 		["HTTP", { url: `${elsewhere}/batches/stolen` }],
 		["S3", { endpoint_url: elsewhere }],
 		["S3", { endpoint_url: null }],
+		["AzureBlob", { endpoint_url: elsewhere }],
+		["AzureBlob", { endpoint_url: null }],
+		["GCS", { endpoint_url: elsewhere }],
+		["GCS", { endpoint_url: null }],
 		["Postgres", { host: "localhost" }],
 		["Postgres", { port: 2 }],
 		["Postgres", { port: null }],
@@ -182,6 +217,34 @@ describe("a destination that is led elsewhere", () => {
 			expect(answer.status).toBe(200);
 		},
 	);
+
+	test.each([
+		["another account", { account_name: "other" }, REFUSED],
+		["another container", { container_name: "other" }, null],
+		[
+			"a token instead of the key",
+			{ account_name: "other", account_key: null, sas_token: "sig=mine" },
+			null,
+		],
+	])("at Azure, %s", async (_, config, refusal) => {
+		const { here } = await world();
+		const { endpoint_url: __, ...rest } = AZURE;
+		const { body } = await here("POST", "/batch_exports", {
+			body: {
+				name: "x",
+				interval: "hour",
+				destination: {
+					type: "AzureBlob",
+					config: { ...rest, account_key: `${account_key}==` },
+				},
+			},
+		});
+		const answer = await here("PATCH", `/batch_exports/${body.id}`, {
+			body: { destination: { config } },
+		});
+		if (refusal) expect(answer.body).toEqual(refusal);
+		else expect(answer.status).toBe(200);
+	});
 
 	test("keeps its secrets where it stays on the same server", async () => {
 		const { change } = await entered("HTTP");

@@ -21,6 +21,8 @@ import {
 import { clean } from "../../src/exporter/end.ts";
 import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
+import * as azure from "../support/azure.ts";
+import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import { duckdb, received } from "../support/exporting.ts";
@@ -297,6 +299,55 @@ describe("rows out are rows in", () => {
 				? await tabular(file, suffix)
 				: parse(new TextDecoder().decode(gunzipSync(file)));
 		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("events, in Azure Blob Storage", async () => {
+		await azure.createContainer();
+		const prefix = crypto.randomUUID();
+		const { project, backfill } = await exporting(
+			{
+				type: "AzureBlob",
+				config: {
+					...ACCOUNT,
+					container_name: azure.CONTAINER,
+					endpoint_url: env.AZURE_URL,
+					prefix,
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		const file = await azure.read(`${prefix}/${FILE}-backfill.jsonl`);
+		const rows = parse(new TextDecoder().decode(file));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("events, in Google Cloud Storage", async () => {
+		const { project, backfill } = await exporting(
+			{
+				type: "GCS",
+				config: {
+					hmac_access_id: KEYS.aws_access_key_id,
+					hmac_secret: KEYS.aws_secret_access_key,
+					bucket_name: "exports",
+					endpoint_url: env.GCS_URL,
+					prefix: "google",
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		const s3 = new AwsClient({
+			accessKeyId: KEYS.aws_access_key_id,
+			secretAccessKey: KEYS.aws_secret_access_key,
+			region: "auto",
+			service: "s3",
+		});
+		const key = `google/${encodeURIComponent(FILE)}-backfill.jsonl`;
+		const answer = await s3.fetch(`${env.GCS_URL}/exports/${key}`);
+		const file = await answer.arrayBuffer();
+		const rows = parse(new TextDecoder().decode(file));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
 
 	test.each(["JSONLines", "Parquet", "CSV"])(

@@ -57,18 +57,25 @@ const excerpt = (secrets: string[], message: string) =>
 export const quote = (secrets: string[], message: string) =>
 	excerpt(secrets, message).replace(/\.?$/, ".");
 
-const elementOf = (name: string, xml: string) =>
-	new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+/** The text of an element; "": there is none. */
+export const elementOf = (name: string, xml: string) =>
+	new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.trim() ?? "";
 
-/** What a page says, without its markup; of an error in XML, as storage services answer it, its code and message. */
+/**
+ * What a page says, without its markup; of an error in XML, as storage services answer it, its code and message. Google's
+ * details name the permission that is missing; Azure's message ends with the ID and the time of the request.
+ */
 function textOf(page: string) {
 	const code = elementOf("Code", page);
-	const text =
-		code === undefined
-			? page
-					.replace(/<(script|style)\b.*?<\/\1>/gis, " ")
-					.replace(/<[^>]*>/g, " ")
-			: [code, elementOf("Message", page)].filter(Boolean).join(": ");
+	const message = [
+		elementOf("Message", page).replace(/\s*RequestId:.*/s, ""),
+		elementOf("Details", page),
+	].filter(Boolean);
+	const text = code
+		? [code, message.join(" ")].filter(Boolean).join(": ")
+		: page
+				.replace(/<(script|style)\b.*?<\/\1>/gis, " ")
+				.replace(/<[^>]*>/g, " ");
 	return text.replace(
 		/&(#?\w+);/g,
 		(entity, name: string) => ENTITIES[name] ?? entity,

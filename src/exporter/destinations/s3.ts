@@ -31,7 +31,21 @@ const SIGNING = [
 	"Unauthorized",
 	"AuthorizationHeaderMalformed",
 	"InvalidArgument",
+	"InvalidSecurity",
 ];
+
+/** Where a service that speaks S3's language differs from S3. */
+export type Dialect = {
+	/** The fields that sign requests, for an error text. */
+	keys: string;
+	/** The error for a refusal's code and body; undefined: S3's own has to do. */
+	explain(code: string, answer: Answer): Error | undefined;
+};
+
+const AMAZON: Dialect = {
+	keys: "aws_access_key_id and aws_secret_access_key",
+	explain: () => undefined,
+};
 
 const codeOf = ({ text }: Answer) =>
 	/<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
@@ -88,8 +102,11 @@ export function s3(
 	env: Env,
 	config: Config<"S3">,
 	patience: number,
+	dialect = AMAZON,
 ): Destination<State> {
 	const base = bucketUrl(config);
+	const explain = (answer: Answer) =>
+		dialect.explain(codeOf(answer), answer) ?? problem(answer, config);
 	const client = new AwsClient({
 		accessKeyId: config.aws_access_key_id ?? "",
 		secretAccessKey: config.aws_secret_access_key ?? "",
@@ -124,9 +141,7 @@ export function s3(
 
 	async function signed(method: string, key: string, asked: Asked = {}) {
 		if (!client.accessKeyId || !client.secretAccessKey)
-			throw new Misconfigured(
-				"Nothing can be signed without aws_access_key_id and aws_secret_access_key.",
-			);
+			throw new Misconfigured(`Nothing can be signed without ${dialect.keys}.`);
 		const url = new URL(base);
 		if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
 		for (const [name, value] of Object.entries(asked.query ?? {}))
@@ -150,7 +165,7 @@ export function s3(
 		const answer = await answered(...what);
 		if (succeeded(answer)) return answer;
 		if (["NoSuchUpload", "NoSuchKey"].includes(codeOf(answer))) return null;
-		throw problem(answer, config);
+		throw explain(answer);
 	}
 
 	const bucket: Bucket = {
@@ -222,7 +237,7 @@ export function s3(
 				sending,
 			);
 			if (!succeeded(answer) && SIGNING.includes(codeOf(answer)))
-				throw problem(answer, config);
+				throw explain(answer);
 		},
 	});
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Type } from "../../../src/batch_exports/destination.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { ACCOUNT } from "../../support/azurite.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { job, run } from "../../support/exporting.ts";
 
@@ -39,6 +40,25 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			prefix: "",
 			endpoint_url: `http://${host}:${port}`,
 			...KEYS,
+		}),
+	],
+	[
+		"AzureBlob",
+		(host, port) => ({
+			container_name: "exports",
+			prefix: "",
+			...ACCOUNT,
+			endpoint_url: `http://${host}:${port}`,
+		}),
+	],
+	[
+		"GCS",
+		(host, port) => ({
+			bucket_name: "exports",
+			prefix: "",
+			hmac_access_id: "id",
+			hmac_secret: "secret",
+			endpoint_url: `http://${host}:${port}`,
 		}),
 	],
 	["HTTP", (host, port) => ({ url: `http://${host}:${port}/` })],
