@@ -2,6 +2,7 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { unstable_readConfig } from "wrangler";
+import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
@@ -41,7 +42,7 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, rows, bucket, database, receiver] =
+						const [plugins, dns, rows, bucket, database, receiver, warehouse] =
 							await Promise.all([
 								registries(),
 								resolvers(),
@@ -49,6 +50,7 @@ export default defineConfig({
 								buckets(),
 								databases(),
 								receivers(),
+								bigqueries(),
 							]);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
@@ -70,6 +72,7 @@ export default defineConfig({
 									...bucket,
 									...database,
 									...receiver,
+									...warehouse,
 								},
 								outboundService: {
 									node: outbound(plugins.PUBLISHED_NPM_REGISTRY_URL),

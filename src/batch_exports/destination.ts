@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isRsaPrivateKey } from "../auth/private_key.ts";
 import { invalid } from "../http/errors.ts";
 import {
 	boolean,
@@ -89,6 +90,12 @@ const url = () =>
 			{ error: "A URL may not hold a user or a password." },
 		);
 
+/** An address that paths are added to. */
+const endpointUrl = () =>
+	url().refine((value) => !/[?#]/.test(value), {
+		error: "An endpoint's URL has no query and no fragment.",
+	});
+
 /** A host, as URLs write it. */
 const host = text(255)
 	.min(1)
@@ -131,11 +138,7 @@ export const configs = {
 			aws_secret_access_key: rawText(255).min(1).nullish(),
 			/** Of temporary keys. */
 			aws_session_token: header(4096).min(1).nullish(),
-			endpoint_url: url()
-				.refine((value) => !/[?#]/.test(value), {
-					error: "An endpoint's URL has no query and no fragment.",
-				})
-				.nullish(),
+			endpoint_url: endpointUrl().nullish(),
 			use_virtual_style_addressing: boolean().nullish(),
 		})
 		.check(compressible, ({ value, issues }) => {
@@ -189,6 +192,44 @@ export const configs = {
 		...filters,
 	}),
 	NoOp: z.object({}),
+	BigQuery: z.object({
+		project_id: text(255)
+			.min(1)
+			.regex(
+				/^[\w.:-]+$/,
+				"A project's ID has only letters, digits, hyphens, dots and colons.",
+			),
+		dataset_id: text(1024)
+			.min(1)
+			.regex(
+				/^\w+$/,
+				"A dataset's ID has only letters, digits and underscores.",
+			),
+		client_email: text(255)
+			.min(1)
+			.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
+		/** Its line breaks may be written as \n, as they are in the JSON file of a key. */
+		private_key: rawText(8192)
+			.min(1)
+			.overwrite((value) => value.replaceAll("\\n", "\n"))
+			.refine(isRsaPrivateKey, {
+				error:
+					"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.",
+			}),
+		private_key_id: text(255).min(1).nullish(),
+		token_uri: url().nullish(),
+		table_id: text(1024)
+			.min(1)
+			.regex(
+				/^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u,
+				"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			)
+			.nullish(),
+		use_json_type: boolean().nullish(),
+		/** Where the API is, for tests and private endpoints. */
+		endpoint_url: endpointUrl().nullish(),
+		...filters,
+	}),
 };
 
 /** What a config holds at most, as JSON: a page of a list has a thousand of them. */
@@ -207,6 +248,7 @@ const SECRETS: Record<Type, string[]> = {
 	HTTP: ["token"],
 	Postgres: ["user", "password"],
 	NoOp: [],
+	BigQuery: ["private_key"],
 };
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
@@ -214,19 +256,23 @@ const isType = (type: string): type is Type => Object.hasOwn(configs, type);
 const Endpoint = z.object({
 	url: z.string().optional(),
 	endpoint_url: z.string().optional(),
+	token_uri: z.string().optional(),
 	host: z.string().optional(),
 	port: z.int().default(POSTGRES_PORT),
 });
 
 /**
- * The server that a config's secrets are sent to: the origin of its URL, or its host and port. null: the type's default
- * (for S3, Amazon's endpoints), or none.
+ * The server that a config's secrets are sent to: the origin of its URL, or its host and port; of BigQuery also the one
+ * that issues tokens. null: the type's default (for S3, Amazon's endpoints), or none.
  * @param config one that was checked, without nulls
  */
 export function endpointOf(config: unknown): string | null {
-	const { url, endpoint_url, host, port } = Endpoint.parse(config);
+	const { url, endpoint_url, token_uri, host, port } = Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
-	return URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+	const origin = URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+	const issuer = URL.parse(token_uri ?? "")?.origin;
+	if (issuer === undefined) return origin;
+	return `${origin ?? "the default endpoint"}, with tokens of ${issuer}`;
 }
 
 export const TYPES = Object.keys(configs).filter(isType);

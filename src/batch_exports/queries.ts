@@ -119,6 +119,9 @@ function understood(text: string | null) {
 	return { xql_query: schema?.xql_query ?? null, schema };
 }
 
+/** Destinations that find rows by their key. */
+const DATABASES = ["Postgres", "BigQuery"];
+
 /** Throws where the query is none for the model, or its fields can't go to the destination. */
 export function checkQuery({
 	model,
@@ -129,7 +132,7 @@ export function checkQuery({
 	if (model !== "events")
 		throw invalid("xql_query", "Only events can be queried.");
 	const name = impostor(model, parse(xql_query).fields);
-	if (type === "Postgres" && name !== undefined)
+	if (DATABASES.includes(type) && name !== undefined)
 		throw invalid(
 			"xql_query",
 			`The field ${name} must be the column ${name}: rows are told apart by it.`,

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { configs } from "../../batch_exports/destination.ts";
 import type { Model } from "../rows.ts";
+import { bigquery } from "./bigquery.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { filePattern } from "./files.ts";
 import { http } from "./http.ts";
@@ -56,6 +57,8 @@ export function destinationOf(
 			return postgres(env, parsed(configs.Postgres, config), patience);
 		case "NoOp":
 			return noop;
+		case "BigQuery":
+			return bigquery(env, parsed(configs.BigQuery, config), patience);
 		default:
 			throw new Misconfigured(`There is no destination "${type}".`);
 	}
