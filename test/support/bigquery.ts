@@ -158,10 +158,14 @@ const Job = z.object({
 	]),
 });
 
-type Status = {
-	state: string;
-	errorResult?: { reason: string; message: string };
-};
+const Failure = z.object({ reason: z.string(), message: z.string() });
+
+const Status = z.object({
+	state: z.string(),
+	errorResult: Failure.optional(),
+});
+
+type Status = z.infer<typeof Status>;
 
 type Known = {
 	status: Status;
@@ -232,7 +236,7 @@ const MAX_LOADS_A_TABLE = 1500;
 /**
  * Starts it. Below `/faults/<names>/<any name>` the API fails in the ways that are named: `503`, `rate`, `expired` and
  * `dropped` (the connection, after the request was carried out) at every other request of a method and path; `job-backend`
- * and `job-conflict` at the first job of each ID; those of the tables above always; `unfinished` never ends a job.
+ * and `job-conflict` at the first job of each ID; `down`, `rejected` and those of the tables above always; `unfinished` never ends a job.
  * `POST /sql` answers what a query comes to; `GET /jobs/<table>` which jobs a table had.
  */
 export async function bigqueries() {
@@ -323,9 +327,7 @@ export async function bigqueries() {
 				? `/upload${root}/jobs?uploadType=multipart`
 				: `${root}/jobs`;
 		const answer = await forward("POST", path, body, type);
-		const found = z
-			.object({ status: z.object({ state: z.string(), errorResult: z.any() }) })
-			.safeParse(answer.body);
+		const found = z.object({ status: Status }).safeParse(answer.body);
 		if (found.success) return found.data.status;
 		const { error } = z
 			.object({ error: z.object({ message: z.string() }) })
@@ -519,14 +521,16 @@ export async function bigqueries() {
 		const isFaulty = (name: string) =>
 			faults.includes(name) && isOdd(`${kind} ${name}`);
 		try {
-			if (isFaulty("expired")) tokens.delete(token);
+			if (faults.includes("rejected") || isFaulty("expired"))
+				tokens.delete(token);
 			if (!tokens.has(token))
 				throw new Refusal(
 					401,
 					"authError",
 					`Request had invalid authentication credentials: ${token}.`,
 				);
-			if (isFaulty("503")) throw new Refusal(503, "backendError", "Try again.");
+			if (faults.includes("down") || isFaulty("503"))
+				throw new Refusal(503, "backendError", "Try again.");
 			for (const [name, refusal] of Object.entries(REFUSALS))
 				if (isFaulty(name)) throw refusal;
 			const result = await answer(
@@ -556,7 +560,7 @@ export async function bigqueries() {
 	const BIGQUERY_URL = await serve((request, response) => {
 		handle(request, response).catch((error: unknown) => {
 			response.statusCode = 400;
-			response.end(String(error));
+			response.end(JSON.stringify({ error: { message: String(error) } }));
 		});
 	});
 	return { BIGQUERY_URL, BIGQUERY_PRIVATE_KEY: privateKey };
