@@ -188,7 +188,7 @@ const JOB_FAULTS: Record<string, Status["errorResult"]> = {
 	},
 };
 
-/** What every second request is answered, by the name of the fault. */
+/** What every third request is answered, by the name of the fault. */
 const REFUSALS: Record<string, Refusal> = {
 	rate: new Refusal(
 		403,
@@ -235,7 +235,7 @@ const MAX_LOADS_A_TABLE = 1500;
 
 /**
  * Starts it. Below `/faults/<names>/<any name>` the API fails in the ways that are named: `503`, `rate`, `expired` and
- * `dropped` (the connection, after the request was carried out) at every other request of a method and path; `job-backend`
+ * `dropped` (the connection, after the request was carried out) at every third request of a method and path; `job-backend`
  * and `job-conflict` at the first job of each ID; `down`, `rejected` and those of the tables above always; `unfinished` never ends a job.
  * `POST /sql` answers what a query comes to; `GET /jobs/<table>` which jobs a table had.
  */
@@ -480,11 +480,11 @@ export async function bigqueries() {
 		);
 	}
 
-	/** Whether this is every other request of its kind. */
-	function isOdd(name: string) {
+	/** Whether this is the first, fourth, seventh, … request of its kind. */
+	function isThird(name: string) {
 		const count = (counts.get(name) ?? 0) + 1;
 		counts.set(name, count);
-		return count % 2 === 1;
+		return count % 3 === 1;
 	}
 
 	async function handle(request: IncomingMessage, response: ServerResponse) {
@@ -519,7 +519,7 @@ export async function bigqueries() {
 		const token = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
 		const kind = [prefix, method, path].join(" ");
 		const isFaulty = (name: string) =>
-			faults.includes(name) && isOdd(`${kind} ${name}`);
+			faults.includes(name) && isThird(`${kind} ${name}`);
 		try {
 			if (faults.includes("rejected") || isFaulty("expired"))
 				tokens.delete(token);
