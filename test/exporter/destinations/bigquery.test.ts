@@ -300,7 +300,7 @@ describe.skipIf(noBigQuery)(
 			]);
 			expect(
 				await ask(
-					`select json_value(properties.a[0]) as a, to_json_string(properties) as text from exports.\`${table_id}\` order by uuid`,
+					`select json_value(properties, '$.a[0]') as a, to_json_string(properties) as text from exports.\`${table_id}\` order by uuid`,
 				),
 			).toMatchObject([
 				{ a: "1" },
@@ -317,7 +317,7 @@ describe.skipIf(noBigQuery)(
 			await run(to({ table_id }), job(), 2);
 			expect(
 				await ask(
-					`select mine, uuid, json_value(properties, '$.n') as n, amount, team_id, paid, cast(day as string) as day, cast(timestamp as string) as timestamp from exports.\`${table_id}\` order by uuid desc limit 1`,
+					`select mine, uuid as uuid, json_value(properties, '$.n') as n, amount, team_id, paid, cast(day as string) as day, cast(timestamp as string) as timestamp from exports.\`${table_id}\` order by uuid desc limit 1`,
 				),
 			).toEqual([
 				{
@@ -435,16 +435,18 @@ describe.skipIf(noBigQuery)(
 					if (isState(state)) begun = state;
 				},
 			);
-			vi.useFakeTimers({ toFake: ["Date"] });
-			onTestFinished(() => {
-				vi.useRealTimers();
-			});
+			const { now } = Date;
+			let later = 0;
+			const clock = vi
+				.spyOn(Date, "now")
+				.mockImplementation(() => now() + later);
+			onTestFinished(() => clock.mockRestore());
 			await sink.write(rows(1));
 			const failed = sink.close().catch((error: unknown) => error);
 			await eventually(async () =>
 				expect(await jobsOf(begun.staging)).toHaveLength(1),
 			);
-			vi.setSystemTime(Date.now() + 86_400_000);
+			later = 86_400_000;
 			expect(await failed).toBeInstanceOf(Unavailable);
 			expect(String(await failed)).toContain("has not finished the job");
 		});

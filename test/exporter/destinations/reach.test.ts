@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Type } from "../../../src/batch_exports/destination.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { job, run } from "../../support/exporting.ts";
 
@@ -52,6 +53,17 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			port,
 		}),
 	],
+	...["token_uri", "endpoint_url"].map(
+		(field): [Type, (host: string, port: number) => object] => [
+			"BigQuery",
+			(host, port) => ({
+				...ACCOUNT,
+				private_key: env.BIGQUERY_PRIVATE_KEY,
+				token_uri: "https://93.184.215.14/token",
+				[field]: `http://${host}:${port}`,
+			}),
+		],
+	),
 ];
 
 const port = Number(new URL(env.RECEIVER_URL).port);
