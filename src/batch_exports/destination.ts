@@ -220,9 +220,12 @@ export const configs = {
 		token_uri: url().nullish(),
 		table_id: text(1024)
 			.min(1)
-			.regex(
-				/^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]+$/u,
-				"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			.refine(
+				(value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value),
+				{
+					error:
+						"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+				},
 			)
 			.nullish(),
 		use_json_type: boolean().nullish(),

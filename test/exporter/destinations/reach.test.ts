@@ -53,17 +53,15 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			port,
 		}),
 	],
-	...["token_uri", "endpoint_url"].map(
-		(field): [Type, (host: string, port: number) => object] => [
-			"BigQuery",
-			(host, port) => ({
-				...ACCOUNT,
-				private_key: env.BIGQUERY_PRIVATE_KEY,
-				token_uri: "https://93.184.215.14/token",
-				[field]: `http://${host}:${port}`,
-			}),
-		],
-	),
+	[
+		"BigQuery",
+		(host, port) => ({
+			...ACCOUNT,
+			private_key: env.BIGQUERY_PRIVATE_KEY,
+			token_uri: `http://${host}:${port}/token`,
+			endpoint_url: `http://${host}:${port}`,
+		}),
+	],
 ];
 
 const port = Number(new URL(env.RECEIVER_URL).port);
@@ -94,6 +92,18 @@ describe.each(destinations)("%s doesn't go to", (type, at) => {
 			"leads to the private address 10.0.0.5",
 		);
 	});
+});
+
+test("BigQuery's API is looked at, too, not only its token server", async () => {
+	const destination = destinationOf(guarded, "BigQuery", {
+		...ACCOUNT,
+		private_key: env.BIGQUERY_PRIVATE_KEY,
+		token_uri: "https://93.184.215.14/token",
+		endpoint_url: `http://127.0.0.1:${port}`,
+	});
+	expect(await destination.test()).toEqual([
+		{ name: "reach", error: "127.0.0.1 is a private address." },
+	]);
 });
 
 test("a virtual bucket's host is looked at as a whole", async () => {
