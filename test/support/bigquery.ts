@@ -236,7 +236,7 @@ const MAX_LOADS_A_TABLE = 1500;
 /**
  * Starts it. Below `/faults/<names>/<any name>` the API fails in the ways that are named: `503`, `rate`, `expired` and
  * `dropped` (the connection, after the request was carried out) at every third request of a method and path; `job-backend`
- * and `job-conflict` at the first job of each ID; `down`, `rejected` and those of the tables above always; `unfinished` never ends a job.
+ * and `job-conflict` at the first job of each ID; `down`, `rejected` and those of the tables above always.
  * `POST /sql` answers what a query comes to; `GET /jobs/<table>` which jobs a table had.
  */
 export async function bigqueries() {
@@ -395,12 +395,12 @@ export async function bigqueries() {
 		return { status: 200, body: { status: { state: "RUNNING" } } };
 	}
 
-	function findJob(jobId: string, query: URLSearchParams, faults: string[]) {
+	function findJob(jobId: string, query: URLSearchParams) {
 		const known = jobs.get(jobId);
 		if (!known || query.get("location") !== LOCATION)
 			throw new Refusal(404, "notFound", `Not found: Job ${jobId}`);
 		known.asked += 1;
-		const isDone = known.asked > 1 && !faults.includes("unfinished");
+		const isDone = known.asked > 1;
 		const status = isDone ? known.status : { state: "RUNNING" };
 		return { status: 200, body: { status } };
 	}
@@ -433,7 +433,7 @@ export async function bigqueries() {
 			throw new Refusal(404, "notFound", "Not found: Project");
 		const resource = below.slice(root.length);
 		const [, jobId] = /^\/jobs\/([^/]+)$/.exec(resource) ?? [];
-		if (jobId !== undefined) return findJob(jobId, query, faults);
+		if (jobId !== undefined) return findJob(jobId, query);
 		if (resource === "/jobs" && method === "POST")
 			return insertJob(query, isUpload, body, type, faults);
 		const refusal = faults.map((name) => TABLE_REFUSALS[name]).find(Boolean);

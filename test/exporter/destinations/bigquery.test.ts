@@ -1,12 +1,11 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { State } from "../../../src/exporter/destinations/bigquery.ts";
 import {
 	type Destination,
 	type Job,
 	Misconfigured,
 	Superseded,
-	Unavailable,
 } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
@@ -429,36 +428,6 @@ describe.skipIf(noBigQuery)(
 			const failed = sink.close();
 			await expect(failed).rejects.toBeInstanceOf(Misconfigured);
 			await expect(failed).rejects.toThrow("Retry the run.");
-		});
-
-		test("a job that doesn't end is left to the next try", async () => {
-			let begun: State = { staging: "", rows: 0, digest: "" };
-			const sink = await to({}, "unfinished").open(
-				job(),
-				null,
-				async (state) => {
-					if (isState(state)) begun = state;
-				},
-			);
-			const { now } = Date;
-			let later = 0;
-			const clock = vi
-				.spyOn(Date, "now")
-				.mockImplementation(() => now() + later);
-			onTestFinished(() => clock.mockRestore());
-			await sink.write(rows(1));
-			const failed = sink.close().catch((error: unknown) => error);
-			await Promise.race([
-				eventually(async () =>
-					expect(await jobsOf(begun.staging)).toHaveLength(1),
-				),
-				failed.then((error) => {
-					throw error;
-				}),
-			]);
-			later = 86_400_000;
-			expect(await failed).toBeInstanceOf(Unavailable);
-			expect(String(await failed)).toContain("has not finished the job");
 		});
 
 		const STEPS = ["reach", "sign in", "write", "remove"].map((name) => ({
