@@ -3,6 +3,7 @@ import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { unstable_readConfig } from "wrangler";
 import { azurites } from "./test/support/azurite.ts";
+import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
@@ -43,16 +44,17 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, rows, bucket, database, receiver, azurite] =
-							await Promise.all([
-								registries(),
-								resolvers(),
-								clickhouse(),
-								buckets(),
-								databases(),
-								receivers(),
-								azurites(),
-							]);
+						const [plugins, dns, ...servers] = await Promise.all([
+							registries(),
+							resolvers(),
+							clickhouse(),
+							databases(),
+							receivers(),
+							azurites(),
+							bigqueries(),
+						]);
+						const bucket = await buckets();
+						const google = await googles(bucket.S3_URL);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
@@ -69,12 +71,9 @@ export default defineConfig({
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 									...dns,
 									...plugins,
-									...rows,
 									...bucket,
-									...database,
-									...receiver,
-									...azurite,
-									...(await googles(bucket.S3_URL)),
+									...google,
+									...Object.assign({}, ...servers),
 								},
 								outboundService: {
 									node: outbound(plugins.PUBLISHED_NPM_REGISTRY_URL),

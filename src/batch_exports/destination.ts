@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isRsaPrivateKey } from "../auth/private_key.ts";
 import { invalid } from "../http/errors.ts";
 import {
 	boolean,
@@ -250,10 +251,51 @@ export const configs = {
 			endpoint_url: endpoint(),
 		})
 		.check(compressible),
+	BigQuery: z.object({
+		project_id: text(255)
+			.min(1)
+			.regex(
+				/^[\w.:-]+$/,
+				"A project's ID has only letters, digits, hyphens, dots and colons.",
+			),
+		dataset_id: text(1024)
+			.min(1)
+			.regex(
+				/^\w+$/,
+				"A dataset's ID has only letters, digits and underscores.",
+			),
+		client_email: text(255)
+			.min(1)
+			.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
+		/** Its line breaks may be written as \n, as they are in the JSON file of a key. */
+		private_key: rawText(8192)
+			.min(1)
+			.overwrite((value) => value.replaceAll("\\n", "\n"))
+			.refine(isRsaPrivateKey, {
+				error:
+					"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.",
+			}),
+		private_key_id: text(255).min(1).nullish(),
+		token_uri: url().nullish(),
+		table_id: text(1024)
+			.min(1)
+			.refine(
+				(value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value),
+				{
+					error:
+						"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+				},
+			)
+			.nullish(),
+		use_json_type: boolean().nullish(),
+		/** Where the API is, for tests and private endpoints. */
+		endpoint_url: endpoint(),
+		...filters,
+	}),
 };
 
 /** The types that are databases: their rows have columns which tell them apart. */
-const DATABASES = ["Postgres", "ClickHouse"];
+const DATABASES = ["Postgres", "ClickHouse", "BigQuery"];
 
 export const isDatabase = (type: string) => DATABASES.includes(type);
 
@@ -277,6 +319,7 @@ const SECRETS: Record<Type, string[]> = {
 	ClickHouse: ["password"],
 	AzureBlob: ["account_key", "sas_token"],
 	GCS: HMAC_KEY,
+	BigQuery: ["private_key"],
 };
 
 /** The fields that only sign requests together. */
@@ -291,6 +334,7 @@ const Endpoint = z.object({
 	url: z.string().optional(),
 	endpoint_url: z.string().optional(),
 	account_name: z.string().optional(),
+	token_uri: z.string().optional(),
 	host: z.string().optional(),
 	port: z.int().default(POSTGRES_PORT),
 });
@@ -305,17 +349,20 @@ export const azureEndpoint = ({
 }) => new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);
 
 /**
- * The server that a config's secrets are sent to: the origin of its URL, or its host and port. null: the type's default
- * (for S3 and GCS, Amazon's and Google's endpoints), or none.
+ * The server that a config's secrets are sent to: the origin of its URL, or its host and port; of BigQuery also the one
+ * that issues tokens. null: the type's default (for S3 and GCS, Amazon's and Google's endpoints), or none.
  * @param config one that was checked, without nulls
  */
 export function endpointOf(config: unknown): string | null {
-	const { url, endpoint_url, account_name, host, port } =
+	const { url, endpoint_url, account_name, token_uri, host, port } =
 		Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
 	if (account_name !== undefined)
 		return azureEndpoint({ account_name, endpoint_url }).origin;
-	return URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+	const origin = URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+	const issuer = URL.parse(token_uri ?? "")?.origin;
+	if (issuer === undefined) return origin;
+	return `${origin ?? "the default endpoint"}, with tokens of ${issuer}`;
 }
 
 export const TYPES = Object.keys(configs).filter(isType);

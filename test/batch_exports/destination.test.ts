@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { check, secretsOf } from "../../src/batch_exports/destination.ts";
 import { Refusal } from "../../src/http/errors.ts";
@@ -20,6 +21,16 @@ const SAS = { ...AZURE, account_key: null, sas_token: "sv=1&sig=a%2Fb%3D" };
 const GCS = { bucket_name: "exports", prefix: "events" };
 
 const CLICKHOUSE = { url: "https://ch.example.com:8443", database: "d" };
+
+const BIGQUERY = {
+	project_id: "project-1",
+	dataset_id: "exports",
+	client_email: "exporter@project-1.iam.gserviceaccount.com",
+	private_key: env.BIGQUERY_PRIVATE_KEY,
+};
+
+const NOT_A_KEY =
+	"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.";
 
 /** The refusal of a config: code, detail and attr; null: there is none. */
 function refused(type: string, config: unknown) {
@@ -69,6 +80,20 @@ test.each([
 	["GCS", GCS],
 	["GCS", { ...GCS, hmac_access_id: "GOOG1", hmac_secret: "s" }],
 	["GCS", { ...GCS, max_file_size_mb: 5, endpoint_url: "https://g.example" }],
+	["BigQuery", BIGQUERY],
+	[
+		"BigQuery",
+		{
+			...BIGQUERY,
+			project_id: "example.com:project-1",
+			private_key_id: "k",
+			token_uri: "https://oauth2.googleapis.com/token",
+			table_id: "Ereignisse – 2",
+			use_json_type: "true",
+			endpoint_url: "https://bigquery-exports.p.googleapis.com",
+			exclude_events: ["$pageview"],
+		},
+	],
 ])("%s %j is taken", (type, config) => {
 	expect(refused(type, config)).toBeNull();
 });
@@ -505,9 +530,87 @@ describe("is refused", () => {
 			'"snappy" is not a valid choice.',
 			config("compression"),
 		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, dataset_id: undefined },
+			invalid,
+			"Configuration missing required field: 'dataset_id'",
+			"destination",
+		],
+		...["secret", "", BIGQUERY.private_key.slice(0, 900)].map(
+			(private_key): [string, object, string, string, string] => [
+				"BigQuery",
+				{ ...BIGQUERY, private_key },
+				...(private_key
+					? ([invalid, NOT_A_KEY] as const)
+					: (["blank", "This field may not be blank."] as const)),
+				config("private_key"),
+			],
+		),
+		[
+			"BigQuery",
+			{ ...BIGQUERY, project_id: "a/b" },
+			invalid,
+			"A project's ID has only letters, digits, hyphens, dots and colons.",
+			config("project_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, dataset_id: "a-b" },
+			invalid,
+			"A dataset's ID has only letters, digits and underscores.",
+			config("dataset_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, table_id: "a`b" },
+			invalid,
+			"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			config("table_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, client_email: "somebody" },
+			invalid,
+			"Enter a valid email address.",
+			config("client_email"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, token_uri: "oauth2" },
+			invalid,
+			"Enter a valid URL.",
+			config("token_uri"),
+		],
 	])("%s %j", (type, given, code, detail, attr) => {
 		expect(refused(type, given)).toEqual([code, detail, attr]);
 	});
+});
+
+test("a private key's line breaks may be written as \\n", async () => {
+	const { private_key } = BIGQUERY;
+	const escaped = private_key.trim().replaceAll("\n", "\\n");
+	expect(escaped).not.toContain("\n");
+	expect(
+		check("BigQuery", { ...BIGQUERY, private_key: escaped }),
+	).toMatchObject({ private_key: private_key.trim() });
+});
+
+test("a private key is one of RSA", async () => {
+	const pair = await crypto.subtle.generateKey(
+		{ name: "ECDSA", namedCurve: "P-256" },
+		true,
+		["sign", "verify"],
+	);
+	if (!("privateKey" in pair)) throw new Error("No pair of keys.");
+	const bytes = await crypto.subtle.exportKey("pkcs8", pair.privateKey);
+	if (!(bytes instanceof ArrayBuffer)) throw new Error("No bytes.");
+	const private_key = `-----BEGIN PRIVATE KEY-----\n${Buffer.from(bytes).toString("base64")}\n-----END PRIVATE KEY-----`;
+	expect(refused("BigQuery", { ...BIGQUERY, private_key })).toEqual([
+		"invalid_input",
+		NOT_A_KEY,
+		"destination__config__private_key",
+	]);
 });
 
 test("a host is kept as URLs write it", () => {
@@ -524,6 +627,7 @@ test("each type says what is secret", () => {
 	expect(secretsOf("R2")).toEqual([]);
 	expect(secretsOf("AzureBlob")).toEqual(["account_key", "sas_token"]);
 	expect(secretsOf("GCS")).toEqual(["hmac_access_id", "hmac_secret"]);
+	expect(secretsOf("BigQuery")).toEqual(["private_key"]);
 });
 
 test.each(["not a url", "http://", ""])(

@@ -1,7 +1,10 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { found } from "../../src/http/errors.ts";
+import { ACCOUNT } from "../support/bigquery.ts";
 import { call, join, racing, world } from "../support/world.ts";
+
+const [, private_line] = env.BIGQUERY_PRIVATE_KEY.split("\n");
 
 const SECRETS = [
 	"AKIA-key-nobody-may-see",
@@ -11,6 +14,8 @@ const SECRETS = [
 	"password-nobody-may-see",
 	"accountkeynobodymaysee",
 	"signature-nobody-may-see",
+	// What every form of the key has in common.
+	found(private_line),
 ];
 const [key_id, secret, token, user, password, account_key, signature] = SECRETS;
 
@@ -32,6 +37,12 @@ const GCS = {
 	endpoint_url: `${env.RECEIVER_URL}/status/404`,
 };
 const POSTGRES = { host: "127.0.0.1", port: 1, database: "database" };
+
+const BIGQUERY = {
+	...ACCOUNT,
+	endpoint_url: env.BIGQUERY_URL,
+	token_uri: `${env.RECEIVER_URL}/status/401`,
+};
 
 /** For each type that has any: what is no secret, and what is. */
 const TYPES = [
@@ -66,6 +77,12 @@ const TYPES = [
 		GCS,
 		{ hmac_access_id: key_id, hmac_secret: secret },
 		{ bucket_name: "/" },
+	],
+	[
+		"BigQuery",
+		BIGQUERY,
+		{ private_key: env.BIGQUERY_PRIVATE_KEY },
+		{ private_key: env.BIGQUERY_PRIVATE_KEY.slice(0, 900) },
 	],
 ] as const;
 
@@ -169,6 +186,10 @@ describe("a destination that is led elsewhere", () => {
 		["Postgres", { port: 2 }],
 		["Postgres", { port: null }],
 		["ClickHouse", { url: elsewhere }],
+		["BigQuery", { endpoint_url: elsewhere }],
+		["BigQuery", { endpoint_url: null }],
+		["BigQuery", { token_uri: elsewhere }],
+		["BigQuery", { token_uri: null }],
 	] as const;
 
 	/** An export that somebody else entered secrets for, and a member who may change it. */
@@ -211,7 +232,10 @@ describe("a destination that is led elsewhere", () => {
 			}
 			expect(await stored()).toBe(before);
 			const mine = Object.fromEntries(
-				Object.keys(secrets).map((name) => [name, "mine"]),
+				Object.keys(secrets).map((name) => [
+					name,
+					name === "private_key" ? env.BIGQUERY_PRIVATE_KEY : "mine",
+				]),
 			);
 			const answer = await change("PATCH", { ...moved, ...mine });
 			expect(answer.status).toBe(200);

@@ -21,5 +21,8 @@ declare namespace Cloudflare {
 		POSTGRES_TLS_PORT: string;
 		/** Takes what is posted there, and tells what it took. */
 		RECEIVER_URL: string;
+		/** A BigQuery, and the key of its service account. */
+		BIGQUERY_URL: string;
+		BIGQUERY_PRIVATE_KEY: string;
 	}
 }

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { configs } from "../../batch_exports/destination.ts";
 import type { Model } from "../rows.ts";
 import { azure, containerUrl } from "./azure.ts";
+import { bigquery } from "./bigquery.ts";
 import { clickhouse } from "./clickhouse.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { filePattern } from "./files.ts";
@@ -74,6 +75,8 @@ export function destinationOf(
 			return azure(env, parsed(configs.AzureBlob, config), patience);
 		case "GCS":
 			return gcs(env, parsed(configs.GCS, config), patience);
+		case "BigQuery":
+			return bigquery(env, parsed(configs.BigQuery, config), patience);
 		default:
 			throw new Misconfigured(`There is no destination "${type}".`);
 	}
