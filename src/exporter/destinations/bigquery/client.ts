@@ -1,13 +1,7 @@
 import * as z from "zod";
 import { Unavailable } from "../destination.ts";
-import { exchange, send } from "../send.ts";
-import {
-	addressOf,
-	errorOf,
-	isTemporary,
-	type Problem,
-	type Settings,
-} from "./errors.ts";
+import { addressOf, exchange, send } from "../send.ts";
+import { errorOf, isTemporary, type Problem, type Settings } from "./errors.ts";
 import { issueToken, jsonOf, tokenUri } from "./token.ts";
 
 const ENDPOINT = "https://bigquery.googleapis.com";
@@ -183,7 +177,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			if (job?.status.state === "DONE") return job.status.errorResult ?? null;
 			if (Date.now() > deadline)
 				throw new Unavailable(
-					`${addressOf(url)} has not finished the job ${jobId} within ${(timeoutMs * JOB_TIMEOUT_FACTOR) / 1000} seconds.`,
+					`${addressOf(new URL(url))} has not finished the job ${jobId} within ${(timeoutMs * JOB_TIMEOUT_FACTOR) / 1000} seconds.`,
 				);
 			await scheduler.wait(ms);
 		}
