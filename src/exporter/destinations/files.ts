@@ -1,8 +1,8 @@
 import type { Config } from "../../batch_exports/destination.ts";
-import type { Encoder } from "../formats/format.ts";
+import { type Encoder, NOTHING } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
 import { parquet } from "../formats/parquet.ts";
-import type { Column, Row } from "../rows.ts";
+import { bytesOf, type Column, type Row } from "../rows.ts";
 import {
 	type Destination,
 	type Job,
@@ -19,6 +19,9 @@ const MOST_PARTS = 10_000;
 
 /** What a state may take, which is kept in a value of D1 (at most 2,000,000 bytes). */
 const MOST_STATE_BYTES = 1_500_000;
+
+/** How many of these may be the bytes behind a part, in base64. */
+const MAX_REST_BYTES = (MOST_STATE_BYTES * 3) / 4;
 
 /** Up to how many bytes of rows are encoded at once. */
 const PORTION_BYTES = 2 ** 18;
@@ -128,28 +131,47 @@ export const filePattern = (config: Files, model: Job["model"]) =>
 
 const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** About how many bytes a row comes to as text. */
-const weigh = (columns: Column[], row: Row) =>
-	row.reduce<number>(
-		(sum, value, i) =>
-			sum +
-			(columns[i]?.name.length ?? 0) +
-			6 +
-			(typeof value === "string" ? Buffer.byteLength(value) : 8),
-		2,
-	);
-
-/** The rows in portions of about `PORTION_BYTES`, and what each weighs. */
+/** The rows in portions of about `PORTION_BYTES`, and about how many bytes each comes to as text. */
 function* portions(columns: Column[], rows: Row[]) {
+	// Of each row the names, quotes and punctuation of JSON.
+	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
 	let from = 0;
 	let bytes = 0;
 	for (const [i, row] of rows.entries()) {
-		bytes += weigh(columns, row);
+		bytes += frame + bytesOf(row);
 		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
 		yield { rows: rows.slice(from, i + 1), bytes };
 		from = i + 1;
 		bytes = 0;
 	}
+}
+
+/** Bytes that arrive in small pieces, joined once when a part of them is taken. */
+function queue(first: Uint8Array) {
+	let pieces = [first];
+	let length = first.length;
+	return {
+		get length() {
+			return length;
+		},
+		push(piece: Uint8Array) {
+			if (piece.length === 0) return;
+			pieces.push(piece);
+			length += piece.length;
+		},
+		/** All bytes, which stay here. */
+		all() {
+			if (pieces.length > 1) pieces = [Buffer.concat(pieces)];
+			return pieces[0] ?? NOTHING;
+		},
+		/** Removes as many bytes from the start. */
+		take(count: number) {
+			const all = this.all();
+			pieces = [all.subarray(count)];
+			length -= count;
+			return all.subarray(0, count);
+		},
+	};
 }
 
 /**
@@ -200,7 +222,7 @@ export function files(
 			);
 			const uploads = structuredClone(kept.uploads);
 			let { current } = kept;
-			let rest = Buffer.from(kept.rest, "base64");
+			let rest = queue(Buffer.from(kept.rest, "base64"));
 			let sent = (uploads[current]?.parts.length ?? 0) * PART_BYTES;
 			let encoder = encode(job.columns, sent + rest.length, kept.encoder);
 			/** Files that appeared before a crash kept us from noticing. */
@@ -265,18 +287,17 @@ export function files(
 			}
 
 			async function append(bytes: Uint8Array) {
-				rest = Buffer.concat([rest, bytes]);
+				rest.push(bytes);
 				while (rest.length >= PART_BYTES) {
-					await part(rest.subarray(0, PART_BYTES));
+					await part(rest.take(PART_BYTES));
 					sent += PART_BYTES;
-					rest = rest.subarray(PART_BYTES);
 				}
 			}
 
 			/** All of the current file goes to the bucket. */
 			async function end() {
 				await append(encoder.finish());
-				if (rest.length > 0) await part(rest);
+				if (rest.length > 0) await part(rest.all());
 			}
 
 			async function next() {
@@ -284,7 +305,7 @@ export function files(
 				current += 1;
 				// What a crash left of the next file's upload is written over.
 				uploads[current]?.parts.splice(0);
-				rest = Buffer.alloc(0);
+				rest = queue(NOTHING);
 				sent = 0;
 				encoder = encode(job.columns);
 			}
@@ -303,11 +324,11 @@ export function files(
 						moved
 					)
 						await append(encoder.flush());
-					if (!moved) return null;
+					if (!moved || rest.length > MAX_REST_BYTES) return null;
 					const state = structuredClone({
 						uploads,
 						current,
-						rest: rest.toString("base64"),
+						rest: Buffer.from(rest.all()).toString("base64"),
 						encoder: encoder.state(),
 					});
 					const bytes = JSON.stringify(state).length;
@@ -324,14 +345,14 @@ export function files(
 				async close() {
 					if (current === 0 && size() === 0) return [];
 					if (uploads[current]) await end();
-					else rest = Buffer.concat([rest, encoder.finish()]);
+					else rest.push(encoder.finish());
 					const keys = Array.from({ length: current + 1 }, (_, i) =>
 						keyOf(job, i),
 					);
 					for (const [i, key] of keys.entries()) {
 						const upload = uploads[i];
 						await assertOwn(key);
-						if (!upload) await bucket.put(key, rest, type, markOf(""));
+						if (!upload) await bucket.put(key, rest.all(), type, markOf(""));
 						else if (
 							!done.has(upload.mark) &&
 							!(await bucket.complete(key, upload.id, upload.parts))
