@@ -1,5 +1,6 @@
+import { ByteWriter } from "hyparquet-writer";
 import type { Config } from "../../batch_exports/destination.ts";
-import { type Encoder, NOTHING } from "../formats/format.ts";
+import type { Encoder } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
 import { parquet } from "../formats/parquet.ts";
 import { bytesOf, type Column, type Row } from "../rows.ts";
@@ -146,30 +147,20 @@ function* portions(columns: Column[], rows: Row[]) {
 	}
 }
 
-/** Bytes that arrive in small pieces, joined once when a part of them is taken. */
-function queue(first: Uint8Array) {
-	let pieces = [first];
-	let length = first.length;
+/** Bytes that wait for their part. Parts share one buffer, since large ones that are thrown away are collected late. */
+function partBuffer(bytes: Uint8Array) {
+	// It doubles as it fills up, to the size of a part.
+	const writer = new ByteWriter(PART_BYTES / 16);
+	writer.appendBytes(bytes);
 	return {
 		get length() {
-			return length;
+			return writer.index;
 		},
-		push(piece: Uint8Array) {
-			if (piece.length === 0) return;
-			pieces.push(piece);
-			length += piece.length;
-		},
-		/** All bytes, which stay here. */
-		all() {
-			if (pieces.length > 1) pieces = [Buffer.concat(pieces)];
-			return pieces[0] ?? NOTHING;
-		},
-		/** Removes as many bytes from the start. */
-		take(count: number) {
-			const all = this.all();
-			pieces = [all.subarray(count)];
-			length -= count;
-			return all.subarray(0, count);
+		push: (more: Uint8Array) => writer.appendBytes(more),
+		/** A view of the bytes, valid until the next change. */
+		all: () => writer.getBytes(),
+		clear() {
+			writer.index = 0;
 		},
 	};
 }
@@ -222,7 +213,7 @@ export function files(
 			);
 			const uploads = structuredClone(kept.uploads);
 			let { current } = kept;
-			let rest = queue(Buffer.from(kept.rest, "base64"));
+			const rest = partBuffer(Buffer.from(kept.rest, "base64"));
 			let sent = (uploads[current]?.parts.length ?? 0) * PART_BYTES;
 			let encoder = encode(job.columns, sent + rest.length, kept.encoder);
 			/** Files that appeared before a crash kept us from noticing. */
@@ -287,10 +278,14 @@ export function files(
 			}
 
 			async function append(bytes: Uint8Array) {
-				rest.push(bytes);
-				while (rest.length >= PART_BYTES) {
-					await part(rest.take(PART_BYTES));
+				for (let left = bytes; left.length > 0; ) {
+					const room = PART_BYTES - rest.length;
+					rest.push(left.subarray(0, room));
+					left = left.subarray(room);
+					if (rest.length < PART_BYTES) return;
+					await part(rest.all());
 					sent += PART_BYTES;
+					rest.clear();
 				}
 			}
 
@@ -305,7 +300,7 @@ export function files(
 				current += 1;
 				// What a crash left of the next file's upload is written over.
 				uploads[current]?.parts.splice(0);
-				rest = queue(NOTHING);
+				rest.clear();
 				sent = 0;
 				encoder = encode(job.columns);
 			}
