@@ -15,6 +15,9 @@ import { trial } from "./trial.ts";
 /** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
 const PART_BYTES = 5 * 2 ** 20;
 
+/** The largest buffer that one run leaves to the next. */
+const MAX_SPARE_BYTES = 2 * PART_BYTES;
+
 /** The most parts of an upload, at S3 and R2. */
 const MOST_PARTS = 10_000;
 
@@ -147,10 +150,17 @@ function* portions(columns: Column[], rows: Row[]) {
 	}
 }
 
-/** Bytes that wait for their part. Parts share one buffer, since large ones that are thrown away are collected late. */
+/**
+ * The buffer of a run that has ended, for the next one: the runtime collects large buffers that are thrown away so late
+ * that they make up most of the memory.
+ */
+let spare: ByteWriter | null = null;
+
+/** Bytes that wait for their part. They are gathered in one buffer, which doubles up to the size of a part or a bit more. */
 function partBuffer(bytes: Uint8Array) {
-	// It doubles as it fills up, to the size of a part.
-	const writer = new ByteWriter(PART_BYTES / 16);
+	const writer = spare ?? new ByteWriter(PART_BYTES / 16);
+	spare = null;
+	writer.index = 0;
 	writer.appendBytes(bytes);
 	return {
 		get length() {
@@ -161,6 +171,10 @@ function partBuffer(bytes: Uint8Array) {
 		all: () => writer.getBytes(),
 		clear() {
 			writer.index = 0;
+		},
+		/** Leaves the buffer to another run. It must not be used after this. */
+		release() {
+			if (writer.buffer.byteLength <= MAX_SPARE_BYTES) spare = writer;
 		},
 	};
 }
@@ -305,8 +319,12 @@ export function files(
 				encoder = encode(job.columns);
 			}
 
+			/** Whether a call is under way, or has failed, so that a request may still be reading the buffer. */
+			let isBusy = false;
+
 			return {
 				async write(rows) {
+					isBusy = true;
 					for (const portion of portions(job.columns, rows)) {
 						const full = () =>
 							most > 0 && size() > 0 && size() + portion.bytes > most;
@@ -319,6 +337,7 @@ export function files(
 						moved
 					)
 						await append(encoder.flush());
+					isBusy = false;
 					if (!moved || rest.length > MAX_REST_BYTES) return null;
 					const state = structuredClone({
 						uploads,
@@ -339,6 +358,7 @@ export function files(
 
 				async close() {
 					if (current === 0 && size() === 0) return [];
+					isBusy = true;
 					if (uploads[current]) await end();
 					else rest.push(encoder.finish());
 					const keys = Array.from({ length: current + 1 }, (_, i) =>
@@ -361,7 +381,12 @@ export function files(
 							"application/json",
 							markOf(""),
 						);
+					isBusy = false;
 					return keys;
+				},
+
+				release() {
+					if (!isBusy) rest.release();
 				},
 			};
 		},
