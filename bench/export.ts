@@ -83,7 +83,7 @@ const comparisons: Comparison[] = [
 	{
 		name: "JSONLines, gzip",
 		measure: jsonLines,
-		beside: "sqlite3 | gzip -6",
+		beside: "sqlite3 into gzip -6",
 		tool: sqlite,
 	},
 	{
@@ -97,7 +97,7 @@ const comparisons: Comparison[] = [
 				{
 					name: "PostgreSQL",
 					measure: () => toPostgres(postgres),
-					beside: "psql \\copy",
+					beside: "`\\copy`",
 					tool: () => postgres.copy(table),
 				},
 			]
