@@ -325,7 +325,7 @@ async function transferRows(
 		const { rows, next, unfit }: Page = page;
 		budget.pages -= 1;
 		records_completed += rows.length;
-		bytes += bytesOf(rows);
+		for (const row of rows) bytes += bytesOf(row);
 		unfit_values += unfit;
 		const kept = rows.length > 0 ? await sink.write(rows) : null;
 		isFresh = kept !== null;

@@ -390,3 +390,27 @@ describe("Parquet's statistics", () => {
 		expect(answer?.found).toEqual(names.map((_, i) => [String(i)]));
 	});
 });
+
+test.each([
+	"",
+	"plain, ünd 🦔",
+	'"quoted"',
+	"back\\slash",
+	"line\nbreak",
+	"\u0000\u001f\u007f\u2028",
+	"half a pair: \ud83e",
+])("text is escaped as JSON: %j", (text) => {
+	expect(toJson([{ name: "text", kind: "text" }], [text])).toBe(
+		JSON.stringify({ text }),
+	);
+});
+
+test("numbers and booleans are written as they are", () => {
+	const columns: Column[] = [
+		{ name: "number", kind: "number" },
+		{ name: "boolean", kind: "boolean" },
+	];
+	expect(toJson(columns, [-1.5e300, false])).toBe(
+		'{"number":-1.5e+300,"boolean":false}',
+	);
+});

@@ -618,7 +618,7 @@ describe("what D1 reads", () => {
 			const spent: number = await reads(async (source) => {
 				after = (await source.page(selected, after)).next;
 			});
-			expect(spent).toBeLessThan(9 * 1000);
+			expect(spent).toBeLessThan(6.5 * 1000);
 		}
 		expect(after).toBeNull();
 	});

@@ -1,6 +1,6 @@
 import { digest } from "../../auth/keys.ts";
 import type { Config } from "../../batch_exports/destination.ts";
-import { toJson } from "../formats/jsonlines.ts";
+import { jsonWriter } from "../formats/jsonlines.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
 import { trial } from "./trial.ts";
@@ -85,9 +85,7 @@ export function http(
 			let batches = state?.batches ?? 0;
 			return {
 				async write(rows) {
-					for (const body of bodies(
-						rows.map((row) => toJson(job.columns, row)),
-					)) {
+					for (const body of bodies(rows.map(jsonWriter(job.columns)))) {
 						judge(await post(body, await keyOf(job, body, batches)));
 						batches += 1;
 					}

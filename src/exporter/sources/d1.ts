@@ -54,76 +54,84 @@ function parts(scan: Scan) {
 		table: sql.raw(model),
 		at,
 		key,
+		isFiltered: filters.length > 1,
 		/** Whether the selection takes a row. */
 		taken: model === "events" ? sql.join(filters, sql` and `) : sql`true`,
-		/** The rows behind a position, in their order. */
-		behind: (then: SQL, which: SQL) =>
-			sql`from ${sql.raw(model)}
-				where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(scan.end)}
-				order by ${at}, ${key}`,
+		/** The window's rows after a position, and their order. */
+		range: (then = "", which = "") => ({
+			where: sql`where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(scan.end)}`,
+			order: sql`order by ${at}, ${key}`,
+		}),
 	};
 }
 
 const first = ({ start }: Scan): Position => [iso(start), ""];
+
+/** The position of a row, of which D1 says `at || key`. */
+const positionOf = (text: string): Position => [
+	text.slice(0, ISO_LENGTH),
+	text.slice(ISO_LENGTH),
+];
 
 /** The rows of D1's tables. */
 export const d1 = (database: D1Database): Source => {
 	const db = drizzle(database);
 	return queried({
 		async count(scan) {
-			const { at, key, taken, behind } = parts(scan);
+			const { table, at, key, taken, range } = parts(scan);
 			let count = 0;
-			let [then = "", which = ""] = first(scan);
+			let position = first(scan);
 			for (;;) {
+				const rest = range(...position);
 				const [[scanned, matched, last] = []] = await db.values(sql`
 					select count(*), sum(taken), max(at || key) from (
 						select ${at} as at, ${key} as key, ${taken} as taken
-						${behind(sql`${then}`, sql`${which}`)} limit ${MOST_COUNTED})`);
+						from ${table} ${rest.where} ${rest.order} limit ${MOST_COUNTED})`);
 				count += Number(matched);
 				if (Number(scanned) < MOST_COUNTED) return count;
-				then = String(last).slice(0, ISO_LENGTH);
-				which = String(last).slice(ISO_LENGTH);
+				position = positionOf(String(last));
 			}
 		},
 
 		/**
-		 * Seeks from row to row along an index, and ends before the row that would make the page too large, or when it has
-		 * looked at enough: so it reads about what it answers, and is as long as that.
+		 * Scans an index twice: for the sizes of rows, up to the first one that doesn't fit into the page, and for the rows
+		 * before that one. So a page reads about what it returns, and is bounded whatever its rows hold.
 		 */
 		async page(scan, after) {
-			const { columns } = scan;
-			const { table, at, key, taken, behind } = parts(scan);
+			const { columns, team_id } = scan;
+			const { table, at, key, taken, isFiltered, range } = parts(scan);
 			const [then, which] = after ?? first(scan);
-			const weighs = weight(scan, (column) => `octet_length(${column})`);
-			// (trap: where columns have an affinity, SQLite seeks by the first alone; + takes it away)
-			const next = sql`${behind(sql`+page.at`, sql`+page.key`)} limit 1`;
-			const rows = await db.values<Row>(sql`
-				with recursive answered as (
-					select ${sql.raw(columns.join(", "))}, rowid as id from ${table}
-				), weighed as (
-					select rowid as id, ${at} as at, ${key} as key, ${taken} as taken, ${sql.raw(weighs)} as bytes from ${table}
-				), page (id, at, key, taken, rows, bytes, scanned) as (
-					select null, ${then}, ${which}, 0, 0, 0, 0
-					union all
-					select row.id, row.at, row.key, row.taken, page.rows + row.taken, page.bytes + row.taken * row.bytes, scanned + 1
-					from page join weighed as row on row.id = (select rowid ${next})
-					where page.rows < ${MOST_ROWS} and scanned < ${MOST_SCANNED}
-						and (not row.taken or page.rows = 0 or page.bytes + row.bytes <= ${MOST_BYTES})
-				), last as (
-					select max(scanned) as scanned from page
+			const rest = range(then, which);
+			const size = sql.raw(weight(scan, (column) => `octet_length(${column})`));
+			const mostScanned = isFiltered ? MOST_SCANNED : MOST_ROWS;
+			const nulls = sql.raw(", null".repeat(columns.length - 1));
+			// The first row returned is the position after the page.
+			const [[next] = [], ...rows] = await db.values<Row>(sql`
+				with selected as (
+					select ${sql.raw(columns.join(", "))} from ${table} ${rest.where} and ${taken} ${rest.order}
+					limit coalesce((select rows from beyond), -1)
+				), scanned as not materialized (
+					select ${at} as at, ${key} as key, ${taken} as taken, ${size} as size
+					from ${table} ${rest.where} ${rest.order} limit ${mostScanned + 1}
+				), summed as not materialized (
+					select at, key, taken, count(*) over preceding as scanned, sum(taken) over preceding as rows,
+						sum(iif(taken, size, 0)) over preceding as size
+					from scanned window preceding as (rows unbounded preceding)
+				), beyond as materialized (
+					select at, key, rows - taken as rows from summed
+					where scanned > ${mostScanned} or rows > ${MOST_ROWS} or (rows > 1 and size > ${MOST_BYTES})
+					limit 1
 				)
-				select answered.*, page.at, page.key, page.taken, iif(scanned = (select scanned from last), exists (select 1 ${next}), 0)
-				from page join answered using (id)
-				where page.taken or scanned = (select scanned from last)
-				order by scanned`);
-			const taken_at = columns.length + 3;
-			const [lastAt, lastKey, , more] =
-				rows.at(-1)?.slice(columns.length + 1) ?? [];
+				select (
+					select ${at} || ${key} from ${table}
+					where team_id = ${team_id} and (${at}, ${key}) < (select +at, +key from beyond)
+					order by ${at} desc, ${key} desc limit 1
+				)${nulls}
+				union all
+				select * from selected`);
 			return {
-				rows: rows
-					.filter((row) => row[taken_at] === 1)
-					.map((row) => row.slice(0, columns.length)),
-				next: more === 1 ? [String(lastAt), String(lastKey)] : null,
+				rows,
+				next: typeof next === "string" ? positionOf(next) : null,
 			};
 		},
 	});
