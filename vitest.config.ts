@@ -2,9 +2,12 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { unstable_readConfig } from "wrangler";
+import { azurites } from "./test/support/azurite.ts";
+import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { closing } from "./test/support/closing.ts";
+import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
@@ -41,15 +44,17 @@ export default defineConfig({
 				},
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, rows, bucket, database, receiver] =
-							await Promise.all([
-								registries(),
-								resolvers(),
-								clickhouse(),
-								buckets(),
-								databases(),
-								receivers(),
-							]);
+						const [plugins, dns, ...servers] = await Promise.all([
+							registries(),
+							resolvers(),
+							clickhouse(),
+							databases(),
+							receivers(),
+							azurites(),
+							bigqueries(),
+						]);
+						const bucket = await buckets();
+						const google = await googles(bucket.S3_URL);
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
@@ -66,10 +71,9 @@ export default defineConfig({
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 									...dns,
 									...plugins,
-									...rows,
 									...bucket,
-									...database,
-									...receiver,
+									...google,
+									...Object.assign({}, ...servers),
 								},
 								outboundService: {
 									node: outbound(plugins.PUBLISHED_NPM_REGISTRY_URL),

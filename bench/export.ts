@@ -1,205 +1,165 @@
 /**
- * What a row costs: events of a window from D1 to R2 as JSONLines with gzip, ever more of them. Prints rows per second,
- * the cost of a row as a share of that in the first window, and the most memory that the worker's isolate held.
+ * What exports cost: the CPU time of an export as a multiple of what a common tool takes for the same rows, and the memory
+ * of a run. Measures take turns, round by round, so that whatever else the machine does meets all of them.
+ *
+ * node bench/export.ts [rows] [rounds] [rows of a run whose memory is measured] [such runs]
  */
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod";
-import { environment, run } from "../scripts/run.ts";
+import { pythonWithDuckDb, sqliteWithGzip } from "./files.ts";
+import { watchMemory } from "./memory.ts";
+import { startPostgres } from "./postgres.ts";
+import { startService } from "./service.ts";
 
-const asked = process.argv.slice(2).map(Number);
-const sizes = asked.length > 0 ? asked : [10_000, 100_000, 1_000_000];
+const [rows = 100_000, rounds = 7, largeRows = 1_000_000, runs = 10] =
+	process.argv.slice(2).map(Number);
 
-/** In one statement: more take D1 too long. */
-const A_STATEMENT = 20_000;
+const MEMORY_GOAL_MIB = 64;
 
-const HOUR = 3_600_000;
+/** After this long the server is done with what follows a run. */
+const SETTLE_MS = 200;
 
-const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
-environment.STATE_DIR = state;
+const service = await startService(rows, largeRows);
+const { state, database, small, large } = service;
+const postgres = await startPostgres(`${state}/rows.copy`);
+const sqlite = sqliteWithGzip({
+	database,
+	window: small,
+	output: `${state}/out.gz`,
+});
+const duckDb = await pythonWithDuckDb({
+	database,
+	window: small,
+	output: `${state}/out.parquet`,
+});
 
-const freePort = () =>
-	new Promise<number>((resolve) => {
-		const probe = createServer().listen(0, "127.0.0.1", () => {
-			const { port } = Object(probe.address());
-			probe.close(() => resolve(Number(port)));
+let exports = 0;
+
+/** Seconds of CPU time of the server for an export. Each goes to a place of its own. */
+async function exported(destination: (n: number) => object) {
+	exports += 1;
+	const before = service.cpu();
+	await service.runExport(destination(exports), small);
+	await sleep(SETTLE_MS);
+	return service.cpu() - before;
+}
+
+const toR2 = (config: object) => (n: number) => ({
+	type: "R2",
+	config: { prefix: `export-${n}`, ...config },
+});
+
+const jsonLines = () => exported(toR2({ compression: "gzip" }));
+
+const parquet = () =>
+	exported(toR2({ file_format: "Parquet", compression: "zstd" }));
+
+const noOp = () => exported(() => ({ type: "NoOp" }));
+
+type Postgres = NonNullable<typeof postgres>;
+
+let table = "";
+
+/** An export to a new table, with the time of the database. */
+async function toPostgres({ config, measure }: Postgres) {
+	let ofServer = 0;
+	const ofDatabase = await measure(async () => {
+		ofServer = await exported((n) => {
+			table = `events_${n}`;
+			return { type: "Postgres", config: { ...config, table_name: table } };
 		});
 	});
-
-const d1 = (...words: string[]) =>
-	run("wrangler", "d1", ...words, "--local", "--persist-to", state);
-
-/** The hour of the i-th size. */
-const window = (i: number) => ({
-	start_at: new Date(Date.UTC(2026, 0, 1 + i)).toISOString(),
-	end_at: new Date(Date.UTC(2026, 0, 1 + i) + HOUR).toISOString(),
-});
-
-/** Statements that put `n` events of some 400 bytes into the i-th window. */
-const events = (project: number, i: number, n: number) =>
-	Array.from({ length: Math.ceil(n / A_STATEMENT) }, (_, part) => {
-		const from = part * A_STATEMENT;
-		const { start_at } = window(i);
-		return `insert into events with recursive n(i) as (select ${from} union all select i + 1 from n where i + 1 < ${Math.min(n, from + A_STATEMENT)}),
-			told as (select i, strftime('%Y-%m-%dT%H:%M:%fZ', '${start_at}', '+' || (i * 3599.0 / ${n}) || ' seconds') as at from n)
-			select ${project}, printf('%08x-0000-4000-8000-%012x', ${i}, i), 'event ' || (i % 20), 'person ' || (i % 1000), null,
-				json_object('$browser', 'Chrome', 'path', '/page/' || (i * 7919 % 5000), 'value', i, 'token', hex(randomblob(40)),
-					'text', 'some words that are the same in all, as in most events'),
-				null, '', at, at, at from told;`;
-	});
-
-/** The answers of an inspector (Chrome DevTools Protocol) that matter here. */
-const Usage = z.object({
-	result: z.object({
-		usedSize: z.number(),
-		embedderHeapUsedSize: z.number().default(0),
-		backingStorageSize: z.number().default(0),
-	}),
-});
-
-/** Asks the isolate again and again what it holds; answers the most since the last time it was asked for, in MiB. */
-async function watch(port: number) {
-	const [{ webSocketDebuggerUrl }] = z
-		.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
-		.rest(z.unknown())
-		.parse(await (await fetch(`http://127.0.0.1:${port}/json`)).json());
-	// The inspector talks to pages of this machine alone; that Node can say where it comes from is not in its types.
-	const socket: WebSocket = Reflect.construct(WebSocket, [
-		webSocketDebuggerUrl,
-		{ headers: { origin: "http://localhost" } },
-	]);
-	let most = 0;
-	socket.addEventListener("message", ({ data }) => {
-		const { data: usage } = Usage.safeParse(JSON.parse(String(data)));
-		if (!usage) return;
-		const { usedSize, embedderHeapUsedSize, backingStorageSize } = usage.result;
-		const held = usedSize + embedderHeapUsedSize + backingStorageSize;
-		most = Math.max(most, held / 2 ** 20);
-	});
-	await new Promise((opened) => socket.addEventListener("open", opened));
-	let id = 0;
-	const timer = setInterval(() => {
-		id += 1;
-		socket.send(JSON.stringify({ id, method: "Runtime.getHeapUsage" }));
-	}, 20);
-	return {
-		peak() {
-			const peak = most;
-			most = 0;
-			return peak;
-		},
-		close() {
-			clearInterval(timer);
-			socket.close();
-		},
-	};
+	return ofServer + ofDatabase;
 }
 
-const Made = z.object({ id: z.string(), team_id: z.int() });
-const Runs = z.object({
-	results: z.array(
-		z.object({
-			status: z.string(),
-			finished_at: z.string().nullable(),
-			records_completed: z.int(),
-		}),
-	),
-});
+/** What an export is compared with; `tool` is null where it isn't installed. */
+type Comparison = {
+	name: string;
+	measure: () => Promise<number>;
+	beside: string;
+	tool: (() => Promise<number>) | null;
+};
 
-const [port, inspector] = [await freePort(), await freePort()];
-d1("migrations", "apply", "DB");
-const { key } = JSON.parse(
-	run(
-		"node",
-		"scripts/admin.ts",
-		...["bootstrap", "--email", "bench@example.com", "--json"],
-	),
-);
-for (const [i, n] of sizes.entries()) {
-	const file = `${state}/events.sql`;
-	writeFileSync(file, events(1, i, n).join("\n"));
-	d1("execute", "DB", "--yes", "--file", file);
-}
-const server = spawn(
-	"wrangler",
-	[
-		"dev",
-		...["--port", String(port), "--inspector-port", String(inspector)],
-		...["--persist-to", state, "--log-level", "error"],
-		...["--var", `SECRETS_KEY:${Buffer.alloc(32).toString("base64")}`],
-		"--show-interactive-dev-session=false",
-	],
-	{ env: environment, stdio: ["ignore", "ignore", "inherit"], detached: true },
-);
-for (const name of ["SIGINT", "SIGTERM"] as const)
-	process.once(name, () => process.exit(1));
-process.on("exit", () => {
-	if (server.pid) process.kill(-server.pid, "SIGKILL");
-	rmSync(state, { recursive: true, force: true });
-});
+const comparisons: Comparison[] = [
+	{
+		name: "JSONLines, gzip",
+		measure: jsonLines,
+		beside: "sqlite3 into gzip -6",
+		tool: sqlite,
+	},
+	{
+		name: "Parquet, zstd",
+		measure: parquet,
+		beside: "Python's sqlite3, DuckDB",
+		tool: duckDb,
+	},
+	...(postgres
+		? [
+				{
+					name: "PostgreSQL",
+					measure: () => toPostgres(postgres),
+					beside: "`\\copy`",
+					tool: () => postgres.copy(table),
+				},
+			]
+		: []),
+];
 
-async function ask(method: string, path: string, body?: unknown) {
-	const answer = await fetch(
-		`http://127.0.0.1:${port}/api/projects/1/batch_exports${path}`,
-		{
-			method,
-			headers: {
-				authorization: `Bearer ${key}`,
-				"content-type": "application/json",
-			},
-			...(body !== undefined && { body: JSON.stringify(body) }),
-		},
-	);
-	if (!answer.ok) throw new Error(await answer.text());
-	return answer.json();
+const median = (numbers: number[]) =>
+	numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+
+const range = (numbers: number[]) =>
+	`${median(numbers).toFixed(2)} (${Math.min(...numbers).toFixed(2)} to ${Math.max(...numbers).toFixed(2)})`;
+
+/** The ratios of each round, by the line of the table that shows them. */
+const ratios = new Map<string, { beside: string; of: number[] }>();
+
+function add(name: string, beside: string, ratio: number) {
+	const line = ratios.get(name) ?? { beside, of: [] };
+	line.of.push(ratio);
+	ratios.set(name, line);
 }
 
-const up = () =>
-	ask("GET", "/").then(
-		() => true,
-		() => false,
-	);
-while (!(await up())) await sleep(200);
-const memory = await watch(inspector);
+for (const { beside, tool } of comparisons)
+	if (!tool) console.log(`Skipped, since it isn't installed: ${beside}`);
+if (!postgres) console.log("Skipped, since it isn't installed: PostgreSQL");
 
-let first: number | undefined;
-for (const [i, n] of sizes.entries()) {
-	const { id } = Made.parse(
-		await ask("POST", "/", {
-			name: `${n} rows`,
-			interval: "hour",
-			paused: true,
-			destination: {
-				type: "R2",
-				config: { prefix: "bench", compression: "gzip" },
-			},
-		}),
-	);
-	memory.peak();
-	const began = performance.now();
-	await ask("POST", `/${id}/backfill/`, window(i));
-	for (;;) {
-		const [done] = Runs.parse(await ask("GET", `/${id}/runs/`)).results;
-		if (done?.finished_at) {
-			if (done.status !== "Completed" || done.records_completed !== n)
-				throw new Error(JSON.stringify(done));
-			break;
-		}
-		await sleep(50);
+// The first round warms up.
+for (let round = 0; round <= rounds; round += 1) {
+	const seconds: string[] = [];
+	for (const { name, measure, beside, tool } of comparisons) {
+		if (!tool) continue;
+		const first = await measure();
+		const other = await tool();
+		const second = await measure();
+		seconds.push([first, second, other].map((n) => n.toFixed(2)).join(" "));
+		if (round === 0) continue;
+		add(name, beside, first / other);
+		add(`${name}, again`, "itself", second / first);
+		if (name !== "PostgreSQL") continue;
+		add(`${name}, its write alone`, beside, (first - (await noOp())) / other);
 	}
-	const seconds = (performance.now() - began) / 1000;
-	first ??= seconds / n;
-	console.log(
-		[
-			`${n} rows`,
-			`${Math.round(n / seconds)} rows/s`,
-			`${(seconds / n / first).toFixed(2)} of the first window's cost a row`,
-			`${Math.round(memory.peak())} MiB at most in the isolate`,
-		].join(" · "),
-	);
+	console.log(`round ${round}: ${seconds.join(" · ")} s`);
+}
+
+console.log(`\n${rows} rows, ${rounds} rounds`);
+console.log("| Export | Beside | Times its CPU: median (least to most) |");
+console.log("|---|---|---|");
+for (const [name, { beside, of }] of ratios)
+	console.log(`| ${name} | ${beside} | ${range(of)} |`);
+
+const memory = await watchMemory(service.inspector);
+const peaks: number[] = [];
+for (let run = 0; run < runs; run += 1) {
+	exports += 1;
+	memory.takePeak();
+	await service.runExport(toR2({ compression: "gzip" })(exports), large);
+	peaks.push(Math.round(memory.takePeak()));
 }
 memory.close();
+if (peaks.length > 0) {
+	const within = peaks.filter((peak) => peak <= MEMORY_GOAL_MIB).length;
+	console.log(
+		`\n${largeRows} rows as JSONLines with gzip: the isolate held at most ${peaks.join(", ")} MiB; ${within} of ${runs} runs stayed within ${MEMORY_GOAL_MIB} MiB.`,
+	);
+}
 process.exit(0);

@@ -13,11 +13,10 @@ import {
 	rmSync,
 	writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { judged } from "../test/fuzz/document.ts";
 import { populate } from "../test/fuzz/world.ts";
 import { environment, fail, run } from "./run.ts";
+import { freePort, serve } from "./server.ts";
 
 const root = `${import.meta.dirname}/..`;
 const settings = `${root}/test/fuzz`;
@@ -41,74 +40,6 @@ function install() {
 		...["--requirement", `${settings}/requirements.txt`],
 	);
 	writeFileSync(mark, requirements);
-}
-
-const freePort = () =>
-	new Promise<number>((resolve) => {
-		const probe = createServer().listen(0, "127.0.0.1", () => {
-			const { port } = Object(probe.address());
-			probe.close(() => resolve(Number(port)));
-		});
-	});
-
-/** The project's configuration without limits on requests; it stands elsewhere, so its paths are absolute. */
-function configure() {
-	const config = `${work}/wrangler.toml`;
-	writeFileSync(
-		config,
-		readFileSync(`${root}/wrangler.toml`, "utf8")
-			.replace(/limit = \d+, period/g, "limit = 1_000_000, period")
-			.replace('main = "', `main = "${root}/`)
-			.replace('directory = "', `directory = "${root}/`)
-			.replace('migrations_dir = "', `migrations_dir = "${root}/`),
-	);
-	return config;
-}
-
-/** A server that reaches no host: neither names nor the sources of plugins are to be found from it. */
-async function serve(port: number) {
-	const nowhere = "http://127.0.0.1:1";
-	const variables = {
-		SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
-		DOH_URL: nowhere,
-		GITHUB_API_URL: nowhere,
-		GITLAB_API_URL: nowhere,
-	};
-	const server = spawn(
-		"wrangler",
-		[
-			...["dev", "--config", configure(), "--name", "tenantry-fuzz"],
-			...["--port", String(port)],
-			...["--persist-to", state, "--log-level", "error"],
-			"--show-interactive-dev-session=false",
-			...Object.entries(variables).flatMap(([name, value]) => [
-				"--var",
-				`${name}:${value}`,
-			]),
-		],
-		{
-			env: environment,
-			stdio: ["ignore", "ignore", "inherit"],
-			detached: true,
-		},
-	);
-	process.on("exit", () => {
-		if (server.pid && server.exitCode === null)
-			process.kill(-server.pid, "SIGKILL");
-	});
-	for (const name of ["SIGINT", "SIGTERM"] as const)
-		process.once(name, () => process.exit(1));
-	const url = `http://127.0.0.1:${port}`;
-	while (
-		!(await fetch(`${url}/healthz`).then(
-			({ ok }) => ok,
-			() => false,
-		))
-	) {
-		if (server.exitCode !== null) fail("The server did not start.");
-		await sleep(200);
-	}
-	return url;
 }
 
 /** Schemathesis' options: the caller's, and ours where the caller says nothing. */
@@ -142,7 +73,12 @@ const owner: { key: string; organization: string; project: number } =
 			...["--email", "owner@example.com", "--json"],
 		),
 	);
-const url = await serve(await freePort());
+const { url } = await serve({
+	name: "tenantry-fuzz",
+	port: await freePort(),
+	folder: work,
+	state,
+});
 console.log("Populating it…");
 const world = await populate(url, owner);
 const document: unknown = await (await fetch(`${url}/openapi.json`)).json();

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { isRsaPrivateKey } from "../auth/private_key.ts";
 import { invalid } from "../http/errors.ts";
 import {
 	boolean,
@@ -53,13 +54,13 @@ const header = (max: number) =>
 /** What is written to files, and how. */
 const file = {
 	prefix,
-	file_format: choice(["JSONLines", "Parquet"]).nullish(),
+	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
 	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
 	max_file_size_mb: integer(1, 100_000).nullish(),
 	...filters,
 };
 
-/** JSON lines are compressed with gzip, or not at all. */
+/** Only Parquet can be compressed with snappy. */
 function compressible({
 	value,
 	issues,
@@ -68,8 +69,7 @@ function compressible({
 	compression?: string | null | undefined;
 }>) {
 	const { file_format, compression } = value;
-	if (file_format === "Parquet" || !compression || compression === "gzip")
-		return;
+	if (file_format === "Parquet" || compression !== "snappy") return;
 	issues.push({
 		...issue(compression, "invalid_choice", noChoice(compression)),
 		path: ["compression"],
@@ -87,6 +87,23 @@ const url = () =>
 				return username === "" && password === "";
 			},
 			{ error: "A URL may not hold a user or a password." },
+		);
+
+/** Where a file destination's server is, without the bucket. */
+const endpoint = () =>
+	url()
+		.refine((value) => !/[?#]/.test(value), {
+			error: "An endpoint's URL has no query and no fragment.",
+		})
+		.nullish();
+
+/** The name of a bucket, which becomes a segment of a URL. */
+const bucketName = () =>
+	text(255)
+		.min(1)
+		.regex(
+			/^(?!\.+$)[\w.-]+$/,
+			"A bucket's name has only letters, digits, dots, hyphens and underscores.",
 		);
 
 /** A host, as URLs write it. */
@@ -112,12 +129,7 @@ export const POSTGRES_PORT = 5432;
 export const configs = {
 	S3: z
 		.object({
-			bucket_name: text(255)
-				.min(1)
-				.regex(
-					/^(?!\.+$)[\w.-]+$/,
-					"A bucket's name has only letters, digits, dots, hyphens and underscores.",
-				),
+			bucket_name: bucketName(),
 			region: text(100)
 				.min(1)
 				.regex(
@@ -131,11 +143,7 @@ export const configs = {
 			aws_secret_access_key: rawText(255).min(1).nullish(),
 			/** Of temporary keys. */
 			aws_session_token: header(4096).min(1).nullish(),
-			endpoint_url: url()
-				.refine((value) => !/[?#]/.test(value), {
-					error: "An endpoint's URL has no query and no fragment.",
-				})
-				.nullish(),
+			endpoint_url: endpoint(),
 			use_virtual_style_addressing: boolean().nullish(),
 		})
 		.check(compressible, ({ value, issues }) => {
@@ -189,7 +197,107 @@ export const configs = {
 		...filters,
 	}),
 	NoOp: z.object({}),
+	ClickHouse: z.object({
+		url: url().refine((value) => !value.includes("#"), {
+			error: "The URL of a server has no fragment.",
+		}),
+		database: text(255).min(1),
+		user: rawText(255)
+			.min(1)
+			.regex(/^[^:]*$/, "A user's name has no colon over HTTP.")
+			.nullish(),
+		password: rawText(4096).min(1).nullish(),
+		table_name: text(255).min(1).nullish(),
+		...filters,
+	}),
+	AzureBlob: z
+		.object({
+			container_name: text(63)
+				.regex(
+					/^[a-z0-9]+(-[a-z0-9]+)*$/,
+					"A container's name has only lowercase letters, digits and single hyphens.",
+				)
+				.refine((value) => value.length >= 3, {
+					error: "A container's name has at least 3 characters.",
+				})
+				.meta({ minLength: 3 }),
+			...file,
+			account_name: text(24).regex(
+				/^[a-z0-9]{3,24}$/,
+				"A storage account's name has 3 to 24 lowercase letters and digits.",
+			),
+			account_key: rawText(255)
+				.min(1)
+				.pipe(z.base64("An account key is written in Base64."))
+				.meta({ maxLength: 255 })
+				.nullish(),
+			/** The query of a URL with a shared access signature. */
+			sas_token: rawText(4096)
+				.min(1)
+				.regex(
+					/^\??([\w.~%!$&'()*+,;=:@/?-]*&)?sig=[\w.~%!$&'()*+,;=:@/?-]+$/,
+					"A SAS token is the part of a SAS URL after the question mark.",
+				)
+				.nullish(),
+			endpoint_url: endpoint(),
+		})
+		.check(compressible),
+	GCS: z
+		.object({
+			bucket_name: bucketName(),
+			...file,
+			hmac_access_id: header(255).min(1).nullish(),
+			hmac_secret: rawText(255).min(1).nullish(),
+			endpoint_url: endpoint(),
+		})
+		.check(compressible),
+	BigQuery: z.object({
+		project_id: text(255)
+			.min(1)
+			.regex(
+				/^[\w.:-]+$/,
+				"A project's ID has only letters, digits, hyphens, dots and colons.",
+			),
+		dataset_id: text(1024)
+			.min(1)
+			.regex(
+				/^\w+$/,
+				"A dataset's ID has only letters, digits and underscores.",
+			),
+		client_email: text(255)
+			.min(1)
+			.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
+		/** Its line breaks may be written as \n, as they are in the JSON file of a key. */
+		private_key: rawText(8192)
+			.min(1)
+			.overwrite((value) => value.replaceAll("\\n", "\n"))
+			.refine(isRsaPrivateKey, {
+				error:
+					"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.",
+			}),
+		private_key_id: text(255).min(1).nullish(),
+		token_uri: url().nullish(),
+		table_id: text(1024)
+			.min(1)
+			.refine(
+				(value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value),
+				{
+					error:
+						"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+				},
+			)
+			.nullish(),
+		use_json_type: boolean().nullish(),
+		/** Where the API is, for tests and private endpoints. */
+		endpoint_url: endpoint(),
+		...filters,
+	}),
 };
+
+/** The types that are databases: their rows have columns which tell them apart. */
+const DATABASES = ["Postgres", "ClickHouse", "BigQuery"];
+
+export const isDatabase = (type: string) => DATABASES.includes(type);
 
 /** What a config holds at most, as JSON: a page of a list has a thousand of them. */
 const MOST_CHARACTERS = 2 ** 15;
@@ -200,6 +308,7 @@ export type Type = keyof typeof configs;
 export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
 const ACCESS_KEY = ["aws_access_key_id", "aws_secret_access_key"];
+const HMAC_KEY = ["hmac_access_id", "hmac_secret"];
 
 const SECRETS: Record<Type, string[]> = {
 	S3: [...ACCESS_KEY, "aws_session_token"],
@@ -207,6 +316,16 @@ const SECRETS: Record<Type, string[]> = {
 	HTTP: ["token"],
 	Postgres: ["user", "password"],
 	NoOp: [],
+	ClickHouse: ["password"],
+	AzureBlob: ["account_key", "sas_token"],
+	GCS: HMAC_KEY,
+	BigQuery: ["private_key"],
+};
+
+/** The fields that only sign requests together. */
+const KEY_HALVES: { [T in Type]?: string[] } = {
+	S3: ACCESS_KEY,
+	GCS: HMAC_KEY,
 };
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
@@ -214,19 +333,36 @@ const isType = (type: string): type is Type => Object.hasOwn(configs, type);
 const Endpoint = z.object({
 	url: z.string().optional(),
 	endpoint_url: z.string().optional(),
+	account_name: z.string().optional(),
+	token_uri: z.string().optional(),
 	host: z.string().optional(),
 	port: z.int().default(POSTGRES_PORT),
 });
 
+/** The address of a storage account's blobs. */
+export const azureEndpoint = ({
+	account_name,
+	endpoint_url,
+}: {
+	account_name: string;
+	endpoint_url?: string | null | undefined;
+}) => new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);
+
 /**
- * The server that a config's secrets are sent to: the origin of its URL, or its host and port. null: the type's default
- * (for S3, Amazon's endpoints), or none.
+ * The server that a config's secrets are sent to: the origin of its URL, or its host and port; of BigQuery also the one
+ * that issues tokens. null: the type's default (for S3 and GCS, Amazon's and Google's endpoints), or none.
  * @param config one that was checked, without nulls
  */
 export function endpointOf(config: unknown): string | null {
-	const { url, endpoint_url, host, port } = Endpoint.parse(config);
+	const { url, endpoint_url, account_name, token_uri, host, port } =
+		Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
-	return URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+	if (account_name !== undefined)
+		return azureEndpoint({ account_name, endpoint_url }).origin;
+	const origin = URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
+	const issuer = URL.parse(token_uri ?? "")?.origin;
+	if (issuer === undefined) return origin;
+	return `${origin ?? "the default endpoint"}, with tokens of ${issuer}`;
 }
 
 export const TYPES = Object.keys(configs).filter(isType);
@@ -257,9 +393,15 @@ export function check(type: string, config: unknown): Config {
 	);
 	if (missing) throw lacking(missing[0]);
 	// One half of a key signs nothing. Where both are missing, trials and runs say so.
-	const half = ACCESS_KEY.find((key) => !keys[key]);
-	if (type === "S3" && half && secretsOf(type).some((key) => keys[key]))
-		throw lacking(half);
+	const half = KEY_HALVES[type]?.find((key) => !keys[key]);
+	if (half && secretsOf(type).some((key) => keys[key])) throw lacking(half);
+	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)
+		throw keys.account_key
+			? invalid(
+					"destination__config__sas_token",
+					"Give account_key or sas_token, not both.",
+				)
+			: lacking("account_key' or 'sas_token");
 	const parsed = configs[type].safeParse(config, { reportInput: true });
 	if (parsed.success && JSON.stringify(parsed.data).length > MOST_CHARACTERS)
 		throw invalid(

@@ -16,6 +16,7 @@ import {
 } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
+import { isDatabase } from "./destination.ts";
 import { parse } from "./query.ts";
 import { exportCipher, merged, sealed } from "./secrets.ts";
 import {
@@ -129,7 +130,7 @@ export function checkQuery({
 	if (model !== "events")
 		throw invalid("xql_query", "Only events can be queried.");
 	const name = impostor(model, parse(xql_query).fields);
-	if (type === "Postgres" && name !== undefined)
+	if (isDatabase(type) && name !== undefined)
 		throw invalid(
 			"xql_query",
 			`The field ${name} must be the column ${name}: rows are told apart by it.`,

@@ -8,11 +8,23 @@ export type Said =
 			left: Said;
 			right: Said;
 	  }
+	| {
+			type: "comparison";
+			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
+			left: Said;
+			right: Said;
+	  }
+	| {
+			type: "predicate";
+			name: "and" | "or" | "not" | "in" | "like" | "is null";
+			args: Said[];
+	  }
 	| { type: "call"; name: string; args: Said[] };
 
 export type SaidQuery = {
 	fields: { expression: Said; alias: string | null }[];
 	table: string | null;
+	where: Said | null;
 };
 
 /** `expected` is null where the grammar itself refuses, with the message for it. */

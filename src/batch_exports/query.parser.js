@@ -7,18 +7,24 @@
 const ESCAPES = { n: "\n", r: "\r", t: "\t" };
 
 const CLAUSES =
-	"WHERE PREWHERE HAVING QUALIFY WINDOW LIMIT OFFSET FETCH SAMPLE FINAL SETTINGS FORMAT INTERSECT EXCEPT".split(" ");
+	"PREWHERE HAVING QUALIFY WINDOW LIMIT OFFSET FETCH SAMPLE FINAL SETTINGS FORMAT INTERSECT EXCEPT".split(" ");
 
 // Words that name no column and, without AS, no field.
 const RESERVED = new Set([
 	...CLAUSES,
-	..."SELECT DISTINCT FROM AS JOIN UNION GROUP ORDER WITH AND OR NOT IN IS LIKE ILIKE BETWEEN CASE OVER".split(" "),
+	..."SELECT DISTINCT FROM WHERE AS JOIN UNION GROUP ORDER WITH AND OR NOT IN IS LIKE ILIKE BETWEEN CASE OVER".split(" "),
 ]);
 
 const zero = { type: "literal", value: 0 };
 
 const chain = (head, tail) =>
 	tail.reduce((left, [operator, right]) => ({ type: "operation", operator, left, right }), head);
+
+const predicate = (name, ...args) => ({ type: "predicate", name, args });
+
+const join = (name, head, tail) => (tail.length === 0 ? head : predicate(name, head, ...tail));
+
+const negateIf = (negated, test) => (negated ? predicate("not", test) : test);
 
 const negate = (operand) =>
 	operand.type === "literal" && typeof operand.value === "number"
@@ -194,44 +200,56 @@ function peg$parse(input, options) {
   const peg$c5 = "from";
   const peg$c6 = "*";
   const peg$c7 = "as";
-  const peg$c8 = ".";
-  const peg$c9 = "(";
-  const peg$c10 = "union";
-  const peg$c11 = "group";
-  const peg$c12 = "order";
-  const peg$c13 = "by";
-  const peg$c14 = "join";
-  const peg$c15 = "-";
-  const peg$c16 = "[";
-  const peg$c17 = "]";
-  const peg$c18 = ")";
-  const peg$c19 = "true";
-  const peg$c20 = "false";
-  const peg$c21 = "null";
-  const peg$c22 = "e";
-  const peg$c23 = "'";
-  const peg$c24 = "''";
-  const peg$c25 = "\"";
-  const peg$c26 = "\"\"";
-  const peg$c27 = "`";
-  const peg$c28 = "``";
-  const peg$c29 = "\\";
-  const peg$c30 = "--";
-  const peg$c31 = "/*";
-  const peg$c32 = "*/";
+  const peg$c8 = "where";
+  const peg$c9 = ".";
+  const peg$c10 = "(";
+  const peg$c11 = "union";
+  const peg$c12 = "group";
+  const peg$c13 = "order";
+  const peg$c14 = "by";
+  const peg$c15 = "join";
+  const peg$c16 = "or";
+  const peg$c17 = "and";
+  const peg$c18 = "not";
+  const peg$c19 = "<>";
+  const peg$c20 = "!=";
+  const peg$c21 = "<=";
+  const peg$c22 = ">=";
+  const peg$c23 = "is";
+  const peg$c24 = "null";
+  const peg$c25 = "in";
+  const peg$c26 = "like";
+  const peg$c27 = "-";
+  const peg$c28 = "[";
+  const peg$c29 = "]";
+  const peg$c30 = ")";
+  const peg$c31 = "true";
+  const peg$c32 = "false";
+  const peg$c33 = "e";
+  const peg$c34 = "'";
+  const peg$c35 = "''";
+  const peg$c36 = "\"";
+  const peg$c37 = "\"\"";
+  const peg$c38 = "`";
+  const peg$c39 = "``";
+  const peg$c40 = "\\";
+  const peg$c41 = "--";
+  const peg$c42 = "/*";
+  const peg$c43 = "*/";
 
-  const peg$r0 = /^[+\-]/;
-  const peg$r1 = /^[*\/]/;
-  const peg$r2 = /^[0-9]/;
-  const peg$r3 = /^[^'\\\0]/;
-  const peg$r4 = /^[^"\\\0]/;
-  const peg$r5 = /^[^`\\\0]/;
-  const peg$r6 = /^['"`\\]/;
-  const peg$r7 = /^[nrt]/;
-  const peg$r8 = /^[\p{L}_$]/u;
-  const peg$r9 = /^[\p{L}\p{N}_$]/u;
-  const peg$r10 = /^[^\n]/;
-  const peg$r11 = /^[ \t\n\v\f\r\xA0\uFEFF\p{Z}]/u;
+  const peg$r0 = /^[=<>]/;
+  const peg$r1 = /^[+\-]/;
+  const peg$r2 = /^[*\/]/;
+  const peg$r3 = /^[0-9]/;
+  const peg$r4 = /^[^'\\\0]/;
+  const peg$r5 = /^[^"\\\0]/;
+  const peg$r6 = /^[^`\\\0]/;
+  const peg$r7 = /^['"`\\]/;
+  const peg$r8 = /^[nrt]/;
+  const peg$r9 = /^[\p{L}_$]/u;
+  const peg$r10 = /^[\p{L}\p{N}_$]/u;
+  const peg$r11 = /^[^\n]/;
+  const peg$r12 = /^[ \t\n\v\f\r\xA0\uFEFF\p{Z}]/u;
 
   const peg$e0 = peg$literalExpectation("WITH", true);
   const peg$e1 = peg$literalExpectation("SELECT", true);
@@ -242,54 +260,67 @@ function peg$parse(input, options) {
   const peg$e6 = peg$literalExpectation("*", false);
   const peg$e7 = peg$literalExpectation("AS", true);
   const peg$e8 = peg$anyExpectation();
-  const peg$e9 = peg$literalExpectation(".", false);
-  const peg$e10 = peg$literalExpectation("(", false);
-  const peg$e11 = peg$literalExpectation("UNION", true);
-  const peg$e12 = peg$literalExpectation("GROUP", true);
-  const peg$e13 = peg$literalExpectation("ORDER", true);
-  const peg$e14 = peg$literalExpectation("BY", true);
-  const peg$e15 = peg$literalExpectation("JOIN", true);
-  const peg$e16 = peg$classExpectation(["+", "-"], false, false, false);
-  const peg$e17 = peg$classExpectation(["*", "/"], false, false, false);
-  const peg$e18 = peg$literalExpectation("-", false);
-  const peg$e19 = peg$literalExpectation("[", false);
-  const peg$e20 = peg$literalExpectation("]", false);
-  const peg$e21 = peg$literalExpectation(")", false);
-  const peg$e22 = peg$literalExpectation("true", true);
-  const peg$e23 = peg$literalExpectation("false", true);
-  const peg$e24 = peg$literalExpectation("null", true);
-  const peg$e25 = peg$classExpectation([["0", "9"]], false, false, false);
-  const peg$e26 = peg$literalExpectation("e", true);
-  const peg$e27 = peg$literalExpectation("'", false);
-  const peg$e28 = peg$literalExpectation("''", false);
-  const peg$e29 = peg$classExpectation(["'", "\\", "\0"], true, false, false);
-  const peg$e30 = peg$literalExpectation("\"", false);
-  const peg$e31 = peg$literalExpectation("\"\"", false);
-  const peg$e32 = peg$classExpectation(["\"", "\\", "\0"], true, false, false);
-  const peg$e33 = peg$literalExpectation("`", false);
-  const peg$e34 = peg$literalExpectation("``", false);
-  const peg$e35 = peg$classExpectation(["`", "\\", "\0"], true, false, false);
-  const peg$e36 = peg$literalExpectation("\\", false);
-  const peg$e37 = peg$classExpectation(["'", "\"", "`", "\\"], false, false, false);
-  const peg$e38 = peg$classExpectation(["n", "r", "t"], false, false, false);
-  const peg$e39 = peg$otherExpectation("name");
-  const peg$e40 = peg$classExpectation(["\\p{L}", "_", "$"], false, false, true);
-  const peg$e41 = peg$classExpectation(["\\p{L}", "\\p{N}", "_", "$"], false, false, true);
-  const peg$e42 = peg$literalExpectation("--", false);
-  const peg$e43 = peg$classExpectation(["\n"], true, false, false);
-  const peg$e44 = peg$literalExpectation("/*", false);
-  const peg$e45 = peg$literalExpectation("*/", false);
-  const peg$e46 = peg$classExpectation([" ", "\t", "\n", "\v", "\f", "\r", "\xA0", "\uFEFF", "\\p{Z}"], false, false, true);
+  const peg$e9 = peg$literalExpectation("WHERE", true);
+  const peg$e10 = peg$literalExpectation(".", false);
+  const peg$e11 = peg$literalExpectation("(", false);
+  const peg$e12 = peg$literalExpectation("UNION", true);
+  const peg$e13 = peg$literalExpectation("GROUP", true);
+  const peg$e14 = peg$literalExpectation("ORDER", true);
+  const peg$e15 = peg$literalExpectation("BY", true);
+  const peg$e16 = peg$literalExpectation("JOIN", true);
+  const peg$e17 = peg$literalExpectation("OR", true);
+  const peg$e18 = peg$literalExpectation("AND", true);
+  const peg$e19 = peg$literalExpectation("NOT", true);
+  const peg$e20 = peg$literalExpectation("<>", false);
+  const peg$e21 = peg$literalExpectation("!=", false);
+  const peg$e22 = peg$literalExpectation("<=", false);
+  const peg$e23 = peg$literalExpectation(">=", false);
+  const peg$e24 = peg$classExpectation(["=", "<", ">"], false, false, false);
+  const peg$e25 = peg$literalExpectation("IS", true);
+  const peg$e26 = peg$literalExpectation("NULL", true);
+  const peg$e27 = peg$literalExpectation("IN", true);
+  const peg$e28 = peg$literalExpectation("LIKE", true);
+  const peg$e29 = peg$classExpectation(["+", "-"], false, false, false);
+  const peg$e30 = peg$classExpectation(["*", "/"], false, false, false);
+  const peg$e31 = peg$literalExpectation("-", false);
+  const peg$e32 = peg$literalExpectation("[", false);
+  const peg$e33 = peg$literalExpectation("]", false);
+  const peg$e34 = peg$literalExpectation(")", false);
+  const peg$e35 = peg$literalExpectation("true", true);
+  const peg$e36 = peg$literalExpectation("false", true);
+  const peg$e37 = peg$literalExpectation("null", true);
+  const peg$e38 = peg$classExpectation([["0", "9"]], false, false, false);
+  const peg$e39 = peg$literalExpectation("e", true);
+  const peg$e40 = peg$literalExpectation("'", false);
+  const peg$e41 = peg$literalExpectation("''", false);
+  const peg$e42 = peg$classExpectation(["'", "\\", "\0"], true, false, false);
+  const peg$e43 = peg$literalExpectation("\"", false);
+  const peg$e44 = peg$literalExpectation("\"\"", false);
+  const peg$e45 = peg$classExpectation(["\"", "\\", "\0"], true, false, false);
+  const peg$e46 = peg$literalExpectation("`", false);
+  const peg$e47 = peg$literalExpectation("``", false);
+  const peg$e48 = peg$classExpectation(["`", "\\", "\0"], true, false, false);
+  const peg$e49 = peg$literalExpectation("\\", false);
+  const peg$e50 = peg$classExpectation(["'", "\"", "`", "\\"], false, false, false);
+  const peg$e51 = peg$classExpectation(["n", "r", "t"], false, false, false);
+  const peg$e52 = peg$otherExpectation("name");
+  const peg$e53 = peg$classExpectation(["\\p{L}", "_", "$"], false, false, true);
+  const peg$e54 = peg$classExpectation(["\\p{L}", "\\p{N}", "_", "$"], false, false, true);
+  const peg$e55 = peg$literalExpectation("--", false);
+  const peg$e56 = peg$classExpectation(["\n"], true, false, false);
+  const peg$e57 = peg$literalExpectation("/*", false);
+  const peg$e58 = peg$literalExpectation("*/", false);
+  const peg$e59 = peg$classExpectation([" ", "\t", "\n", "\v", "\f", "\r", "\xA0", "\uFEFF", "\\p{Z}"], false, false, true);
 
   function peg$f0() {    error("CTEs are not supported");  }
-  function peg$f1(fields, table) {    return { fields, table };  }
+  function peg$f1(fields, from) {    return { fields, ...from };  }
   function peg$f2() {    error("DISTINCT is not supported");  }
   function peg$f3(head, tail) {    return [head, ...tail];  }
   function peg$f4() {    error("* is not supported");  }
   function peg$f5(expression, alias) {    return { expression, alias };  }
-  function peg$f6(table) {    return table !== "events";  }
-  function peg$f7(table) {    return table;  }
-  function peg$f8() {    return null;  }
+  function peg$f6(table, where) {    return table !== "events";  }
+  function peg$f7(table, where) {    return { table, where };  }
+  function peg$f8() {    return { table: null, where: null };  }
   function peg$f9(head, tail) {    return [head, ...tail].join(".");  }
   function peg$f10() {    error("Subqueries are not supported");  }
   function peg$f11() {    error("UNIONs are not supported");  }
@@ -297,30 +328,40 @@ function peg$parse(input, options) {
   function peg$f13(word) {    return CLAUSES.includes(word.toUpperCase());  }
   function peg$f14(word) {    error(`${word.toUpperCase()} is not supported`);  }
   function peg$f15() {    error("JOINs are not supported");  }
-  function peg$f16(head, tail) {    return chain(head, tail);  }
-  function peg$f17(head, tail) {    return chain(head, tail);  }
-  function peg$f18(signs, operand) {    return signs.reduce(negate, operand);  }
-  function peg$f19(name, args) {    return { type: "call", name, args };  }
-  function peg$f20(head, parts) {    return { type: "name", parts: [head, ...parts] };  }
-  function peg$f21(head, parts) {    return { type: "name", parts: [head, ...parts] };  }
-  function peg$f22(head, tail) {    return [head, ...tail];  }
-  function peg$f23() {    return [];  }
-  function peg$f24() {    if (++open > 50) error("Expressions are nested too deeply");  }
-  function peg$f25() {    open--;  }
-  function peg$f26(value) {    return { type: "literal", value };  }
-  function peg$f27() {    return true;  }
-  function peg$f28() {    return false;  }
-  function peg$f29() {    return null;  }
-  function peg$f30(digits) {    return Number.isFinite(Number(digits));  }
-  function peg$f31(digits) {    return Number(digits);  }
-  function peg$f32() {    return "'";  }
-  function peg$f33(characters) {    return characters.join("");  }
-  function peg$f34() {    return '"';  }
-  function peg$f35(characters) {    return characters.join("");  }
-  function peg$f36() {    return "`";  }
-  function peg$f37(characters) {    return characters.join("");  }
-  function peg$f38(character) {    return ESCAPES[character];  }
-  function peg$f39(word) {    return RESERVED.has(word.toUpperCase());  }
+  function peg$f16(head, tail) {    return join("or", head, tail);  }
+  function peg$f17(head, tail) {    return join("and", head, tail);  }
+  function peg$f18(nots, test) {    return nots.reduce((operand) => predicate("not", operand), test);  }
+  function peg$f19(left, test) {    return test ? test(left) : left;  }
+  function peg$f20(operator, right) {    return (left) => ({ type: "comparison", operator, left, right });  }
+  function peg$f21() {    return "!=";  }
+  function peg$f22(negated) {    return (left) => negateIf(negated, predicate("is null", left));  }
+  function peg$f23(negated, head, tail) {    return (left) => negateIf(negated, predicate("in", left, head, ...tail));  }
+  function peg$f24(negated, pattern) {    return (left) => negateIf(negated, predicate("like", left, pattern));  }
+  function peg$f25(not) {    return not !== null;  }
+  function peg$f26(head, tail) {    return chain(head, tail);  }
+  function peg$f27(head, tail) {    return chain(head, tail);  }
+  function peg$f28(signs, operand) {    return signs.reduce(negate, operand);  }
+  function peg$f29(name, args) {    return { type: "call", name, args };  }
+  function peg$f30(head, parts) {    return { type: "name", parts: [head, ...parts] };  }
+  function peg$f31(head, parts) {    return { type: "name", parts: [head, ...parts] };  }
+  function peg$f32(head, tail) {    return [head, ...tail];  }
+  function peg$f33() {    return [];  }
+  function peg$f34() {    if (++open > 50) error("Expressions are nested too deeply");  }
+  function peg$f35() {    open--;  }
+  function peg$f36(value) {    return { type: "literal", value };  }
+  function peg$f37() {    return true;  }
+  function peg$f38() {    return false;  }
+  function peg$f39() {    return null;  }
+  function peg$f40(digits) {    return Number.isFinite(Number(digits));  }
+  function peg$f41(digits) {    return Number(digits);  }
+  function peg$f42() {    return "'";  }
+  function peg$f43(characters) {    return characters.join("");  }
+  function peg$f44() {    return '"';  }
+  function peg$f45(characters) {    return characters.join("");  }
+  function peg$f46() {    return "`";  }
+  function peg$f47(characters) {    return characters.join("");  }
+  function peg$f48(character) {    return ESCAPES[character];  }
+  function peg$f49(word) {    return RESERVED.has(word.toUpperCase());  }
   let peg$currPos = options.peg$currPos | 0;
   let peg$savedPos = peg$currPos;
   const peg$posDetailsCache = [{ line: 1, column: 1 }];
@@ -814,7 +855,7 @@ function peg$parse(input, options) {
   }
 
   function peg$parseFrom() {
-    let s0, s1, s2, s3, s4, s5, s6, s7, s8, s9;
+    let s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10;
 
     s0 = peg$currPos;
     s1 = input.substr(peg$currPos, 4);
@@ -830,51 +871,55 @@ function peg$parse(input, options) {
         s3 = peg$parseSubquery();
         s4 = peg$parseTable();
         if (s4 !== peg$FAILED) {
-          s5 = peg$parseClause();
-          if (s5 === peg$FAILED) {
-            s5 = peg$parseJoin();
-          }
+          s5 = peg$parseWhere();
           if (s5 === peg$FAILED) {
             s5 = null;
           }
-          s6 = peg$currPos;
-          peg$savedPos = peg$currPos;
-          s7 = peg$f6(s4);
-          if (s7) {
-            s7 = undefined;
-          } else {
-            s7 = peg$FAILED;
-          }
-          if (s7 !== peg$FAILED) {
-            s8 = [];
-            if (input.length > peg$currPos) {
-              s9 = input.charAt(peg$currPos);
-              peg$currPos++;
-            } else {
-              s9 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e8); }
-            }
-            while (s9 !== peg$FAILED) {
-              s8.push(s9);
-              if (input.length > peg$currPos) {
-                s9 = input.charAt(peg$currPos);
-                peg$currPos++;
-              } else {
-                s9 = peg$FAILED;
-                if (peg$silentFails === 0) { peg$fail(peg$e8); }
-              }
-            }
-            s7 = [s7, s8];
-            s6 = s7;
-          } else {
-            peg$currPos = s6;
-            s6 = peg$FAILED;
+          s6 = peg$parseClause();
+          if (s6 === peg$FAILED) {
+            s6 = peg$parseJoin();
           }
           if (s6 === peg$FAILED) {
             s6 = null;
           }
+          s7 = peg$currPos;
+          peg$savedPos = peg$currPos;
+          s8 = peg$f6(s4, s5);
+          if (s8) {
+            s8 = undefined;
+          } else {
+            s8 = peg$FAILED;
+          }
+          if (s8 !== peg$FAILED) {
+            s9 = [];
+            if (input.length > peg$currPos) {
+              s10 = input.charAt(peg$currPos);
+              peg$currPos++;
+            } else {
+              s10 = peg$FAILED;
+              if (peg$silentFails === 0) { peg$fail(peg$e8); }
+            }
+            while (s10 !== peg$FAILED) {
+              s9.push(s10);
+              if (input.length > peg$currPos) {
+                s10 = input.charAt(peg$currPos);
+                peg$currPos++;
+              } else {
+                s10 = peg$FAILED;
+                if (peg$silentFails === 0) { peg$fail(peg$e8); }
+              }
+            }
+            s8 = [s8, s9];
+            s7 = s8;
+          } else {
+            peg$currPos = s7;
+            s7 = peg$FAILED;
+          }
+          if (s7 === peg$FAILED) {
+            s7 = null;
+          }
           peg$savedPos = s0;
-          s0 = peg$f7(s4);
+          s0 = peg$f7(s4, s5);
         } else {
           peg$currPos = s0;
           s0 = peg$FAILED;
@@ -889,13 +934,49 @@ function peg$parse(input, options) {
     }
     if (s0 === peg$FAILED) {
       s0 = peg$currPos;
-      s1 = peg$parseClause();
+      s1 = peg$parseWhere();
       if (s1 === peg$FAILED) {
         s1 = null;
       }
+      s2 = peg$parseClause();
+      if (s2 === peg$FAILED) {
+        s2 = null;
+      }
       peg$savedPos = s0;
-      s1 = peg$f8();
-      s0 = s1;
+      s0 = peg$f8();
+    }
+
+    return s0;
+  }
+
+  function peg$parseWhere() {
+    let s0, s1, s2, s3;
+
+    s0 = peg$currPos;
+    s1 = input.substr(peg$currPos, 5);
+    if (s1.toLowerCase() === peg$c8) {
+      peg$currPos += (5);
+    } else {
+      s1 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e9); }
+    }
+    if (s1 !== peg$FAILED) {
+      s2 = peg$parseEnd();
+      if (s2 !== peg$FAILED) {
+        s3 = peg$parseExpression();
+        if (s3 !== peg$FAILED) {
+          s0 = s3;
+        } else {
+          peg$currPos = s0;
+          s0 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s0;
+        s0 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
     }
 
     return s0;
@@ -913,11 +994,11 @@ function peg$parse(input, options) {
       s2 = [];
       s3 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 46) {
-        s4 = peg$c8;
+        s4 = peg$c9;
         peg$currPos++;
       } else {
         s4 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e9); }
+        if (peg$silentFails === 0) { peg$fail(peg$e10); }
       }
       if (s4 !== peg$FAILED) {
         s5 = peg$parseWord();
@@ -938,11 +1019,11 @@ function peg$parse(input, options) {
         s2.push(s3);
         s3 = peg$currPos;
         if (input.charCodeAt(peg$currPos) === 46) {
-          s4 = peg$c8;
+          s4 = peg$c9;
           peg$currPos++;
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e9); }
+          if (peg$silentFails === 0) { peg$fail(peg$e10); }
         }
         if (s4 !== peg$FAILED) {
           s5 = peg$parseWord();
@@ -976,11 +1057,11 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 40) {
-      s1 = peg$c9;
+      s1 = peg$c10;
       peg$currPos++;
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e10); }
+      if (peg$silentFails === 0) { peg$fail(peg$e11); }
     }
     if (s1 !== peg$FAILED) {
       s2 = peg$parse_();
@@ -1029,11 +1110,11 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     s1 = input.substr(peg$currPos, 5);
-    if (s1.toLowerCase() === peg$c10) {
+    if (s1.toLowerCase() === peg$c11) {
       peg$currPos += (5);
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e11); }
+      if (peg$silentFails === 0) { peg$fail(peg$e12); }
     }
     if (s1 !== peg$FAILED) {
       s2 = peg$parseEnd();
@@ -1051,30 +1132,30 @@ function peg$parse(input, options) {
     if (s0 === peg$FAILED) {
       s0 = peg$currPos;
       s1 = input.substr(peg$currPos, 5);
-      if (s1.toLowerCase() === peg$c11) {
+      if (s1.toLowerCase() === peg$c12) {
         peg$currPos += (5);
       } else {
         s1 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e12); }
+        if (peg$silentFails === 0) { peg$fail(peg$e13); }
       }
       if (s1 === peg$FAILED) {
         s1 = input.substr(peg$currPos, 5);
-        if (s1.toLowerCase() === peg$c12) {
+        if (s1.toLowerCase() === peg$c13) {
           peg$currPos += (5);
         } else {
           s1 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e13); }
+          if (peg$silentFails === 0) { peg$fail(peg$e14); }
         }
       }
       if (s1 !== peg$FAILED) {
         s2 = peg$parseEnd();
         if (s2 !== peg$FAILED) {
           s3 = input.substr(peg$currPos, 2);
-          if (s3.toLowerCase() === peg$c13) {
+          if (s3.toLowerCase() === peg$c14) {
             peg$currPos += (2);
           } else {
             s3 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e14); }
+            if (peg$silentFails === 0) { peg$fail(peg$e15); }
           }
           if (s3 !== peg$FAILED) {
             s4 = peg$parseEnd();
@@ -1144,11 +1225,11 @@ function peg$parse(input, options) {
       peg$silentFails++;
       s5 = peg$currPos;
       s6 = input.substr(peg$currPos, 4);
-      if (s6.toLowerCase() === peg$c14) {
+      if (s6.toLowerCase() === peg$c15) {
         peg$currPos += (4);
       } else {
         s6 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e15); }
+        if (peg$silentFails === 0) { peg$fail(peg$e16); }
       }
       if (s6 !== peg$FAILED) {
         s7 = peg$parseEnd();
@@ -1194,11 +1275,11 @@ function peg$parse(input, options) {
         peg$silentFails++;
         s5 = peg$currPos;
         s6 = input.substr(peg$currPos, 4);
-        if (s6.toLowerCase() === peg$c14) {
+        if (s6.toLowerCase() === peg$c15) {
           peg$currPos += (4);
         } else {
           s6 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e15); }
+          if (peg$silentFails === 0) { peg$fail(peg$e16); }
         }
         if (s6 !== peg$FAILED) {
           s7 = peg$parseEnd();
@@ -1239,11 +1320,11 @@ function peg$parse(input, options) {
         }
       }
       s3 = input.substr(peg$currPos, 4);
-      if (s3.toLowerCase() === peg$c14) {
+      if (s3.toLowerCase() === peg$c15) {
         peg$currPos += (4);
       } else {
         s3 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e15); }
+        if (peg$silentFails === 0) { peg$fail(peg$e16); }
       }
       if (s3 !== peg$FAILED) {
         s4 = peg$parseEnd();
@@ -1272,22 +1353,27 @@ function peg$parse(input, options) {
     let s0, s1, s2, s3, s4, s5, s6;
 
     s0 = peg$currPos;
-    s1 = peg$parseProduct();
+    s1 = peg$parseConjunction();
     if (s1 !== peg$FAILED) {
       s2 = [];
       s3 = peg$currPos;
-      s4 = input.charAt(peg$currPos);
-      if (peg$r0.test(s4)) {
-        peg$currPos++;
+      s4 = input.substr(peg$currPos, 2);
+      if (s4.toLowerCase() === peg$c16) {
+        peg$currPos += (2);
       } else {
         s4 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e16); }
+        if (peg$silentFails === 0) { peg$fail(peg$e17); }
       }
       if (s4 !== peg$FAILED) {
-        s5 = peg$parse_();
-        s6 = peg$parseProduct();
-        if (s6 !== peg$FAILED) {
-          s3 = [ s4, s6 ];
+        s5 = peg$parseEnd();
+        if (s5 !== peg$FAILED) {
+          s6 = peg$parseConjunction();
+          if (s6 !== peg$FAILED) {
+            s3 = s6;
+          } else {
+            peg$currPos = s3;
+            s3 = peg$FAILED;
+          }
         } else {
           peg$currPos = s3;
           s3 = peg$FAILED;
@@ -1299,18 +1385,23 @@ function peg$parse(input, options) {
       while (s3 !== peg$FAILED) {
         s2.push(s3);
         s3 = peg$currPos;
-        s4 = input.charAt(peg$currPos);
-        if (peg$r0.test(s4)) {
-          peg$currPos++;
+        s4 = input.substr(peg$currPos, 2);
+        if (s4.toLowerCase() === peg$c16) {
+          peg$currPos += (2);
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e16); }
+          if (peg$silentFails === 0) { peg$fail(peg$e17); }
         }
         if (s4 !== peg$FAILED) {
-          s5 = peg$parse_();
-          s6 = peg$parseProduct();
-          if (s6 !== peg$FAILED) {
-            s3 = [ s4, s6 ];
+          s5 = peg$parseEnd();
+          if (s5 !== peg$FAILED) {
+            s6 = peg$parseConjunction();
+            if (s6 !== peg$FAILED) {
+              s3 = s6;
+            } else {
+              peg$currPos = s3;
+              s3 = peg$FAILED;
+            }
           } else {
             peg$currPos = s3;
             s3 = peg$FAILED;
@@ -1330,26 +1421,31 @@ function peg$parse(input, options) {
     return s0;
   }
 
-  function peg$parseProduct() {
+  function peg$parseConjunction() {
     let s0, s1, s2, s3, s4, s5, s6;
 
     s0 = peg$currPos;
-    s1 = peg$parseNegation();
+    s1 = peg$parseNot();
     if (s1 !== peg$FAILED) {
       s2 = [];
       s3 = peg$currPos;
-      s4 = input.charAt(peg$currPos);
-      if (peg$r1.test(s4)) {
-        peg$currPos++;
+      s4 = input.substr(peg$currPos, 3);
+      if (s4.toLowerCase() === peg$c17) {
+        peg$currPos += (3);
       } else {
         s4 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e17); }
+        if (peg$silentFails === 0) { peg$fail(peg$e18); }
       }
       if (s4 !== peg$FAILED) {
-        s5 = peg$parse_();
-        s6 = peg$parseNegation();
-        if (s6 !== peg$FAILED) {
-          s3 = [ s4, s6 ];
+        s5 = peg$parseEnd();
+        if (s5 !== peg$FAILED) {
+          s6 = peg$parseNot();
+          if (s6 !== peg$FAILED) {
+            s3 = s6;
+          } else {
+            peg$currPos = s3;
+            s3 = peg$FAILED;
+          }
         } else {
           peg$currPos = s3;
           s3 = peg$FAILED;
@@ -1361,18 +1457,23 @@ function peg$parse(input, options) {
       while (s3 !== peg$FAILED) {
         s2.push(s3);
         s3 = peg$currPos;
-        s4 = input.charAt(peg$currPos);
-        if (peg$r1.test(s4)) {
-          peg$currPos++;
+        s4 = input.substr(peg$currPos, 3);
+        if (s4.toLowerCase() === peg$c17) {
+          peg$currPos += (3);
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e17); }
+          if (peg$silentFails === 0) { peg$fail(peg$e18); }
         }
         if (s4 !== peg$FAILED) {
-          s5 = peg$parse_();
-          s6 = peg$parseNegation();
-          if (s6 !== peg$FAILED) {
-            s3 = [ s4, s6 ];
+          s5 = peg$parseEnd();
+          if (s5 !== peg$FAILED) {
+            s6 = peg$parseNot();
+            if (s6 !== peg$FAILED) {
+              s3 = s6;
+            } else {
+              peg$currPos = s3;
+              s3 = peg$FAILED;
+            }
           } else {
             peg$currPos = s3;
             s3 = peg$FAILED;
@@ -1392,6 +1493,516 @@ function peg$parse(input, options) {
     return s0;
   }
 
+  function peg$parseNot() {
+    let s0, s1, s2, s3, s4;
+
+    s0 = peg$currPos;
+    s1 = [];
+    s2 = peg$currPos;
+    s3 = input.substr(peg$currPos, 3);
+    if (s3.toLowerCase() === peg$c18) {
+      peg$currPos += (3);
+    } else {
+      s3 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e19); }
+    }
+    if (s3 !== peg$FAILED) {
+      s4 = peg$parseEnd();
+      if (s4 !== peg$FAILED) {
+        s3 = [s3, s4];
+        s2 = s3;
+      } else {
+        peg$currPos = s2;
+        s2 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s2;
+      s2 = peg$FAILED;
+    }
+    while (s2 !== peg$FAILED) {
+      s1.push(s2);
+      s2 = peg$currPos;
+      s3 = input.substr(peg$currPos, 3);
+      if (s3.toLowerCase() === peg$c18) {
+        peg$currPos += (3);
+      } else {
+        s3 = peg$FAILED;
+        if (peg$silentFails === 0) { peg$fail(peg$e19); }
+      }
+      if (s3 !== peg$FAILED) {
+        s4 = peg$parseEnd();
+        if (s4 !== peg$FAILED) {
+          s3 = [s3, s4];
+          s2 = s3;
+        } else {
+          peg$currPos = s2;
+          s2 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s2;
+        s2 = peg$FAILED;
+      }
+    }
+    s2 = peg$parseTest();
+    if (s2 !== peg$FAILED) {
+      peg$savedPos = s0;
+      s0 = peg$f18(s1, s2);
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseTest() {
+    let s0, s1, s2;
+
+    s0 = peg$currPos;
+    s1 = peg$parseSum();
+    if (s1 !== peg$FAILED) {
+      s2 = peg$parseComparison();
+      if (s2 === peg$FAILED) {
+        s2 = peg$parseIsNull();
+        if (s2 === peg$FAILED) {
+          s2 = peg$parseIn();
+          if (s2 === peg$FAILED) {
+            s2 = peg$parseLike();
+          }
+        }
+      }
+      if (s2 === peg$FAILED) {
+        s2 = null;
+      }
+      peg$savedPos = s0;
+      s0 = peg$f19(s1, s2);
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseComparison() {
+    let s0, s1, s2, s3;
+
+    s0 = peg$currPos;
+    s1 = peg$parseComparator();
+    if (s1 !== peg$FAILED) {
+      s2 = peg$parse_();
+      s3 = peg$parseSum();
+      if (s3 !== peg$FAILED) {
+        peg$savedPos = s0;
+        s0 = peg$f20(s1, s3);
+      } else {
+        peg$currPos = s0;
+        s0 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseComparator() {
+    let s0, s1;
+
+    s0 = peg$currPos;
+    if (input.substr(peg$currPos, 2) === peg$c19) {
+      s1 = peg$c19;
+      peg$currPos += 2;
+    } else {
+      s1 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e20); }
+    }
+    if (s1 !== peg$FAILED) {
+      peg$savedPos = s0;
+      s1 = peg$f21();
+    }
+    s0 = s1;
+    if (s0 === peg$FAILED) {
+      s0 = peg$currPos;
+      if (input.substr(peg$currPos, 2) === peg$c20) {
+        s1 = peg$c20;
+        peg$currPos += 2;
+      } else {
+        s1 = peg$FAILED;
+        if (peg$silentFails === 0) { peg$fail(peg$e21); }
+      }
+      if (s1 === peg$FAILED) {
+        if (input.substr(peg$currPos, 2) === peg$c21) {
+          s1 = peg$c21;
+          peg$currPos += 2;
+        } else {
+          s1 = peg$FAILED;
+          if (peg$silentFails === 0) { peg$fail(peg$e22); }
+        }
+        if (s1 === peg$FAILED) {
+          if (input.substr(peg$currPos, 2) === peg$c22) {
+            s1 = peg$c22;
+            peg$currPos += 2;
+          } else {
+            s1 = peg$FAILED;
+            if (peg$silentFails === 0) { peg$fail(peg$e23); }
+          }
+          if (s1 === peg$FAILED) {
+            s1 = input.charAt(peg$currPos);
+            if (peg$r0.test(s1)) {
+              peg$currPos++;
+            } else {
+              s1 = peg$FAILED;
+              if (peg$silentFails === 0) { peg$fail(peg$e24); }
+            }
+          }
+        }
+      }
+      if (s1 !== peg$FAILED) {
+        s0 = input.substring(s0, peg$currPos);
+      } else {
+        s0 = s1;
+      }
+    }
+
+    return s0;
+  }
+
+  function peg$parseIsNull() {
+    let s0, s1, s2, s3, s4, s5;
+
+    s0 = peg$currPos;
+    s1 = input.substr(peg$currPos, 2);
+    if (s1.toLowerCase() === peg$c23) {
+      peg$currPos += (2);
+    } else {
+      s1 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e25); }
+    }
+    if (s1 !== peg$FAILED) {
+      s2 = peg$parseEnd();
+      if (s2 !== peg$FAILED) {
+        s3 = peg$parseNegated();
+        s4 = input.substr(peg$currPos, 4);
+        if (s4.toLowerCase() === peg$c24) {
+          peg$currPos += (4);
+        } else {
+          s4 = peg$FAILED;
+          if (peg$silentFails === 0) { peg$fail(peg$e26); }
+        }
+        if (s4 !== peg$FAILED) {
+          s5 = peg$parseEnd();
+          if (s5 !== peg$FAILED) {
+            peg$savedPos = s0;
+            s0 = peg$f22(s3);
+          } else {
+            peg$currPos = s0;
+            s0 = peg$FAILED;
+          }
+        } else {
+          peg$currPos = s0;
+          s0 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s0;
+        s0 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseIn() {
+    let s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10;
+
+    s0 = peg$currPos;
+    s1 = peg$parseNegated();
+    s2 = input.substr(peg$currPos, 2);
+    if (s2.toLowerCase() === peg$c25) {
+      peg$currPos += (2);
+    } else {
+      s2 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e27); }
+    }
+    if (s2 !== peg$FAILED) {
+      s3 = peg$parseEnd();
+      if (s3 !== peg$FAILED) {
+        s4 = peg$parseOpen();
+        if (s4 !== peg$FAILED) {
+          s5 = peg$parseExpression();
+          if (s5 !== peg$FAILED) {
+            s6 = [];
+            s7 = peg$currPos;
+            if (input.charCodeAt(peg$currPos) === 44) {
+              s8 = peg$c4;
+              peg$currPos++;
+            } else {
+              s8 = peg$FAILED;
+              if (peg$silentFails === 0) { peg$fail(peg$e4); }
+            }
+            if (s8 !== peg$FAILED) {
+              s9 = peg$parse_();
+              s10 = peg$parseExpression();
+              if (s10 !== peg$FAILED) {
+                s7 = s10;
+              } else {
+                peg$currPos = s7;
+                s7 = peg$FAILED;
+              }
+            } else {
+              peg$currPos = s7;
+              s7 = peg$FAILED;
+            }
+            while (s7 !== peg$FAILED) {
+              s6.push(s7);
+              s7 = peg$currPos;
+              if (input.charCodeAt(peg$currPos) === 44) {
+                s8 = peg$c4;
+                peg$currPos++;
+              } else {
+                s8 = peg$FAILED;
+                if (peg$silentFails === 0) { peg$fail(peg$e4); }
+              }
+              if (s8 !== peg$FAILED) {
+                s9 = peg$parse_();
+                s10 = peg$parseExpression();
+                if (s10 !== peg$FAILED) {
+                  s7 = s10;
+                } else {
+                  peg$currPos = s7;
+                  s7 = peg$FAILED;
+                }
+              } else {
+                peg$currPos = s7;
+                s7 = peg$FAILED;
+              }
+            }
+            s7 = peg$parseClose();
+            if (s7 !== peg$FAILED) {
+              peg$savedPos = s0;
+              s0 = peg$f23(s1, s5, s6);
+            } else {
+              peg$currPos = s0;
+              s0 = peg$FAILED;
+            }
+          } else {
+            peg$currPos = s0;
+            s0 = peg$FAILED;
+          }
+        } else {
+          peg$currPos = s0;
+          s0 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s0;
+        s0 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseLike() {
+    let s0, s1, s2, s3, s4;
+
+    s0 = peg$currPos;
+    s1 = peg$parseNegated();
+    s2 = input.substr(peg$currPos, 4);
+    if (s2.toLowerCase() === peg$c26) {
+      peg$currPos += (4);
+    } else {
+      s2 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e28); }
+    }
+    if (s2 !== peg$FAILED) {
+      s3 = peg$parseEnd();
+      if (s3 !== peg$FAILED) {
+        s4 = peg$parseSum();
+        if (s4 !== peg$FAILED) {
+          peg$savedPos = s0;
+          s0 = peg$f24(s1, s4);
+        } else {
+          peg$currPos = s0;
+          s0 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s0;
+        s0 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseNegated() {
+    let s0, s1, s2, s3;
+
+    s0 = peg$currPos;
+    s1 = peg$currPos;
+    s2 = input.substr(peg$currPos, 3);
+    if (s2.toLowerCase() === peg$c18) {
+      peg$currPos += (3);
+    } else {
+      s2 = peg$FAILED;
+      if (peg$silentFails === 0) { peg$fail(peg$e19); }
+    }
+    if (s2 !== peg$FAILED) {
+      s3 = peg$parseEnd();
+      if (s3 !== peg$FAILED) {
+        s2 = [s2, s3];
+        s1 = s2;
+      } else {
+        peg$currPos = s1;
+        s1 = peg$FAILED;
+      }
+    } else {
+      peg$currPos = s1;
+      s1 = peg$FAILED;
+    }
+    if (s1 === peg$FAILED) {
+      s1 = null;
+    }
+    peg$savedPos = s0;
+    s1 = peg$f25(s1);
+    s0 = s1;
+
+    return s0;
+  }
+
+  function peg$parseSum() {
+    let s0, s1, s2, s3, s4, s5, s6;
+
+    s0 = peg$currPos;
+    s1 = peg$parseProduct();
+    if (s1 !== peg$FAILED) {
+      s2 = [];
+      s3 = peg$currPos;
+      s4 = input.charAt(peg$currPos);
+      if (peg$r1.test(s4)) {
+        peg$currPos++;
+      } else {
+        s4 = peg$FAILED;
+        if (peg$silentFails === 0) { peg$fail(peg$e29); }
+      }
+      if (s4 !== peg$FAILED) {
+        s5 = peg$parse_();
+        s6 = peg$parseProduct();
+        if (s6 !== peg$FAILED) {
+          s3 = [ s4, s6 ];
+        } else {
+          peg$currPos = s3;
+          s3 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s3;
+        s3 = peg$FAILED;
+      }
+      while (s3 !== peg$FAILED) {
+        s2.push(s3);
+        s3 = peg$currPos;
+        s4 = input.charAt(peg$currPos);
+        if (peg$r1.test(s4)) {
+          peg$currPos++;
+        } else {
+          s4 = peg$FAILED;
+          if (peg$silentFails === 0) { peg$fail(peg$e29); }
+        }
+        if (s4 !== peg$FAILED) {
+          s5 = peg$parse_();
+          s6 = peg$parseProduct();
+          if (s6 !== peg$FAILED) {
+            s3 = [ s4, s6 ];
+          } else {
+            peg$currPos = s3;
+            s3 = peg$FAILED;
+          }
+        } else {
+          peg$currPos = s3;
+          s3 = peg$FAILED;
+        }
+      }
+      peg$savedPos = s0;
+      s0 = peg$f26(s1, s2);
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
+  function peg$parseProduct() {
+    let s0, s1, s2, s3, s4, s5, s6;
+
+    s0 = peg$currPos;
+    s1 = peg$parseNegation();
+    if (s1 !== peg$FAILED) {
+      s2 = [];
+      s3 = peg$currPos;
+      s4 = input.charAt(peg$currPos);
+      if (peg$r2.test(s4)) {
+        peg$currPos++;
+      } else {
+        s4 = peg$FAILED;
+        if (peg$silentFails === 0) { peg$fail(peg$e30); }
+      }
+      if (s4 !== peg$FAILED) {
+        s5 = peg$parse_();
+        s6 = peg$parseNegation();
+        if (s6 !== peg$FAILED) {
+          s3 = [ s4, s6 ];
+        } else {
+          peg$currPos = s3;
+          s3 = peg$FAILED;
+        }
+      } else {
+        peg$currPos = s3;
+        s3 = peg$FAILED;
+      }
+      while (s3 !== peg$FAILED) {
+        s2.push(s3);
+        s3 = peg$currPos;
+        s4 = input.charAt(peg$currPos);
+        if (peg$r2.test(s4)) {
+          peg$currPos++;
+        } else {
+          s4 = peg$FAILED;
+          if (peg$silentFails === 0) { peg$fail(peg$e30); }
+        }
+        if (s4 !== peg$FAILED) {
+          s5 = peg$parse_();
+          s6 = peg$parseNegation();
+          if (s6 !== peg$FAILED) {
+            s3 = [ s4, s6 ];
+          } else {
+            peg$currPos = s3;
+            s3 = peg$FAILED;
+          }
+        } else {
+          peg$currPos = s3;
+          s3 = peg$FAILED;
+        }
+      }
+      peg$savedPos = s0;
+      s0 = peg$f27(s1, s2);
+    } else {
+      peg$currPos = s0;
+      s0 = peg$FAILED;
+    }
+
+    return s0;
+  }
+
   function peg$parseNegation() {
     let s0, s1, s2, s3, s4;
 
@@ -1399,11 +2010,11 @@ function peg$parse(input, options) {
     s1 = [];
     s2 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 45) {
-      s3 = peg$c15;
+      s3 = peg$c27;
       peg$currPos++;
     } else {
       s3 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e18); }
+      if (peg$silentFails === 0) { peg$fail(peg$e31); }
     }
     if (s3 !== peg$FAILED) {
       s4 = peg$parse_();
@@ -1417,11 +2028,11 @@ function peg$parse(input, options) {
       s1.push(s2);
       s2 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 45) {
-        s3 = peg$c15;
+        s3 = peg$c27;
         peg$currPos++;
       } else {
         s3 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e18); }
+        if (peg$silentFails === 0) { peg$fail(peg$e31); }
       }
       if (s3 !== peg$FAILED) {
         s4 = peg$parse_();
@@ -1435,7 +2046,7 @@ function peg$parse(input, options) {
     s2 = peg$parseOperand();
     if (s2 !== peg$FAILED) {
       peg$savedPos = s0;
-      s0 = peg$f18(s1, s2);
+      s0 = peg$f28(s1, s2);
     } else {
       peg$currPos = s0;
       s0 = peg$FAILED;
@@ -1489,7 +2100,7 @@ function peg$parse(input, options) {
               s5 = peg$parseClose();
               if (s5 !== peg$FAILED) {
                 peg$savedPos = s0;
-                s0 = peg$f19(s1, s4);
+                s0 = peg$f29(s1, s4);
               } else {
                 peg$currPos = s0;
                 s0 = peg$FAILED;
@@ -1529,7 +2140,7 @@ function peg$parse(input, options) {
               }
               s4 = peg$parse_();
               peg$savedPos = s0;
-              s0 = peg$f20(s2, s3);
+              s0 = peg$f30(s2, s3);
             } else {
               peg$currPos = s0;
               s0 = peg$FAILED;
@@ -1550,7 +2161,7 @@ function peg$parse(input, options) {
               }
               s3 = peg$parse_();
               peg$savedPos = s0;
-              s0 = peg$f21(s1, s2);
+              s0 = peg$f31(s1, s2);
             } else {
               peg$currPos = s0;
               s0 = peg$FAILED;
@@ -1616,7 +2227,7 @@ function peg$parse(input, options) {
         }
       }
       peg$savedPos = s0;
-      s0 = peg$f22(s1, s2);
+      s0 = peg$f32(s1, s2);
     } else {
       peg$currPos = s0;
       s0 = peg$FAILED;
@@ -1625,7 +2236,7 @@ function peg$parse(input, options) {
       s0 = peg$currPos;
       s1 = '';
       peg$savedPos = s0;
-      s1 = peg$f23();
+      s1 = peg$f33();
       s0 = s1;
     }
 
@@ -1637,11 +2248,11 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 46) {
-      s1 = peg$c8;
+      s1 = peg$c9;
       peg$currPos++;
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e9); }
+      if (peg$silentFails === 0) { peg$fail(peg$e10); }
     }
     if (s1 !== peg$FAILED) {
       s2 = peg$parseWord();
@@ -1661,11 +2272,11 @@ function peg$parse(input, options) {
     if (s0 === peg$FAILED) {
       s0 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 91) {
-        s1 = peg$c16;
+        s1 = peg$c28;
         peg$currPos++;
       } else {
         s1 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e19); }
+        if (peg$silentFails === 0) { peg$fail(peg$e32); }
       }
       if (s1 !== peg$FAILED) {
         s2 = peg$parse_();
@@ -1673,11 +2284,11 @@ function peg$parse(input, options) {
         if (s3 !== peg$FAILED) {
           s4 = peg$parse_();
           if (input.charCodeAt(peg$currPos) === 93) {
-            s5 = peg$c17;
+            s5 = peg$c29;
             peg$currPos++;
           } else {
             s5 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e20); }
+            if (peg$silentFails === 0) { peg$fail(peg$e33); }
           }
           if (s5 !== peg$FAILED) {
             s0 = s3;
@@ -1704,16 +2315,16 @@ function peg$parse(input, options) {
     s0 = peg$currPos;
     s1 = peg$parseSubquery();
     if (input.charCodeAt(peg$currPos) === 40) {
-      s2 = peg$c9;
+      s2 = peg$c10;
       peg$currPos++;
     } else {
       s2 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e10); }
+      if (peg$silentFails === 0) { peg$fail(peg$e11); }
     }
     if (s2 !== peg$FAILED) {
       s3 = peg$parse_();
       peg$savedPos = s0;
-      s0 = peg$f24();
+      s0 = peg$f34();
     } else {
       peg$currPos = s0;
       s0 = peg$FAILED;
@@ -1727,16 +2338,16 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 41) {
-      s1 = peg$c18;
+      s1 = peg$c30;
       peg$currPos++;
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e21); }
+      if (peg$silentFails === 0) { peg$fail(peg$e34); }
     }
     if (s1 !== peg$FAILED) {
       s2 = peg$parse_();
       peg$savedPos = s0;
-      s0 = peg$f25();
+      s0 = peg$f35();
     } else {
       peg$currPos = s0;
       s0 = peg$FAILED;
@@ -1758,7 +2369,7 @@ function peg$parse(input, options) {
     }
     if (s1 !== peg$FAILED) {
       peg$savedPos = s0;
-      s1 = peg$f26(s1);
+      s1 = peg$f36(s1);
     }
     s0 = s1;
 
@@ -1770,11 +2381,11 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     s1 = input.substr(peg$currPos, 4);
-    if (s1.toLowerCase() === peg$c19) {
+    if (s1.toLowerCase() === peg$c31) {
       peg$currPos += (4);
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e22); }
+      if (peg$silentFails === 0) { peg$fail(peg$e35); }
     }
     if (s1 !== peg$FAILED) {
       s2 = peg$currPos;
@@ -1789,7 +2400,7 @@ function peg$parse(input, options) {
       }
       if (s2 !== peg$FAILED) {
         peg$savedPos = s0;
-        s0 = peg$f27();
+        s0 = peg$f37();
       } else {
         peg$currPos = s0;
         s0 = peg$FAILED;
@@ -1801,11 +2412,11 @@ function peg$parse(input, options) {
     if (s0 === peg$FAILED) {
       s0 = peg$currPos;
       s1 = input.substr(peg$currPos, 5);
-      if (s1.toLowerCase() === peg$c20) {
+      if (s1.toLowerCase() === peg$c32) {
         peg$currPos += (5);
       } else {
         s1 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e23); }
+        if (peg$silentFails === 0) { peg$fail(peg$e36); }
       }
       if (s1 !== peg$FAILED) {
         s2 = peg$currPos;
@@ -1820,7 +2431,7 @@ function peg$parse(input, options) {
         }
         if (s2 !== peg$FAILED) {
           peg$savedPos = s0;
-          s0 = peg$f28();
+          s0 = peg$f38();
         } else {
           peg$currPos = s0;
           s0 = peg$FAILED;
@@ -1832,11 +2443,11 @@ function peg$parse(input, options) {
       if (s0 === peg$FAILED) {
         s0 = peg$currPos;
         s1 = input.substr(peg$currPos, 4);
-        if (s1.toLowerCase() === peg$c21) {
+        if (s1.toLowerCase() === peg$c24) {
           peg$currPos += (4);
         } else {
           s1 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e24); }
+          if (peg$silentFails === 0) { peg$fail(peg$e37); }
         }
         if (s1 !== peg$FAILED) {
           s2 = peg$currPos;
@@ -1851,7 +2462,7 @@ function peg$parse(input, options) {
           }
           if (s2 !== peg$FAILED) {
             peg$savedPos = s0;
-            s0 = peg$f29();
+            s0 = peg$f39();
           } else {
             peg$currPos = s0;
             s0 = peg$FAILED;
@@ -1875,21 +2486,21 @@ function peg$parse(input, options) {
     s3 = peg$currPos;
     s4 = [];
     s5 = input.charAt(peg$currPos);
-    if (peg$r2.test(s5)) {
+    if (peg$r3.test(s5)) {
       peg$currPos++;
     } else {
       s5 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e25); }
+      if (peg$silentFails === 0) { peg$fail(peg$e38); }
     }
     if (s5 !== peg$FAILED) {
       while (s5 !== peg$FAILED) {
         s4.push(s5);
         s5 = input.charAt(peg$currPos);
-        if (peg$r2.test(s5)) {
+        if (peg$r3.test(s5)) {
           peg$currPos++;
         } else {
           s5 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e25); }
+          if (peg$silentFails === 0) { peg$fail(peg$e38); }
         }
       }
     } else {
@@ -1898,30 +2509,30 @@ function peg$parse(input, options) {
     if (s4 !== peg$FAILED) {
       s5 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 46) {
-        s6 = peg$c8;
+        s6 = peg$c9;
         peg$currPos++;
       } else {
         s6 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e9); }
+        if (peg$silentFails === 0) { peg$fail(peg$e10); }
       }
       if (s6 !== peg$FAILED) {
         s7 = [];
         s8 = input.charAt(peg$currPos);
-        if (peg$r2.test(s8)) {
+        if (peg$r3.test(s8)) {
           peg$currPos++;
         } else {
           s8 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e25); }
+          if (peg$silentFails === 0) { peg$fail(peg$e38); }
         }
         if (s8 !== peg$FAILED) {
           while (s8 !== peg$FAILED) {
             s7.push(s8);
             s8 = input.charAt(peg$currPos);
-            if (peg$r2.test(s8)) {
+            if (peg$r3.test(s8)) {
               peg$currPos++;
             } else {
               s8 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e25); }
+              if (peg$silentFails === 0) { peg$fail(peg$e38); }
             }
           }
         } else {
@@ -1950,30 +2561,30 @@ function peg$parse(input, options) {
     if (s3 === peg$FAILED) {
       s3 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 46) {
-        s4 = peg$c8;
+        s4 = peg$c9;
         peg$currPos++;
       } else {
         s4 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e9); }
+        if (peg$silentFails === 0) { peg$fail(peg$e10); }
       }
       if (s4 !== peg$FAILED) {
         s5 = [];
         s6 = input.charAt(peg$currPos);
-        if (peg$r2.test(s6)) {
+        if (peg$r3.test(s6)) {
           peg$currPos++;
         } else {
           s6 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e25); }
+          if (peg$silentFails === 0) { peg$fail(peg$e38); }
         }
         if (s6 !== peg$FAILED) {
           while (s6 !== peg$FAILED) {
             s5.push(s6);
             s6 = input.charAt(peg$currPos);
-            if (peg$r2.test(s6)) {
+            if (peg$r3.test(s6)) {
               peg$currPos++;
             } else {
               s6 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e25); }
+              if (peg$silentFails === 0) { peg$fail(peg$e38); }
             }
           }
         } else {
@@ -1994,40 +2605,40 @@ function peg$parse(input, options) {
     if (s3 !== peg$FAILED) {
       s4 = peg$currPos;
       s5 = input.charAt(peg$currPos);
-      if (s5.toLowerCase() === peg$c22) {
+      if (s5.toLowerCase() === peg$c33) {
         peg$currPos++;
       } else {
         s5 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e26); }
+        if (peg$silentFails === 0) { peg$fail(peg$e39); }
       }
       if (s5 !== peg$FAILED) {
         s6 = input.charAt(peg$currPos);
-        if (peg$r0.test(s6)) {
+        if (peg$r1.test(s6)) {
           peg$currPos++;
         } else {
           s6 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e16); }
+          if (peg$silentFails === 0) { peg$fail(peg$e29); }
         }
         if (s6 === peg$FAILED) {
           s6 = null;
         }
         s7 = [];
         s8 = input.charAt(peg$currPos);
-        if (peg$r2.test(s8)) {
+        if (peg$r3.test(s8)) {
           peg$currPos++;
         } else {
           s8 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e25); }
+          if (peg$silentFails === 0) { peg$fail(peg$e38); }
         }
         if (s8 !== peg$FAILED) {
           while (s8 !== peg$FAILED) {
             s7.push(s8);
             s8 = input.charAt(peg$currPos);
-            if (peg$r2.test(s8)) {
+            if (peg$r3.test(s8)) {
               peg$currPos++;
             } else {
               s8 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e25); }
+              if (peg$silentFails === 0) { peg$fail(peg$e38); }
             }
           }
         } else {
@@ -2071,7 +2682,7 @@ function peg$parse(input, options) {
       }
       if (s2 !== peg$FAILED) {
         peg$savedPos = peg$currPos;
-        s3 = peg$f30(s1);
+        s3 = peg$f40(s1);
         if (s3) {
           s3 = undefined;
         } else {
@@ -2079,7 +2690,7 @@ function peg$parse(input, options) {
         }
         if (s3 !== peg$FAILED) {
           peg$savedPos = s0;
-          s0 = peg$f31(s1);
+          s0 = peg$f41(s1);
         } else {
           peg$currPos = s0;
           s0 = peg$FAILED;
@@ -2101,77 +2712,77 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 39) {
-      s1 = peg$c23;
+      s1 = peg$c34;
       peg$currPos++;
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e27); }
+      if (peg$silentFails === 0) { peg$fail(peg$e40); }
     }
     if (s1 !== peg$FAILED) {
       s2 = [];
       s3 = peg$currPos;
-      if (input.substr(peg$currPos, 2) === peg$c24) {
-        s4 = peg$c24;
+      if (input.substr(peg$currPos, 2) === peg$c35) {
+        s4 = peg$c35;
         peg$currPos += 2;
       } else {
         s4 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e28); }
+        if (peg$silentFails === 0) { peg$fail(peg$e41); }
       }
       if (s4 !== peg$FAILED) {
         peg$savedPos = s3;
-        s4 = peg$f32();
+        s4 = peg$f42();
       }
       s3 = s4;
       if (s3 === peg$FAILED) {
         s3 = peg$parseEscape();
         if (s3 === peg$FAILED) {
           s3 = input.charAt(peg$currPos);
-          if (peg$r3.test(s3)) {
+          if (peg$r4.test(s3)) {
             peg$currPos++;
           } else {
             s3 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e29); }
+            if (peg$silentFails === 0) { peg$fail(peg$e42); }
           }
         }
       }
       while (s3 !== peg$FAILED) {
         s2.push(s3);
         s3 = peg$currPos;
-        if (input.substr(peg$currPos, 2) === peg$c24) {
-          s4 = peg$c24;
+        if (input.substr(peg$currPos, 2) === peg$c35) {
+          s4 = peg$c35;
           peg$currPos += 2;
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e28); }
+          if (peg$silentFails === 0) { peg$fail(peg$e41); }
         }
         if (s4 !== peg$FAILED) {
           peg$savedPos = s3;
-          s4 = peg$f32();
+          s4 = peg$f42();
         }
         s3 = s4;
         if (s3 === peg$FAILED) {
           s3 = peg$parseEscape();
           if (s3 === peg$FAILED) {
             s3 = input.charAt(peg$currPos);
-            if (peg$r3.test(s3)) {
+            if (peg$r4.test(s3)) {
               peg$currPos++;
             } else {
               s3 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e29); }
+              if (peg$silentFails === 0) { peg$fail(peg$e42); }
             }
           }
         }
       }
       if (input.charCodeAt(peg$currPos) === 39) {
-        s3 = peg$c23;
+        s3 = peg$c34;
         peg$currPos++;
       } else {
         s3 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e27); }
+        if (peg$silentFails === 0) { peg$fail(peg$e40); }
       }
       if (s3 !== peg$FAILED) {
         peg$savedPos = s0;
-        s0 = peg$f33(s2);
+        s0 = peg$f43(s2);
       } else {
         peg$currPos = s0;
         s0 = peg$FAILED;
@@ -2189,77 +2800,77 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 34) {
-      s1 = peg$c25;
+      s1 = peg$c36;
       peg$currPos++;
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e30); }
+      if (peg$silentFails === 0) { peg$fail(peg$e43); }
     }
     if (s1 !== peg$FAILED) {
       s2 = [];
       s3 = peg$currPos;
-      if (input.substr(peg$currPos, 2) === peg$c26) {
-        s4 = peg$c26;
+      if (input.substr(peg$currPos, 2) === peg$c37) {
+        s4 = peg$c37;
         peg$currPos += 2;
       } else {
         s4 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e31); }
+        if (peg$silentFails === 0) { peg$fail(peg$e44); }
       }
       if (s4 !== peg$FAILED) {
         peg$savedPos = s3;
-        s4 = peg$f34();
+        s4 = peg$f44();
       }
       s3 = s4;
       if (s3 === peg$FAILED) {
         s3 = peg$parseEscape();
         if (s3 === peg$FAILED) {
           s3 = input.charAt(peg$currPos);
-          if (peg$r4.test(s3)) {
+          if (peg$r5.test(s3)) {
             peg$currPos++;
           } else {
             s3 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e32); }
+            if (peg$silentFails === 0) { peg$fail(peg$e45); }
           }
         }
       }
       while (s3 !== peg$FAILED) {
         s2.push(s3);
         s3 = peg$currPos;
-        if (input.substr(peg$currPos, 2) === peg$c26) {
-          s4 = peg$c26;
+        if (input.substr(peg$currPos, 2) === peg$c37) {
+          s4 = peg$c37;
           peg$currPos += 2;
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e31); }
+          if (peg$silentFails === 0) { peg$fail(peg$e44); }
         }
         if (s4 !== peg$FAILED) {
           peg$savedPos = s3;
-          s4 = peg$f34();
+          s4 = peg$f44();
         }
         s3 = s4;
         if (s3 === peg$FAILED) {
           s3 = peg$parseEscape();
           if (s3 === peg$FAILED) {
             s3 = input.charAt(peg$currPos);
-            if (peg$r4.test(s3)) {
+            if (peg$r5.test(s3)) {
               peg$currPos++;
             } else {
               s3 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e32); }
+              if (peg$silentFails === 0) { peg$fail(peg$e45); }
             }
           }
         }
       }
       if (input.charCodeAt(peg$currPos) === 34) {
-        s3 = peg$c25;
+        s3 = peg$c36;
         peg$currPos++;
       } else {
         s3 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e30); }
+        if (peg$silentFails === 0) { peg$fail(peg$e43); }
       }
       if (s3 !== peg$FAILED) {
         peg$savedPos = s0;
-        s0 = peg$f35(s2);
+        s0 = peg$f45(s2);
       } else {
         peg$currPos = s0;
         s0 = peg$FAILED;
@@ -2271,77 +2882,77 @@ function peg$parse(input, options) {
     if (s0 === peg$FAILED) {
       s0 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 96) {
-        s1 = peg$c27;
+        s1 = peg$c38;
         peg$currPos++;
       } else {
         s1 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e33); }
+        if (peg$silentFails === 0) { peg$fail(peg$e46); }
       }
       if (s1 !== peg$FAILED) {
         s2 = [];
         s3 = peg$currPos;
-        if (input.substr(peg$currPos, 2) === peg$c28) {
-          s4 = peg$c28;
+        if (input.substr(peg$currPos, 2) === peg$c39) {
+          s4 = peg$c39;
           peg$currPos += 2;
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e34); }
+          if (peg$silentFails === 0) { peg$fail(peg$e47); }
         }
         if (s4 !== peg$FAILED) {
           peg$savedPos = s3;
-          s4 = peg$f36();
+          s4 = peg$f46();
         }
         s3 = s4;
         if (s3 === peg$FAILED) {
           s3 = peg$parseEscape();
           if (s3 === peg$FAILED) {
             s3 = input.charAt(peg$currPos);
-            if (peg$r5.test(s3)) {
+            if (peg$r6.test(s3)) {
               peg$currPos++;
             } else {
               s3 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e35); }
+              if (peg$silentFails === 0) { peg$fail(peg$e48); }
             }
           }
         }
         while (s3 !== peg$FAILED) {
           s2.push(s3);
           s3 = peg$currPos;
-          if (input.substr(peg$currPos, 2) === peg$c28) {
-            s4 = peg$c28;
+          if (input.substr(peg$currPos, 2) === peg$c39) {
+            s4 = peg$c39;
             peg$currPos += 2;
           } else {
             s4 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e34); }
+            if (peg$silentFails === 0) { peg$fail(peg$e47); }
           }
           if (s4 !== peg$FAILED) {
             peg$savedPos = s3;
-            s4 = peg$f36();
+            s4 = peg$f46();
           }
           s3 = s4;
           if (s3 === peg$FAILED) {
             s3 = peg$parseEscape();
             if (s3 === peg$FAILED) {
               s3 = input.charAt(peg$currPos);
-              if (peg$r5.test(s3)) {
+              if (peg$r6.test(s3)) {
                 peg$currPos++;
               } else {
                 s3 = peg$FAILED;
-                if (peg$silentFails === 0) { peg$fail(peg$e35); }
+                if (peg$silentFails === 0) { peg$fail(peg$e48); }
               }
             }
           }
         }
         if (input.charCodeAt(peg$currPos) === 96) {
-          s3 = peg$c27;
+          s3 = peg$c38;
           peg$currPos++;
         } else {
           s3 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e33); }
+          if (peg$silentFails === 0) { peg$fail(peg$e46); }
         }
         if (s3 !== peg$FAILED) {
           peg$savedPos = s0;
-          s0 = peg$f37(s2);
+          s0 = peg$f47(s2);
         } else {
           peg$currPos = s0;
           s0 = peg$FAILED;
@@ -2360,19 +2971,19 @@ function peg$parse(input, options) {
 
     s0 = peg$currPos;
     if (input.charCodeAt(peg$currPos) === 92) {
-      s1 = peg$c29;
+      s1 = peg$c40;
       peg$currPos++;
     } else {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e36); }
+      if (peg$silentFails === 0) { peg$fail(peg$e49); }
     }
     if (s1 !== peg$FAILED) {
       s2 = input.charAt(peg$currPos);
-      if (peg$r6.test(s2)) {
+      if (peg$r7.test(s2)) {
         peg$currPos++;
       } else {
         s2 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e37); }
+        if (peg$silentFails === 0) { peg$fail(peg$e50); }
       }
       if (s2 !== peg$FAILED) {
         s0 = s2;
@@ -2387,23 +2998,23 @@ function peg$parse(input, options) {
     if (s0 === peg$FAILED) {
       s0 = peg$currPos;
       if (input.charCodeAt(peg$currPos) === 92) {
-        s1 = peg$c29;
+        s1 = peg$c40;
         peg$currPos++;
       } else {
         s1 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e36); }
+        if (peg$silentFails === 0) { peg$fail(peg$e49); }
       }
       if (s1 !== peg$FAILED) {
         s2 = input.charAt(peg$currPos);
-        if (peg$r7.test(s2)) {
+        if (peg$r8.test(s2)) {
           peg$currPos++;
         } else {
           s2 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e38); }
+          if (peg$silentFails === 0) { peg$fail(peg$e51); }
         }
         if (s2 !== peg$FAILED) {
           peg$savedPos = s0;
-          s0 = peg$f38(s2);
+          s0 = peg$f48(s2);
         } else {
           peg$currPos = s0;
           s0 = peg$FAILED;
@@ -2424,11 +3035,11 @@ function peg$parse(input, options) {
     s0 = peg$currPos;
     s1 = peg$currPos;
     s2 = peg$getUnicode();
-    if (peg$r8.test(s2)) {
+    if (peg$r9.test(s2)) {
       peg$currPos += s2.length;
     } else {
       s2 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e40); }
+      if (peg$silentFails === 0) { peg$fail(peg$e53); }
     }
     if (s2 !== peg$FAILED) {
       s3 = [];
@@ -2451,7 +3062,7 @@ function peg$parse(input, options) {
     peg$silentFails--;
     if (s0 === peg$FAILED) {
       s1 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e39); }
+      if (peg$silentFails === 0) { peg$fail(peg$e52); }
     }
 
     return s0;
@@ -2461,11 +3072,11 @@ function peg$parse(input, options) {
     let s0;
 
     s0 = peg$getUnicode();
-    if (peg$r9.test(s0)) {
+    if (peg$r10.test(s0)) {
       peg$currPos += s0.length;
     } else {
       s0 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e41); }
+      if (peg$silentFails === 0) { peg$fail(peg$e54); }
     }
 
     return s0;
@@ -2478,7 +3089,7 @@ function peg$parse(input, options) {
     s1 = peg$parseWord();
     if (s1 !== peg$FAILED) {
       peg$savedPos = peg$currPos;
-      s2 = peg$f39(s1);
+      s2 = peg$f49(s1);
       if (s2) {
         s2 = undefined;
       } else {
@@ -2533,30 +3144,30 @@ function peg$parse(input, options) {
     s1 = peg$parseSpace();
     if (s1 === peg$FAILED) {
       s1 = peg$currPos;
-      if (input.substr(peg$currPos, 2) === peg$c30) {
-        s2 = peg$c30;
+      if (input.substr(peg$currPos, 2) === peg$c41) {
+        s2 = peg$c41;
         peg$currPos += 2;
       } else {
         s2 = peg$FAILED;
-        if (peg$silentFails === 0) { peg$fail(peg$e42); }
+        if (peg$silentFails === 0) { peg$fail(peg$e55); }
       }
       if (s2 !== peg$FAILED) {
         s3 = [];
         s4 = input.charAt(peg$currPos);
-        if (peg$r10.test(s4)) {
+        if (peg$r11.test(s4)) {
           peg$currPos++;
         } else {
           s4 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e43); }
+          if (peg$silentFails === 0) { peg$fail(peg$e56); }
         }
         while (s4 !== peg$FAILED) {
           s3.push(s4);
           s4 = input.charAt(peg$currPos);
-          if (peg$r10.test(s4)) {
+          if (peg$r11.test(s4)) {
             peg$currPos++;
           } else {
             s4 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e43); }
+            if (peg$silentFails === 0) { peg$fail(peg$e56); }
           }
         }
         s2 = [s2, s3];
@@ -2567,24 +3178,24 @@ function peg$parse(input, options) {
       }
       if (s1 === peg$FAILED) {
         s1 = peg$currPos;
-        if (input.substr(peg$currPos, 2) === peg$c31) {
-          s2 = peg$c31;
+        if (input.substr(peg$currPos, 2) === peg$c42) {
+          s2 = peg$c42;
           peg$currPos += 2;
         } else {
           s2 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e44); }
+          if (peg$silentFails === 0) { peg$fail(peg$e57); }
         }
         if (s2 !== peg$FAILED) {
           s3 = [];
           s4 = peg$currPos;
           s5 = peg$currPos;
           peg$silentFails++;
-          if (input.substr(peg$currPos, 2) === peg$c32) {
-            s6 = peg$c32;
+          if (input.substr(peg$currPos, 2) === peg$c43) {
+            s6 = peg$c43;
             peg$currPos += 2;
           } else {
             s6 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e45); }
+            if (peg$silentFails === 0) { peg$fail(peg$e58); }
           }
           peg$silentFails--;
           if (s6 === peg$FAILED) {
@@ -2617,12 +3228,12 @@ function peg$parse(input, options) {
             s4 = peg$currPos;
             s5 = peg$currPos;
             peg$silentFails++;
-            if (input.substr(peg$currPos, 2) === peg$c32) {
-              s6 = peg$c32;
+            if (input.substr(peg$currPos, 2) === peg$c43) {
+              s6 = peg$c43;
               peg$currPos += 2;
             } else {
               s6 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e45); }
+              if (peg$silentFails === 0) { peg$fail(peg$e58); }
             }
             peg$silentFails--;
             if (s6 === peg$FAILED) {
@@ -2651,12 +3262,12 @@ function peg$parse(input, options) {
               s4 = peg$FAILED;
             }
           }
-          if (input.substr(peg$currPos, 2) === peg$c32) {
-            s4 = peg$c32;
+          if (input.substr(peg$currPos, 2) === peg$c43) {
+            s4 = peg$c43;
             peg$currPos += 2;
           } else {
             s4 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e45); }
+            if (peg$silentFails === 0) { peg$fail(peg$e58); }
           }
           if (s4 !== peg$FAILED) {
             s2 = [s2, s3, s4];
@@ -2676,30 +3287,30 @@ function peg$parse(input, options) {
       s1 = peg$parseSpace();
       if (s1 === peg$FAILED) {
         s1 = peg$currPos;
-        if (input.substr(peg$currPos, 2) === peg$c30) {
-          s2 = peg$c30;
+        if (input.substr(peg$currPos, 2) === peg$c41) {
+          s2 = peg$c41;
           peg$currPos += 2;
         } else {
           s2 = peg$FAILED;
-          if (peg$silentFails === 0) { peg$fail(peg$e42); }
+          if (peg$silentFails === 0) { peg$fail(peg$e55); }
         }
         if (s2 !== peg$FAILED) {
           s3 = [];
           s4 = input.charAt(peg$currPos);
-          if (peg$r10.test(s4)) {
+          if (peg$r11.test(s4)) {
             peg$currPos++;
           } else {
             s4 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e43); }
+            if (peg$silentFails === 0) { peg$fail(peg$e56); }
           }
           while (s4 !== peg$FAILED) {
             s3.push(s4);
             s4 = input.charAt(peg$currPos);
-            if (peg$r10.test(s4)) {
+            if (peg$r11.test(s4)) {
               peg$currPos++;
             } else {
               s4 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e43); }
+              if (peg$silentFails === 0) { peg$fail(peg$e56); }
             }
           }
           s2 = [s2, s3];
@@ -2710,24 +3321,24 @@ function peg$parse(input, options) {
         }
         if (s1 === peg$FAILED) {
           s1 = peg$currPos;
-          if (input.substr(peg$currPos, 2) === peg$c31) {
-            s2 = peg$c31;
+          if (input.substr(peg$currPos, 2) === peg$c42) {
+            s2 = peg$c42;
             peg$currPos += 2;
           } else {
             s2 = peg$FAILED;
-            if (peg$silentFails === 0) { peg$fail(peg$e44); }
+            if (peg$silentFails === 0) { peg$fail(peg$e57); }
           }
           if (s2 !== peg$FAILED) {
             s3 = [];
             s4 = peg$currPos;
             s5 = peg$currPos;
             peg$silentFails++;
-            if (input.substr(peg$currPos, 2) === peg$c32) {
-              s6 = peg$c32;
+            if (input.substr(peg$currPos, 2) === peg$c43) {
+              s6 = peg$c43;
               peg$currPos += 2;
             } else {
               s6 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e45); }
+              if (peg$silentFails === 0) { peg$fail(peg$e58); }
             }
             peg$silentFails--;
             if (s6 === peg$FAILED) {
@@ -2760,12 +3371,12 @@ function peg$parse(input, options) {
               s4 = peg$currPos;
               s5 = peg$currPos;
               peg$silentFails++;
-              if (input.substr(peg$currPos, 2) === peg$c32) {
-                s6 = peg$c32;
+              if (input.substr(peg$currPos, 2) === peg$c43) {
+                s6 = peg$c43;
                 peg$currPos += 2;
               } else {
                 s6 = peg$FAILED;
-                if (peg$silentFails === 0) { peg$fail(peg$e45); }
+                if (peg$silentFails === 0) { peg$fail(peg$e58); }
               }
               peg$silentFails--;
               if (s6 === peg$FAILED) {
@@ -2794,12 +3405,12 @@ function peg$parse(input, options) {
                 s4 = peg$FAILED;
               }
             }
-            if (input.substr(peg$currPos, 2) === peg$c32) {
-              s4 = peg$c32;
+            if (input.substr(peg$currPos, 2) === peg$c43) {
+              s4 = peg$c43;
               peg$currPos += 2;
             } else {
               s4 = peg$FAILED;
-              if (peg$silentFails === 0) { peg$fail(peg$e45); }
+              if (peg$silentFails === 0) { peg$fail(peg$e58); }
             }
             if (s4 !== peg$FAILED) {
               s2 = [s2, s3, s4];
@@ -2824,11 +3435,11 @@ function peg$parse(input, options) {
     let s0;
 
     s0 = peg$getUnicode();
-    if (peg$r11.test(s0)) {
+    if (peg$r12.test(s0)) {
       peg$currPos += s0.length;
     } else {
       s0 = peg$FAILED;
-      if (peg$silentFails === 0) { peg$fail(peg$e46); }
+      if (peg$silentFails === 0) { peg$fail(peg$e59); }
     }
 
     return s0;

@@ -1,6 +1,7 @@
 import type { QuerySchema } from "../db/schema.ts";
 import type { Kind } from "../exporter/rows.ts";
 import { invalid } from "../http/errors.ts";
+import { readMoment } from "../http/fields.ts";
 import * as grammar from "./query.parser.js";
 
 export type Literal = string | number | boolean | null;
@@ -20,25 +21,43 @@ export type Expression =
 			left: Expression;
 			right: Expression;
 	  }
+	| {
+			type: "comparison";
+			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
+			left: Expression;
+			right: Expression;
+	  }
+	/** "and" and "or" take two operands or more, "in" a value and its list, "like" a value and a text literal. */
+	| {
+			type: "predicate";
+			name: "and" | "or" | "not" | "in" | "like" | "is null";
+			args: Expression[];
+	  }
 	| { type: "call"; name: FunctionName; args: Expression[] };
 
 /** One column of what a query answers. */
 export type Field = { name: string; kind: Kind; expression: Expression };
 
 /** A query as it was understood. */
-export type Query = { fields: Field[]; schema: QuerySchema };
+export type Query = {
+	fields: Field[];
+	/** Which events it takes; null: all. */
+	where: Expression | null;
+	schema: QuerySchema;
+};
 
 const MOST_CHARACTERS = 10_000;
 
-/** D1 answers at most 100 columns, and an export needs up to ten of its own. */
 const MOST_FIELDS = 90;
 
-/** What keeps the SQL of a query below the 100,000 bytes that D1 takes. */
+/** What evaluating a query costs a row. */
 const MOST_PARTS = 400;
 
-/** What keeps the SQL of an expression below the depth of 100 that D1 takes, where a function is up to nine deep. */
+/** Evaluating an expression calls itself for each level. */
 const DEEPEST = 50;
-const DEPTH_OF_CALL = 5;
+
+/** Matching takes at most as many steps as the pattern's length times the text's. */
+const MAX_PATTERN_LENGTH = 255;
 
 const COLUMNS: Record<string, Kind> = {
 	uuid: "text",
@@ -101,6 +120,13 @@ const FUNCTIONS = {
 
 type FunctionName = keyof typeof FUNCTIONS;
 
+type PredicateName = Extract<Expression, { type: "predicate" }>["name"];
+
+const NULL: Expression = { type: "literal", value: null };
+
+export const isLiteral = (expression: Expression) =>
+	expression.type === "literal";
+
 const isFunction = (name: string): name is FunctionName =>
 	Object.hasOwn(FUNCTIONS, name);
 
@@ -132,9 +158,51 @@ export function kindOf(expression: Expression): Kind | null {
 				kindOf(expression.right) === "integer"
 				? "integer"
 				: "number";
+		case "comparison":
+		case "predicate":
+			return "boolean";
 		case "call":
 			return FUNCTIONS[expression.name].kind(expression.args.map(kindOf));
 	}
+}
+
+/** An expression's direct parts. */
+export function partsOf<E extends Expression | grammar.Said>(
+	expression: E,
+): E[];
+export function partsOf(
+	expression: Expression | grammar.Said,
+): (Expression | grammar.Said)[] {
+	switch (expression.type) {
+		case "operation":
+		case "comparison":
+			return [expression.left, expression.right];
+		case "predicate":
+		case "call":
+			return expression.args;
+		default:
+			return [];
+	}
+}
+
+/**
+ * What values of these kinds are compared as; undefined: they can't be. "json" compares numbers as numbers and anything
+ * else as text. Where one side has no value (null), the result has none either.
+ */
+export function comparedAs(
+	left: Kind | null,
+	right: Kind | null,
+): "number" | "moment" | "text" | "json" | undefined {
+	if (left === null || right === null) return "text";
+	if (left === "json" && right === "json") return "json";
+	const kinds = [left, right];
+	const isOneOf = (...some: Kind[]) =>
+		kinds.some((kind) => some.includes(kind));
+	if (isOneOf("integer", "number"))
+		return isOneOf("boolean", "timestamp", "date") ? undefined : "number";
+	if (isOneOf("timestamp", "date"))
+		return isOneOf("boolean") ? undefined : "moment";
+	return "text";
 }
 
 const refuse = (why: string, code?: string) => invalid("xql_query", why, code);
@@ -151,17 +219,6 @@ function read(text: string) {
 	}
 }
 
-const partsOf = (said: grammar.Said) => {
-	switch (said.type) {
-		case "operation":
-			return [said.left, said.right];
-		case "call":
-			return said.args;
-		default:
-			return [];
-	}
-};
-
 /** Goes level by level: how deep this is the text decides, and the stack is not for that. */
 function bound(expressions: grammar.Said[]) {
 	let parts = 0;
@@ -171,7 +228,7 @@ function bound(expressions: grammar.Said[]) {
 		level = level.flatMap(({ said, depth }) =>
 			partsOf(said).map((part) => ({
 				said: part,
-				depth: depth + (said.type === "call" ? DEPTH_OF_CALL : 1),
+				depth: depth + 1,
 			})),
 		);
 		if (level.some(({ depth }) => depth > DEEPEST))
@@ -193,11 +250,77 @@ function resolve(said: grammar.Said): Expression {
 				left: resolve(said.left),
 				right: resolve(said.right),
 			};
+		case "comparison": {
+			const left = resolve(said.left);
+			const right = resolve(said.right);
+			checkComparison(left, right, "=!".includes(said.operator.charAt(0)));
+			return { ...said, left, right };
+		}
+		case "predicate":
+			return resolvePredicate(said.name, said.args.map(resolve));
 		case "name":
 			return resolveName(said.parts);
 		case "call":
 			return resolveCall(said.name, said.args);
 	}
+}
+
+function resolvePredicate(name: PredicateName, args: Expression[]): Expression {
+	const [value = NULL, ...others] = args;
+	switch (name) {
+		case "and":
+		case "or":
+			return {
+				type: "predicate",
+				name,
+				args: args.flatMap((arg) =>
+					arg.type === "predicate" && arg.name === name ? arg.args : [arg],
+				),
+			};
+		case "in":
+			for (const other of others) checkComparison(value, other, true);
+			break;
+		case "like":
+			checkPattern(others[0] ?? NULL);
+			break;
+	}
+	return { type: "predicate", name, args };
+}
+
+/** Refuses what could never be true, or would be true of other values, too. */
+function checkComparison(
+	left: Expression,
+	right: Expression,
+	isEquality: boolean,
+) {
+	const kinds = [kindOf(left), kindOf(right)] as const;
+	const compared = comparedAs(...kinds);
+	if (compared === undefined)
+		throw refuse(`Unable to compare ${kinds.join(" with ")}`);
+	for (const { value } of [left, right].filter(isLiteral)) {
+		if (
+			compared === "moment" &&
+			typeof value === "string" &&
+			readMoment(value) === undefined
+		)
+			throw refuse(`Unable to read as a time: ${quoted(value, "'")}`);
+		if (
+			isEquality &&
+			compared === "number" &&
+			typeof value === "number" &&
+			Math.abs(value) > Number.MAX_SAFE_INTEGER
+		)
+			throw refuse(
+				`Integers beyond ${Number.MAX_SAFE_INTEGER} lose digits: compare with text, in quotes`,
+			);
+	}
+}
+
+function checkPattern(pattern: Expression) {
+	if (!isLiteral(pattern) || typeof pattern.value !== "string")
+		throw refuse("LIKE takes a text in quotes");
+	if ([...pattern.value].length > MAX_PATTERN_LENGTH)
+		throw refuse(`A pattern has at most ${MAX_PATTERN_LENGTH} characters`);
 }
 
 function resolveName([column = "", ...path]: string[]): Expression {
@@ -240,16 +363,51 @@ const word = (text: string) =>
 const literal = (value: Literal) =>
 	typeof value === "string" ? quoted(value, "'") : String(value);
 
-const precedence = (expression: Expression) => {
-	if (expression.type !== "operation") return 3;
-	return "+-".includes(expression.operator) ? 1 : 2;
-};
+/** How tightly the parts of an expression hold together. */
+const OR = 1;
+const AND = 2;
+const NOT = 3;
+const TEST = 4;
+const SUM = 5;
+const PRODUCT = 6;
+const OPERAND = 7;
+
+/** What a negation has a word of its own for, as in `NOT IN`; undefined: nothing. */
+function negatedTest(expression: Expression) {
+	if (expression.type !== "predicate" || expression.name !== "not") return;
+	const [test = NULL] = expression.args;
+	return test.type === "predicate" &&
+		["in", "like", "is null"].includes(test.name)
+		? test
+		: undefined;
+}
+
+function precedence(expression: Expression): number {
+	switch (expression.type) {
+		case "operation":
+			return "+-".includes(expression.operator) ? SUM : PRODUCT;
+		case "comparison":
+			return TEST;
+		case "predicate":
+			switch (expression.name) {
+				case "or":
+					return OR;
+				case "and":
+					return AND;
+				case "not":
+					return negatedTest(expression) ? TEST : NOT;
+				default:
+					return TEST;
+			}
+		default:
+			return OPERAND;
+	}
+}
+
+type Write = (value: Literal) => string;
 
 /** The one text of an expression; `write` writes its literals. */
-function format(
-	expression: Expression,
-	write: (value: Literal) => string = literal,
-): string {
+function format(expression: Expression, write: Write = literal): string {
 	const within = (part: Expression, least: number) =>
 		precedence(part) < least ? `(${format(part, write)})` : format(part, write);
 	switch (expression.type) {
@@ -259,12 +417,41 @@ function format(
 			return [expression.column, ...expression.path.map(word)].join(".");
 		case "literal":
 			return write(expression.value);
-		case "operation": {
+		case "operation":
+		case "comparison": {
 			const own = precedence(expression);
-			return `${within(expression.left, own)} ${expression.operator} ${within(expression.right, own + 1)}`;
+			const { left, operator, right } = expression;
+			const least = expression.type === "operation" ? own : SUM;
+			return `${within(left, least)} ${operator} ${within(right, own + 1)}`;
 		}
+		case "predicate":
+			return formatPredicate(expression, within);
 		case "call":
 			return `${expression.name}(${expression.args.map((arg) => format(arg, write)).join(", ")})`;
+	}
+}
+
+function formatPredicate(
+	expression: Extract<Expression, { type: "predicate" }>,
+	within: (part: Expression, least: number) => string,
+): string {
+	const negated = negatedTest(expression);
+	const { name, args } = negated ?? expression;
+	const not = negated ? "NOT " : "";
+	const [value = NULL, ...others] = args;
+	switch (name) {
+		case "or":
+			return args.map((arg) => within(arg, AND)).join(" OR ");
+		case "and":
+			return args.map((arg) => within(arg, NOT)).join(" AND ");
+		case "not":
+			return `NOT ${within(value, NOT)}`;
+		case "in":
+			return `${within(value, SUM)} ${not}IN (${others.map((other) => within(other, OR)).join(", ")})`;
+		case "like":
+			return `${within(value, SUM)} ${not}LIKE ${others.map((other) => within(other, SUM)).join()}`;
+		case "is null":
+			return `${within(value, SUM)} IS ${not}NULL`;
 	}
 }
 
@@ -293,7 +480,7 @@ const checkLength = (text: string) => {
 		);
 };
 
-function describe(fields: Field[]): QuerySchema {
+function describe(fields: Field[], where: Expression | null): QuerySchema {
 	const values: QuerySchema["values"] = {};
 	const placeholder = (value: Literal) => {
 		if (value === null || typeof value === "boolean") return literal(value);
@@ -305,13 +492,15 @@ function describe(fields: Field[]): QuerySchema {
 		const text = format(expression);
 		return nameOf(expression) === name ? text : `${text} AS ${word(name)}`;
 	});
+	const condition = where ? ` WHERE ${format(where)}` : "";
 	return {
 		fields: fields.map(({ name, expression }) => ({
 			expression: format(expression, placeholder),
 			alias: name,
 		})),
+		...(where && { where: format(where, placeholder) }),
 		values,
-		xql_query: `SELECT ${columns.join(", ")} FROM events`,
+		xql_query: `SELECT ${columns.join(", ")} FROM events${condition}`,
 	};
 }
 
@@ -325,7 +514,10 @@ export function parse(text: string): Query {
 	if (said.table !== "events") throw refuse("Query must SELECT FROM events");
 	if (said.fields.length > MOST_FIELDS)
 		throw refuse(`A query has at most ${MOST_FIELDS} fields`);
-	bound(said.fields.map(({ expression }) => expression));
+	bound([
+		...said.fields.map(({ expression }) => expression),
+		...(said.where ? [said.where] : []),
+	]);
 	const fields = said.fields.map((field): Field => {
 		const expression = resolve(field.expression);
 		return {
@@ -335,7 +527,8 @@ export function parse(text: string): Query {
 		};
 	});
 	checkNames(fields.map(({ name }) => name));
-	const schema = describe(fields);
+	const where = said.where && resolve(said.where);
+	const schema = describe(fields, where);
 	checkLength(schema.xql_query);
-	return { fields, schema };
+	return { fields, where, schema };
 }

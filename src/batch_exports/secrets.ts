@@ -35,16 +35,13 @@ async function eachSecret(
 	return changed;
 }
 
-/** The destination with its secrets in the clear, and those secrets. */
-export async function opened(cipher: Cipher, destination: Destination) {
-	const secrets: string[] = [];
-	const config = await eachSecret(destination, async (sealed, key) => {
-		const secret = await cipher.unseal(fieldOf(key), sealed);
-		secrets.push(secret);
-		return secret;
-	});
-	return { type: destination.type, config, secrets };
-}
+/** The destination with its secrets in the clear. */
+export const opened = async (cipher: Cipher, destination: Destination) => ({
+	type: destination.type,
+	config: await eachSecret(destination, (sealed, key) =>
+		cipher.unseal(fieldOf(key), sealed),
+	),
+});
 
 /**
  * The config as it is stored: each field as the rules read it, without those that are null.

@@ -73,6 +73,7 @@ export const BatchExport = z
 				fields: z.array(
 					z.object({ expression: z.string(), alias: z.string() }),
 				),
+				where: z.string().optional(),
 				values: z.record(
 					z.string(),
 					z.union([z.string(), z.number(), z.boolean()]),

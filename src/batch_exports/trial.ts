@@ -1,11 +1,10 @@
 import type * as z from "zod";
-import { hiding } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
-import { endpointOf, secretsOf } from "./destination.ts";
+import { endpointOf } from "./destination.ts";
 import { checkQuery, read, told } from "./queries.ts";
 import { parse } from "./query.ts";
 import { exportCipher, merged, normalized, opened } from "./secrets.ts";
@@ -81,18 +80,12 @@ async function attempt(
 	const destination = destinationOf(env, type, config, PATIENCE_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, destination.database);
-	const hide = hiding(
-		secretsOf(type)
-			.map((key) => config[key])
-			.filter((secret) => typeof secret === "string"),
-	);
-	const clean = destination.hidesSecrets ? (text: string) => text : hide;
 	const steps = await destination.test(sampleOf(model, fields, team_id));
 	return {
 		success: steps.every(({ error }) => error === null),
 		steps: steps.map(({ name, error }) => ({
 			name,
-			error: error === null ? null : clean(error).slice(0, LONGEST_ERROR),
+			error: error === null ? null : error.slice(0, LONGEST_ERROR),
 		})),
 	};
 }

@@ -511,6 +511,8 @@ export const batchExports = sqliteTable(
 /** What was parsed of an export's query; `values` by the placeholders that the expressions have in their stead. */
 export type QuerySchema = {
 	fields: { expression: string; alias: string }[];
+	/** Only of a query that has a WHERE. */
+	where?: string;
 	values: Record<string, string | number | boolean>;
 	xql_query: string;
 };

@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v5, v7 } from "uuid";
 import type * as z from "zod";
-import { events, now, persons, projects } from "../db/schema.ts";
+import { events, persons, projects } from "../db/schema.ts";
 import type { Tenant } from "../db/tenant.ts";
 import type { events as Events } from "./shape.ts";
 
@@ -34,8 +34,15 @@ function lists(rows: Iterable<string>): string[] {
 
 type Event = z.infer<typeof Events>[number];
 
+/**
+ * The time at which a statement runs, in SQL. The time of the request would be too early: D1 may run the statement so much
+ * later that the run of the window which that time lies in has ended. D1 runs one batch at a time: whoever reads at a
+ * later time sees the row.
+ */
+const ARRIVAL = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
+
 /** The values that `keep` reads. */
-const rowOf = (uuid: string, event: Event, at: string) =>
+const rowOf = (uuid: string, event: Event) =>
 	JSON.stringify([
 		uuid,
 		event.event,
@@ -44,7 +51,7 @@ const rowOf = (uuid: string, event: Event, at: string) =>
 		event.properties ?? {},
 		event.person_properties ?? null,
 		event.elements_chain ?? "",
-		event.timestamp ?? at,
+		event.timestamp ?? null,
 	]);
 
 /** The values that `learn` reads; nothing, where the event tells nothing of a person. */
@@ -64,30 +71,29 @@ function tellingOf(uuid: string, event: Event, team_id: number | null) {
  */
 export async function insert(tenant: Tenant, body: Event[]) {
 	await tenant.read();
-	const at = now();
 	const rows = new Map<string, string>();
 	const tellings: string[] = [];
 	for (const event of body) {
 		const { uuid = v7() } = event;
 		if (rows.has(uuid)) continue;
-		rows.set(uuid, rowOf(uuid, event, at));
+		rows.set(uuid, rowOf(uuid, event));
 		tellings.push(...tellingOf(uuid, event, tenant.caller.project_id));
 	}
 	const statements = [
-		...lists(tellings).map((list) => learn(tenant, list, at)),
-		...lists(rows.values()).map((list) => keep(tenant, list, at)),
+		...lists(tellings).map((list) => learn(tenant, list)),
+		...lists(rows.values()).map((list) => keep(tenant, list)),
 	];
 	const change = statements.pop();
 	if (change) await tenant.write({ before: statements, change });
 	return body.length;
 }
 
-const keep = ({ db, project }: Tenant, list: string, at: string) =>
+const keep = ({ db, project }: Tenant, list: string) =>
 	db
 		.insert(events)
 		.select(sql`
 			select ${project}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-				value ->> 7, ${at}, ${at}
+				coalesce(value ->> 7, ${ARRIVAL}), ${ARRIVAL}, ${ARRIVAL}
 			from json_each(${list}) where true`)
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
@@ -105,7 +111,7 @@ const json = (row: string, document: string) =>
  * Merges what the events of `list` that are not there yet tell of persons over what is known of them, key by key: the
  * last that speaks of a key wins, also where it says null. (trap: json_patch would drop that key, and merges deeper)
  */
-const learn = ({ db, project }: Tenant, list: string, at: string) =>
+const learn = ({ db, project }: Tenant, list: string) =>
 	db
 		.insert(persons)
 		.select(sql`
@@ -128,7 +134,7 @@ const learn = ({ db, project }: Tenant, list: string, at: string) =>
 			)
 			select ${project}, who.distinct_id, coalesce(who.person_id, persons.person_id, derived),
 				iif(octet_length(merged.properties) <= ${MOST_OF_A_PERSON}, merged.properties, coalesce(persons.properties, '{}')),
-				1, ${at}, ${at}
+				1, ${ARRIVAL}, ${ARRIVAL}
 			from who left join merged using (distinct_id)
 				left join persons on persons.team_id = ${project} and persons.distinct_id = who.distinct_id
 			where true`)
@@ -138,7 +144,7 @@ const learn = ({ db, project }: Tenant, list: string, at: string) =>
 				person_id: sql`excluded.person_id`,
 				properties: sql`excluded.properties`,
 				person_version: sql`${persons.person_version} + 1`,
-				_inserted_at: at,
+				_inserted_at: sql`excluded._inserted_at`,
 			},
 		});
 

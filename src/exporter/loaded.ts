@@ -34,15 +34,17 @@ export async function load(db: Database, run_id: string) {
 
 export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 
-/** What the rows are, where they go, and what no one may read of it. */
+/** What the rows are, and where they go. */
 export async function prepare(env: Env, { run, of }: Loaded) {
-	const { type, config, secrets } = await opened(
-		exportCipher(env, of),
-		of.destination,
-	);
+	const { type, config } = await opened(exportCipher(env, of), of.destination);
 	const destination = destinationOf(env, type, config);
-	const query = of.xql_query === null ? null : parse(of.xql_query).fields;
-	const fields = fieldsOf(of.model, query, destination.database);
+	const query = of.xql_query === null ? null : parse(of.xql_query);
+	const where = query?.where ?? null;
+	const fields = fieldsOf(
+		of.model,
+		query?.fields ?? null,
+		destination.database,
+	);
 	const range = {
 		team_id: of.project_id,
 		model: of.model,
@@ -52,6 +54,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	const selection: Selection = {
 		...range,
 		fields,
+		where,
 		by: run.backfill_id === null ? "ingestion" : "event",
 		include_events: namesIn(config.include_events),
 		exclude_events: namesIn(config.exclude_events),
@@ -68,9 +71,15 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 		),
 	};
 	const fingerprint = await digest(
-		JSON.stringify([shown(of.destination), of.model, fields, env.EVENT_SOURCE]),
+		JSON.stringify([
+			shown(of.destination),
+			of.model,
+			fields,
+			env.EVENT_SOURCE,
+			...(where ? [where] : []),
+		]),
 	);
-	return { destination, selection, job, secrets, fingerprint };
+	return { destination, selection, job, fingerprint };
 }
 
 const namesIn = (value: unknown) =>

@@ -6,7 +6,6 @@ import {
 import { and, DrizzleQueryError, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { hiding } from "../auth/secrets.ts";
 import { batchExportLogEntries, batchExportRuns, now } from "../db/schema.ts";
 import { advance } from "./backfill.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
@@ -128,10 +127,8 @@ export async function part(
 		unfit_values: run.unfit_values,
 		started_at: run.started_at ?? now(),
 	};
-	let hide = (text: string) => text;
 	try {
 		const prepared = await prepare(env, loaded);
-		if (!prepared.destination.hidesSecrets) hide = hiding(prepared.secrets);
 		const heartbeat = setInterval(() => beat(env, launched), HEARTBEAT_MS);
 		const isDone = await transferRows(env, {
 			...prepared,
@@ -143,7 +140,7 @@ export async function part(
 		return isDone ? null : 0;
 	} catch (error) {
 		if (error instanceof Superseded) return null;
-		const why = hide(reason(error)).slice(0, LONGEST_ERROR);
+		const why = reason(error).slice(0, LONGEST_ERROR);
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status =
@@ -273,7 +270,9 @@ async function transferRows(
 	}: Part,
 ): Promise<boolean> {
 	const db = drizzle(env.DB);
+	using resources = new DisposableStack();
 	const source = sourceOf(env);
+	resources.defer(() => source.release?.());
 	const position = positionOf(run, fingerprint);
 	let { state, records_completed, records_total_count, bytes, unfit_values } =
 		position;
@@ -313,21 +312,24 @@ async function transferRows(
 			: await source.count(selection);
 		if (!isOnlyPage) await update({ records_total_count });
 	}
-	const sink = await destination.open(job, state, async (kept) => {
+	const sink = await destination.open(job, state, async (kept, isProgress) => {
 		state = kept;
-		await update({ state });
+		if (isProgress) progress.tries = 0;
+		await update({ state, tries: progress.tries });
 	});
-	using resources = new DisposableStack();
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
+	/** Whether the state holds all rows that were written. */
+	let isKept = true;
 	while (page) {
 		const { rows, next, unfit }: Page = page;
 		budget.pages -= 1;
 		records_completed += rows.length;
-		bytes += bytesOf(rows);
+		for (const row of rows) bytes += bytesOf(row);
 		unfit_values += unfit;
 		const kept = rows.length > 0 ? await sink.write(rows) : null;
 		isFresh = kept !== null;
+		if (rows.length > 0) isKept = isFresh;
 		if (kept !== null) {
 			state = kept;
 			const figures = { records_completed, bytes, unfit_values, tries: 0 };
@@ -335,6 +337,10 @@ async function transferRows(
 			const cursor = JSON.stringify(next ?? END);
 			await update({ state, cursor, ...figures });
 			if (next && isSpent(budget)) return false;
+		} else if (next && isKept && isSpent(budget)) {
+			// A query's condition may leave out all rows of a step.
+			await update({ cursor: JSON.stringify(next) });
+			return false;
 		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
 		page = next && (await source.page(selection, next));
 	}

@@ -24,7 +24,10 @@ const MONDAY = 4 * DAY;
 /** When no run starts any more: later times are longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
-/** What was sent before a window's end has arrived in the database this much later, at the latest. */
+/**
+ * A run starts at least this long after its window's end, since the clocks of D1 and of workers may differ a little, and
+ * rows of another source may take a while to appear. D1 itself sets when a row arrived, as it writes the row.
+ */
 const SETTLED = 30_000;
 
 /** So many windows are caught up, at most. */

@@ -9,6 +9,8 @@ declare global {
 /** A number that may lose digits as a double: long, with an exponent, with zeros at its end, or -0. */
 const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 
+const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+
 const keepDigits = (
 	_: string,
 	value: unknown,
@@ -23,12 +25,18 @@ const keepDigits = (
  * writes it the same.
  */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
-	if (!MAY_LOSE_DIGITS.test(json)) return JSON.parse(json);
+	const value = JSON.parse(json);
+	// What looks like such a number is often in a string. All strings end here, since this is JSON.
+	if (
+		!MAY_LOSE_DIGITS.test(json) ||
+		!MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""'))
+	)
+		return value;
 	try {
 		return JSON.parse(json, keepDigits);
 	} catch (error) {
 		// Nested too deep for a reviver, which calls itself for each level.
-		if (error instanceof RangeError) return JSON.parse(json);
+		if (error instanceof RangeError) return value;
 		throw error;
 	}
 }

@@ -201,7 +201,7 @@ const MOMENT =
 	/^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?(?:Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
 
 /** ISO 8601 as a date, UTC unless it says otherwise; undefined: it isn't that, or has no year of four digits from 1 on. */
-function read(value: string) {
+export function readMoment(value: string) {
 	const [match, date, time = "00:00", seconds = "00", ...rest] =
 		MOMENT.exec(value) ?? [];
 	const [fraction = "0", hours = "+00", minutes = "00"] = rest;
@@ -220,7 +220,7 @@ export const moment = () =>
 		.string()
 		.trim()
 		.transform((value, context) => {
-			const at = read(value);
+			const at = readMoment(value);
 			if (at !== undefined) return at;
 			context.issues.push(
 				issue(

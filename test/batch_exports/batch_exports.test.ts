@@ -264,6 +264,16 @@ describe("creating", () => {
 			values: {},
 			xql_query,
 		});
+		const condition =
+			"select event from events where properties.n>1 and event='a'";
+		const changed = { body: { xql_query: condition } };
+		expect((await here("PATCH", path, changed)).body.schema).toEqual({
+			fields: [{ expression: "event", alias: "event" }],
+			where: "properties.n > %(val_0)s AND event = %(val_1)s",
+			values: { val_0: 1, val_1: "a" },
+			xql_query:
+				"SELECT event FROM events WHERE properties.n > 1 AND event = 'a'",
+		});
 		expect(
 			(await here("PATCH", path, { body: { xql_query: null } })).body,
 		).toMatchObject({ xql_query: null, schema: null });
@@ -570,6 +580,38 @@ describe("two exports that would write the same objects", () => {
 			body: { destination: { config: { prefix: "same" } } },
 		});
 		expect(await warnings(home, third)).toHaveLength(1);
+	});
+
+	test.each([
+		[
+			"AzureBlob",
+			{
+				account_name: "account",
+				container_name: "same",
+				account_key: "c2VjcmV0",
+			},
+			{ container_name: "other" },
+		],
+		[
+			"AzureBlob",
+			{ account_name: "account", container_name: "same", sas_token: "sig=x" },
+			{ account_name: "other" },
+		],
+		["GCS", { bucket_name: "same" }, { bucket_name: "other" }],
+	])("are told of it at %s: %j, and not in %j", async (type, config, other) => {
+		const home = await world();
+		const add = async (config: object) => {
+			const destination = { type, config: { prefix: "", ...config } };
+			const body = export_({}, { destination });
+			return (await home.here("POST", "/batch_exports", { body })).body.id;
+		};
+		const first = await add(config);
+		expect(await warnings(home, await add(config))).toEqual([
+			expect.stringContaining(first),
+		]);
+		expect(await warnings(home, await add({ ...config, ...other }))).toEqual(
+			[],
+		);
 	});
 
 	test.each([

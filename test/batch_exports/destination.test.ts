@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { check, secretsOf } from "../../src/batch_exports/destination.ts";
 import { Refusal } from "../../src/http/errors.ts";
@@ -10,6 +11,26 @@ const POSTGRES = {
 	host: "db.example.com",
 	database: "d",
 };
+const AZURE = {
+	container_name: "exports",
+	prefix: "events",
+	account_name: "account1",
+	account_key: "c2VjcmV0",
+};
+const SAS = { ...AZURE, account_key: null, sas_token: "sv=1&sig=a%2Fb%3D" };
+const GCS = { bucket_name: "exports", prefix: "events" };
+
+const CLICKHOUSE = { url: "https://ch.example.com:8443", database: "d" };
+
+const BIGQUERY = {
+	project_id: "project-1",
+	dataset_id: "exports",
+	client_email: "exporter@project-1.iam.gserviceaccount.com",
+	private_key: env.BIGQUERY_PRIVATE_KEY,
+};
+
+const NOT_A_KEY =
+	"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.";
 
 /** The refusal of a config: code, detail and attr; null: there is none. */
 function refused(type: string, config: unknown) {
@@ -28,6 +49,10 @@ test.each([
 	["S3", { ...S3, aws_access_key_id: "a", aws_secret_access_key: "b" }],
 	["S3", { ...S3, prefix: "/{year}/{table}/", compression: "gzip" }],
 	["S3", { ...S3, file_format: "Parquet", compression: "zstd" }],
+	["S3", { ...S3, compression: "zstd" }],
+	["S3", { ...S3, file_format: "CSV", compression: null }],
+	["S3", { ...S3, file_format: "CSV", compression: "gzip" }],
+	["R2", { prefix: "", file_format: "CSV", compression: "zstd" }],
 	["S3", { ...S3, file_format: null, compression: null }],
 	["S3", { ...S3, encryption: "aws:kms", kms_key_id: "k" }],
 	["S3", { ...S3, use_virtual_style_addressing: "yes" }],
@@ -36,6 +61,39 @@ test.each([
 	["HTTP", { ...HTTP, token: "t", include_events: ["$pageview"] }],
 	["Postgres", { ...POSTGRES, port: 5433, schema: "s", table_name: "t" }],
 	["NoOp", {}],
+	["ClickHouse", CLICKHOUSE],
+	[
+		"ClickHouse",
+		{
+			...CLICKHOUSE,
+			user: "u",
+			password: "p",
+			table_name: "t",
+			include_events: ["a"],
+		},
+	],
+	["AzureBlob", AZURE],
+	["AzureBlob", { ...AZURE, file_format: "Parquet", compression: "zstd" }],
+	["AzureBlob", { ...AZURE, endpoint_url: "http://127.0.0.1:10000/account1" }],
+	["AzureBlob", SAS],
+	["AzureBlob", { ...SAS, sas_token: `?${SAS.sas_token}` }],
+	["GCS", GCS],
+	["GCS", { ...GCS, hmac_access_id: "GOOG1", hmac_secret: "s" }],
+	["GCS", { ...GCS, max_file_size_mb: 5, endpoint_url: "https://g.example" }],
+	["BigQuery", BIGQUERY],
+	[
+		"BigQuery",
+		{
+			...BIGQUERY,
+			project_id: "example.com:project-1",
+			private_key_id: "k",
+			token_uri: "https://oauth2.googleapis.com/token",
+			table_id: "Ereignisse – 2",
+			use_json_type: "true",
+			endpoint_url: "https://bigquery-exports.p.googleapis.com",
+			exclude_events: ["$pageview"],
+		},
+	],
 ])("%s %j is taken", (type, config) => {
 	expect(refused(type, config)).toBeNull();
 });
@@ -153,9 +211,9 @@ describe("is refused", () => {
 		],
 		[
 			"S3",
-			{ ...S3, file_format: "CSV" },
+			{ ...S3, file_format: "XML" },
 			choice,
-			'"CSV" is not a valid choice.',
+			'"XML" is not a valid choice.',
 			config("file_format"),
 		],
 		[
@@ -167,9 +225,9 @@ describe("is refused", () => {
 		],
 		[
 			"S3",
-			{ ...S3, compression: "zstd" },
+			{ ...S3, file_format: "CSV", compression: "snappy" },
 			choice,
-			'"zstd" is not a valid choice.',
+			'"snappy" is not a valid choice.',
 			config("compression"),
 		],
 		[
@@ -351,9 +409,208 @@ describe("is refused", () => {
 			"Must be a valid boolean.",
 			config("has_self_signed_cert"),
 		],
+		[
+			"ClickHouse",
+			{ url: CLICKHOUSE.url },
+			invalid,
+			"Configuration missing required field: 'database'",
+			"destination",
+		],
+		[
+			"ClickHouse",
+			{ ...CLICKHOUSE, user: "a:b" },
+			invalid,
+			expect.any(String),
+			config("user"),
+		],
+		[
+			"ClickHouse",
+			{ ...CLICKHOUSE, url: "https://ch.example.com/#a" },
+			invalid,
+			expect.any(String),
+			config("url"),
+		],
+		[
+			"AzureBlob",
+			{},
+			invalid,
+			"Configuration missing required field: 'container_name'",
+			"destination",
+		],
+		[
+			"AzureBlob",
+			{ ...AZURE, account_key: null },
+			invalid,
+			"Configuration missing required field: 'account_key' or 'sas_token'",
+			"destination",
+		],
+		[
+			"AzureBlob",
+			{ ...SAS, account_key: AZURE.account_key },
+			invalid,
+			"Give account_key or sas_token, not both.",
+			config("sas_token"),
+		],
+		...["x", "Exports", "a--b", "-a1", "a/b", "a".repeat(64)].map(
+			(container_name): [string, object, string, unknown, string] => [
+				"AzureBlob",
+				{ ...AZURE, container_name },
+				container_name.length > 63 ? "max_length" : invalid,
+				expect.any(String),
+				config("container_name"),
+			],
+		),
+		...["ab", "Account", "a.b.c", "evil.example/"].map(
+			(account_name): [string, object, string, unknown, string] => [
+				"AzureBlob",
+				{ ...AZURE, account_name },
+				invalid,
+				"A storage account's name has 3 to 24 lowercase letters and digits.",
+				config("account_name"),
+			],
+		),
+		[
+			"AzureBlob",
+			{ ...AZURE, account_key: "not base64!" },
+			invalid,
+			"An account key is written in Base64.",
+			config("account_key"),
+		],
+		...[
+			"https://account1.blob.core.windows.net/exports?sv=1&sig=x#",
+			"sv=1",
+			"sig=a\nb",
+			"sig=ä",
+		].map((sas_token): [string, object, string, unknown, string] => [
+			"AzureBlob",
+			{ ...SAS, sas_token },
+			invalid,
+			"A SAS token is the part of a SAS URL after the question mark.",
+			config("sas_token"),
+		]),
+		[
+			"AzureBlob",
+			{ ...AZURE, compression: "lz4" },
+			choice,
+			'"lz4" is not a valid choice.',
+			config("compression"),
+		],
+		[
+			"AzureBlob",
+			{ ...AZURE, endpoint_url: "https://example.com?sig=x" },
+			invalid,
+			"An endpoint's URL has no query and no fragment.",
+			config("endpoint_url"),
+		],
+		[
+			"GCS",
+			{ prefix: "" },
+			invalid,
+			"Configuration missing required field: 'bucket_name'",
+			"destination",
+		],
+		[
+			"GCS",
+			{ ...GCS, hmac_secret: "s" },
+			invalid,
+			"Configuration missing required field: 'hmac_access_id'",
+			"destination",
+		],
+		[
+			"GCS",
+			{ ...GCS, region: "eu" },
+			invalid,
+			"Configuration has unknown field/s: 'region'",
+			"destination",
+		],
+		[
+			"GCS",
+			{ ...GCS, compression: "snappy" },
+			choice,
+			'"snappy" is not a valid choice.',
+			config("compression"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, dataset_id: undefined },
+			invalid,
+			"Configuration missing required field: 'dataset_id'",
+			"destination",
+		],
+		...["secret", "", BIGQUERY.private_key.slice(0, 900)].map(
+			(private_key): [string, object, string, string, string] => [
+				"BigQuery",
+				{ ...BIGQUERY, private_key },
+				...(private_key
+					? ([invalid, NOT_A_KEY] as const)
+					: (["blank", "This field may not be blank."] as const)),
+				config("private_key"),
+			],
+		),
+		[
+			"BigQuery",
+			{ ...BIGQUERY, project_id: "a/b" },
+			invalid,
+			"A project's ID has only letters, digits, hyphens, dots and colons.",
+			config("project_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, dataset_id: "a-b" },
+			invalid,
+			"A dataset's ID has only letters, digits and underscores.",
+			config("dataset_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, table_id: "a`b" },
+			invalid,
+			"A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			config("table_id"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, client_email: "somebody" },
+			invalid,
+			"Enter a valid email address.",
+			config("client_email"),
+		],
+		[
+			"BigQuery",
+			{ ...BIGQUERY, token_uri: "oauth2" },
+			invalid,
+			"Enter a valid URL.",
+			config("token_uri"),
+		],
 	])("%s %j", (type, given, code, detail, attr) => {
 		expect(refused(type, given)).toEqual([code, detail, attr]);
 	});
+});
+
+test("a private key's line breaks may be written as \\n", async () => {
+	const { private_key } = BIGQUERY;
+	const escaped = private_key.trim().replaceAll("\n", "\\n");
+	expect(escaped).not.toContain("\n");
+	expect(
+		check("BigQuery", { ...BIGQUERY, private_key: escaped }),
+	).toMatchObject({ private_key: private_key.trim() });
+});
+
+test("a private key is one of RSA", async () => {
+	const pair = await crypto.subtle.generateKey(
+		{ name: "ECDSA", namedCurve: "P-256" },
+		true,
+		["sign", "verify"],
+	);
+	if (!("privateKey" in pair)) throw new Error("No pair of keys.");
+	const bytes = await crypto.subtle.exportKey("pkcs8", pair.privateKey);
+	if (!(bytes instanceof ArrayBuffer)) throw new Error("No bytes.");
+	const private_key = `-----BEGIN PRIVATE KEY-----\n${Buffer.from(bytes).toString("base64")}\n-----END PRIVATE KEY-----`;
+	expect(refused("BigQuery", { ...BIGQUERY, private_key })).toEqual([
+		"invalid_input",
+		NOT_A_KEY,
+		"destination__config__private_key",
+	]);
 });
 
 test("a host is kept as URLs write it", () => {
@@ -366,7 +623,11 @@ test("a host is kept as URLs write it", () => {
 
 test("each type says what is secret", () => {
 	expect(secretsOf("Postgres")).toEqual(["user", "password"]);
+	expect(secretsOf("ClickHouse")).toEqual(["password"]);
 	expect(secretsOf("R2")).toEqual([]);
+	expect(secretsOf("AzureBlob")).toEqual(["account_key", "sas_token"]);
+	expect(secretsOf("GCS")).toEqual(["hmac_access_id", "hmac_secret"]);
+	expect(secretsOf("BigQuery")).toEqual(["private_key"]);
 });
 
 test.each(["not a url", "http://", ""])(

@@ -1,7 +1,10 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { found } from "../../src/http/errors.ts";
+import { ACCOUNT } from "../support/bigquery.ts";
 import { call, join, racing, world } from "../support/world.ts";
+
+const [, private_line] = env.BIGQUERY_PRIVATE_KEY.split("\n");
 
 const SECRETS = [
 	"AKIA-key-nobody-may-see",
@@ -9,8 +12,12 @@ const SECRETS = [
 	"token-nobody-may-see",
 	"user-nobody-may-see",
 	"password-nobody-may-see",
+	"accountkeynobodymaysee",
+	"signature-nobody-may-see",
+	// What every form of the key has in common.
+	found(private_line),
 ];
-const [key_id, secret, token, user, password] = SECRETS;
+const [key_id, secret, token, user, password, account_key, signature] = SECRETS;
 
 const S3 = {
 	bucket_name: "bucket",
@@ -18,7 +25,24 @@ const S3 = {
 	prefix: "",
 	endpoint_url: `${env.RECEIVER_URL}/status/404`,
 };
+const AZURE = {
+	container_name: "container",
+	prefix: "",
+	account_name: "account",
+	endpoint_url: `${env.RECEIVER_URL}/status/404`,
+};
+const GCS = {
+	bucket_name: "bucket",
+	prefix: "",
+	endpoint_url: `${env.RECEIVER_URL}/status/404`,
+};
 const POSTGRES = { host: "127.0.0.1", port: 1, database: "database" };
+
+const BIGQUERY = {
+	...ACCOUNT,
+	endpoint_url: env.BIGQUERY_URL,
+	token_uri: `${env.RECEIVER_URL}/status/401`,
+};
 
 /** For each type that has any: what is no secret, and what is. */
 const TYPES = [
@@ -28,8 +52,38 @@ const TYPES = [
 		{ aws_access_key_id: key_id, aws_secret_access_key: secret },
 		{ region: null },
 	],
-	["HTTP", { url: `${env.RECEIVER_URL}/status/401` }, { token }, { url: "x" }],
+	["HTTP", { url: `${env.RECEIVER_URL}/echo/401` }, { token }, { url: "x" }],
 	["Postgres", POSTGRES, { user, password }, { port: 0 }],
+	[
+		"ClickHouse",
+		{ url: `${env.RECEIVER_URL}/echo/500`, database: "default" },
+		{ password },
+		{ url: "x" },
+	],
+	[
+		"AzureBlob",
+		AZURE,
+		{ account_key: `${account_key}==` },
+		{ account_name: "A" },
+	],
+	[
+		"AzureBlob",
+		AZURE,
+		{ sas_token: `sv=2021-12-02&sig=${signature}` },
+		{ sas_token: "x" },
+	],
+	[
+		"GCS",
+		GCS,
+		{ hmac_access_id: key_id, hmac_secret: secret },
+		{ bucket_name: "/" },
+	],
+	[
+		"BigQuery",
+		BIGQUERY,
+		{ private_key: env.BIGQUERY_PRIVATE_KEY },
+		{ private_key: env.BIGQUERY_PRIVATE_KEY.slice(0, 900) },
+	],
 ] as const;
 
 afterEach(() => vi.restoreAllMocks());
@@ -107,7 +161,9 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_access_key_id: key_id,
 			aws_secret_access_key: secret,
 		}),
-	).toBe("The bucket refused with the status 404 (Oops).");
+	).toBe(
+		`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`,
+	);
 });
 
 describe("a destination that is led elsewhere", () => {
@@ -122,9 +178,18 @@ describe("a destination that is led elsewhere", () => {
 		["HTTP", { url: `${elsewhere}/batches/stolen` }],
 		["S3", { endpoint_url: elsewhere }],
 		["S3", { endpoint_url: null }],
+		["AzureBlob", { endpoint_url: elsewhere }],
+		["AzureBlob", { endpoint_url: null }],
+		["GCS", { endpoint_url: elsewhere }],
+		["GCS", { endpoint_url: null }],
 		["Postgres", { host: "localhost" }],
 		["Postgres", { port: 2 }],
 		["Postgres", { port: null }],
+		["ClickHouse", { url: elsewhere }],
+		["BigQuery", { endpoint_url: elsewhere }],
+		["BigQuery", { endpoint_url: null }],
+		["BigQuery", { token_uri: elsewhere }],
+		["BigQuery", { token_uri: null }],
 	] as const;
 
 	/** An export that somebody else entered secrets for, and a member who may change it. */
@@ -167,12 +232,43 @@ describe("a destination that is led elsewhere", () => {
 			}
 			expect(await stored()).toBe(before);
 			const mine = Object.fromEntries(
-				Object.keys(secrets).map((name) => [name, "mine"]),
+				Object.keys(secrets).map((name) => [
+					name,
+					name === "private_key" ? env.BIGQUERY_PRIVATE_KEY : "mine",
+				]),
 			);
 			const answer = await change("PATCH", { ...moved, ...mine });
 			expect(answer.status).toBe(200);
 		},
 	);
+
+	test.each([
+		["another account", { account_name: "other" }, REFUSED],
+		["another container", { container_name: "other" }, null],
+		[
+			"a token instead of the key",
+			{ account_name: "other", account_key: null, sas_token: "sig=mine" },
+			null,
+		],
+	])("at Azure, %s", async (_, config, refusal) => {
+		const { here } = await world();
+		const { endpoint_url: __, ...rest } = AZURE;
+		const { body } = await here("POST", "/batch_exports", {
+			body: {
+				name: "x",
+				interval: "hour",
+				destination: {
+					type: "AzureBlob",
+					config: { ...rest, account_key: `${account_key}==` },
+				},
+			},
+		});
+		const answer = await here("PATCH", `/batch_exports/${body.id}`, {
+			body: { destination: { config } },
+		});
+		if (refusal) expect(answer.body).toEqual(refusal);
+		else expect(answer.status).toBe(200);
+	});
 
 	test("keeps its secrets where it stays on the same server", async () => {
 		const { change } = await entered("HTTP");

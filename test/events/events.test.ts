@@ -446,6 +446,40 @@ describe("an event is kept once", () => {
 	});
 });
 
+test("events and persons arrive when they are written, however long after the request", async () => {
+	const { ask, path, kept, known } = await project();
+	const post = async () => {
+		let written = "";
+		const { status } = await ask("POST", path, {
+			body: [seen({ person_properties: { plan: "free" } })],
+			env: racing(async () => {
+				await scheduler.wait(20);
+				written = new Date().toISOString();
+			}),
+		});
+		expect(status).toBe(200);
+		return written;
+	};
+	const first = await post();
+	const [event] = await kept();
+	const [person] = await known();
+	for (const at of [
+		event?._inserted_at,
+		event?.created_at,
+		event?.timestamp,
+		person?._inserted_at,
+		person?.created_at,
+	])
+		expect(at && at >= first).toBe(true);
+	const second = await post();
+	const [again] = await known();
+	expect(again).toMatchObject({
+		person_version: 2,
+		created_at: person?.created_at,
+	});
+	expect(again && again._inserted_at >= second).toBe(true);
+});
+
 describe("what events tell of persons is merged", () => {
 	const tell = (person_properties: object, more: object = {}) =>
 		seen({ person_properties, ...more });

@@ -4,6 +4,7 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
+import { createClient } from "@clickhouse/client-web";
 import { AwsClient } from "aws4fetch";
 import { and, asc, eq } from "drizzle-orm";
 import pg from "pg";
@@ -20,10 +21,12 @@ import {
 import { clean } from "../../src/exporter/end.ts";
 import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
+import * as azure from "../support/azure.ts";
+import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import { duckdb, received } from "../support/exporting.ts";
-import { create, mirror, noClickHouse } from "../support/mirror.ts";
+import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { eventually, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
@@ -155,9 +158,20 @@ async function fetched(key: string) {
 	return new Uint8Array(await object.arrayBuffer());
 }
 
-/** The rows of a Parquet file, with times and JSON as an export's other formats have them. */
-async function parquet(file: Uint8Array): Promise<Json[]> {
-	const rows = await duckdb(file, "select * from FILE");
+/** How DuckDB reads a file of each format. */
+const READERS: Record<string, string> = {
+	JSONLines: "read_json(PATH, maximum_depth = 1)",
+	CSV: "read_csv(PATH, header = true, allow_quoted_nulls = false)",
+	Parquet: "FILE",
+};
+
+/** The rows of a Parquet or CSV file, with times and JSON as JSON lines have them. */
+async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
+	const compression = suffix.endsWith(".zst") ? "zstd" : "none";
+	const reader = suffix.startsWith(".csv")
+		? `read_csv(PATH, header = true, allow_quoted_nulls = false, all_varchar = true, compression = '${compression}')`
+		: "FILE";
+	const rows = await duckdb(file, `select * from ${reader}`);
 	return rows.map((row) =>
 		Object.fromEntries(
 			Object.entries(row).map(([name, value]) => [name, plain(name, value)]),
@@ -188,6 +202,8 @@ describe("rows out are rows in", () => {
 	test.each([
 		[{}, ".jsonl"],
 		[{ compression: "gzip" }, ".jsonl.gz"],
+		[{ file_format: "CSV" }, ".csv"],
+		[{ file_format: "CSV", compression: "zstd" }, ".csv.zst"],
 		[{ file_format: "Parquet" }, ".parquet"],
 		[{ file_format: "Parquet", compression: "snappy" }, ".parquet"],
 		[{ file_format: "Parquet", compression: "gzip" }, ".parquet"],
@@ -211,14 +227,13 @@ describe("rows out are rows in", () => {
 			const key = `${project}/out/${FILE}-backfill${suffix}`;
 			expect(await stored(`${project}/`)).toEqual([key]);
 			const file = await fetched(key);
-			const rows =
-				suffix === ".parquet"
-					? await parquet(file)
-					: parse(
-							new TextDecoder().decode(
-								suffix.endsWith("gz") ? gunzipSync(file) : file,
-							),
-						);
+			const rows = !suffix.startsWith(".jsonl")
+				? await tabular(file, suffix)
+				: parse(
+						new TextDecoder().decode(
+							suffix.endsWith("gz") ? gunzipSync(file) : file,
+						),
+					);
 			expect(rows).toHaveLength(expected.length);
 			expect(await checksum(rows)).toBe(await checksum(expected));
 		}
@@ -281,12 +296,61 @@ describe("rows out are rows in", () => {
 		const file = new Uint8Array(await answer.arrayBuffer());
 		const rows =
 			suffix === ".parquet"
-				? await parquet(file)
+				? await tabular(file, suffix)
 				: parse(new TextDecoder().decode(gunzipSync(file)));
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test.each(["JSONLines", "Parquet"])(
+	test("events, in Azure Blob Storage", async () => {
+		await azure.createContainer();
+		const prefix = crypto.randomUUID();
+		const { project, backfill } = await exporting(
+			{
+				type: "AzureBlob",
+				config: {
+					...ACCOUNT,
+					container_name: azure.CONTAINER,
+					endpoint_url: env.AZURE_URL,
+					prefix,
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		const file = await azure.read(`${prefix}/${FILE}-backfill.jsonl`);
+		const rows = parse(new TextDecoder().decode(file));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("events, in Google Cloud Storage", async () => {
+		const { project, backfill } = await exporting(
+			{
+				type: "GCS",
+				config: {
+					hmac_access_id: KEYS.aws_access_key_id,
+					hmac_secret: KEYS.aws_secret_access_key,
+					bucket_name: "exports",
+					endpoint_url: env.GCS_URL,
+					prefix: "google",
+				},
+			},
+			1234,
+		);
+		expect(await backfill()).toMatchObject({ status: "Completed" });
+		const s3 = new AwsClient({
+			accessKeyId: KEYS.aws_access_key_id,
+			secretAccessKey: KEYS.aws_secret_access_key,
+			region: "auto",
+			service: "s3",
+		});
+		const key = `google/${encodeURIComponent(FILE)}-backfill.jsonl`;
+		const answer = await s3.fetch(`${env.GCS_URL}/exports/${key}`);
+		const file = await answer.arrayBuffer();
+		const rows = parse(new TextDecoder().decode(file));
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test.each(["JSONLines", "Parquet", "CSV"])(
 		"with null for a number that its column can't hold, which the log counts, in %s",
 		async (file_format) => {
 			const { ask, here, path, project, backfill } = await exporting(
@@ -308,10 +372,7 @@ describe("rows out are rows in", () => {
 			});
 			const [key = ""] = await stored(`${project}/`);
 			const file = await fetched(key);
-			const rows =
-				file_format === "Parquet"
-					? await duckdb(file, "select n from FILE")
-					: parse(new TextDecoder().decode(file));
+			const rows = await duckdb(file, `select n from ${READERS[file_format]}`);
 			expect(rows.map(({ n }) => n && Number(n)).sort()).toEqual([7, null]);
 			const { body } = await here("GET", `${path}/logs?search=null`);
 			expect(body.results).toMatchObject([
@@ -323,6 +384,7 @@ describe("rows out are rows in", () => {
 	test.each([
 		["JSONLines", `"properties":{"id":1234567890123456789}`],
 		["Parquet", `{"id":1234567890123456789}`],
+		["CSV", `,"{""id"":1234567890123456789}",`],
 	])("with every digit of their numbers, in %s", async (file_format, text) => {
 		const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
 		await ask("POST", `/api/projects/${project}/events`, {
@@ -338,6 +400,37 @@ describe("rows out are rows in", () => {
 				: new TextDecoder().decode(file),
 		).toContain(text);
 	});
+
+	test.each(Object.entries(READERS))(
+		"with null for person_properties that were not sent, in %s",
+		async (file_format, reader) => {
+			const { ask, project, backfill } = await exporting(
+				R2({ file_format }),
+				0,
+			);
+			const event = { distinct_id: "d", timestamp: HOUR.start_at };
+			await ask("POST", `/api/projects/${project}/events`, {
+				body: [
+					{ ...event, event: "none" },
+					{ ...event, event: "null", person_properties: null },
+					{ ...event, event: "empty", person_properties: {} },
+					{ ...event, event: "some", person_properties: { a: "" } },
+				],
+			});
+			await backfill();
+			const [key = ""] = await stored(`${project}/`);
+			const rows = await duckdb(
+				await fetched(key),
+				`select person_properties::varchar as sent from ${reader} order by event`,
+			);
+			expect(rows).toEqual([
+				{ sent: "{}" },
+				{ sent: null },
+				{ sent: null },
+				{ sent: '{"a":""}' },
+			]);
+		},
+	);
 
 	test.skipIf(env.POSTGRES_PORT === "")(
 		"events, in PostgreSQL, however often they come, if it is installed",
@@ -384,6 +477,48 @@ describe("rows out are rows in", () => {
 					})),
 				),
 			).toBe(await checksum(expected));
+		},
+	);
+
+	test.skipIf(noClickHouse).each(["events", "persons"])(
+		"%s, in ClickHouse, however often they come, if it is installed",
+		async (model) => {
+			const table_name = `${model} ${v7()}`;
+			const { url, username: user, password } = access;
+			const config = { url, user, password, database: "default", table_name };
+			const { project, backfill } = await exporting(
+				{ type: "ClickHouse", config },
+				1234,
+				{ model },
+			);
+			await people(project);
+			const expected =
+				model === "events" ? await eventsOf(project) : await personsOf(project);
+			for (let n = 0; n < 2; n += 1)
+				expect(await backfill()).toMatchObject({
+					status: "Completed",
+					records_completed: expected.length,
+				});
+			const client = createClient({ ...access, database: "default" });
+			const found = await client.query({
+				query: `select * from \`${table_name}\` final`,
+				format: "JSONEachRow",
+				clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+			});
+			const rows = (await found.json<Json>()).map((row) =>
+				Object.fromEntries(
+					Object.entries(row)
+						.filter(([name]) => model === "persons" || name !== "team_id")
+						.map(([name, value]) => [
+							name,
+							// ClickHouse writes UTC without saying so.
+							/^(timestamp|.*_at)$/.test(name)
+								? plain(name, `${value}Z`)
+								: plain(name, value),
+						]),
+				),
+			);
+			expect(await checksum(rows)).toBe(await checksum(expected));
 		},
 	);
 
@@ -467,6 +602,49 @@ describe("rows out are rows in", () => {
 				day: "2026-01-01",
 			}));
 		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("with a query's condition: as many rows as were counted, and no others", async () => {
+		const { project, backfill } = await exporting(R2(), 2500, {
+			xql_query:
+				"SELECT uuid, event FROM events WHERE event IN ('event 1', 'event 2') AND properties.i < 1500",
+		});
+		expect(await backfill()).toMatchObject({
+			status: "Completed",
+			records_completed: 300,
+			records_total_count: 300,
+		});
+		const [key = ""] = await stored(`${project}/`);
+		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const expected = (await eventsOf(project))
+			.filter(
+				({ event, properties }) =>
+					["event 1", "event 2"].includes(String(event)) &&
+					Number(Object(properties).i) < 1500,
+			)
+			.map(({ uuid, event }) => ({ uuid, event }));
+		expect(await checksum(rows)).toBe(await checksum(expected));
+	});
+
+	test("a step whose rows all fail a query's condition ends as others do, and the next one goes on", async () => {
+		const home = await exporting(R2(), 5000, {
+			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
+		});
+		const { run, find } = await launched(home.export_id);
+		const step = () =>
+			part(env, run, { pages: 2, until: Number.POSITIVE_INFINITY });
+		expect(await step()).toBe(0);
+		const { cursor } = await find();
+		expect(cursor).not.toBeNull();
+		expect(await step()).toBe(0);
+		expect((await find()).cursor).not.toBe(cursor);
+		expect(await step()).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 1,
+			records_total_count: 1,
+		});
+		expect(await stored(`${home.project}/`)).toHaveLength(1);
 	});
 
 	test("the log says how many, how long it took, and where they are", async () => {
@@ -680,13 +858,13 @@ describe("a destination that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
 		expect(body.results[0].message).toMatch(
-			/^Try 1 of 5 failed: 127\.0\.0\.1 answered with the status 503\. The next one is at 2/,
+			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next one is at 2/,
 		);
 	});
 
 	test.each([
-		["/status/500", "answered with the status 500."],
-		["/status/429", "answered with the status 429."],
+		["/status/500", 'answered 500: "Oops".'],
+		["/status/429", 'answered 429: "Oops".'],
 		["/close", "127.0.0.1"],
 	])("is %s is tried five times", async (path, why) => {
 		const {
@@ -1212,6 +1390,62 @@ describe("a run that", () => {
 		expect(await stored(`${project}/`)).toHaveLength(1);
 	});
 
+	/** Until this is restored, every fifth request is answered 503. */
+	function refusingEveryFifth() {
+		const real = globalThis.fetch;
+		let requests = 0;
+		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+			requests += 1;
+			return requests % 5
+				? real(input, init)
+				: Promise.resolve(new Response(null, { status: 503 }));
+		});
+	}
+
+	test("refuses every fifth post delays a run, however long the names of its columns are", async () => {
+		const path = `/status/200/${v7()}`;
+		const names = Array.from(
+			{ length: 36 },
+			(_, i) => `${i} ${"😀".repeat(245)}`,
+		);
+		const { export_id } = await exporting(HTTP(path), 1000, {
+			xql_query: `SELECT uuid, ${names.map((name) => `team_id AS "${name}"`).join(", ")} FROM events`,
+		});
+		const { run, find } = await launched(export_id);
+		using _refusing = refusingEveryFifth();
+		while ((await part(env, run)) !== null);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 1000,
+		});
+	});
+
+	test("refuses every fifth request delays a run that closes many files", async () => {
+		const prefix = v7();
+		const { export_id, project } = await exporting(
+			{
+				type: "S3",
+				config: {
+					...KEYS,
+					bucket_name: "exports",
+					region: "auto",
+					endpoint_url: env.S3_URL,
+					prefix,
+					max_file_size_mb: 1,
+				},
+			},
+			0,
+		);
+		await fill(project, 8000, { ...range, padding: 1000 });
+		const { run, find } = await launched(export_id);
+		using _refusing = refusingEveryFifth();
+		while ((await part(env, run)) !== null);
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 8000,
+		});
+	});
+
 	/** Until this is disposed of, receivers take so many posts, and then refuse all. */
 	function refusingAfter(posts: number) {
 		const real = globalThis.fetch;
@@ -1309,5 +1543,25 @@ describe("a run that", () => {
 		expect(await checksum(rows)).toBe(
 			await checksum(await eventsOf(home.project)),
 		);
+	});
+
+	test("is under way when its query's condition is changed begins anew", async () => {
+		const query = (condition: string) => ({
+			xql_query: `SELECT uuid, event FROM events WHERE ${condition}`,
+		});
+		const address = `/status/200/${v7()}`;
+		const home = await exporting(HTTP(address), 3000, query("true"));
+		const { run, find } = await launched(home.export_id);
+		const refusing = refusingAfter(2);
+		expect(await part(env, run)).toBe(5000);
+		refusing.mockRestore();
+		expect((await find()).records_completed).toBe(2000);
+		await home.here("PATCH", home.path, { body: query("event = 'event 1'") });
+		expect(await carried(run)).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "Completed",
+			records_completed: 300,
+			records_total_count: 300,
+		});
 	});
 });

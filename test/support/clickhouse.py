@@ -1,17 +1,48 @@
 """
 ClickHouse's engine behind as much of its HTTP interface as the official web client uses: a query in the body, `param_*`
-and settings in the address, basic authentication, errors as their text, and `/ping`. Arguments: port, user, password.
+and settings in the address, basic authentication, errors as their text with their code and HTTP status, and `/ping`. Arguments: port, user, password. Two more users have
+that password: `reader` may only read, and `writer` may create nothing. No insert into the table `keeper_lost` succeeds.
 """
 
 import base64
+import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from urllib.parse import parse_qsl, urlsplit
 
-CREDENTIALS = base64.b64encode(":".join(sys.argv[2:]).encode()).decode()
+USER, PASSWORD = sys.argv[2:]
+USERS = {
+    f"Basic {base64.b64encode(f'{user}:{PASSWORD}'.encode()).decode()}": user
+    for user in (USER, "reader", "writer")
+}
 REFUSAL = b"Code: 516. DB::Exception: Authentication failed: password is incorrect, or there is no user with such name. (AUTHENTICATION_FAILED)"
 NO_SETTINGS = {"query", "query_id", "database", "default_format"}
+
+# How ClickHouse answers its exceptions over HTTP; others with 500 (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp).
+STATUSES = {
+    400: {6, 26, 27, 36, 38, 41, 43, 53, 62, 69, 70, 72, 117, 349, 376},
+    403: {516},
+    404: {16, 46, 47, 60, 81, 115},
+    408: {159},
+    501: {48},
+}
+
+# What the engine alone doesn't do: users with fewer rights, and replicas.
+REFUSALS = [
+    ("reader", r"(insert|create)\b", "Code: 164. DB::Exception: reader: Cannot execute query in readonly mode. (READONLY)"),
+    ("writer", r"create\b", "Code: 497. DB::Exception: writer: Not enough privileges. To execute this query, it's necessary to have the grant CREATE TABLE. (ACCESS_DENIED)"),
+    ("", r"insert into `keeper_lost`", "Code: 242. DB::Exception: Table is in readonly mode since table metadata was not found in zookeeper. (TABLE_IS_READ_ONLY)"),
+]
+ANSWERS = [
+    ("reader", r"select getSetting\('readonly'\)", b"1\n"),
+    ("writer", r"check grant create\b", b"0\n"),
+]
+
+
+def first(rules, user, query):
+    return next((what for who, pattern, what in rules if who in ("", user) and re.match(pattern, query, re.I)), None)
+
 
 one_at_a_time = Lock()
 engine = None
@@ -35,11 +66,18 @@ def ask(query, said):
             from chdb import session
 
             engine = session.Session()
+            # A query must not read less because of the one before it.
+            engine.query("SET use_query_condition_cache = 0")
         engine.query(f"USE {said.get('database', 'default')}")
         for name, value in settings.items():
             engine.query(f"SET {name} = '{value}'")
         form = said.get("default_format", "TabSeparated")
-        return engine.query(query, form, params=params).bytes() or b""
+        try:
+            answer = engine.query(query, form, params=params)
+            return answer.bytes() or b"", answer.storage_rows_read()
+        finally:
+            for name in settings:
+                engine.query(f"SET {name} = DEFAULT")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -53,15 +91,29 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"] or 0)).decode()
         said = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
-        if self.headers["authorization"] != f"Basic {CREDENTIALS}":
-            return self.answer(403, REFUSAL)
+        user = USERS.get(self.headers["authorization"])
+        if user is None:
+            return self.refuse(REFUSAL.decode())
+        query = "\n".join([said.get("query", ""), body]).lstrip()
+        refusal = first(REFUSALS, user, query)
+        if refusal:
+            return self.refuse(refusal)
         try:
-            self.answer(200, ask("\n".join([said.get("query", ""), body]), said))
+            known = first(ANSWERS, user, query)
+            body, read_rows = (known, 0) if known else ask(query, said)
+            self.answer(200, body, {"X-ClickHouse-Summary": '{"read_rows":"%d"}' % read_rows})
         except Exception as error:
-            self.answer(500, str(error).encode())
+            self.refuse(str(error))
 
-    def answer(self, status, body):
+    def refuse(self, text):
+        code = int(re.match(r"Code: (\d+)", text)[1])
+        status = next((status for status, codes in STATUSES.items() if code in codes), 500)
+        self.answer(status, text.encode(), {"x-clickhouse-exception-code": str(code)})
+
+    def answer(self, status, body, headers={}):
         self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

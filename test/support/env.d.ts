@@ -12,10 +12,17 @@ declare namespace Cloudflare {
 		PUBLISHED_NPM_REGISTRY_URL: string;
 		/** An S3 with a bucket `exports`. */
 		S3_URL: string;
+		/** A Google Cloud Storage with a bucket `exports`. */
+		GCS_URL: string;
+		/** The blobs of a storage account. */
+		AZURE_URL: string;
 		/** A PostgreSQL without TLS, and one that offers it; "": none is installed. */
 		POSTGRES_PORT: string;
 		POSTGRES_TLS_PORT: string;
 		/** Takes what is posted there, and tells what it took. */
 		RECEIVER_URL: string;
+		/** A BigQuery, and the key of its service account. */
+		BIGQUERY_URL: string;
+		BIGQUERY_PRIVATE_KEY: string;
 	}
 }

@@ -146,15 +146,16 @@ export async function run(
 export const received = async (path: string): Promise<Received[]> =>
 	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
-/** What DuckDB answers to SQL about a Parquet file, which it names FILE. */
+/** What DuckDB answers to SQL about a file: FILE reads it as Parquet, PATH is its path. */
 export async function duckdb(
 	file: Uint8Array,
 	sql: string,
 ): Promise<Record<string, unknown>[]> {
-	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, {
+	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {
 		method: "POST",
 		body: file,
 		headers: { "x-sql": encodeURIComponent(sql) },
 	});
+	if (!answer.ok) throw new Error(await answer.text());
 	return JSON.parse(await answer.text());
 }

@@ -3,10 +3,11 @@
  * shown if RUNTIME_LOG is set.
  */
 const EXPECTED = [
-	// Connections that tests break, and a certificate that nobody vouches for.
+	// Connections that tests break, a certificate that nobody vouches for, and a server that offers no TLS.
 	/^(uncaught exception; )?exception = .*\bdisconnected: /,
 	/ stack = Error: Network connection lost\.\s*$/,
 	/ TLS handshake failed: invalid peer certificate: /,
+	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
 	// Errors that a workflow gets from its step, or a plugin from its host: that is where tests look for them.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|outbound)\.ts:/,

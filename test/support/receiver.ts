@@ -17,16 +17,38 @@ async function bodyOf(request: IncomingMessage) {
 	return Buffer.concat(chunks);
 }
 
-/** What DuckDB answers to the SQL, in which FILE is the Parquet file. */
+/** What it was sent, as servers repeat it: as it is, as JSON, in addresses, in HTML, in base64. */
+function echo(authorization: string) {
+	const token = authorization
+		.replace("Bearer ", "")
+		.replace(/^Basic (.*)/, (_, basic) =>
+			Buffer.from(basic, "base64").toString(),
+		);
+	const base64 = (text: string) => Buffer.from(text).toString("base64");
+	return [
+		token,
+		JSON.stringify({ token }),
+		encodeURIComponent(token),
+		new URLSearchParams({ token }).toString(),
+		token.replaceAll("&", "&amp;").replaceAll('"', "&quot;"),
+		base64(token),
+		Buffer.from(token).toString("base64url"),
+		...["", "a", "ab", "abc"].map((before) => base64(`${before}${token}z`)),
+	].join("\n");
+}
+
+/** What DuckDB answers to the SQL, in which PATH is the path of the file, and FILE reads it as Parquet. */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
-	const folder = mkdtempSync(`${tmpdir()}/tenantry-parquet-`);
-	const path = `${folder}/file.parquet`;
+	const folder = mkdtempSync(`${tmpdir()}/tenantry-duckdb-`);
+	const path = `${folder}/file`;
 	writeFileSync(path, file);
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
 	const reader = await connection.runAndReadAll(
-		sql.replaceAll("FILE", `read_parquet('${path}')`),
+		sql
+			.replaceAll("FILE", "read_parquet(PATH)")
+			.replaceAll("PATH", `'${path}'`),
 	);
 	const rows = reader.getRowObjectsJson();
 	connection.closeSync();
@@ -38,7 +60,8 @@ async function duckdb(file: Uint8Array, sql: string) {
 /**
  * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that, and
  * `/status/<n>/<value>` with that as Retry-After;
- * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/parquet` answers what
+ * `/body/<n>/<text>` answers that status and text, and `/echo/<n>` that status and the token in many forms;
+ * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/duckdb` answers what
  * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
  */
 export async function receivers() {
@@ -65,7 +88,7 @@ export async function receivers() {
 				headers: Object.fromEntries(
 					Object.entries(headers).map(([key, value]) => [key, String(value)]),
 				),
-				text: kind === "parquet" ? "" : body.toString(),
+				text: kind === "duckdb" ? "" : body.toString(),
 			},
 		]);
 		switch (kind) {
@@ -76,6 +99,12 @@ export async function receivers() {
 			case "status":
 				if (value) response.setHeader("retry-after", decodeURIComponent(value));
 				return fail(Number(name));
+			case "body":
+				response.statusCode = Number(name);
+				return response.end(Buffer.from(value ?? "", "base64url"));
+			case "echo":
+				response.statusCode = Number(name);
+				return response.end(echo(headers.authorization ?? ""));
 			case "redirect":
 				response.setHeader("location", `http://${headers.host}/batches/x`);
 				return fail(Number(name));
@@ -93,7 +122,7 @@ export async function receivers() {
 			case "flaky":
 				if (before.length % 2 === 0) return fail(503);
 				break;
-			case "parquet":
+			case "duckdb":
 				return say(
 					await duckdb(body, decodeURIComponent(String(headers["x-sql"]))),
 				);

@@ -55,23 +55,24 @@ type Sink<State> = {
 /** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */
 export type Step = { name: string; error: string | null };
 
-/** A place that rows can be written to, with its config in the clear. `State` is JSON. */
+/**
+ * A place that rows can be written to, with its config in the clear. `State` is JSON. Its errors hide secrets where they
+ * quote others, so that our own words are shown as they are.
+ */
 export type Destination<State = unknown> = {
 	/** Databases get the columns that tell rows apart, whatever the query says. */
 	database: boolean;
 	/** What a run has written stays when it ends before its last row, so that a retry can go on from its state. */
 	resumes?: true;
-	/** Its errors hide secrets where they quote others, so that our own words are shown as they are. */
-	hidesSecrets?: boolean;
 	/**
 	 * @param state where the run goes on; null: it begins
 	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
-	 * ended, like an upload; throws `Superseded` where that is to be ended at once
+	 * ended, like an upload; throws `Superseded` where that is to be ended at once. `isProgress`: the tries count anew.
 	 */
 	open(
 		job: Job,
 		state: State | null,
-		keep: (state: State) => Promise<void>,
+		keep: (state: State, isProgress?: boolean) => Promise<void>,
 	): Promise<Sink<State>>;
 	/** Removes what a run that has ended left unfinished. */
 	abort(job: Job, state: State): Promise<void>;

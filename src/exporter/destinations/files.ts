@@ -1,8 +1,10 @@
+import { ByteWriter } from "hyparquet-writer";
 import type { Config } from "../../batch_exports/destination.ts";
+import { csv, fieldBytes } from "../formats/csv.ts";
 import type { Encoder } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
 import { parquet } from "../formats/parquet.ts";
-import type { Column, Row } from "../rows.ts";
+import { bytesOf, type Column, type Row } from "../rows.ts";
 import {
 	type Destination,
 	type Job,
@@ -14,11 +16,17 @@ import { trial } from "./trial.ts";
 /** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
 const PART_BYTES = 5 * 2 ** 20;
 
+/** The largest buffer that one run leaves to the next. */
+const MAX_SPARE_BYTES = 2 * PART_BYTES;
+
 /** The most parts of an upload, at S3 and R2. */
 const MOST_PARTS = 10_000;
 
 /** What a state may take, which is kept in a value of D1 (at most 2,000,000 bytes). */
 const MOST_STATE_BYTES = 1_500_000;
+
+/** How many of these may be the bytes behind a part, in base64. */
+const MAX_REST_BYTES = (MOST_STATE_BYTES * 3) / 4;
 
 /** Up to how many bytes of rows are encoded at once. */
 const PORTION_BYTES = 2 ** 18;
@@ -69,6 +77,8 @@ export type State = {
 	current: number;
 	rest: string;
 	encoder: string;
+	/** How many files have appeared. */
+	closed?: number;
 };
 
 /** Of what no export wrote. */
@@ -79,19 +89,29 @@ type Files = Pick<
 	"prefix" | "file_format" | "compression" | "max_file_size_mb"
 >;
 
-const TYPES = {
-	".jsonl": "application/jsonl",
-	".jsonl.gz": "application/gzip",
-	".parquet": "application/vnd.apache.parquet",
+const FORMATS = {
+	JSONLines: { suffix: ".jsonl", type: "application/jsonl" },
+	CSV: { suffix: ".csv", type: "text/csv" },
+	Parquet: { suffix: ".parquet", type: "application/vnd.apache.parquet" },
 };
 
-/** How the names of files end. */
-const suffixOf = ({ file_format, compression }: Files) =>
-	file_format === "Parquet"
-		? ".parquet"
-		: compression === "gzip"
-			? ".jsonl.gz"
-			: ".jsonl";
+const COMPRESSIONS = {
+	gzip: { suffix: ".gz", type: "application/gzip" },
+	zstd: { suffix: ".zst", type: "application/zstd" },
+};
+
+/** How lines are compressed; snappy is for Parquet alone. */
+const lineCompression = ({ compression }: Files) =>
+	compression === "snappy" ? null : (compression ?? null);
+
+/** How the names of files end, and their media type. Parquet is compressed inside the file, so its name doesn't tell. */
+function formatOf(config: Files) {
+	const format = FORMATS[config.file_format ?? "JSONLines"];
+	const compression = lineCompression(config);
+	if (format === FORMATS.Parquet || compression === null) return format;
+	const { suffix, type } = COMPRESSIONS[compression];
+	return { suffix: format.suffix + suffix, type };
+}
 
 /** The folder in which a run's files are (behaviour 11.3). */
 function folder(
@@ -123,33 +143,67 @@ export const filePattern = (config: Files, model: Job["model"]) =>
 	[
 		folder(config.prefix, { start: "", end: "", model }),
 		config.max_file_size_mb ? "numbered" : "",
-		suffixOf(config),
+		formatOf(config).suffix,
 	].join();
 
 const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
-/** About how many bytes a row comes to as text. */
-const weigh = (columns: Column[], row: Row) =>
+/** The bytes of a row's values in a CSV file. */
+const csvBytesOf = (row: Row) =>
 	row.reduce<number>(
-		(sum, value, i) =>
-			sum +
-			(columns[i]?.name.length ?? 0) +
-			6 +
-			(typeof value === "string" ? Buffer.byteLength(value) : 8),
-		2,
+		(sum, value) => sum + (typeof value === "string" ? fieldBytes(value) : 8),
+		0,
 	);
 
-/** The rows in portions of about `PORTION_BYTES`, and what each weighs. */
-function* portions(columns: Column[], rows: Row[]) {
+/**
+ * The rows in portions of about `PORTION_BYTES`, and about how many bytes each comes to as text.
+ * @param sizeOf how many bytes the values of a row have
+ */
+function* portions(
+	columns: Column[],
+	rows: Row[],
+	sizeOf: (row: Row) => number,
+) {
+	// Of each row the names, quotes and punctuation of JSON.
+	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
 	let from = 0;
 	let bytes = 0;
 	for (const [i, row] of rows.entries()) {
-		bytes += weigh(columns, row);
+		bytes += frame + sizeOf(row);
 		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
 		yield { rows: rows.slice(from, i + 1), bytes };
 		from = i + 1;
 		bytes = 0;
 	}
+}
+
+/**
+ * The buffer of a run that has ended, for the next one: the runtime collects large buffers that are thrown away so late
+ * that they make up most of the memory.
+ */
+let spare: ByteWriter | null = null;
+
+/** Bytes that wait for their part. They are gathered in one buffer, which doubles up to the size of a part or a bit more. */
+function partBuffer(bytes: Uint8Array) {
+	const writer = spare ?? new ByteWriter(PART_BYTES / 16);
+	spare = null;
+	writer.index = 0;
+	writer.appendBytes(bytes);
+	return {
+		get length() {
+			return writer.index;
+		},
+		push: (more: Uint8Array) => writer.appendBytes(more),
+		/** A view of the bytes, valid until the next change. */
+		all: () => writer.getBytes(),
+		clear() {
+			writer.index = 0;
+		},
+		/** Leaves the buffer to another run. It must not be used after this. */
+		release() {
+			if (writer.buffer.byteLength <= MAX_SPARE_BYTES) spare = writer;
+		},
+	};
 }
 
 /**
@@ -164,8 +218,8 @@ export function files(
 	root: (job?: Job) => string,
 	before: Record<string, () => Promise<unknown>> = {},
 ): Destination<State> {
-	const suffix = suffixOf(config);
-	const type = TYPES[suffix];
+	const { suffix, type } = formatOf(config);
+	const sizeOf = config.file_format === "CSV" ? csvBytesOf : bytesOf;
 	const most = (config.max_file_size_mb ?? 0) * 1_000_000;
 
 	/** The key of a run's file, or of its manifest. A backfill's rows are other ones than the schedule's, so they get other keys. */
@@ -185,9 +239,14 @@ export function files(
 	}
 
 	const encode = (columns: Column[], offset = 0, state = ""): Encoder => {
-		if (config.file_format === "Parquet")
-			return parquet(columns, config.compression ?? null, { offset, state });
-		return jsonLines(columns, config.compression === "gzip" ? "gzip" : null);
+		switch (config.file_format) {
+			case "Parquet":
+				return parquet(columns, config.compression ?? null, { offset, state });
+			case "CSV":
+				return csv(columns, lineCompression(config), offset);
+			default:
+				return jsonLines(columns, lineCompression(config));
+		}
 	};
 
 	return {
@@ -200,7 +259,7 @@ export function files(
 			);
 			const uploads = structuredClone(kept.uploads);
 			let { current } = kept;
-			let rest = Buffer.from(kept.rest, "base64");
+			const rest = partBuffer(Buffer.from(kept.rest, "base64"));
 			let sent = (uploads[current]?.parts.length ?? 0) * PART_BYTES;
 			let encoder = encode(job.columns, sent + rest.length, kept.encoder);
 			/** Files that appeared before a crash kept us from noticing. */
@@ -265,18 +324,21 @@ export function files(
 			}
 
 			async function append(bytes: Uint8Array) {
-				rest = Buffer.concat([rest, bytes]);
-				while (rest.length >= PART_BYTES) {
-					await part(rest.subarray(0, PART_BYTES));
+				for (let left = bytes; left.length > 0; ) {
+					const room = PART_BYTES - rest.length;
+					rest.push(left.subarray(0, room));
+					left = left.subarray(room);
+					if (rest.length < PART_BYTES) return;
+					await part(rest.all());
 					sent += PART_BYTES;
-					rest = rest.subarray(PART_BYTES);
+					rest.clear();
 				}
 			}
 
 			/** All of the current file goes to the bucket. */
 			async function end() {
 				await append(encoder.finish());
-				if (rest.length > 0) await part(rest);
+				if (rest.length > 0) await part(rest.all());
 			}
 
 			async function next() {
@@ -284,31 +346,64 @@ export function files(
 				current += 1;
 				// What a crash left of the next file's upload is written over.
 				uploads[current]?.parts.splice(0);
-				rest = Buffer.alloc(0);
+				rest.clear();
 				sent = 0;
 				encoder = encode(job.columns);
 			}
 
+			async function closeFile(key: string, upload: Upload | undefined) {
+				await assertOwn(key);
+				if (!upload) await bucket.put(key, rest.all(), type, markOf(""));
+				else if (
+					!done.has(upload.mark) &&
+					!(await bucket.complete(key, upload.id, upload.parts))
+				)
+					await appeared(key, upload);
+			}
+
+			/** Closes the files in their order. If that fails, the next try goes on after the last one that appeared. */
+			async function closeFiles(keys: string[]) {
+				const { closed: before = 0 } = kept;
+				let closed = before;
+				try {
+					for (const [i, key] of keys.entries()) {
+						if (i < closed) continue;
+						await closeFile(key, uploads[i]);
+						closed = i + 1;
+					}
+				} catch (error) {
+					if (closed > before)
+						await keep(structuredClone({ ...kept, closed }), true);
+					throw error;
+				}
+			}
+
+			/** Whether a call is under way, or has failed, so that a request may still be reading the buffer. */
+			let isBusy = false;
+
 			return {
 				async write(rows) {
-					for (const portion of portions(job.columns, rows)) {
+					isBusy = true;
+					for (const portion of portions(job.columns, rows, sizeOf)) {
 						const full = () =>
 							most > 0 && size() > 0 && size() + portion.bytes > most;
 						if (full()) await append(encoder.flush());
 						if (full()) await next();
-						await append(encoder.write(portion.rows, portion.bytes));
+						await append(await encoder.write(portion.rows, portion.bytes));
 					}
 					if (
 						rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES ||
 						moved
 					)
 						await append(encoder.flush());
-					if (!moved) return null;
+					isBusy = false;
+					if (!moved || rest.length > MAX_REST_BYTES) return null;
 					const state = structuredClone({
 						uploads,
 						current,
-						rest: rest.toString("base64"),
+						rest: Buffer.from(rest.all()).toString("base64"),
 						encoder: encoder.state(),
+						closed: kept.closed ?? 0,
 					});
 					const bytes = JSON.stringify(state).length;
 					if (bytes - state.rest.length > MOST_STATE_BYTES)
@@ -323,21 +418,13 @@ export function files(
 
 				async close() {
 					if (current === 0 && size() === 0) return [];
+					isBusy = true;
 					if (uploads[current]) await end();
-					else rest = Buffer.concat([rest, encoder.finish()]);
+					else rest.push(encoder.finish());
 					const keys = Array.from({ length: current + 1 }, (_, i) =>
 						keyOf(job, i),
 					);
-					for (const [i, key] of keys.entries()) {
-						const upload = uploads[i];
-						await assertOwn(key);
-						if (!upload) await bucket.put(key, rest, type, markOf(""));
-						else if (
-							!done.has(upload.mark) &&
-							!(await bucket.complete(key, upload.id, upload.parts))
-						)
-							await appeared(key, upload);
-					}
+					await closeFiles(keys);
 					if (most)
 						await bucket.put(
 							keyOf(job, "manifest"),
@@ -345,7 +432,12 @@ export function files(
 							"application/json",
 							markOf(""),
 						);
+					isBusy = false;
 					return keys;
+				},
+
+				release() {
+					if (!isBusy) rest.release();
 				},
 			};
 		},

@@ -1,6 +1,6 @@
 import { digest } from "../../auth/keys.ts";
 import type { Config } from "../../batch_exports/destination.ts";
-import { toJson } from "../formats/jsonlines.ts";
+import { jsonWriter } from "../formats/jsonlines.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
 import { trial } from "./trial.ts";
@@ -32,15 +32,17 @@ function* bodies(objects: string[]) {
 	yield HEAD + batch.join(",") + TAIL;
 }
 
-function judge({ status }: Answer) {
+function judge(answer: Answer) {
+	const { status } = answer;
 	if (status < 300) return;
-	throw new Misconfigured(
-		status < 400
-			? "The url leads elsewhere: give the address where it ends."
-			: status === 401 || status === 403
-				? `The receiver refuses the token, or misses one (status ${status}).`
-				: `The receiver refuses what it gets (status ${status}).`,
-	);
+	if (status < 400)
+		throw new Misconfigured(
+			"The url leads elsewhere: give the address where it ends.",
+		);
+	const problem = [401, 403].includes(status)
+		? "The receiver refuses the token, or requires one."
+		: "The receiver refuses the request.";
+	throw new Misconfigured(`${problem} ${answer.describe()}`);
 }
 
 /**
@@ -58,8 +60,9 @@ async function keyOf(job: Job, body: string, batch: number) {
 export function http(
 	env: Env,
 	{ url, token }: Config<"HTTP">,
-	patience: number,
+	timeoutMs: number,
 ): Destination<State> {
+	const secrets = token ? [token] : [];
 	const post = (body: string, key?: string) =>
 		send(
 			env,
@@ -72,7 +75,7 @@ export function http(
 					...(token && { authorization: `Bearer ${token}` }),
 				},
 			}),
-			patience,
+			{ timeoutMs, secrets },
 		);
 
 	return {
@@ -82,9 +85,7 @@ export function http(
 			let batches = state?.batches ?? 0;
 			return {
 				async write(rows) {
-					for (const body of bodies(
-						rows.map((row) => toJson(job.columns, row)),
-					)) {
+					for (const body of bodies(rows.map(jsonWriter(job.columns)))) {
 						judge(await post(body, await keyOf(job, body, batches)));
 						batches += 1;
 					}

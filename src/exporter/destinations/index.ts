@@ -1,8 +1,12 @@
 import type * as z from "zod";
 import { configs } from "../../batch_exports/destination.ts";
 import type { Model } from "../rows.ts";
+import { azure, containerUrl } from "./azure.ts";
+import { bigquery } from "./bigquery.ts";
+import { clickhouse } from "./clickhouse.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { filePattern } from "./files.ts";
+import { gcs, gcsBucketUrl } from "./gcs.ts";
 import { http } from "./http.ts";
 import { noop } from "./noop.ts";
 import { postgres } from "./postgres.ts";
@@ -31,7 +35,16 @@ export function keyPattern(
 	if (type === "S3")
 		return s3 ? `${bucketUrl(s3).href} ${filePattern(s3, model)}` : null;
 	const r2 = configs.R2.safeParse(config).data;
-	return type === "R2" && r2 ? filePattern(r2, model) : null;
+	if (type === "R2") return r2 ? filePattern(r2, model) : null;
+	const azure = configs.AzureBlob.safeParse(config).data;
+	if (type === "AzureBlob")
+		return azure
+			? `${containerUrl(azure).href} ${filePattern(azure, model)}`
+			: null;
+	const gcs = configs.GCS.safeParse(config).data;
+	return type === "GCS" && gcs
+		? `${gcsBucketUrl(gcs).href} ${filePattern(gcs, model)}`
+		: null;
 }
 
 /**
@@ -56,6 +69,14 @@ export function destinationOf(
 			return postgres(env, parsed(configs.Postgres, config), patience);
 		case "NoOp":
 			return noop;
+		case "ClickHouse":
+			return clickhouse(env, parsed(configs.ClickHouse, config), patience);
+		case "AzureBlob":
+			return azure(env, parsed(configs.AzureBlob, config), patience);
+		case "GCS":
+			return gcs(env, parsed(configs.GCS, config), patience);
+		case "BigQuery":
+			return bigquery(env, parsed(configs.BigQuery, config), patience);
 		default:
 			throw new Misconfigured(`There is no destination "${type}".`);
 	}

@@ -75,7 +75,6 @@ export function postgres(
 
 	return {
 		database: true,
-		hidesSecrets: true,
 
 		async open(job) {
 			const { connect, ensure, put } = prepare(job);

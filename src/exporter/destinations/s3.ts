@@ -2,7 +2,7 @@ import { AwsClient } from "aws4fetch";
 import type { Config } from "../../batch_exports/destination.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
-import { type Answer, exchange, send } from "./send.ts";
+import { type Answer, exchange, type Sending, send } from "./send.ts";
 
 /** The headers that hold the mark of an object. */
 const EXPORT = "x-amz-meta-tenantry-export";
@@ -31,7 +31,21 @@ const SIGNING = [
 	"Unauthorized",
 	"AuthorizationHeaderMalformed",
 	"InvalidArgument",
+	"InvalidSecurity",
 ];
+
+/** Where a service that speaks S3's language differs from S3. */
+export type Dialect = {
+	/** The fields that sign requests, for an error text. */
+	keys: string;
+	/** The error for a refusal's code and body; undefined: S3's own has to do. */
+	explain(code: string, answer: Answer): Error | undefined;
+};
+
+const AMAZON: Dialect = {
+	keys: "aws_access_key_id and aws_secret_access_key",
+	explain: () => undefined,
+};
 
 const codeOf = ({ text }: Answer) =>
 	/<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
@@ -62,8 +76,7 @@ export function bucketUrl({
 /** What an answer that is no success means for the user. */
 function problem(answer: Answer, { region }: Config<"S3">) {
 	const code = codeOf(answer);
-	if (PASSING.includes(code))
-		return new Error(`The bucket couldn't answer: ${code}.`);
+	if (PASSING.includes(code)) return new Error(answer.describe());
 	const right =
 		answer.headers.get("x-amz-bucket-region") ??
 		/<Region>([\w-]{1,64})<\/Region>/.exec(answer.text)?.[1];
@@ -74,8 +87,7 @@ function problem(answer: Answer, { region }: Config<"S3">) {
 			"The bucket is elsewhere: check endpoint_url and region.",
 		);
 	return new Misconfigured(
-		WORDS[code] ??
-			`The bucket refused with the status ${answer.status}${code && ` (${code})`}.`,
+		`${WORDS[code] ?? "The bucket refuses the request."} ${answer.describe()}`,
 	);
 }
 
@@ -90,8 +102,11 @@ export function s3(
 	env: Env,
 	config: Config<"S3">,
 	patience: number,
+	dialect = AMAZON,
 ): Destination<State> {
 	const base = bucketUrl(config);
+	const explain = (answer: Answer) =>
+		dialect.explain(codeOf(answer), answer) ?? problem(answer, config);
 	const client = new AwsClient({
 		accessKeyId: config.aws_access_key_id ?? "",
 		secretAccessKey: config.aws_secret_access_key ?? "",
@@ -102,6 +117,14 @@ export function s3(
 		service: "s3",
 		retries: 0,
 	});
+	const sending: Sending = {
+		timeoutMs: patience,
+		secrets: [
+			config.aws_access_key_id,
+			config.aws_secret_access_key,
+			config.aws_session_token,
+		].filter((secret) => typeof secret === "string"),
+	};
 	const { encryption, kms_key_id } = config;
 	const encrypting = {
 		...(encryption && { "x-amz-server-side-encryption": encryption }),
@@ -118,9 +141,7 @@ export function s3(
 
 	async function signed(method: string, key: string, asked: Asked = {}) {
 		if (!client.accessKeyId || !client.secretAccessKey)
-			throw new Misconfigured(
-				"Nothing can be signed without aws_access_key_id and aws_secret_access_key.",
-			);
+			throw new Misconfigured(`Nothing can be signed without ${dialect.keys}.`);
 		const url = new URL(base);
 		if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
 		for (const [name, value] of Object.entries(asked.query ?? {}))
@@ -134,7 +155,7 @@ export function s3(
 
 	/** The answer, whatever it is; what may pass is thrown. */
 	const answered = async (...what: Parameters<typeof signed>) =>
-		send(env, await signed(...what), patience);
+		send(env, await signed(...what), sending);
 
 	const succeeded = ({ status, text }: Answer) =>
 		status >= 200 && status < 300 && !/<Error>/.test(text);
@@ -144,7 +165,7 @@ export function s3(
 		const answer = await answered(...what);
 		if (succeeded(answer)) return answer;
 		if (["NoSuchUpload", "NoSuchKey"].includes(codeOf(answer))) return null;
-		throw problem(answer, config);
+		throw explain(answer);
 	}
 
 	const bucket: Bucket = {
@@ -208,15 +229,15 @@ export function s3(
 
 	return files(bucket, config, () => "", {
 		// Any answer will do: a server may refuse whoever doesn't sign, or doesn't write.
-		reach: () => exchange(env, new Request(base), patience),
+		reach: () => exchange(env, new Request(base), sending),
 		"sign in": async () => {
 			const answer = await exchange(
 				env,
 				await signed("GET", "", { query: { "list-type": 2, "max-keys": 1 } }),
-				patience,
+				sending,
 			);
 			if (!succeeded(answer) && SIGNING.includes(codeOf(answer)))
-				throw problem(answer, config);
+				throw explain(answer);
 		},
 	});
 }

@@ -5,7 +5,7 @@ export type Encoder = {
 	/**
 	 * Takes rows, of about so many bytes. Answers bytes of the file that are ready: of these rows, of rows before, or none.
 	 */
-	write(rows: Row[], bytes: number): Uint8Array;
+	write(rows: Row[], bytes: number): Uint8Array | Promise<Uint8Array>;
 	/** About how many bytes the rows will come to that are only in memory. */
 	readonly pending: number;
 	/** The bytes of the rows that are only in memory. */

@@ -1,6 +1,12 @@
 import { gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
+import type {
+	CompressionCodec,
+	RowGroup,
+	SchemaElement,
+	Statistics,
+} from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { unconvertMinMax } from "hyparquet-writer/src/unconvert.js";
 import type { Column, Kind, Row } from "../rows.ts";
 import { type Encoder, NOTHING, type Resumed } from "./format.ts";
 
@@ -17,14 +23,28 @@ const CODECS = {
 	zstd: "ZSTD",
 } satisfies Record<string, CompressionCodec>;
 
-/** workerd's zstd fails where what it makes is longer than 32 KiB. */
-const FRAME_BYTES = 31 * 2 ** 10;
+/** Input of this length or less always fits into the 32 KiB of output that workerd's zstd has room for. */
+const SAFE_FRAME_BYTES = 31 * 2 ** 10;
 
-/** One zstd frame after the other, which decompress to one text (RFC 8878, 3). */
+const MAX_FRAME_BYTES = 2 ** 18;
+
+/**
+ * One zstd frame after the other, which decompress to one text (RFC 8878, 3). workerd's zstd fails where the output doesn't
+ * fit into 32 KiB (https://github.com/cloudflare/workerd/issues/6769), so frames take as much input as compresses to that.
+ */
 function zstd(bytes: Uint8Array) {
 	const frames: Uint8Array[] = [];
-	for (let from = 0; from < bytes.length; from += FRAME_BYTES)
-		frames.push(zstdCompressSync(bytes.subarray(from, from + FRAME_BYTES)));
+	let size = MAX_FRAME_BYTES;
+	for (let from = 0; from < bytes.length; ) {
+		const input = bytes.subarray(from, from + size);
+		try {
+			frames.push(zstdCompressSync(input));
+			from += input.length;
+		} catch (error) {
+			if (input.length <= SAFE_FRAME_BYTES) throw error;
+			size = Math.max(SAFE_FRAME_BYTES, size / 2);
+		}
+	}
 	return Buffer.concat(frames);
 }
 
@@ -49,6 +69,34 @@ const TYPES = {
 		logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
 	},
 } satisfies Record<Kind, Partial<SchemaElement>>;
+
+/** The longest bound of a text column, in bytes. All bounds stay in memory until the file ends. */
+const MAX_BOUND_BYTES = 64;
+
+/** The bound of a text column as it is, or a shorter one, in whole characters; undefined: it can't be shortened. */
+function shortened(bound: Statistics["max_value"], isMax: boolean) {
+	const element = { name: "", ...TEXT };
+	const bytes = unconvertMinMax(bound, element, isMax, MAX_BOUND_BYTES);
+	return bytes && bytes.length <= MAX_BOUND_BYTES
+		? Buffer.from(bytes).toString()
+		: undefined;
+}
+
+/** The statistics of a text column with bounds of at most `MAX_BOUND_BYTES`: a lower one is cut off, an upper one rounded up. */
+function withShortBounds({ min_value, max_value, ...counts }: Statistics) {
+	const statistics: Statistics = counts;
+	const min = shortened(min_value, false);
+	const max = shortened(max_value, true);
+	if (min !== undefined) {
+		statistics.min_value = min;
+		statistics.is_min_value_exact = min === min_value;
+	}
+	if (max !== undefined) {
+		statistics.max_value = max;
+		statistics.is_max_value_exact = max === max_value;
+	}
+	return statistics;
+}
 
 /** A value as its physical type takes it. */
 function stored(kind: Kind, value: Row[number]) {
@@ -100,6 +148,7 @@ export function parquet(
 		],
 		codec: compression ? CODECS[compression] : "UNCOMPRESSED",
 		compressors,
+		statisticsTruncateLength: MAX_BOUND_BYTES,
 		createdBy: "tenantry",
 	});
 	let ratio = 1;
@@ -130,12 +179,14 @@ export function parquet(
 			columnData: columns.map(({ name, kind }, i) => ({
 				name,
 				data: rows.map((row) => stored(kind, row[i] ?? null)),
-				// Bounds of texts would be kept whole until the end of the file, as would be indexes.
-				statistics: kind !== "text" && kind !== "json",
+				// Indexes would stay in memory until the file ends.
 				offsetIndex: false,
 			})),
 			rowGroupSize: rows.length,
 		});
+		for (const { meta_data } of writer.row_groups.at(-1)?.columns ?? [])
+			if (meta_data?.type === "BYTE_ARRAY" && meta_data.statistics)
+				meta_data.statistics = withShortBounds(meta_data.statistics);
 		writer.pendingIndexes = [];
 		ratio = (bytes.offset - before) / raw;
 		rows = [];

@@ -1,6 +1,9 @@
-import type { Expression, Field } from "../../batch_exports/query.ts";
-import type { Kind, Row } from "../rows.ts";
-import type { Selection } from "./source.ts";
+import {
+	type Expression,
+	type Field,
+	partsOf,
+} from "../../batch_exports/query.ts";
+import type { Scan, Weights } from "./source.ts";
 
 /** What a page holds at most. A row that is larger by itself is a page. */
 export const MOST_ROWS = 1000;
@@ -19,7 +22,7 @@ const TEXTS = new Set([
 ]);
 
 /** The columns that a selection's rows are ordered by: when, and which. */
-export const orderOf = ({ model, by }: Selection) => ({
+export const orderOf = ({ model, by }: Scan) => ({
 	at:
 		by === "ingestion"
 			? "_inserted_at"
@@ -29,17 +32,20 @@ export const orderOf = ({ model, by }: Selection) => ({
 	key: model === "events" ? "uuid" : "distinct_id",
 });
 
-type Leaf = Exclude<Expression, { type: "operation" | "call" }>;
+type Leaf = Exclude<
+	Expression,
+	{ type: "operation" | "comparison" | "predicate" | "call" }
+>;
 
 /** What an expression is made of in the end. */
 function leaves(expression: Expression): Leaf[] {
 	switch (expression.type) {
-		case "operation":
-			return [expression.left, expression.right].flatMap(leaves);
-		case "call":
-			return expression.args.flatMap(leaves);
-		default:
+		case "column":
+		case "property":
+		case "literal":
 			return [expression];
+		default:
+			return partsOf(expression).flatMap(leaves);
 	}
 }
 
@@ -53,54 +59,38 @@ const reads = (leaf: Leaf): { column: string; key?: string }[] => {
 };
 
 /**
- * SQL for what a row's fields weigh at most, so that a page is bounded whatever its rows hold: each column as often as
- * it is read. Properties with different first keys lie beside each other in their column, and count once together.
+ * How large a row's fields may be, so that a page is bounded whatever its rows hold: the names, which formats repeat in
+ * each row, and each column as often as it is read, and at least once. Properties with different first keys lie beside
+ * each other in their column, and count once together.
  */
-export function weight(fields: Field[], length: (column: string) => string) {
+export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const all = fields.flatMap(({ expression }) => leaves(expression));
 	const fixed = all.reduce(
 		(sum, leaf) =>
 			sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
-		A_ROW,
+		A_ROW + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
 	);
-	const columns = Map.groupBy(all.flatMap(reads), ({ column }) => column);
-	const texts = Array.from(columns, ([column, each]) => {
-		const keys = Map.groupBy(each, ({ key }) => key);
-		const whole = keys.get(undefined)?.length ?? 0;
-		keys.delete(undefined);
-		const parts = Math.max(0, ...Array.from(keys.values(), (of) => of.length));
-		return `${whole + parts} * ${length(`coalesce(${column}, '')`)}`;
-	});
-	return [fixed, ...texts].join(" + ");
+	const read = Map.groupBy(all.flatMap(reads), ({ column }) => column);
+	const copies = columns
+		.filter((column) => TEXTS.has(column))
+		.map((column) => {
+			const keys = Map.groupBy(read.get(column) ?? [], ({ key }) => key);
+			const whole = keys.get(undefined)?.length ?? 0;
+			keys.delete(undefined);
+			const parts = Array.from(keys.values(), ({ length }) => length);
+			return [column, Math.max(1, whole + Math.max(0, ...parts))] as const;
+		});
+	return { copies: Object.fromEntries(copies), fixed };
 }
 
-/** The first integers that 64 bits can't hold; doubles have no others near them. */
-const INT64_LIMIT = 2 ** 63;
-
-/** A value as its field's kind says; SQLite has numbers for booleans. undefined: the kind can't hold it. */
-function typed(kind: Kind, value: unknown): Row[number] | undefined {
-	if (value === null || value === undefined) return null;
-	if (kind === "boolean") return value === true || value === 1;
-	if (typeof value === "boolean") return value;
-	if (typeof value !== "number") return String(value);
-	const fits =
-		Number.isFinite(value) &&
-		(kind !== "integer" || Math.abs(value) < INT64_LIMIT);
-	return fits ? value : undefined;
-}
-
-/**
- * Rows as their fields say. A value that its field can't hold, an integer beyond 64 bits or a number that is none, is
- * null; `unfit` says how many there were (behaviour 11.2).
- */
-export function typedRows(fields: Field[], found: unknown[][]) {
-	let unfit = 0;
-	const rows = found.map((values) =>
-		fields.map(({ kind }, i): Row[number] => {
-			const value = typed(kind, values[i]);
-			if (value === undefined) unfit += 1;
-			return value ?? null;
-		}),
-	);
-	return { rows, unfit };
-}
+/** SQL for what a row weighs. */
+export const weight = (
+	{ weights: { copies, fixed } }: Scan,
+	length: (column: string) => string,
+) =>
+	[
+		fixed,
+		...Object.entries(copies).map(
+			([column, times]) => `${times} * ${length(`coalesce(${column}, '')`)}`,
+		),
+	].join(" + ");

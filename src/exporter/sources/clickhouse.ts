@@ -1,12 +1,31 @@
 import { createClient } from "@clickhouse/client-web";
 import { hiding } from "../../auth/secrets.ts";
-import { MOST_BYTES, MOST_ROWS, orderOf, typedRows, weight } from "./bounds.ts";
-import type { Position, Selection, Source } from "./source.ts";
-import { columnsForClickHouse } from "./sql.ts";
+import type { Row } from "../rows.ts";
+import { MOST_BYTES, MOST_ROWS, orderOf } from "./bounds.ts";
+import { Items, parseRows } from "./clickhouse/batches.ts";
+import { type Order, orderBy, splitKey } from "./clickhouse/order.ts";
+import {
+	type Place,
+	placeOf,
+	positionOf,
+	type Survey,
+} from "./clickhouse/place.ts";
+import {
+	countSql,
+	MAX_DAYS,
+	ROWS_PER_QUERY,
+	rowsSql,
+	surveySql,
+} from "./clickhouse/statements.ts";
+import { queried } from "./queried.ts";
+import type { Scan, Source } from "./source.ts";
 
 /** ClickHouse gives up by itself before the request does. */
 const QUERY_SECONDS = 50;
-const REQUEST_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+
+/** A query whose rows are read page by page ends later than a run's step. */
+const STREAM_SECONDS = 600;
 
 type Access = {
 	url: string;
@@ -15,11 +34,16 @@ type Access = {
 	database: string;
 };
 
-/** A moment in a parameter, as precise as the columns are. */
-const moment = (name: string) =>
-	`parseDateTime64BestEffort({${name}:String}, 6, 'UTC')`;
+/** A row that a query answered. */
+type Found = { values: string[]; size: number; row: Row };
 
-/** The rows of ClickHouse's tables `events` and `persons`, which have the columns of D1's. */
+/** What is left of a query's rows after a page. */
+type Rest = { scan: Scan; position: string; items: Items<Found> };
+
+/**
+ * The rows of ClickHouse's tables `events` and `persons`, which have the columns of D1's. Rows are read in the order of a
+ * table's own sorting key, by one query for many pages: a query of its own for each page would read the same marks anew.
+ */
 export function clickhouse({
 	url,
 	username,
@@ -34,39 +58,30 @@ export function clickhouse({
 		password,
 		database,
 		application: "tenantry",
-		request_timeout: REQUEST_MS,
+		request_timeout: REQUEST_TIMEOUT_MS,
 		keep_alive: { enabled: false },
 		clickhouse_settings: {
-			max_execution_time: QUERY_SECONDS,
 			output_format_json_quote_64bit_integers: 0,
 			output_format_json_quote_denormals: 0,
 		},
 	});
+	const orders = new Map<string, Order>();
+	const surveys = new Map<string, Survey>();
+	let rest: Rest | undefined;
 
-	/** The rows of a query about the selection's rows behind a position; where the query has them is up to it. */
-	async function ask(
+	/** The rows that a query answers, in batches as they arrive. */
+	async function* ask(
 		sql: string,
-		{ team_id, start, end, include_events, exclude_events }: Selection,
-		after: Position | null,
-		params: Record<string, unknown> = {},
-	): Promise<unknown[][]> {
-		const [at = start, key = ""] = after ?? [];
+		params: Record<string, unknown>,
+		max_execution_time = QUERY_SECONDS,
+	): AsyncGenerator<Row[]> {
 		try {
-			const answer = await client.query({
-				query: sql,
-				format: "JSONCompactEachRow",
-				query_params: {
-					...params,
-					team_id,
-					at,
-					key,
-					end,
-					include_events,
-					exclude_events,
-				},
-				abort_signal: AbortSignal.timeout(REQUEST_MS),
+			const { stream } = await client.exec({
+				query: `${sql} format JSONCompactEachRow`,
+				query_params: params,
+				clickhouse_settings: { max_execution_time },
 			});
-			return await answer.json<unknown[]>();
+			yield* parseRows(stream);
 		} catch (error) {
 			const why = error instanceof Error ? error.message : String(error);
 			// It may quote what it was asked, and how.
@@ -74,60 +89,127 @@ export function clickhouse({
 		}
 	}
 
-	const rows = (selection: Selection) => {
-		const { at, key } = orderOf(selection);
-		const filter =
-			selection.model === "events"
-				? `and (empty({include_events:Array(String)}) or has({include_events:Array(String)}, event))
-					and not has({exclude_events:Array(String)}, event)`
-				: "";
-		return `from ${selection.model}
-			where team_id = {team_id:Int64} and ${at} >= ${moment("at")} and ${at} < ${moment("end")}
-				and (${at}, toString(${key})) > (${moment("at")}, {key:String}) ${filter}`;
-	};
+	const askAll = async (sql: string, params: Record<string, unknown>) =>
+		(await Array.fromAsync(ask(sql, params))).flat();
 
-	return {
-		async count(selection) {
-			const [[count] = []] = await ask(
-				`select count() ${rows(selection)}`,
-				selection,
-				null,
-			);
-			return Number(count);
+	/** The order of a model's table; of a view, which has none, by time. */
+	async function findOrder(scan: Scan): Promise<Order> {
+		const { model } = scan;
+		const { at, key } = orderOf(scan);
+		const known = orders.get(`${model} ${at}`);
+		if (known) return known;
+		const [table] = await askAll(
+			"select sorting_key from system.tables where database = currentDatabase() and name = {model:String}",
+			{ model },
+		);
+		const expressions = splitKey(String(table?.[0] || `team_id, ${at}`));
+		const list = [...expressions, key].map((sql, i) => `${sql} as k${i}`);
+		const columns = await askAll(
+			`describe table (select ${list.join(", ")} from ${model})`,
+			{},
+		);
+		const types = columns.map(([, type]) => String(type));
+		const order = orderBy(expressions, types, key);
+		orders.set(`${model} ${at}`, order);
+		return order;
+	}
+
+	/** What is known of a scan's rows, whatever is read of them and filtered. */
+	async function survey(scan: Scan): Promise<Survey> {
+		const { columns: _, filters: __, weights: ___, ...rows } = scan;
+		const name = JSON.stringify(rows);
+		const known = surveys.get(name);
+		if (known) return known;
+		const { sql, params } = surveySql(scan, await findOrder(scan));
+		const [[count, isUnique, days] = []] = await askAll(sql, params);
+		const hasDays =
+			Array.isArray(days) && days.length > 0 && days.length <= MAX_DAYS;
+		const survey = {
+			count: Number(count),
+			isUnique: isUnique === 1,
+			days: hasDays ? days.map(String) : null,
+		};
+		surveys.set(name, survey);
+		return survey;
+	}
+
+	/** The rows after a place, in order. A query that breaks off after some of them is followed by one for the others. */
+	async function* read(
+		scan: Scan,
+		order: Order,
+		start: Place,
+	): AsyncGenerator<Found[], void> {
+		const width = order.parts.length;
+		let place = start;
+		for (let isDone = false; !isDone; ) {
+			const { sql, params } = rowsSql(scan, order, place);
+			let rows = 0;
+			try {
+				for await (const batch of ask(sql, params, STREAM_SECONDS)) {
+					const found = batch.map((row) => ({
+						values: row.slice(0, width).map(String),
+						size: Number(row[width]),
+						row: row.slice(width + 1),
+					}));
+					const values = found.at(-1)?.values ?? place.values;
+					place = { ...place, values };
+					rows += found.length;
+					yield found;
+				}
+				isDone = rows < ROWS_PER_QUERY;
+			} catch (error) {
+				if (rows === 0) throw error;
+			}
+		}
+	}
+
+	/** The rows of a page and of those that follow it: what the page before it left, where there is one. */
+	async function itemsAt(scan: Scan, order: Order, place: Place) {
+		const left = rest;
+		rest = undefined;
+		const position = JSON.stringify(positionOf(order, place));
+		if (left?.scan === scan && left.position === position) return left.items;
+		await left?.items.close();
+		return new Items(read(scan, order, place));
+	}
+
+	return queried({
+		async count(scan) {
+			const { count, isUnique } = await survey(scan);
+			if (count === 0 || scan.filters.length === 0) return count;
+			const { sql, params } = countSql(scan, isUnique);
+			const [[filtered] = []] = await askAll(sql, params);
+			return Number(filtered);
 		},
 
-		async page(selection, after) {
-			const { fields } = selection;
-			const { at, key } = orderOf(selection);
-			const columns = columnsForClickHouse(fields);
-			const found = await ask(
-				`select toString(__at), __key, __found, ${fields.map((_, i) => `c${i}`).join(", ")}
-				from (
-					select *, row_number() over rows as __place, sum(__size) over rows as __total, count() over () as __found
-					from (
-						select ${at} as __at, toString(${key}) as __key, ${weight(fields, (column) => `length(${column})`)} as __size,
-							${columns.sql}
-						${rows(selection)} order by ${at}, __key limit ${MOST_ROWS + 1}
-					)
-					window rows as (order by __at, __key rows unbounded preceding)
-				)
-				where __place <= ${MOST_ROWS} and (__place = 1 or __total <= ${MOST_BYTES})
-				order by __place`,
-				selection,
-				after,
-				columns.params,
-			);
-			const [lastAt, lastKey, all] = found.at(-1) ?? [];
-			return {
-				...typedRows(
-					fields,
-					found.map(([, , , ...row]) => row),
-				),
-				next:
-					Number(all ?? 0) > found.length
-						? [String(lastAt), String(lastKey)]
-						: null,
-			};
+		async page(scan, after) {
+			const order = await findOrder(scan);
+			if (!after && (await survey(scan)).count === 0)
+				return { rows: [], next: null };
+			const place = after
+				? placeOf(scan.model, order, after)
+				: { ...(await survey(scan)), values: [] };
+			const items = await itemsAt(scan, order, place);
+			const rows: Row[] = [];
+			let { values } = place;
+			let size = 0;
+			let found = await items.peek();
+			while (found && rows.length < MOST_ROWS) {
+				size += found.size;
+				if (rows.length > 0 && size > MOST_BYTES) break;
+				rows.push(found.row);
+				values = found.values;
+				items.skip();
+				found = await items.peek();
+			}
+			const next = found ? positionOf(order, { ...place, values }) : null;
+			if (next) rest = { scan, position: JSON.stringify(next), items };
+			return { rows, next };
 		},
-	};
+
+		release() {
+			rest?.items.close().catch(() => {});
+			rest = undefined;
+		},
+	});
 }

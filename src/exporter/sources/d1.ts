@@ -1,8 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { MOST_BYTES, MOST_ROWS, orderOf, typedRows, weight } from "./bounds.ts";
-import type { Position, Selection, Source } from "./source.ts";
-import { columnsForD1 } from "./sql.ts";
+import type { Row } from "../rows.ts";
+import { MOST_BYTES, MOST_ROWS, orderOf, weight } from "./bounds.ts";
+import { queried } from "./queried.ts";
+import type { Filter, Position, Scan, Source } from "./source.ts";
 
 /** How many rows a page looks at for those that the filter lets through, and how many a statement counts. */
 const MOST_SCANNED = 5000;
@@ -14,95 +15,124 @@ const ISO_LENGTH = 24;
 
 const hex = (text: string) => Buffer.from(text).toString("hex").toUpperCase();
 
+/** The position of a column's text in a list, from 1; 0: none. In one text: SQLite would go through a list anew for each row. */
+const positionIn = (column: string, texts: string[]) =>
+	sql`instr(${`,${texts.map(hex)},`}, ',' || hex(${sql.raw(column)}) || ',')`;
+
+/** Never null, which a sum would pass over. */
+function met(filter: Filter): SQL {
+	const column = sql.raw(filter.column);
+	if ("texts" in filter) {
+		const position = positionIn(filter.column, filter.texts);
+		return sql`${column} is not null and (${position} > 0) = ${sql.raw(String(!filter.negated))}`;
+	}
+	const { from, before } = filter;
+	return sql.join(
+		[
+			from === null ? sql`true` : sql`${column} >= ${from}`,
+			before === null ? sql`true` : sql`${column} < ${before}`,
+		],
+		sql` and `,
+	);
+}
+
 /** The parts that statements are made of. */
-function parts(selection: Selection) {
-	const { model, team_id, include_events, exclude_events } = selection;
-	const order = orderOf(selection);
+function parts(scan: Scan) {
+	const { model, team_id, include_events, exclude_events } = scan;
+	const order = orderOf(scan);
 	const at = sql.raw(order.at);
 	const key = sql.raw(order.key);
-	// In one text: SQLite would go through a list anew for each row.
-	const listed = (names: string[]) =>
-		sql`instr(${`,${names.map(hex)},`}, ',' || hex(event) || ',')`;
+	const listed = (texts: string[], negated: boolean) =>
+		texts.length > 0 ? [met({ column: "event", texts, negated })] : [];
 	const filters = [
-		include_events.length > 0 ? sql`${listed(include_events)} > 0` : sql`true`,
-		exclude_events.length > 0 ? sql`${listed(exclude_events)} = 0` : sql`true`,
+		sql`true`,
+		...listed(include_events, false),
+		...listed(exclude_events, true),
+		...scan.filters.map(met),
 	];
 	return {
 		table: sql.raw(model),
 		at,
 		key,
+		isFiltered: filters.length > 1,
 		/** Whether the selection takes a row. */
 		taken: model === "events" ? sql.join(filters, sql` and `) : sql`true`,
-		/** The rows behind a position, in their order. */
-		behind: (then: SQL, which: SQL) =>
-			sql`from ${sql.raw(model)}
-				where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(selection.end)}
-				order by ${at}, ${key}`,
+		/** The window's rows after a position, and their order. */
+		range: (then = "", which = "") => ({
+			where: sql`where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(scan.end)}`,
+			order: sql`order by ${at}, ${key}`,
+		}),
 	};
 }
 
-const first = ({ start }: Selection): Position => [iso(start), ""];
+const first = ({ start }: Scan): Position => [iso(start), ""];
+
+/** The position of a row, of which D1 says `at || key`. */
+const positionOf = (text: string): Position => [
+	text.slice(0, ISO_LENGTH),
+	text.slice(ISO_LENGTH),
+];
 
 /** The rows of D1's tables. */
 export const d1 = (database: D1Database): Source => {
 	const db = drizzle(database);
-	return {
-		async count(selection) {
-			const { at, key, taken, behind } = parts(selection);
+	return queried({
+		async count(scan) {
+			const { table, at, key, taken, range } = parts(scan);
 			let count = 0;
-			let [then = "", which = ""] = first(selection);
+			let position = first(scan);
 			for (;;) {
+				const rest = range(...position);
 				const [[scanned, matched, last] = []] = await db.values(sql`
 					select count(*), sum(taken), max(at || key) from (
 						select ${at} as at, ${key} as key, ${taken} as taken
-						${behind(sql`${then}`, sql`${which}`)} limit ${MOST_COUNTED})`);
+						from ${table} ${rest.where} ${rest.order} limit ${MOST_COUNTED})`);
 				count += Number(matched);
 				if (Number(scanned) < MOST_COUNTED) return count;
-				then = String(last).slice(0, ISO_LENGTH);
-				which = String(last).slice(ISO_LENGTH);
+				position = positionOf(String(last));
 			}
 		},
 
 		/**
-		 * Seeks from row to row along an index, and ends before the row that would make the page too large, or when it has
-		 * looked at enough: so it reads about what it answers, and is as long as that.
+		 * Scans an index twice: for the sizes of rows, up to the first one that doesn't fit into the page, and for the rows
+		 * before that one. So a page reads about what it returns, and is bounded whatever its rows hold.
 		 */
-		async page(selection, after) {
-			const { fields } = selection;
-			const { table, at, key, taken, behind } = parts(selection);
-			const [then, which] = after ?? first(selection);
-			const weighs = weight(fields, (column) => `octet_length(${column})`);
-			// (trap: where columns have an affinity, SQLite seeks by the first alone; + takes it away)
-			const next = sql`${behind(sql`+page.at`, sql`+page.key`)} limit 1`;
-			const rows = await db.values(sql`
-				with recursive answered as (
-					select ${columnsForD1(fields)}, rowid as id from ${table}
-				), weighed as (
-					select rowid as id, ${at} as at, ${key} as key, ${taken} as taken, ${sql.raw(weighs)} as bytes from ${table}
-				), page (id, at, key, taken, rows, bytes, scanned) as (
-					select null, ${then}, ${which}, 0, 0, 0, 0
-					union all
-					select row.id, row.at, row.key, row.taken, page.rows + row.taken, page.bytes + row.taken * row.bytes, scanned + 1
-					from page join weighed as row on row.id = (select rowid ${next})
-					where page.rows < ${MOST_ROWS} and scanned < ${MOST_SCANNED}
-						and (not row.taken or page.rows = 0 or page.bytes + row.bytes <= ${MOST_BYTES})
-				), last as (
-					select max(scanned) as scanned from page
+		async page(scan, after) {
+			const { columns, team_id } = scan;
+			const { table, at, key, taken, isFiltered, range } = parts(scan);
+			const [then, which] = after ?? first(scan);
+			const rest = range(then, which);
+			const size = sql.raw(weight(scan, (column) => `octet_length(${column})`));
+			const mostScanned = isFiltered ? MOST_SCANNED : MOST_ROWS;
+			const nulls = sql.raw(", null".repeat(columns.length - 1));
+			// The first row returned is the position after the page.
+			const [[next] = [], ...rows] = await db.values<Row>(sql`
+				with selected as (
+					select ${sql.raw(columns.join(", "))} from ${table} ${rest.where} and ${taken} ${rest.order}
+					limit coalesce((select rows from beyond), -1)
+				), scanned as not materialized (
+					select ${at} as at, ${key} as key, ${taken} as taken, ${size} as size
+					from ${table} ${rest.where} ${rest.order} limit ${mostScanned + 1}
+				), summed as not materialized (
+					select at, key, taken, count(*) over preceding as scanned, sum(taken) over preceding as rows,
+						sum(iif(taken, size, 0)) over preceding as size
+					from scanned window preceding as (rows unbounded preceding)
+				), beyond as materialized (
+					select at, key, rows - taken as rows from summed
+					where scanned > ${mostScanned} or rows > ${MOST_ROWS} or (rows > 1 and size > ${MOST_BYTES})
+					limit 1
 				)
-				select answered.*, page.at, page.key, page.taken, iif(scanned = (select scanned from last), exists (select 1 ${next}), 0)
-				from page join answered using (id)
-				where page.taken or scanned = (select scanned from last)
-				order by scanned`);
-			const taken_at = fields.length + 3;
-			const [lastAt, lastKey, , more] =
-				rows.at(-1)?.slice(fields.length + 1) ?? [];
+				select (
+					select ${at} || ${key} from ${table}
+					where team_id = ${team_id} and (${at}, ${key}) < (select +at, +key from beyond)
+					order by ${at} desc, ${key} desc limit 1
+				)${nulls}
+				union all
+				select * from selected`);
 			return {
-				...typedRows(
-					fields,
-					rows.filter((row) => row[taken_at] === 1),
-				),
-				next: more === 1 ? [String(lastAt), String(lastKey)] : null,
+				rows,
+				next: typeof next === "string" ? positionOf(next) : null,
 			};
 		},
-	};
+	});
 };

@@ -4,7 +4,7 @@ import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
-import type { Column } from "../../../src/exporter/rows.ts";
+import type { Column, Kind } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { COLUMNS, duckdb, job, rows, run } from "../../support/exporting.ts";
 
@@ -97,7 +97,31 @@ const digest = async (text: string) =>
 		await crypto.subtle.digest("SHA-256", Buffer.from(text)),
 	).toString("hex");
 
-/** What DuckDB finds in a Parquet file: how many rows, and a checksum of all their values. */
+const TYPES: Record<Kind, string> = {
+	text: "VARCHAR",
+	json: "VARCHAR",
+	number: "DOUBLE",
+	integer: "BIGINT",
+	boolean: "BOOLEAN",
+	date: "DATE",
+	timestamp: "TIMESTAMPTZ",
+};
+
+/** How DuckDB reads a file whose name ends so. */
+function readerOf(suffix: string) {
+	if (suffix === "parquet") return "read_parquet(PATH)";
+	const columns = COLUMNS.map(
+		({ name, kind }) => `"${name}": '${TYPES[kind]}'`,
+	);
+	const [format, packed] = suffix.split(".");
+	const compression = { gz: "gzip", zst: "zstd" }[packed ?? ""] ?? "none";
+	const options = `columns = {${columns}}, compression = '${compression}'`;
+	return format === "csv"
+		? `read_csv(PATH, header = true, allow_quoted_nulls = false, ${options})`
+		: `read_json(PATH, format = 'newline_delimited', ${options})`;
+}
+
+/** What DuckDB finds in a file: how many rows, and a checksum of all their values. */
 const SUMS = `select count(*) as n, sha256(string_agg(concat_ws('|', uuid, event, properties, amount * 8,
 	team_id, paid, day, epoch_ms("timestamp")), chr(10) order by team_id)) as sum from FILE`;
 
@@ -125,6 +149,10 @@ async function sums(n: number) {
 const formats = [
 	{ file_format: "JSONLines", compression: null, suffix: "jsonl" },
 	{ file_format: "JSONLines", compression: "gzip", suffix: "jsonl.gz" },
+	{ file_format: "JSONLines", compression: "zstd", suffix: "jsonl.zst" },
+	{ file_format: "CSV", compression: null, suffix: "csv" },
+	{ file_format: "CSV", compression: "gzip", suffix: "csv.gz" },
+	{ file_format: "CSV", compression: "zstd", suffix: "csv.zst" },
 	{ file_format: "Parquet", compression: null, suffix: "parquet" },
 	{ file_format: "Parquet", compression: "snappy", suffix: "parquet" },
 	{ file_format: "Parquet", compression: "gzip", suffix: "parquet" },
@@ -135,9 +163,10 @@ const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
 /** Holds what is in the files against the rows below `n`. */
 async function verify(files: Uint8Array[], suffix: string, n: number) {
-	if (suffix === "parquet") {
+	if (!/^jsonl(\.gz)?$/.test(suffix)) {
 		const [file = new Uint8Array()] = files;
-		expect(await duckdb(file, SUMS)).toEqual(await sums(n));
+		const sql = SUMS.replace("FILE", readerOf(suffix));
+		expect(await duckdb(file, sql)).toEqual(await sums(n));
 	} else {
 		const texts = await Promise.all(
 			files.map((file) =>
@@ -229,12 +258,11 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			const contents = await Promise.all(files.map(bucket.read));
 			for (const content of contents)
 				expect(content.length).toBeLessThan(1_000_000);
-			if (suffix !== "parquet") await verify(contents, suffix, n);
+			if (/^jsonl(\.gz)?$/.test(suffix)) await verify(contents, suffix, n);
 			else {
+				const sql = `select count(*) as n, sum(team_id) as sum from ${readerOf(suffix)}`;
 				const counts = await Promise.all(
-					contents.map((file) =>
-						duckdb(file, "select count(*) as n, sum(team_id) as sum from FILE"),
-					),
+					contents.map((file) => duckdb(file, sql)),
 				);
 				const total = (key: string) =>
 					counts.reduce((sum, [row]) => sum + Number(row?.[key]), 0);

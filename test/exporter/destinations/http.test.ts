@@ -1,10 +1,12 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
 import { job, received, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
+
+afterEach(() => vi.restoreAllMocks());
 
 const TOKEN = "token-of-nobody";
 
@@ -133,13 +135,23 @@ describe("the Idempotency-Key", () => {
 	});
 });
 
+const HOST = new URL(env.RECEIVER_URL).host;
+
+/** A path that answers with the status and the text. */
+const answering = (status: number, text: string | Uint8Array) =>
+	`/body/${status}/${Buffer.from(text).toString("base64url")}`;
+
 describe("what may pass is no misconfiguration", () => {
 	test.each([
-		["/status/500", "answered with the status 500"],
-		["/status/503", "answered with the status 503"],
-		["/status/429", "answered with the status 429"],
-		["/status/408", "answered with the status 408"],
-		["/close", "127.0.0.1"],
+		["/status/500", `${HOST} answered 500: "Oops".`],
+		["/status/503", `${HOST} answered 503: "Oops".`],
+		["/status/429", `${HOST} answered 429: "Oops".`],
+		["/status/408", `${HOST} answered 408: "Oops".`],
+		["/body/502", `${HOST} answered 502.`],
+		[
+			"/close",
+			`The connection to ${HOST} broke before the answer was complete.`,
+		],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
@@ -148,17 +160,69 @@ describe("what may pass is no misconfiguration", () => {
 
 	test("silence", async () => {
 		const failed = run(silent(), job(), 1);
-		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
+		await expect(failed).rejects.toThrow(
+			`${HOST} did not answer within 0.3 seconds.`,
+		);
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	});
+
+	test.each([
+		[
+			"a closed port",
+			"http://127.0.0.1:1/",
+			"Nothing answers at 127.0.0.1:1: check the host, the port, and any firewall in between.",
+		],
+		[
+			"a server without TLS",
+			`https://${HOST}/close`,
+			`No TLS connection to ${HOST} can be made: it offers no TLS, or its certificate is refused`,
+		],
+	])("%s", async (_, url, words) => {
+		const destination = destinationOf(env, "HTTP", { url }, HANG_MS);
+		const failed = run(destination, job(), 1);
+		await expect(failed).rejects.toThrow(words);
+		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	});
+
+	test.each([
+		[521, "The server refuses connections."],
+		[525, "The server and Cloudflare find no way to speak TLS."],
+		[526, "The server's certificate is refused: "],
+		[530, "The server's name doesn't lead to any address that can be reached."],
+	])(
+		"status %i of Cloudflare, where no connection came about",
+		async (status, words) => {
+			const [step] = await to(
+				answering(status, `error code: ${status}`),
+			).test();
+			expect(step?.error).toContain(words);
+			expect(step?.error).toContain(
+				`${HOST} answered ${status}: "error code: ${status}".`,
+			);
+		},
+	);
+
+	test("a name that leads nowhere", async () => {
+		vi.spyOn(globalThis, "fetch").mockImplementationOnce(async () => {
+			throw new Error("internal error; reference = 1");
+		});
+		const url = "http://nowhere.example.test/";
+		const failed = run(destinationOf(env, "HTTP", { url }), job(), 1);
+		await expect(failed).rejects.toThrow(
+			"The name nowhere.example.test doesn't lead to any address.",
+		);
 	});
 });
 
 describe("what the user has to mend is", () => {
 	test.each([
-		["/status/400", "refuses what it gets (status 400)"],
-		["/status/401", "refuses the token"],
-		["/status/403", "refuses the token"],
-		["/status/404", "refuses what it gets (status 404)"],
+		[
+			"/status/400",
+			`The receiver refuses the request. ${HOST} answered 400: "Oops".`,
+		],
+		["/status/401", "The receiver refuses the token, or requires one."],
+		["/status/403", "The receiver refuses the token, or requires one."],
+		["/status/404", `${HOST} answered 404: "Oops".`],
 		["/redirect/302", "leads elsewhere"],
 		["/redirect/307", "leads elsewhere"],
 	])("%s", async (path, words) => {
@@ -166,6 +230,56 @@ describe("what the user has to mend is", () => {
 		await expect(failed).rejects.toThrow(words);
 		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
 		await expect(failed).rejects.not.toThrow(TOKEN);
+	});
+});
+
+describe("of the receiver's words an error shows", () => {
+	const shown = async (path: string, token?: string) =>
+		(await to(path, token).test()).at(-1)?.error;
+
+	test("the beginning, on one line", async () => {
+		const text = `{"error":\n\t"Too ${"much".repeat(100)}`;
+		expect(await shown(answering(400, text))).toBe(
+			`The receiver refuses the request. ${HOST} answered 400: "${text.replace("\n\t", " ").slice(0, 300)}".`,
+		);
+	});
+
+	test("the text of a page", async () => {
+		const page = `<!doctype html><style>p { color: red }</style><title>Bad
+			Gateway</title><script>run("<p>")</script><p>It&#39;s <b>down</b> &amp; out</p>`;
+		expect(await shown(answering(502, page))).toBe(
+			`${HOST} answered 502: "Bad Gateway It's down & out".`,
+		);
+	});
+
+	test("nothing of binary data", async () => {
+		const bytes = Uint8Array.of(0x1f, 0x8b, 0, 0xff);
+		expect(await shown(answering(503, bytes))).toBe(`${HOST} answered 503.`);
+	});
+
+	test.each([TOKEN, 'a&b"c/ü+d e?>~', "four"])(
+		"the secret %s in no form",
+		async (token) => {
+			for (const status of [400, 401, 500]) {
+				const header = token.replace("ü", "u");
+				const words = (await shown(`/echo/${status}`, header)) ?? "";
+				expect(words).toContain(`${HOST} answered ${status}: "***`);
+				const base64 = Buffer.from(header).toString("base64").slice(0, -4);
+				for (const form of [
+					header,
+					encodeURIComponent(header),
+					JSON.stringify(header).slice(1, -1),
+					base64,
+				])
+					expect(words).not.toContain(form);
+			}
+		},
+	);
+
+	test("all that isn't secret, whatever the secret", async () => {
+		expect(await shown("/status/403", "token")).toBe(
+			`The receiver refuses the token, or requires one. ${HOST} answered 403: "Oops".`,
+		);
 	});
 });
 

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { Type } from "../../../src/batch_exports/destination.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { ACCOUNT } from "../../support/azurite.ts";
+import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { job, run } from "../../support/exporting.ts";
 
@@ -41,6 +43,25 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			...KEYS,
 		}),
 	],
+	[
+		"AzureBlob",
+		(host, port) => ({
+			container_name: "exports",
+			prefix: "",
+			...ACCOUNT,
+			endpoint_url: `http://${host}:${port}`,
+		}),
+	],
+	[
+		"GCS",
+		(host, port) => ({
+			bucket_name: "exports",
+			prefix: "",
+			hmac_access_id: "id",
+			hmac_secret: "secret",
+			endpoint_url: `http://${host}:${port}`,
+		}),
+	],
 	["HTTP", (host, port) => ({ url: `http://${host}:${port}/` })],
 	[
 		"Postgres",
@@ -50,6 +71,19 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			database: "postgres",
 			host,
 			port,
+		}),
+	],
+	[
+		"ClickHouse",
+		(host, port) => ({ url: `http://${host}:${port}/`, database: "default" }),
+	],
+	[
+		"BigQuery",
+		(host, port) => ({
+			...SERVICE_ACCOUNT,
+			private_key: env.BIGQUERY_PRIVATE_KEY,
+			token_uri: `http://${host}:${port}/token`,
+			endpoint_url: `http://${host}:${port}`,
 		}),
 	],
 ];
@@ -82,6 +116,18 @@ describe.each(destinations)("%s doesn't go to", (type, at) => {
 			"leads to the private address 10.0.0.5",
 		);
 	});
+});
+
+test("BigQuery's API is looked at, too, not only its token server", async () => {
+	const destination = destinationOf(guarded, "BigQuery", {
+		...SERVICE_ACCOUNT,
+		private_key: env.BIGQUERY_PRIVATE_KEY,
+		token_uri: "https://93.184.215.14/token",
+		endpoint_url: `http://127.0.0.1:${port}`,
+	});
+	expect(await destination.test()).toEqual([
+		{ name: "reach", error: "127.0.0.1 is a private address." },
+	]);
 });
 
 test("a virtual bucket's host is looked at as a whole", async () => {

@@ -1,10 +1,9 @@
-import { isIP } from "node:net";
 import pg from "pg";
 import { POSTGRES_PORT } from "../../../batch_exports/destination.ts";
-import { resolve } from "../../../dns/resolve.ts";
+import { connectionError, silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
 import { admit } from "../send.ts";
-import { addressOf, type Context, explain, silence } from "./errors.ts";
+import { addressOf, type Context, explain } from "./errors.ts";
 
 const NO_TLS = "The server does not support SSL connections";
 const NOT_CONNECTED = "cannot connect";
@@ -71,21 +70,6 @@ export const begin = (timeoutMs: number) =>
 		"set local client_encoding = 'UTF8'",
 		"set local timezone = 'UTC'",
 	].join(";");
-
-/** Why no connection came about, with a message for the user. */
-async function connectionError(env: Env, host: string, address: string) {
-	if (host.includes(".") && isIP(host) === 0) {
-		const answers = await Promise.all([
-			resolve(env.DOH_URL, host, "A"),
-			resolve(env.DOH_URL, host, "AAAA"),
-		]);
-		if (answers.every((answer) => Array.isArray(answer) && answer.length === 0))
-			return new Error(`The name ${host} doesn't lead to any address.`);
-	}
-	return new Error(
-		`Nothing answers at ${address}: check the host, the port, and any firewall in between.`,
-	);
-}
 
 /**
  * Connects and signs in, with TLS if the server offers it.

@@ -3,6 +3,7 @@ import {
 	type Config,
 	POSTGRES_PORT,
 } from "../../../batch_exports/destination.ts";
+import { silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
 import { quote } from "../quote.ts";
 
@@ -90,6 +91,3 @@ export function explain(error: unknown, context: Context): unknown {
 		? new SignInRefused(words)
 		: new Misconfigured(words);
 }
-
-export const silence = (address: string, timeoutMs: number) =>
-	`${address} did not answer within ${timeoutMs / 1000} seconds.`;

@@ -1,0 +1,155 @@
+/** A local server with events in D1, for exports to be measured. */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { environment, run } from "../scripts/run.ts";
+import { freePort } from "../test/support/server.ts";
+import { cpuOf } from "./processes.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** How often a run is asked for, which costs CPU time too. */
+const POLL_MS = 250;
+
+/** An hour with this many events. */
+export type Window = { rows: number; start_at: string; end_at: string };
+
+const Created = z.object({ id: z.string() });
+const Runs = z.object({
+	results: z.array(
+		z.object({
+			status: z.string(),
+			finished_at: z.string().nullable(),
+			records_completed: z.int(),
+			latest_error: z.string().nullable(),
+		}),
+	),
+});
+
+/** Fills an hour with events of some 400 bytes, whose properties compress as those of most events do. */
+function fill(database: DatabaseSync, i: number, rows: number): Window {
+	const start = Date.UTC(2026, 0, 1 + i);
+	database
+		.prepare(
+			`insert into events
+			with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?2),
+				timed as (select i, strftime('%Y-%m-%dT%H:%M:%fZ', (?3 + i * 3599000 / ?2) / 1000.0, 'unixepoch') as at from n)
+			select 1, printf('%08x-0000-4000-8000-%012x', ?1, i), 'event ' || (i % 20), 'person ' || (i % 1000), null,
+				json_object('$browser', 'Chrome', 'path', '/page/' || (i * 7919 % 5000), 'value', i, 'token', hex(randomblob(40)),
+					'text', 'some words that are the same in all, as in most events'),
+				null, '', at, at, at from timed`,
+		)
+		.run(i, rows, start);
+	const iso = (time: number) => new Date(time).toISOString();
+	return { rows, start_at: iso(start), end_at: iso(start + HOUR_MS) };
+}
+
+/**
+ * Starts a server whose D1 holds two windows with so many rows. It ends with this process.
+ * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end
+ */
+export async function startService(rows: number, largeRows: number) {
+	const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
+	environment.STATE_DIR = state;
+	process.on("exit", () => rmSync(state, { recursive: true, force: true }));
+	for (const name of ["SIGINT", "SIGTERM"] as const)
+		process.once(name, () => process.exit(1));
+
+	run(
+		"wrangler",
+		"d1",
+		"migrations",
+		"apply",
+		"DB",
+		"--local",
+		"--persist-to",
+		state,
+	);
+	const bootstrap = ["bootstrap", "--email", "bench@example.com", "--json"];
+	const { key } = z
+		.object({ key: z.string() })
+		.parse(JSON.parse(run("node", "scripts/admin.ts", ...bootstrap)));
+	const folder = `${state}/v3/d1/miniflare-D1DatabaseObject`;
+	const file = readdirSync(folder).find((name) =>
+		/^\w{64}\.sqlite$/.test(name),
+	);
+	const database = `${folder}/${file}`;
+	const sqlite = new DatabaseSync(database);
+	const small = fill(sqlite, 0, rows);
+	const large = fill(sqlite, 1, largeRows);
+	sqlite.close();
+
+	const [port, inspector] = [await freePort(), await freePort()];
+	const server = spawn(
+		"wrangler",
+		[
+			"dev",
+			...["--port", String(port), "--inspector-port", String(inspector)],
+			...["--persist-to", state, "--log-level", "error"],
+			...["--var", `SECRETS_KEY:${Buffer.alloc(32).toString("base64")}`],
+			...["--var", "ALLOW_PRIVATE_DESTINATIONS:true"],
+			"--show-interactive-dev-session=false",
+		],
+		{
+			env: environment,
+			stdio: ["ignore", "ignore", "inherit"],
+			detached: true,
+		},
+	);
+	process.on("exit", () => {
+		if (server.pid) process.kill(-server.pid, "SIGKILL");
+	});
+
+	async function request(method: string, path: string, body?: unknown) {
+		const response = await fetch(
+			`http://127.0.0.1:${port}/api/projects/1/batch_exports${path}`,
+			{
+				method,
+				headers: {
+					authorization: `Bearer ${key}`,
+					"content-type": "application/json",
+				},
+				...(body !== undefined && { body: JSON.stringify(body) }),
+			},
+		);
+		if (!response.ok) throw new Error(await response.text());
+		return response.json();
+	}
+
+	/** Seconds of CPU time that the server has used so far. */
+	const cpu = () =>
+		cpuOf(({ name, group }) => group === server.pid && name === "workerd");
+
+	/** Exports a window to a new destination, and waits for the end. */
+	async function runExport(destination: object, window: Window) {
+		const { id } = Created.parse(
+			await request("POST", "/", {
+				name: "bench",
+				interval: "hour",
+				paused: true,
+				destination,
+			}),
+		);
+		const { rows, ...range } = window;
+		await request("POST", `/${id}/backfill/`, range);
+		for (;;) {
+			await sleep(POLL_MS);
+			const [latest] = Runs.parse(await request("GET", `/${id}/runs/`)).results;
+			if (!latest?.finished_at) continue;
+			if (latest.status !== "Completed" || latest.records_completed !== rows)
+				throw new Error(JSON.stringify(latest));
+			return;
+		}
+	}
+
+	const isUp = () =>
+		request("GET", "/").then(
+			() => true,
+			() => false,
+		);
+	while (!(await isUp())) await sleep(POLL_MS);
+	return { state, database, small, large, inspector, cpu, runExport };
+}

@@ -1,0 +1,239 @@
+/**
+ * `npm run fire`: clients post events to a real server that is killed again and again, six exports write them, and DuckDB
+ * compares what was acknowledged with what arrived. `--minutes N` is how long they post, `--kills N` how often the server is
+ * killed, `--seed N` makes another run. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`).
+ */
+import { mkdirSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import * as z from "zod";
+import { postEvents } from "../test/fire/clients.ts";
+import { isFaultless, judge } from "../test/fire/judge.ts";
+import {
+	createTable,
+	outputs,
+	saveBucket,
+	savePostgres,
+	saveR2,
+} from "../test/fire/outputs.ts";
+import { type Random, seeded } from "../test/fire/random.ts";
+import { startReceiver } from "../test/fire/receiver.ts";
+import {
+	exportsOf,
+	INTERVAL_MS,
+	judgeRuns,
+	Owner,
+	windowEnd,
+} from "../test/fire/runs.ts";
+import { buckets } from "../test/support/bucket.ts";
+import { databases } from "../test/support/postgres.ts";
+import { environment, fail, run } from "./run.ts";
+import { freePort, serve } from "./server.ts";
+
+const MINUTE_MS = 60_000;
+
+/** When runs of a window are most likely to be under way, after its end. */
+const RUNS_FROM_MS = 30_000;
+const RUNS_UNTIL_MS = 120_000;
+
+/** As often as `npm start` runs the schedule. */
+const TICK_MS = 30_000;
+
+const work = resolve(import.meta.dirname, "../.wrangler/fire");
+const state = `${work}/state`;
+
+const { values } = parseArgs({
+	options: {
+		minutes: { type: "string", default: "10" },
+		kills: { type: "string", default: "10" },
+		seed: { type: "string", default: "1" },
+	},
+});
+const Options = z.object({
+	minutes: z.coerce.number().positive(),
+	kills: z.coerce.number().int().min(0),
+	seed: z.coerce.number().int(),
+});
+const parsed = Options.safeParse(values);
+if (!parsed.success) fail(z.prettifyError(parsed.error));
+const { minutes, kills, seed } = parsed.data;
+
+const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
+
+/** When the server is killed: half of the times at any moment of the posting, half of them while runs may be under way. */
+function killMoments(random: Random, start: number, end: number) {
+	const ends: [number, ...number[]] = [windowEnd(start)];
+	for (let at = ends[0]; at < end; at += INTERVAL_MS)
+		ends.push(at + INTERVAL_MS);
+	return Array.from({ length: kills }, (_, i) => {
+		if (i % 2 === 0) return random.between(start, end);
+		const window = random.pick(ends);
+		return random.between(window + RUNS_FROM_MS, window + RUNS_UNTIL_MS);
+	}).sort((a, b) => a - b);
+}
+
+/** Starts the server, and starts it again whenever it ends. */
+async function keepServer(port: number) {
+	const counts = { kills: 0, ends: 0 };
+	let stopped = false;
+	const start = () =>
+		serve({
+			name: "tenantry-fire",
+			port,
+			folder: work,
+			state,
+			log: `${work}/server.log`,
+			variables: { ALLOW_PRIVATE_DESTINATIONS: "true" },
+		});
+	let server = start();
+	const { url } = await server;
+	async function watch() {
+		while (!stopped) {
+			await (await server).ended;
+			counts.ends += 1;
+			if (!stopped) server = start();
+		}
+	}
+	const watching = watch();
+	const ticking = setInterval(
+		() =>
+			fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`).catch(() => {}),
+		TICK_MS,
+	);
+	return {
+		url,
+		counts,
+		async kill() {
+			const { kill } = await server;
+			counts.kills += 1;
+			await kill();
+		},
+		async stop() {
+			clearInterval(ticking);
+			stopped = true;
+			await (await server).kill();
+			await watching;
+		},
+	};
+}
+
+const bootstrap = () =>
+	Owner.parse(
+		JSON.parse(
+			run(
+				...(["node", "scripts/admin.ts", "bootstrap"] as const),
+				...["--email", "owner@example.com", "--json"],
+			),
+		),
+	);
+
+/** Starts what the exports write to. */
+async function startPeers(random: Random) {
+	const { POSTGRES_PORT: postgres } = await databases();
+	if (!postgres) fail("npm run fire needs PostgreSQL (Debian: postgresql).");
+	await createTable(postgres);
+	const { S3_URL: s3 } = await buckets();
+	const receiver = await startReceiver(`${work}/outputs/http`, random);
+	return { s3, postgres, receiver };
+}
+
+process.on("exit", (code) => {
+	if (code !== 0) console.error(`The evidence is in ${work}.`);
+});
+
+rmSync(work, { recursive: true, force: true });
+mkdirSync(state, { recursive: true });
+environment.STATE_DIR = state;
+environment.CLOUDFLARE_DEV_REGISTRY_PATH = `${work}/registry`;
+const random = seeded(seed);
+const { s3, postgres, receiver } = await startPeers(seeded(seed - 1));
+const wanted = outputs({ s3, postgres, receiver: receiver.url });
+const names = wanted.map(({ name }) => name);
+
+console.log("Starting the server…");
+run(
+	...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
+	...["--persist-to", state],
+);
+const owner = bootstrap();
+const server = await keepServer(await freePort());
+const exports = exportsOf(server.url, owner);
+const ids: string[] = [];
+for (const output of wanted) ids.push(await exports.create(output));
+
+const start = Date.now();
+const end = start + minutes * MINUTE_MS;
+const moments = killMoments(random, start, end);
+console.log(
+	`Posting for ${minutes} minutes, and killing the server ${kills} times until ${new Date(moments.at(-1) ?? end).toISOString()}…`,
+);
+/** Kills the server at the moments. Answers how many runs were under way then. */
+async function killAll() {
+	let cut = 0;
+	for (const moment of moments) {
+		await until(moment);
+		const runs = await Promise.all(ids.map(exports.runs));
+		cut += runs.flat().filter((run) => run.finished_at === null).length;
+		await server.kill();
+	}
+	return cut;
+}
+const killing = killAll();
+const posted = await postEvents(
+	{
+		url: `${server.url}/api/projects/${owner.project}/events/`,
+		key: owner.key,
+	},
+	work,
+	end,
+	seed,
+);
+const lastEnd = windowEnd(Date.now());
+const cut = await killing;
+console.log(
+	`Waiting for the runs of the window that ends at ${new Date(lastEnd).toISOString()}…`,
+);
+const runs = await exports.waitForRuns(ids, lastEnd);
+await server.stop();
+
+console.log("Comparing…");
+await saveBucket(s3, `${work}/outputs`);
+await saveR2(state, work, `${work}/outputs/r2`);
+await savePostgres(postgres, `${work}/outputs/postgres`);
+const verdicts = await judge(work, names);
+
+/** The differences, and what is wrong with the runs. */
+const faults: string[] = [];
+const table = names.map((name, i): [string, object] => {
+	const verdict = verdicts.get(name);
+	if (!verdict) return fail(`${name} wasn't compared.`);
+	const list = runs[i] ?? [];
+	const rows = list.reduce((sum, run) => sum + run.records_completed, 0);
+	const wrong = judgeRuns(list, windowEnd(start), lastEnd);
+	if (wrong) faults.push(`${name}: ${wrong}`);
+	if (rows !== verdict.rows)
+		faults.push(`${name}: its runs say that they wrote ${rows} rows`);
+	if (!isFaultless(verdict)) faults.push(`${name}: its rows differ`);
+	return [name, { runs: list.length, ...verdict }];
+});
+const { counts } = receiver;
+const failures = Object.values(counts.failed).reduce((sum, n) => sum + n, 0);
+const ways = Object.entries(counts.failed).map(([way, n]) => `${n} ${way}`);
+if (counts.conflicts > 0)
+	faults.push(
+		`http: ${counts.conflicts} posts without an Idempotency-Key, or with one that stood for other contents`,
+	);
+if (server.counts.ends > server.counts.kills + 1)
+	faults.push("The server ended when nobody killed it.");
+console.table(Object.fromEntries(table));
+console.log(
+	[
+		`${posted.acknowledged} of ${posted.events} events were acknowledged, in ${posted.posts} posts: ${posted.lost} were lost, ${posted.repeated} repeated, ${posted.givenUp} batches given up.`,
+		`The server was killed ${server.counts.kills} times, and cut off ${cut} runs.`,
+		`The receiver failed ${failures} of ${counts.posts} posts (${ways.join(", ")}), and ${counts.repeated} came again.`,
+		...faults,
+	].join("\n"),
+);
+if (faults.length === 0) rmSync(work, { recursive: true, force: true });
+process.exit(faults.length === 0 ? 0 : 1);

@@ -1,0 +1,130 @@
+/** A server for commands that test the service from outside: `wrangler dev` with a configuration and a state of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { openSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { environment, fail } from "./run.ts";
+
+const root = `${import.meta.dirname}/..`;
+
+export const freePort = () =>
+	new Promise<number>((resolve) => {
+		const probe = createServer().listen(0, "127.0.0.1", () => {
+			const { port } = Object(probe.address());
+			probe.close(() => resolve(Number(port)));
+		});
+	});
+
+/** Whether nobody listens on the port. */
+const isFree = (port: number) =>
+	new Promise<boolean>((resolve) => {
+		const probe = createServer()
+			.once("error", () => resolve(false))
+			.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+	});
+
+/** The project's configuration without limits on requests; it stands elsewhere, so its paths are absolute. */
+function configure(folder: string) {
+	const config = `${folder}/wrangler.toml`;
+	writeFileSync(
+		config,
+		readFileSync(`${root}/wrangler.toml`, "utf8")
+			.replace(/limit = \d+, period/g, "limit = 1_000_000, period")
+			.replace('main = "', `main = "${root}/`)
+			.replace('directory = "', `directory = "${root}/`)
+			.replace('migrations_dir = "', `migrations_dir = "${root}/`),
+	);
+	return config;
+}
+
+const running = new Set<ChildProcess>();
+
+/** Kills a server with all that it started: it leads a process group. */
+function killGroup(server: ChildProcess) {
+	try {
+		if (server.pid) process.kill(-server.pid, "SIGKILL");
+	} catch {
+		// It has already ended.
+	}
+}
+
+process.on("exit", () => {
+	for (const server of running) killGroup(server);
+});
+for (const name of ["SIGINT", "SIGTERM"] as const)
+	process.once(name, () => process.exit(1));
+
+type Options = {
+	/** The worker's name: servers of the same name would be taken for each other. */
+	name: string;
+	port: number;
+	/** Where its configuration is written. */
+	folder: string;
+	/** Where it keeps its state. */
+	state: string;
+	variables?: Record<string, string>;
+	/** The file that its output is appended to; by default its errors are shown. */
+	log?: string;
+};
+
+/**
+ * Starts a server and waits until it answers. It reaches no host on the internet: neither names nor the sources of plugins
+ * are found.
+ */
+export async function serve(options: Options) {
+	const { name, port, folder, state, log } = options;
+	const nowhere = "http://127.0.0.1:1";
+	const variables = {
+		SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
+		DOH_URL: nowhere,
+		GITHUB_API_URL: nowhere,
+		GITLAB_API_URL: nowhere,
+		...options.variables,
+	};
+	// A process of a server that was killed may have it a moment longer.
+	while (!(await isFree(port))) await sleep(50);
+	const output = log && openSync(log, "a");
+	const server = spawn(
+		"wrangler",
+		[
+			...["dev", "--config", configure(folder), "--name", name],
+			...["--port", String(port)],
+			...["--persist-to", state, "--log-level", "error"],
+			"--show-interactive-dev-session=false",
+			...Object.entries(variables).flatMap(([name, value]) => [
+				"--var",
+				`${name}:${value}`,
+			]),
+		],
+		{
+			env: environment,
+			stdio: ["ignore", output || "ignore", output || "inherit"],
+			detached: true,
+		},
+	);
+	running.add(server);
+	const ended = new Promise<void>((resolve) =>
+		server.once("exit", () => {
+			running.delete(server);
+			resolve();
+		}),
+	);
+	const url = `http://127.0.0.1:${port}`;
+	while (
+		!(await fetch(`${url}/healthz`).then(
+			({ ok }) => ok,
+			() => false,
+		))
+	) {
+		if (!running.has(server)) fail("The server did not start.");
+		await sleep(200);
+	}
+	return {
+		url,
+		ended,
+		kill() {
+			killGroup(server);
+			return ended;
+		},
+	};
+}

@@ -1,0 +1,59 @@
+import { createPrivateKey } from "node:crypto";
+
+const PEM =
+	/^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----$/;
+
+/** The bytes of a key in PKCS#8 and PEM (RFC 7468, section 10); null: the text isn't one. */
+function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
+	try {
+		const [, base64] = PEM.exec(pem.trim()) ?? [];
+		return base64 === undefined ? null : Uint8Array.fromBase64(base64);
+	} catch {
+		return null;
+	}
+}
+
+/** Whether the text is a private RSA key in PKCS#8 and PEM. */
+export function isRsaPrivateKey(pem: string) {
+	try {
+		return (
+			bytesOf(pem) !== null && createPrivateKey(pem).asymmetricKeyType === "rsa"
+		);
+	} catch {
+		return false;
+	}
+}
+
+const base64url = (bytes: Uint8Array) =>
+	bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+
+const encoder = new TextEncoder();
+
+/**
+ * A JSON Web Token (RFC 7519), signed with RS256.
+ * @param pem a private RSA key in PKCS#8 and PEM
+ * @param kid names the key; undefined: the header doesn't
+ */
+export async function signJwt(
+	pem: string,
+	kid: string | undefined,
+	claims: Record<string, string | number>,
+): Promise<string> {
+	const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+	const key = await crypto.subtle.importKey(
+		"pkcs8",
+		bytesOf(pem) ?? new Uint8Array(),
+		algorithm,
+		false,
+		["sign"],
+	);
+	const signed = [{ alg: "RS256", typ: "JWT", ...(kid && { kid }) }, claims]
+		.map((part) => base64url(encoder.encode(JSON.stringify(part))))
+		.join(".");
+	const signature = await crypto.subtle.sign(
+		algorithm,
+		key,
+		encoder.encode(signed),
+	);
+	return `${signed}.${base64url(new Uint8Array(signature))}`;
+}

@@ -1,0 +1,102 @@
+import type { Config } from "../../../batch_exports/destination.ts";
+import { Misconfigured } from "../destination.ts";
+import { elementOf } from "../quote.ts";
+import { type Answer, addressOf } from "../send.ts";
+
+type Settings = Config<"AzureBlob">;
+
+/** Refusals that may pass although their status is below 500. */
+const TEMPORARY = [
+	"AccountBeingCreated",
+	"BlobAlreadyExists",
+	"ConditionNotMet",
+];
+
+/**
+ * What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). Of other
+ * codes the server's own words have to do.
+ */
+const MEANINGS: Record<string, string> = {
+	AccountIsDisabled: "The storage account is disabled.",
+	AuthorizationFailure:
+		"The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this.",
+	AuthorizationPermissionMismatch:
+		"The SAS token lacks a permission: it needs read, create, write and delete.",
+	AuthorizationProtocolMismatch:
+		"The SAS token allows only HTTPS: begin endpoint_url with https://.",
+	AuthorizationResourceTypeMismatch:
+		"The SAS token has to include the resource type object (srt=o).",
+	AuthorizationServiceMismatch:
+		"The SAS token isn't one for Blob Storage (ss=b).",
+	BlobAlreadyExists: "The blob was changed at the same time.",
+	ConditionNotMet: "The blob was changed at the same time.",
+	InvalidBlobOrBlock:
+		"The blob has blocks that another tool uploaded and didn't commit.",
+	KeyBasedAuthenticationNotPermitted:
+		"The storage account allows no access by account key: allow it, or use a user delegation SAS.",
+};
+
+/** The code of an error; "": there is none. HEAD has it in a header only. */
+export const codeOf = ({ headers, text }: Answer) =>
+	headers.get("x-ms-error-code") ??
+	/<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ??
+	"";
+
+/** Whether the server rejects the signature. Azurite then has the code of a permission that is missing. */
+export const isUnauthenticated = (answer: Answer) =>
+	[
+		"AuthenticationFailed",
+		"InvalidAuthenticationInfo",
+		"NoAuthenticationInformation",
+	].includes(codeOf(answer)) ||
+	elementOf("Message", answer.text).startsWith(
+		"Server failed to authenticate the request.",
+	);
+
+/** What a rejected signature means. The server's words for it repeat what was signed, so they aren't shown. */
+function rejection(answer: Answer, { sas_token }: Settings) {
+	const detail = elementOf("AuthenticationErrorDetail", answer.text);
+	if (!sas_token)
+		return /date header/i.test(detail)
+			? new Error("The server's clock and this service's differ too much.")
+			: new Misconfigured("The account key is wrong.");
+	const expiry = new URLSearchParams(sas_token).get("se") ?? "";
+	if (Date.parse(expiry) < Date.now())
+		return new Misconfigured(`The SAS token expired at ${expiry}.`);
+	return new Misconfigured(
+		/time frame/.test(detail)
+			? "The SAS token isn't valid yet, or has expired."
+			: "The SAS token is wrong, has expired, or was revoked.",
+	);
+}
+
+/** What is hidden in the server's words. */
+export const secretsOf = ({ account_key, sas_token }: Settings) =>
+	[
+		account_key,
+		sas_token,
+		sas_token && /sig=([^&]*)/.exec(sas_token)?.[1],
+		sas_token && new URLSearchParams(sas_token).get("sig"),
+	].filter((secret) => typeof secret === "string");
+
+/** The error that an answer stands for, with a message for the user. */
+export function explain(answer: Answer, config: Settings, url: URL): Error {
+	const code = codeOf(answer);
+	if (isUnauthenticated(answer)) return rejection(answer, config);
+	if (answer.status < 400)
+		return new Misconfigured(
+			`${addressOf(url)} doesn't answer as Blob Storage: check endpoint_url.`,
+		);
+	const meaning =
+		code === "ContainerNotFound"
+			? `There is no container "${config.container_name}".`
+			: (MEANINGS[code] ?? "Blob Storage refuses the request.");
+	const words = `${meaning} ${answer.describe()}`;
+	return TEMPORARY.includes(code) ? new Error(words) : new Misconfigured(words);
+}
+
+/** Blob Storage answers each write with 201, and names what it stored by an ETag. */
+export const notStored = (url: URL) =>
+	new Misconfigured(
+		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't answer as Blob Storage. Check endpoint_url.`,
+	);

@@ -1,0 +1,84 @@
+import type { Config } from "../../../batch_exports/destination.ts";
+import { Misconfigured } from "../destination.ts";
+import { quote } from "../quote.ts";
+import { addressOf } from "../send.ts";
+
+export type Settings = Config<"BigQuery">;
+
+/** Why a request or a job failed, as the API says it. `reason` is one of its documented codes, or "". */
+export type Problem = { reason: string; message: string };
+
+/** How the names of staging tables begin. */
+export const STAGING = "tenantry_staging_";
+
+/** Reasons that may pass without the user (BigQuery, "Error messages"). */
+const TEMPORARY_REASONS = [
+	"backendError",
+	"internalError",
+	"jobBackendError",
+	"jobInternalError",
+	"jobRateLimitExceeded",
+	"quotaExceeded",
+	"rateLimitExceeded",
+	"stopped",
+	"tableUnavailable",
+	"timeout",
+];
+
+/** A MERGE that gave way to other changes of its table has a reason that it shares with wrong SQL. */
+const CONFLICT = /concurrent update|too many DML statements/i;
+
+export const isTemporary = ({ reason, message }: Problem) =>
+	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
+
+/** What a problem means for the user, in a sentence; undefined: the API's words have to do. */
+function meaningOf(
+	{ reason, message }: Problem,
+	{ project_id, dataset_id }: Settings,
+) {
+	switch (reason) {
+		case "accessDenied":
+			return /jobs\.create/.test(message)
+				? `The service account needs the role BigQuery Job User in the project ${project_id}.`
+				: `The service account needs the role BigQuery Data Editor for the dataset ${dataset_id}, and BigQuery Job User in the project ${project_id}.`;
+		case "accessNotConfigured":
+			return `The BigQuery API is disabled in the project ${project_id}: enable it.`;
+		case "authError":
+			return "BigQuery rejects the access token.";
+		case "billingNotEnabled":
+			return `Enable billing for the project ${project_id}: without it BigQuery runs no MERGE.`;
+		case "notFound":
+			if (/^not found: dataset/i.test(message))
+				return `There is no dataset ${dataset_id} in the project ${project_id}.`;
+			return message.includes(STAGING)
+				? "The staging table is gone: somebody removed it, or it was a week old. Retry the run."
+				: undefined;
+		case "quotaExceeded":
+			return `A quota of the project ${project_id} is used up.`;
+		case "rateLimitExceeded":
+		case "jobRateLimitExceeded":
+			return "BigQuery is asked too often at the moment.";
+	}
+	return undefined;
+}
+
+/**
+ * The error of a problem, with a message for the user.
+ * @param secrets what the API's words may repeat and nobody may read
+ */
+export function errorOf(
+	problem: Problem,
+	{
+		config,
+		url,
+		secrets,
+	}: { config: Settings; url: string; secrets: string[] },
+): Error {
+	const words = [
+		meaningOf(problem, config),
+		`${addressOf(new URL(url))} says: ${quote(secrets, problem.message)}`,
+	]
+		.filter(Boolean)
+		.join(" ");
+	return isTemporary(problem) ? new Error(words) : new Misconfigured(words);
+}

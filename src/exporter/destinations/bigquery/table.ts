@@ -1,0 +1,148 @@
+import type { Column, Kind, Row } from "../../rows.ts";
+import { type Job, Misconfigured } from "../destination.ts";
+import { KEYS } from "../postgres/table.ts";
+import type { Fields } from "./client.ts";
+import type { Settings } from "./errors.ts";
+
+/** The columns of a table that is made here. JSON is a STRING unless use_json_type says otherwise. */
+const TYPES: Record<Kind, string> = {
+	text: "STRING",
+	json: "STRING",
+	integer: "INT64",
+	number: "FLOAT64",
+	boolean: "BOOL",
+	date: "DATE",
+	timestamp: "TIMESTAMP",
+};
+
+/** The API's names of types that SQL calls otherwise. */
+const SQL_NAMES: Record<string, string> = {
+	INTEGER: "INT64",
+	FLOAT: "FLOAT64",
+	BOOLEAN: "BOOL",
+};
+
+export const tableFields = (columns: Column[], config: Settings): Fields =>
+	columns.map(({ name, kind }) => ({
+		name,
+		type: kind === "json" && config.use_json_type ? "JSON" : TYPES[kind],
+	}));
+
+/** The number of a row in its run, in a staging table. */
+const ROW_NUMBER = "n";
+
+/** A column of a staging table: numbered, since a query may give its own any name. */
+const staged = (i: number) => `c${i}`;
+
+/**
+ * A staging table holds every value as text, so that no value can make a load fail; the MERGE converts it.
+ * @param columns what the export writes
+ */
+export const stagingFields = (columns: Column[]): Fields => [
+	{ name: ROW_NUMBER, type: "INT64" },
+	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
+];
+
+/** Text that JSON in UTF-8 can hold. NUL is replaced as well, since not every reader takes it. */
+const storable = (text: string) =>
+	text.toWellFormed().replaceAll("\0", "\ufffd");
+
+/** Rows for a staging table, one JSON object a line. */
+export function toLines(rows: Row[], first: number) {
+	const lines = rows.map((row, number) => {
+		const values = row.map((value, i) =>
+			value === null
+				? ""
+				: `,"${staged(i)}":${JSON.stringify(storable(String(value)))}`,
+		);
+		return `{"${ROW_NUMBER}":${first + number}${values.join("")}}\n`;
+	});
+	return Buffer.from(lines.join(""));
+}
+
+const quoted = (name: string) =>
+	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
+
+const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
+	[project_id, dataset_id, table].map(quoted).join(".");
+
+/** SQL for a staged value as its own kind's type; null where that can't hold it. */
+const native = (text: string, kind: Kind) =>
+	TYPES[kind] === "STRING" ? text : `SAFE_CAST(${text} AS ${TYPES[kind]})`;
+
+/** SQL for a staged value as the type of the table's column. */
+function converted(text: string, kind: Kind, type: string) {
+	const value = native(text, kind);
+	if (type === TYPES[kind]) return value;
+	if (type !== "JSON") return `CAST(${value} AS ${type})`;
+	// What is no JSON becomes a JSON string. Numbers that the type JSON can't hold exactly are rounded.
+	const json =
+		kind === "json"
+			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
+			: `TO_JSON(${value})`;
+	return `IF(${text} IS NULL, NULL, ${json})`;
+}
+
+/** The export's columns with the types that they have in the table, by which SQL knows them. */
+function typed(columns: Column[], fields: Fields, table: string) {
+	const types = new Map(
+		fields.map(({ name, type }) => [name.toLowerCase(), type]),
+	);
+	return columns.map(({ name, kind }) => {
+		const type = types.get(name.toLowerCase());
+		if (type === undefined)
+			throw new Misconfigured(
+				`The table ${table} lacks the column ${name}, which the export writes.`,
+			);
+		return { name, kind, type: SQL_NAMES[type] ?? type };
+	});
+}
+
+/** The column of persons that says which of two versions is newer. */
+const VERSION = "person_version";
+
+/**
+ * The MERGE that takes rows from a staging table into a table: of rows with one key the last, of persons the one of the
+ * highest version. A row whose key is in the table replaces that row, unless that is a newer version of a person.
+ * @param fields the table's columns
+ * @param isTrial whether it takes no row
+ */
+export function mergeStatement(
+	config: Settings,
+	{ columns, model }: Pick<Job, "columns" | "model">,
+	tables: { staging: string; table: string; fields: Fields },
+	isTrial = false,
+) {
+	const { staging, table, fields } = tables;
+	const values = typed(columns, fields, `${config.dataset_id}.${table}`);
+	const at = (name: string) =>
+		columns.findIndex((column) => column.name === name);
+	const key = KEYS[model];
+	const version = model === "persons" ? at(VERSION) : -1;
+	const order = [
+		...(version >= 0 ? [`${native(staged(version), "integer")} DESC`] : []),
+		`${ROW_NUMBER} DESC`,
+	];
+	const isNewer =
+		version >= 0
+			? ` AND (T.${VERSION} IS NULL OR S.v${version} >= T.${VERSION})`
+			: "";
+	const changes = columns.flatMap(({ name }, i) =>
+		key.includes(name) ? [] : [`${quoted(name)} = S.v${i}`],
+	);
+	const update =
+		changes.length > 0
+			? `WHEN MATCHED${isNewer} THEN UPDATE SET ${changes.join(", ")}`
+			: "";
+	return `MERGE ${tableName(config, table)} T
+USING (
+SELECT ${values.map(({ kind, type }, i) => `${converted(staged(i), kind, type)} AS v${i}`).join(", ")}
+FROM ${tableName(config, staging)}
+WHERE ${isTrial ? "FALSE" : "TRUE"}
+QUALIFY ROW_NUMBER() OVER (PARTITION BY ${key.map((name) => staged(at(name))).join(", ")} ORDER BY ${order.join(", ")}) = 1
+) S
+ON ${key.map((name) => `T.${quoted(name)} = S.v${at(name)}`).join(" AND ")}
+${update}
+WHEN NOT MATCHED THEN INSERT (${columns.map(({ name }) => quoted(name)).join(", ")})
+VALUES (${columns.map((_, i) => `S.v${i}`).join(", ")})`;
+}

@@ -1,0 +1,148 @@
+import type { Config } from "../../../batch_exports/destination.ts";
+import { Misconfigured } from "../destination.ts";
+import { type Answer, exchange, isTemporary, unavailable } from "../send.ts";
+
+export type Settings = Config<"ClickHouse">;
+
+/** A part of SQL that names something. */
+export const quoted = (name: string) =>
+	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
+
+export const tableOf = ({ table_name }: Settings) =>
+	quoted(table_name ?? "events");
+
+export const UNKNOWN_TABLE = 60;
+
+/** The code of a ClickHouse exception in an answer; undefined: it has none. */
+export function codeOf({ headers, text }: Answer): number | undefined {
+	const code =
+		headers.get("x-clickhouse-exception-code") ??
+		/^Code: (\d+)\. DB::/m.exec(text)?.[1];
+	return code === undefined ? undefined : Number(code);
+}
+
+const SIGN_IN =
+	"The server refuses to sign in: check the user and the password.";
+const NO_COLUMN = "The table lacks a column that the export writes.";
+
+/** What exceptions mean that the user has to act on. Their HTTP status may be 500. */
+const USER_ERRORS: Record<number, string> = {
+	16: NO_COLUMN,
+	44: "A column of the table is computed, so it can't be written.",
+	47: NO_COLUMN,
+	48: "The table, or its engine, takes no rows.",
+	[UNKNOWN_TABLE]: "There is no such table.",
+	81: "There is no such database.",
+	115: "The server lacks a setting that the export needs: it is too old.",
+	164: "The user or the server is read-only.",
+	192: SIGN_IN,
+	193: SIGN_IN,
+	194: SIGN_IN,
+	344: "The server doesn't support what the table needs.",
+	452: "The user's profile forbids a setting that the export needs.",
+	469: "A row breaks a constraint of the table.",
+	497: "The user needs INSERT on the table and, where the table is missing, CREATE TABLE.",
+	516: SIGN_IN,
+};
+
+/** What exceptions mean that may pass. */
+const TEMPORARY_ERRORS: Record<number, string> = {
+	159: "The server took too long.",
+	202: "The server runs too many queries at once.",
+	241: "The server is short of memory.",
+	242: "The table is read-only for now: its server has lost touch with ClickHouse Keeper.",
+	252: "The table has too many parts: the server merges them more slowly than rows come.",
+};
+
+/** A value that a column doesn't take: exceptions of parsers and conversions. */
+const VALUE_ERRORS = [
+	6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 376, 407, 675, 676,
+	691,
+];
+
+function meaningOf(code: number, { text }: Answer, table: string) {
+	if (!VALUE_ERRORS.includes(code))
+		return USER_ERRORS[code] ?? TEMPORARY_ERRORS[code] ?? "";
+	const column = /while reading the value of key ([^)]+)\)/.exec(text)?.[1];
+	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't take a value of the export.`;
+}
+
+/** What is wrong with an answer; null: nothing. */
+function problemOf(answer: Answer, table: string): Error | null {
+	const code = codeOf(answer);
+	if (code === undefined && answer.status < 300) return null;
+	if (code === undefined && answer.status < 400)
+		return new Misconfigured(
+			"The url leads elsewhere: give the address where it ends.",
+		);
+	const meaning = code === undefined ? "" : meaningOf(code, answer, table);
+	const words = [meaning, answer.describe()].filter(Boolean).join(" ");
+	const isUsers =
+		code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
+	const mayPass =
+		code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
+	return !isUsers && (mayPass || isTemporary(answer))
+		? unavailable(answer, words)
+		: new Misconfigured(words);
+}
+
+/** Throws if the answer isn't that of a statement which was carried out; its message is for the user. */
+export function check(answer: Answer, config: Settings) {
+	const problem = problemOf(answer, tableOf(config));
+	if (problem) throw problem;
+	return answer;
+}
+
+/** For rows: times are ISO 8601; the answer comes when all rows are stored, and none is left out. */
+const INSERT_SETTINGS = {
+	date_time_input_format: "best_effort",
+	input_format_null_as_default: "1",
+	input_format_allow_errors_num: "0",
+	input_format_allow_errors_ratio: "0",
+	async_insert: "0",
+};
+
+/** Sends statements to ClickHouse's HTTP interface. */
+export function client(env: Env, config: Settings, timeoutMs: number) {
+	const { url, database, user, password = "" } = config;
+	const credentials = Buffer.from(`${user ?? "default"}:${password ?? ""}`);
+	const authorization = credentials.toString("base64");
+	const secrets = password ? [password, authorization] : [];
+
+	/** The answer to a statement, whatever it is. */
+	function ask(statement: string, settings: Record<string, string> = {}) {
+		const address = new URL(url);
+		const parameters = { database, ...settings };
+		for (const [name, value] of Object.entries(parameters))
+			address.searchParams.set(name, value);
+		const request = new Request(address, {
+			method: "POST",
+			body: statement,
+			headers: { authorization: `Basic ${authorization}` },
+		});
+		return exchange(env, request, { timeoutMs, secrets });
+	}
+
+	return {
+		ask,
+		/** The answer to a statement that was carried out. */
+		run: async (...what: Parameters<typeof ask>) =>
+			check(await ask(...what), config),
+		/**
+		 * The answer to an INSERT, whatever it is.
+		 * @param names the columns
+		 * @param lines a JSON object for each row
+		 */
+		insert: (
+			names: string[],
+			lines: string,
+			settings: Record<string, string> = {},
+		) =>
+			ask(
+				`INSERT INTO ${tableOf(config)} (${names.map(quoted).join(", ")}) FORMAT JSONEachRow\n${lines}`,
+				{ ...INSERT_SETTINGS, ...settings },
+			),
+	};
+}
+
+export type Client = ReturnType<typeof client>;

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import type { Column, Kind, Model } from "../../rows.ts";
+import { Misconfigured } from "../destination.ts";
+import { addressOf } from "../send.ts";
+import {
+	type Client,
+	check,
+	codeOf,
+	quoted,
+	type Settings,
+	tableOf,
+	UNKNOWN_TABLE,
+} from "./client.ts";
+
+/** The columns of a table that is made here. */
+const TYPES: Record<Kind, string> = {
+	text: "String",
+	json: "String",
+	integer: "Int64",
+	number: "Float64",
+	boolean: "Bool",
+	date: "Date32",
+	timestamp: "DateTime64(6, 'UTC')",
+};
+
+/** The columns that tell rows apart. */
+const KEYS: Record<Model, string[]> = {
+	events: ["team_id", "uuid"],
+	persons: ["team_id", "distinct_id"],
+};
+
+/** Of rows with the same key the one that stays: with the highest version, or the last. */
+const VERSIONS: Record<Model, string> = {
+	events: "",
+	persons: "person_version",
+};
+
+function createTable(config: Settings, columns: Column[], model: Model) {
+	const [key, version] = [KEYS[model], VERSIONS[model]];
+	const definitions = columns.map(({ name, kind }) => {
+		const required = name === version || key.includes(name);
+		return `${quoted(name)} ${required ? TYPES[kind] : `Nullable(${TYPES[kind]})`}`;
+	});
+	return `CREATE TABLE IF NOT EXISTS ${tableOf(config)} (${definitions.join(", ")})
+		ENGINE = ReplacingMergeTree(${version && quoted(version)}) ORDER BY (${key.map(quoted).join(", ")})`;
+}
+
+/** The type of each column, by name. */
+export type ColumnTypes = Map<string, string>;
+
+/** The settings that the types need. Without this one, JSON in which a key is repeated is refused. */
+export const settingsFor = (types: ColumnTypes): Record<string, string> =>
+	types.values().some((type) => /\bJSON\b/.test(type))
+		? { type_json_skip_duplicated_paths: "1" }
+		: {};
+
+const NameAndType = z.tuple([z.string(), z.string()]).rest(z.unknown());
+
+/** A line of an answer; null where it is cut off. */
+function parseLine(line: string) {
+	try {
+		return NameAndType.safeParse(JSON.parse(line)).data ?? null;
+	} catch {
+		return null;
+	}
+}
+
+/** The types of the table's columns; null: there is no such table. */
+export async function findTable(
+	{ ask }: Client,
+	config: Settings,
+): Promise<ColumnTypes | null> {
+	const answer = await ask(
+		`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`,
+	);
+	if (codeOf(answer) === UNKNOWN_TABLE) return null;
+	const lines = check(answer, config).text.split("\n").map(parseLine);
+	const types = new Map(
+		lines.filter((line) => line !== null).map(([name, type]) => [name, type]),
+	);
+	if (types.size > 0) return types;
+	throw new Misconfigured(
+		`${addressOf(new URL(config.url))} doesn't answer as ClickHouse does.`,
+	);
+}
+
+/** Makes the table if it is missing. */
+export async function ensureTable(
+	client: Client,
+	config: Settings,
+	columns: Column[],
+	model: Model,
+): Promise<ColumnTypes> {
+	const found = await findTable(client, config);
+	if (found) return found;
+	await client.run(createTable(config, columns, model));
+	return (await findTable(client, config)) ?? new Map();
+}

@@ -1,0 +1,61 @@
+import type { Config } from "../../batch_exports/destination.ts";
+import { type Destination, Misconfigured } from "./destination.ts";
+import type { State } from "./files.ts";
+import { bucketUrl, type Dialect, s3 } from "./s3.ts";
+
+type Settings = Config<"GCS">;
+
+const ENDPOINT = "https://storage.googleapis.com";
+
+/** The same destination as S3 sees it. Requests are signed for the region "auto", wherever the bucket is. */
+const asS3 = ({
+	hmac_access_id,
+	hmac_secret,
+	endpoint_url,
+	...config
+}: Settings): Config<"S3"> => ({
+	...config,
+	region: "auto",
+	endpoint_url: endpoint_url ?? ENDPOINT,
+	aws_access_key_id: hmac_access_id,
+	aws_secret_access_key: hmac_secret,
+});
+
+/** Where the bucket is. */
+export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
+
+/**
+ * What error codes mean for the user that aren't S3's, or mean something else there (Cloud Storage: "HTTP status and error
+ * codes for XML").
+ */
+const MEANINGS: Record<string, string> = {
+	AccessDenied:
+		"The HMAC key's account may not do this in the bucket: it needs the role Storage Object User.",
+	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
+	RequestTimeTooSkewed:
+		"The server's clock and this service's differ too much.",
+	SignatureDoesNotMatch: "hmac_secret is wrong.",
+};
+
+/**
+ * Google Cloud Storage: its XML API takes the requests of S3's, signed with an HMAC key ("Simple migration from Amazon S3 to
+ * Cloud Storage").
+ */
+export function gcs(
+	env: Env,
+	config: Settings,
+	timeoutMs: number,
+): Destination<State> {
+	const dialect: Dialect = {
+		keys: "hmac_access_id and hmac_secret",
+		explain(code, answer) {
+			const meaning = MEANINGS[code];
+			if (meaning === undefined) return undefined;
+			const words = `${meaning} ${answer.describe()}`;
+			return code === "RequestTimeTooSkewed"
+				? new Error(words)
+				: new Misconfigured(words);
+		},
+	};
+	return s3(env, asS3(config), timeoutMs, dialect);
+}

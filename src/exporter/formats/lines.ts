@@ -1,0 +1,44 @@
+import { buffer } from "node:stream/consumers";
+import { constants, createZstdCompress, gzipSync } from "node:zlib";
+import type { Row } from "../rows.ts";
+import { type Encoder, NOTHING } from "./format.ts";
+
+/** How lines are compressed; null: not at all. */
+export type LineCompression = "gzip" | "zstd" | null;
+
+/**
+ * One zstd frame, with a checksum. workerd's zstd fails where the output doesn't fit into its buffer
+ * (https://github.com/cloudflare/workerd/issues/6769), so the buffer takes more than zstd's bound for such an input.
+ */
+const zstd = (text: string) => {
+	const bytes = Buffer.from(text);
+	const chunkSize = bytes.length + (bytes.length >> 7) + 1024;
+	const params = { [constants.ZSTD_c_checksumFlag]: 1 };
+	return buffer(createZstdCompress({ chunkSize, params }).end(bytes));
+};
+
+const compressors = {
+	gzip: (text: string) => gzipSync(text),
+	zstd,
+};
+
+/**
+ * Text files. A compressed one is a sequence of gzip members (RFC 1952, 2.2) or zstd frames (RFC 8878, 3), one for each
+ * call of `write`, which decompress to one text.
+ */
+export const lines = (
+	compression: LineCompression,
+	toText: (rows: Row[]) => string,
+): Encoder => {
+	const encoder = new TextEncoder();
+	const encode = compression
+		? compressors[compression]
+		: (text: string) => encoder.encode(text);
+	return {
+		write: (rows) => encode(toText(rows)),
+		pending: 0,
+		flush: () => NOTHING,
+		finish: () => NOTHING,
+		state: () => "",
+	};
+};

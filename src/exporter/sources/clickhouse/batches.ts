@@ -1,0 +1,75 @@
+import type { Row } from "../../rows.ts";
+
+/** How long a server may be silent in the middle of its answer. */
+const SILENCE_TIMEOUT_MS = 60_000;
+
+/**
+ * The rows of an answer in the format JSONCompactEachRow, as they arrive. A reader that stops early ends the answer.
+ * @throws where the answer is cut off, or ends in a message of the server
+ */
+export async function* parseRows(
+	stream: ReadableStream<Uint8Array>,
+): AsyncGenerator<Row[]> {
+	const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+	let rest = "";
+	try {
+		for (;;) {
+			const { done, value } = await readInTime(reader);
+			if (done) break;
+			const lines = (rest + value).split("\n");
+			rest = lines.pop() ?? "";
+			const broken = lines.findIndex((line) => !line.startsWith("["));
+			if (broken >= 0)
+				throw new Error([...lines.slice(broken), rest].join(" ").trim());
+			yield lines.map((line) => JSON.parse(line));
+		}
+		if (rest !== "") throw new Error("The answer was cut off.");
+	} finally {
+		await reader.cancel().catch(() => {});
+	}
+}
+
+async function readInTime(reader: ReadableStreamDefaultReader<string>) {
+	let timer: ReturnType<typeof setTimeout> | undefined;
+	const silence = new Promise<never>((_, reject) => {
+		timer = setTimeout(
+			() => reject(new Error("The server stopped in its answer.")),
+			SILENCE_TIMEOUT_MS,
+		);
+	});
+	try {
+		return await Promise.race([reader.read(), silence]);
+	} finally {
+		clearTimeout(timer);
+	}
+}
+
+/** The items of batches, one after another. */
+export class Items<T> {
+	readonly #batches: AsyncGenerator<T[], void>;
+	#batch: T[] = [];
+	#index = 0;
+
+	constructor(batches: AsyncGenerator<T[], void>) {
+		this.#batches = batches;
+	}
+
+	/** The next item, which stays the next one until it is skipped; undefined: there are no more. */
+	async peek(): Promise<T | undefined> {
+		while (this.#index >= this.#batch.length) {
+			const { done, value } = await this.#batches.next();
+			if (done) return undefined;
+			this.#batch = value;
+			this.#index = 0;
+		}
+		return this.#batch[this.#index];
+	}
+
+	skip() {
+		this.#index += 1;
+	}
+
+	close() {
+		return this.#batches.return();
+	}
+}

@@ -1,0 +1,102 @@
+/** An expression that rows are ordered by, and the type that its values have as query parameters. */
+type Part = { sql: string; type: string };
+
+/** The order in which a table's rows are read. */
+export type Order = {
+	/** What ORDER BY names. */
+	sql: string;
+	/** The same without the project. Rows that are equal in all parts are copies of each other. */
+	parts: Part[];
+};
+
+/** The expressions of a sorting key: its text up to each comma outside of brackets and quotes. */
+export function splitKey(key: string): string[] {
+	const tokens = key.match(/'(?:\\.|''|[^'\\])*'|`[^`]*`|[(),]|[^'`(),]+/g);
+	const expressions = [""];
+	let depth = 0;
+	for (const token of tokens ?? []) {
+		if (token === "(") depth += 1;
+		if (token === ")") depth -= 1;
+		if (token === "," && depth === 0) expressions.push("");
+		else expressions.push(`${expressions.pop()}${token}`);
+	}
+	return expressions.map((text) => text.trim()).filter((text) => text !== "");
+}
+
+/**
+ * The type of a query parameter for values of a column's type; undefined for types whose values may be null, or change as
+ * text.
+ */
+function parameterType(type: string): string | undefined {
+	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
+	const precision = /^DateTime64\((\d)/.exec(plain)?.[1];
+	if (precision) return `DateTime64(${precision}, 'UTC')`;
+	if (/^DateTime\b/.test(plain)) return "DateTime('UTC')";
+	return /^(?:U?Int\d+|Date|Date32|String|UUID)$/.test(plain)
+		? plain
+		: undefined;
+}
+
+/**
+ * The order of a table: of its sorting key as far as that can be resumed, then of the key of its rows.
+ * @param expressions the sorting key's
+ * @param types the types of `expressions` and, last, of `key`
+ * @param key tells events or persons apart
+ */
+export function orderBy(
+	expressions: string[],
+	types: string[],
+	key: string,
+): Order {
+	const usable = expressions.map((sql, i) => ({
+		sql,
+		type: parameterType(types[i] ?? ""),
+	}));
+	const broken = usable.findIndex(({ type }) => type === undefined);
+	const keyType = parameterType(types.at(-1) ?? "");
+	const last = keyType
+		? { sql: key, type: keyType }
+		: { sql: `coalesce(toString(${key}), '')`, type: "String" };
+	const parts = [
+		...usable.slice(0, broken < 0 ? usable.length : broken),
+		last,
+	].flatMap(({ sql, type }) => (type ? [{ sql, type }] : []));
+	const distinct = parts.filter(
+		({ sql }, i) => parts.findIndex((part) => part.sql === sql) === i,
+	);
+	return {
+		sql: distinct.map(({ sql }) => sql).join(", "),
+		parts: distinct.filter(({ sql }) => sql !== "team_id"),
+	};
+}
+
+const parameter = (i: number) => `p${i}`;
+
+/** SQL for the text of a part's value, which doesn't depend on the server's time zone. */
+export const textOf = ({ sql, type }: Part) =>
+	`toString(cast(${sql}, '${type.replaceAll("'", "\\'")}'))`;
+
+/** SQL for the day of an order's first part; undefined where that is no time. */
+export function dayOf({ parts: [first] }: Order): string | undefined {
+	if (first?.type === "Date") return first.sql;
+	return first?.type.startsWith("DateTime")
+		? `toDate(${first.sql})`
+		: undefined;
+}
+
+/**
+ * SQL for "the row comes after these values". It names each part by itself, since ClickHouse doesn't use its index for a
+ * comparison of tuples.
+ */
+export function isAfter({ parts }: Order): string {
+	return parts.reduceRight((rest, { sql, type }, i) => {
+		const value = `{${parameter(i)}:${type}}`;
+		return rest === ""
+			? `${sql} > ${value}`
+			: `(${sql} > ${value} or (${sql} = ${value} and ${rest}))`;
+	}, "");
+}
+
+/** The query parameters that `isAfter` names. */
+export const parametersOf = (values: string[]) =>
+	Object.fromEntries(values.map((value, i) => [parameter(i), value]));

@@ -1,0 +1,194 @@
+import { kindOf } from "../../../batch_exports/query.ts";
+import type { Model } from "../../rows.ts";
+import { MOST_ROWS, orderOf, weight } from "../bounds.ts";
+import type { Filter, Scan } from "../source.ts";
+import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
+import type { Place } from "./place.ts";
+
+/** A query answers the rows of many pages, since each query reads some thousands of rows beside those. */
+export const ROWS_PER_QUERY = 100 * MOST_ROWS;
+
+/** If rows lie on more days than these, they aren't looked for by day. */
+export const MAX_DAYS = 100;
+
+type Statement = { sql: string; params: Record<string, unknown> };
+
+/**
+ * What decides which of several copies is the row: the greatest. Of events it is the latest to arrive, of persons the
+ * highest version. The other members decide between copies that are alike in that.
+ */
+const VERSIONS: Record<Model, string[]> = {
+	events: [
+		"_inserted_at",
+		"timestamp",
+		"created_at",
+		"cityHash64(event, distinct_id)",
+	],
+	persons: ["person_version", "_inserted_at", "created_at"],
+};
+
+const versionOf = (model: Model) => `tuple(${VERSIONS[model].join(", ")})`;
+
+/** Puts copies that are alike in version and order into an order. */
+const CONTENT: Record<Model, string> = {
+	events:
+		"cityHash64(properties, coalesce(person_properties, ''), coalesce(toString(person_id), ''))",
+	persons: "cityHash64(properties, coalesce(toString(person_id), ''))",
+};
+
+/** A moment in a parameter, as precise as any column. */
+const moment = (name: string) =>
+	`parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
+
+/**
+ * The selection's bounds on a moment. The upper bound is inclusive, since for an index by day "before midnight" includes
+ * the day that begins then.
+ */
+const isInWindow = (at: string) =>
+	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
+
+const IS_OF_TEAM = "team_id = {team_id:Int64}";
+
+const IS_INCLUDED = `(empty({include_events:Array(String)}) or has({include_events:Array(String)}, event))
+	and not has({exclude_events:Array(String)}, event)`;
+
+/** The selection's rows, copies among them. */
+const isSelected = (scan: Scan) =>
+	[
+		IS_OF_TEAM,
+		isInWindow(orderOf(scan).at),
+		...(scan.model === "events" ? [IS_INCLUDED] : []),
+	].join(" and ");
+
+const parametersFor = (scan: Scan) => {
+	const { team_id, start, end, include_events, exclude_events } = scan;
+	return { team_id, start, end, include_events, exclude_events };
+};
+
+/** A column's value as JSON has it. */
+function selectedColumn(name: string) {
+	switch (kindOf({ type: "column", name })) {
+		case "integer":
+			return `toFloat64(${name})`;
+		case "json":
+			return `nullIf(${name}, '')`;
+		case "timestamp":
+			return `concat(replaceOne(toString(toDateTime64(${name}, 3, 'UTC')), ' ', 'T'), 'Z')`;
+		default:
+			return `toString(${name})`;
+	}
+}
+
+/** The conditions of filters, and their parameters. */
+function conditions(filters: Filter[]) {
+	const params: Record<string, string | string[]> = {};
+	const bind = (value: string | string[]) => {
+		const name = `f${Object.keys(params).length}`;
+		params[name] = value;
+		return name;
+	};
+	const sql = filters.flatMap((filter) => {
+		const { column } = filter;
+		if ("texts" in filter)
+			return [
+				`${filter.negated ? "not " : ""}has({${bind(filter.texts)}:Array(String)}, toString(${column}))`,
+				`${column} is not null`,
+			];
+		const { from, before } = filter;
+		return [
+			...(from === null ? [] : [`${column} >= ${moment(bind(from))}`]),
+			...(before === null ? [] : [`${column} < ${moment(bind(before))}`]),
+		];
+	});
+	return { sql, params };
+}
+
+/** Answers one row: how many rows the selection has, whether none has copies, and the days of the order's first part. */
+export function surveySql(scan: Scan, order: Order): Statement {
+	const { model } = scan;
+	const { at, key } = orderOf(scan);
+	const params = parametersFor(scan);
+	if (model === "persons") {
+		const newest = `newest.${VERSIONS.persons.indexOf(at) + 1}`;
+		return {
+			sql: `select countIf(${isInWindow(newest)}), sum(copies) = count(), []
+				from (
+					select max(${versionOf(model)}) as newest, count() as copies
+					from persons where ${IS_OF_TEAM} group by ${key}
+				)`,
+			params,
+		};
+	}
+	const day = dayOf(order);
+	const days = day ? `groupUniqArray(${MAX_DAYS + 1})(toString(${day}))` : "[]";
+	return {
+		sql: `select uniqExact(${key}), count() = uniqExact(${key}), ${days} from events where ${isSelected(scan)}`,
+		params,
+	};
+}
+
+/** The row is the one that counts among its copies, which are looked for among the rows that are `selected`. */
+function isNewest(scan: Scan, selected: string[]) {
+	const { model } = scan;
+	const { key } = orderOf(scan);
+	const copies = model === "events" ? selected : [IS_OF_TEAM];
+	return `(${key}, ${versionOf(model)}) in (
+		select ${key}, max(${versionOf(model)}) from ${model} where ${copies.join(" and ")} group by ${key})`;
+}
+
+/** Answers how many of the scan's rows meet its filters. */
+export function countSql(scan: Scan, isUnique: boolean): Statement {
+	const { key } = orderOf(scan);
+	const filters = conditions(scan.filters);
+	const selected = [isSelected(scan)];
+	const where = [
+		...selected,
+		...filters.sql,
+		...(isUnique ? [] : [isNewest(scan, selected)]),
+	];
+	return {
+		sql: `select uniqExact(${key}) from ${scan.model} where ${where.join(" and ")}`,
+		params: { ...filters.params, ...parametersFor(scan) },
+	};
+}
+
+/**
+ * Answers the rows after a place: the values of the order's parts, how many bytes the fields have, and the fields.
+ *
+ * The copies of an event are looked for among the selection's rows, so each window in which a copy arrived has the event
+ * once. Those of a person are looked for among all of the project's, so only that window has the person in which its
+ * highest version arrived.
+ */
+export function rowsSql(
+	scan: Scan,
+	order: Order,
+	{ isUnique, days, values }: Place,
+): Statement {
+	const { model, columns } = scan;
+	const { key } = orderOf(scan);
+	const filters = conditions(scan.filters);
+	const day = days && dayOf(order);
+	const selected = [
+		isSelected(scan),
+		...(day ? [`${day} in {days:Array(Date)}`] : []),
+	];
+	const where = [
+		...selected,
+		...filters.sql,
+		...(values.length > 0 ? [isAfter(order)] : []),
+		...(isUnique ? [] : [isNewest(scan, selected)]),
+	];
+	const orderBy = isUnique
+		? order.sql
+		: `${order.sql}, ${CONTENT[model]} limit 1 by ${key}`;
+	return {
+		sql: `select ${order.parts.map(textOf).join(", ")}, ${weight(scan, (column) => `length(${column})`)}, ${columns.map(selectedColumn).join(", ")}
+			from ${model} where ${where.join(" and ")} order by ${orderBy} limit ${ROWS_PER_QUERY}`,
+		params: {
+			...filters.params,
+			...parametersOf(values),
+			...parametersFor(scan),
+			days: days ?? [],
+		},
+	};
+}

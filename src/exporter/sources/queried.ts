@@ -1,0 +1,67 @@
+import type { Expression, Field } from "../../batch_exports/query.ts";
+import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
+import { weightsOf } from "./bounds.ts";
+import { pushDown } from "./pushdown.ts";
+import type { Position, Scan, Selection, Source, Table } from "./source.ts";
+
+/** What a table is asked for a selection, and what makes the selection's rows of the answer. */
+function plan(
+	{ fields, where, ...selection }: Selection,
+	{ filters, rest }: ReturnType<typeof pushDown> = pushDown(where),
+): { scan: Scan; evaluate: Evaluate } {
+	const columns = columnsRead(fields, rest);
+	const scan = {
+		...selection,
+		columns,
+		filters,
+		weights: weightsOf(fields, columns),
+	};
+	return { scan, evaluate: evaluator(columns, fields, rest) };
+}
+
+function columnsRead(fields: Field[], where: Expression | null) {
+	const columns = columnsOf([
+		...fields.map(({ expression }) => expression),
+		...(where ? [where] : []),
+	]);
+	return columns.length > 0 ? columns : ["team_id"];
+}
+
+/**
+ * A source of what is in a table: expressions are evaluated here, so that each source gives the same results. The table
+ * checks what it can of a query's condition; a page has the rows that meet all of it, and may have none and a next one.
+ */
+export function queried(table: Table): Source {
+	// One plan for all pages of a selection: a table may keep what the next page is read from by its scan.
+	const plans = new WeakMap<Selection, ReturnType<typeof plan>>();
+	return {
+		async count(selection) {
+			const pushed = pushDown(selection.where);
+			const { scan, evaluate } = plan({ ...selection, fields: [] }, pushed);
+			if (pushed.rest === null) return table.count(scan);
+			let count = 0;
+			let after: Position | null = null;
+			do {
+				const page: Awaited<ReturnType<Table["page"]>> = await table.page(
+					scan,
+					after,
+				);
+				count += evaluate(page.rows).rows.length;
+				after = page.next;
+			} while (after);
+			return count;
+		},
+
+		async page(selection, after) {
+			const planned = plans.get(selection) ?? plan(selection);
+			plans.set(selection, planned);
+			const { scan, evaluate } = planned;
+			const { rows, next } = await table.page(scan, after);
+			return { ...evaluate(rows), next };
+		},
+
+		release() {
+			table.release?.();
+		},
+	};
+}

@@ -1,0 +1,179 @@
+import { env } from "cloudflare:workers";
+import { gunzipSync } from "node:zlib";
+import { AwsClient } from "aws4fetch";
+import { describe, expect, test } from "vitest";
+import { configs } from "../../../src/batch_exports/destination.ts";
+import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
+import { destinationOf } from "../../../src/exporter/destinations/index.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { job, run } from "../../support/exporting.ts";
+
+const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
+
+const HMAC = {
+	hmac_access_id: KEYS.aws_access_key_id,
+	hmac_secret: KEYS.aws_secret_access_key,
+};
+const config = {
+	bucket_name: "exports",
+	prefix: "trials",
+	endpoint_url: env.GCS_URL,
+	...HMAC,
+};
+
+const to = (more: object = {}) =>
+	destinationOf(env, "GCS", { ...config, ...more });
+
+const client = new AwsClient({
+	accessKeyId: KEYS.aws_access_key_id,
+	secretAccessKey: KEYS.aws_secret_access_key,
+	region: "auto",
+	service: "s3",
+	retries: 0,
+});
+
+const bucket = `${env.S3_URL}/exports`;
+
+async function list(prefix: string) {
+	const answer = await client.fetch(`${bucket}?list-type=2&prefix=${prefix}`);
+	return [...(await answer.text()).matchAll(/<Key>(.+?)<\/Key>/g)].map(
+		([, name]) => String(name),
+	);
+}
+
+const read = async (key: string) => {
+	const path = key.split("/").map(encodeURIComponent).join("/");
+	return new Uint8Array(
+		await (await client.fetch(`${bucket}/${path}`)).arrayBuffer(),
+	);
+};
+
+test("a trial leaves nothing behind", async () => {
+	const prefix = crypto.randomUUID();
+	expect(await to({ prefix }).test()).toEqual(
+		["reach", "sign in", "write", "remove"].map((name) => ({
+			name,
+			error: null,
+		})),
+	);
+	expect(await list(prefix)).toEqual([]);
+});
+
+test("an object has all rows of its parts, in order, whatever crashes", async () => {
+	const prefix = crypto.randomUUID();
+	const n = 100_001;
+	const ran = await run(to({ prefix, compression: "gzip" }), job(), n, {
+		crashes: true,
+	});
+	expect(ran.kept).toBeGreaterThan(1);
+	const key = `${prefix}/${window}.jsonl.gz`;
+	expect(await list(prefix)).toEqual([key]);
+	const file = await read(key);
+	expect(file.length).toBeGreaterThan(5 * 2 ** 20);
+	const lines = gunzipSync(file).toString().trim().split("\n");
+	const ids = lines.map((line) => JSON.parse(line).team_id);
+	expect(ids.length).toBe(n);
+	expect(ids.every((id, i) => id === i)).toBe(true);
+});
+
+test("nothing of an aborted run appears or stays", async () => {
+	const prefix = crypto.randomUUID();
+	const { state } = await run(to({ prefix }), job(), 40_000, { until: 30_000 });
+	expect(await list(prefix)).toEqual([]);
+	const [{ id }] = state.uploads;
+	const part = `${bucket}/${prefix}/${encodeURIComponent(`${window}.jsonl`)}?partNumber=1&uploadId=${encodeURIComponent(id)}`;
+	const answer = await client.fetch(part, { method: "PUT", body: "x" });
+	expect(await answer.text()).toContain("NoSuchUpload");
+});
+
+test.each([1, 30_000])(
+	"what another export wrote is not replaced by %i rows",
+	async (n) => {
+		const destination = to({ prefix: crypto.randomUUID() });
+		const first = job();
+		await run(destination, first, 2);
+		const failed = run(destination, job(), n);
+		await expect(failed).rejects.toThrow(Misconfigured);
+		await expect(failed).rejects.toThrow(first.export_id);
+		await run(destination, { ...job(), export_id: first.export_id }, n);
+	},
+);
+
+describe("a trial and a run tell of", () => {
+	const google = new URL(env.GCS_URL).host;
+	test.each([
+		[
+			"no HMAC key",
+			{ hmac_access_id: null, hmac_secret: null },
+			"sign in",
+			"Nothing can be signed without hmac_access_id and hmac_secret.",
+		],
+		[
+			"an HMAC key that doesn't exist",
+			{ hmac_access_id: "GOOG1NOBODY" },
+			"sign in",
+			`There is no such HMAC key, or it is inactive. ${google} answered 403: "InvalidSecurity: The provided security credentials are not valid. Access key could not be found."`,
+		],
+		[
+			"a wrong secret",
+			{ hmac_secret: "wrong" },
+			"sign in",
+			`hmac_secret is wrong. ${google} answered 403: "SignatureDoesNotMatch: Access denied. The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method."`,
+		],
+		[
+			"no such bucket",
+			{ bucket_name: "elsewhere" },
+			"write",
+			"There is no such bucket.",
+		],
+		[
+			"a permission that is missing",
+			{ prefix: "refused" },
+			"write",
+			`The HMAC key's account may not do this in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
+		],
+	])("%s", async (_, more, name, words) => {
+		expect((await to(more).test()).at(-1)).toEqual({
+			name,
+			error: expect.stringContaining(words),
+		});
+		const failed = run(to(more), job(), 1);
+		await expect(failed).rejects.toThrow(words);
+		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+	});
+});
+
+const refused = (status: number, code: string, details: string) =>
+	`${env.RECEIVER_URL}/body/${status}/${Buffer.from(
+		`<?xml version='1.0'?><Error><Code>${code}</Code><Message>No.</Message><Details>${details}</Details></Error>`,
+	).toString("base64url")}`;
+
+test("the server's words hide the secret, and nothing of ours is hidden", async () => {
+	const secrets = { hmac_access_id: "HMAC", hmac_secret: "key's" };
+	const endpoint_url = refused(403, "InvalidSecurity", "No HMAC of key's.");
+	const failed = run(to({ ...secrets, endpoint_url }), job(), 1);
+	const { host } = new URL(env.RECEIVER_URL);
+	await expect(failed).rejects.toThrow(
+		`There is no such HMAC key, or it is inactive. ${host} answered 403: "InvalidSecurity: No. No *** of ***."`,
+	);
+});
+
+test.each([
+	["a busy server", `${env.RECEIVER_URL}/status/503`, "answered 503."],
+	["too many requests", `${env.RECEIVER_URL}/status/429`, "answered 429."],
+	["a clock that is wrong", refused(403, "RequestTimeTooSkewed", ""), "clock"],
+])("%s may pass", async (_, endpoint_url, words) => {
+	const failed = run(to({ endpoint_url }), job(), 1);
+	await expect(failed).rejects.toThrow(words);
+	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+});
+
+test("a bucket is at Google unless its config says otherwise", () => {
+	const at = (endpoint_url: string | null) =>
+		gcsBucketUrl(configs.GCS.parse({ ...config, endpoint_url })).href;
+	expect(at(null)).toBe("https://storage.googleapis.com/exports");
+	expect(at("https://storage.example/")).toBe(
+		"https://storage.example/exports",
+	);
+});

@@ -1,0 +1,124 @@
+/** Clients that post events until a moment, and keep a record of what they sent and of what was acknowledged. */
+import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { HANG_MS } from "../support/hang.ts";
+import { type Event, eventOf, toJson } from "./events.ts";
+import { type Random, seeded } from "./random.ts";
+
+const CLIENTS = 4;
+
+/** The API takes 1 MiB at most. */
+const MAX_BATCH_BYTES = 1_000_000;
+
+const MAX_BATCH_EVENTS = 300;
+const MAX_PAUSE_MS = 1_000;
+const RETRY_MS = 500;
+
+/** How many of the batches without an answer a client never sends again, and of the acknowledged ones it sends again. */
+const GIVEN_UP = 0.1;
+const REPEATED = 0.05;
+
+export type Posted = {
+	events: number;
+	acknowledged: number;
+	posts: number;
+	/** Posts without an answer, or with one that is not a success. */
+	lost: number;
+	/** Batches that were sent again after they had been acknowledged. */
+	repeated: number;
+	/** Batches that a client gave up on. */
+	givenUp: number;
+};
+
+function batchOf(random: Random) {
+	const size = random.pick([1, random.integer(2, MAX_BATCH_EVENTS)]);
+	const events: Event[] = [];
+	let bytes = 0;
+	for (let i = 0; i < size; i += 1) {
+		const event = eventOf(random);
+		bytes += Buffer.byteLength(toJson(event)) + 1;
+		if (bytes > MAX_BATCH_BYTES) break;
+		events.push(event);
+	}
+	return events;
+}
+
+/**
+ * Posts until `until`, in milliseconds since 1970.
+ * @param folder gets `sent.jsonl` and `acknowledged.jsonl`
+ * @throws if the service refuses events for good
+ */
+export async function postEvents(
+	events: { url: string; key: string },
+	folder: string,
+	until: number,
+	seed: number,
+): Promise<Posted> {
+	const posted = {
+		events: 0,
+		acknowledged: 0,
+		posts: 0,
+		lost: 0,
+		repeated: 0,
+		givenUp: 0,
+	};
+	const record = (name: string, lines: string[]) =>
+		appendFileSync(`${folder}/${name}.jsonl`, `${lines.join("\n")}\n`);
+
+	/** Whether the batch was acknowledged. */
+	async function post(batch: Event[]) {
+		posted.posts += 1;
+		const answer = await fetch(events.url, {
+			method: "POST",
+			body: batch.map(toJson).join("\n"),
+			headers: {
+				authorization: `Bearer ${events.key}`,
+				"content-type": "application/x-ndjson",
+			},
+			signal: AbortSignal.timeout(HANG_MS),
+		})
+			.then(async (answer) => ({
+				status: answer.status,
+				text: await answer.text(),
+			}))
+			.catch(() => undefined);
+		if (answer?.status === 200) return true;
+		if (answer && answer.status < 500)
+			throw new Error(`Events were refused: ${answer.text}`);
+		posted.lost += 1;
+		return false;
+	}
+
+	async function client(random: Random) {
+		while (Date.now() < until) {
+			const batch = batchOf(random);
+			posted.events += batch.length;
+			record(
+				"sent",
+				batch.map((event) => JSON.stringify(event)),
+			);
+			let acknowledged = await post(batch);
+			while (!acknowledged && !random.chance(GIVEN_UP)) {
+				await sleep(RETRY_MS);
+				acknowledged = await post(batch);
+			}
+			if (acknowledged) {
+				posted.acknowledged += batch.length;
+				record(
+					"acknowledged",
+					batch.map(({ uuid }) => JSON.stringify({ uuid })),
+				);
+			} else posted.givenUp += 1;
+			await sleep(random.integer(0, MAX_PAUSE_MS));
+			if (acknowledged && random.chance(REPEATED)) {
+				posted.repeated += 1;
+				await post(batch);
+			}
+		}
+	}
+
+	await Promise.all(
+		Array.from({ length: CLIENTS }, (_, i) => client(seeded(seed + i))),
+	);
+	return posted;
+}

@@ -1,0 +1,189 @@
+/** The six exports of the fire test, and how what they wrote gets into files. */
+import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { finished } from "node:stream/promises";
+import { AwsClient } from "aws4fetch";
+import pg from "pg";
+import { getPlatformProxy } from "wrangler";
+import { KEYS } from "../support/bucket.ts";
+import { PASSWORD } from "../support/postgres.ts";
+
+const TABLE = "events";
+
+/** How many rows of PostgreSQL are in memory at once. */
+const ROWS = 5_000;
+
+export type Peers = {
+	s3: string;
+	/** The port of a PostgreSQL server. */
+	postgres: string;
+	receiver: string;
+};
+
+export type Output = { name: string; destination: object };
+
+/** @returns the outputs, whose names are also those of their folders */
+export function outputs({ s3, postgres, receiver }: Peers): Output[] {
+	const bucket = {
+		bucket_name: "exports",
+		region: "auto",
+		endpoint_url: s3,
+		...KEYS,
+	};
+	return [
+		{
+			name: "s3-lines",
+			destination: {
+				type: "S3",
+				config: { ...bucket, prefix: "s3-lines", compression: "gzip" },
+			},
+		},
+		{
+			name: "s3-parquet",
+			destination: {
+				type: "S3",
+				config: {
+					...bucket,
+					prefix: "s3-parquet",
+					file_format: "Parquet",
+					compression: "zstd",
+				},
+			},
+		},
+		{
+			name: "s3-files",
+			destination: {
+				type: "S3",
+				config: { ...bucket, prefix: "s3-files", max_file_size_mb: 1 },
+			},
+		},
+		{ name: "r2", destination: { type: "R2", config: { prefix: "r2" } } },
+		{
+			name: "postgres",
+			destination: {
+				type: "Postgres",
+				config: { ...database(postgres), table_name: TABLE },
+			},
+		},
+		{
+			name: "http",
+			destination: { type: "HTTP", config: { url: receiver } },
+		},
+	];
+}
+
+const database = (port: string) => ({
+	host: "127.0.0.1",
+	port: Number(port),
+	user: "owner",
+	password: PASSWORD,
+	database: "postgres",
+});
+
+/** Makes a table in which JSON stays as it was sent: jsonb, which an export takes for a table of its own, rewrites it. */
+export async function createTable(port: string) {
+	const client = new pg.Client(database(port));
+	await client.connect();
+	await client.query(`create table ${TABLE} (uuid uuid primary key, event text, distinct_id text, person_id uuid,
+		properties json, person_properties json, elements_chain text, timestamp timestamptz, created_at timestamptz,
+		_inserted_at timestamptz, team_id bigint)`);
+	await client.end();
+}
+
+/** Writes the rows of PostgreSQL as JSON lines, in the order of columns that other outputs have. */
+export async function savePostgres(port: string, folder: string) {
+	mkdirSync(folder, { recursive: true });
+	const file = createWriteStream(`${folder}/events.jsonl`);
+	const client = new pg.Client(database(port));
+	await client.connect();
+	await client.query(`begin; declare everything cursor for
+		select uuid, event, distinct_id, person_id, properties::text, person_properties::text, elements_chain, timestamp from ${TABLE}`);
+	for (;;) {
+		const { rows } = await client.query(`fetch ${ROWS} from everything`);
+		if (rows.length === 0) break;
+		for (const row of rows) {
+			const { properties, person_properties, ...rest } = row;
+			const { elements_chain, timestamp, ...head } = rest;
+			const tail = { elements_chain, timestamp };
+			file.write(
+				`${JSON.stringify(head).slice(0, -1)},"properties":${properties},"person_properties":${person_properties},${JSON.stringify(tail).slice(1)}\n`,
+			);
+		}
+	}
+	await client.end();
+	file.end();
+	await finished(file);
+}
+
+function save(folder: string, key: string, bytes: Uint8Array) {
+	const path = `${folder}/${key}`;
+	mkdirSync(dirname(path), { recursive: true });
+	writeFileSync(path, bytes);
+}
+
+const encoded = (key: string) =>
+	key.split("/").map(encodeURIComponent).join("/");
+
+/** Saves all objects of the S3 bucket, each at its key below the folder. */
+export async function saveBucket(url: string, folder: string) {
+	const client = new AwsClient({
+		accessKeyId: KEYS.aws_access_key_id,
+		secretAccessKey: KEYS.aws_secret_access_key,
+		service: "s3",
+		region: "auto",
+	});
+	async function get(path: string) {
+		const answer = await client.fetch(`${url}/exports${path}`);
+		if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+		return answer;
+	}
+	let after = "";
+	for (;;) {
+		const list = await (
+			await get(`?list-type=2&start-after=${encodeURIComponent(after)}`)
+		).text();
+		const keys = [...list.matchAll(/<Key>([^<]*)<\/Key>/g)].map(
+			([, key = ""]) => key,
+		);
+		for (const key of keys)
+			save(
+				folder,
+				key,
+				new Uint8Array(await (await get(`/${encoded(key)}`)).arrayBuffer()),
+			);
+		if (!list.includes("<IsTruncated>true</IsTruncated>")) return;
+		after = keys.at(-1) ?? "";
+	}
+}
+
+/** Saves all objects of the worker's own bucket, whose server must have ended, each at its key below the folder. */
+export async function saveR2(state: string, work: string, folder: string) {
+	const configPath = `${work}/r2.json`;
+	writeFileSync(
+		configPath,
+		JSON.stringify({
+			name: "tenantry-fire-r2",
+			compatibility_date: "2026-08-01",
+			r2_buckets: [{ binding: "EXPORTS", bucket_name: "tenantry-exports" }],
+		}),
+	);
+	const { env, dispose } = await getPlatformProxy<Pick<Env, "EXPORTS">>({
+		configPath,
+		envFiles: [],
+		persist: { path: `${state}/v3` },
+	});
+	try {
+		let cursor: string | undefined;
+		do {
+			const list = await env.EXPORTS.list(cursor ? { cursor } : {});
+			for (const { key } of list.objects) {
+				const object = await env.EXPORTS.get(key);
+				if (object)
+					save(folder, key, new Uint8Array(await object.arrayBuffer()));
+			}
+			cursor = list.truncated ? list.cursor : undefined;
+		} while (cursor !== undefined);
+	} finally {
+		await dispose();
+	}
+}

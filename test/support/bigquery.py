@@ -1,0 +1,14 @@
+"""
+BigQuery's REST API as an emulator from PyPI has it: queries and load jobs for real, on DuckDB. Argument: the port.
+"""
+
+import sys
+
+from bqemulator.cli import main
+from bqemulator.storage.engine import DuckDBEngine
+
+# DuckDB downloads this extension. Only GEOGRAPHY needs it.
+DuckDBEngine._load_spatial = lambda self: None
+
+sys.argv[1:] = ["start", "--rest-port", sys.argv[1], "--grpc-port", "0"]
+main()

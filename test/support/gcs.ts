@@ -1,0 +1,120 @@
+/**
+ * Serves Google Cloud Storage with a bucket `exports`: the S3 server of the tests behind a proxy, which refuses what Google
+ * refuses, changes what Google's front end changes, and has Google's errors.
+ */
+import http, {
+	createServer,
+	type IncomingMessage,
+	type ServerResponse,
+} from "node:http";
+import { buffer } from "node:stream/consumers";
+import { listen } from "./peers.ts";
+
+/** What S3's errors are at Google's: code, message and details. */
+const ERRORS: Record<string, [string, string, string]> = {
+	InvalidAccessKeyId: [
+		"InvalidSecurity",
+		"The provided security credentials are not valid.",
+		"Access key could not be found.",
+	],
+	Unauthorized: [
+		"InvalidSecurity",
+		"The provided security credentials are not valid.",
+		"Access key could not be found.",
+	],
+	SignatureDoesNotMatch: [
+		"SignatureDoesNotMatch",
+		"Access denied.",
+		"The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method.",
+	],
+	NoSuchBucket: ["NoSuchBucket", "The specified bucket does not exist.", ""],
+};
+
+const errorOf = (code: string, message: string, details: string) =>
+	`<?xml version='1.0' encoding='UTF-8'?><Error><Code>${code}</Code><Message>${message}</Message>${details && `<Details>${details}</Details>`}</Error>`;
+
+/** Why Google would not take the request, if it would not. */
+function refusalOf({
+	headers,
+	url = "",
+}: IncomingMessage): [number, string, string, string] | null {
+	const { authorization = "" } = headers;
+	const [, scope = "", signed = ""] =
+		/^AWS4-HMAC-SHA256 Credential=([^,]*), ?SignedHeaders=([^,]*)/.exec(
+			authorization,
+		) ?? [];
+	// Reaching the server is all that a request without a signature is for.
+	if (!authorization)
+		return [403, "AccessDenied", "Access denied.", "Anonymous caller"];
+	if (!scope.endsWith("/auto/s3/aws4_request"))
+		return [
+			400,
+			"AuthorizationHeaderMalformed",
+			"The authorization header is malformed.",
+			"Invalid region",
+		];
+	// The front end adds to this header, so that no signature over it can match.
+	if (signed.split(";").includes("accept-encoding"))
+		return [403, ...(ERRORS.SignatureDoesNotMatch ?? ["", "", ""])];
+	const strange = Object.keys(headers).find((name) =>
+		/^x-(goog|amz-(server-side-encryption|security-token))/.test(name),
+	);
+	if (strange) return [400, "InvalidArgument", "Invalid argument.", strange];
+	if (url.includes("/exports/refused/"))
+		return [
+			403,
+			"AccessDenied",
+			"Access denied.",
+			"exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object.",
+		];
+	return null;
+}
+
+/** @param origin of the S3 server */
+export async function googles(origin: string) {
+	const { hostname, port, pathname } = new URL(origin);
+
+	async function answer(request: IncomingMessage, response: ServerResponse) {
+		const body = await buffer(request);
+		const refusal = refusalOf(request);
+		if (refusal) {
+			const [status, ...error] = refusal;
+			response.writeHead(status).end(errorOf(...error));
+			return;
+		}
+		const { method, headers, url } = request;
+		const upstream = http.request({
+			hostname,
+			port,
+			method,
+			path: url,
+			headers: { ...headers, "accept-encoding": "identity,gzip(gfe)" },
+			agent: false,
+		});
+		const answered = new Promise<IncomingMessage>((resolve, reject) =>
+			upstream.once("response", resolve).once("error", reject),
+		);
+		upstream.end(body);
+		const incoming = await answered;
+		const text = await buffer(incoming);
+		const [, code = ""] = /<Code>(\w+)</.exec(text.toString()) ?? [];
+		const error = ERRORS[code];
+		const {
+			"content-length": _,
+			"transfer-encoding": __,
+			...kept
+		} = incoming.headers;
+		const { statusCode = 500 } = incoming;
+		response.writeHead(statusCode === 401 ? 403 : statusCode, {
+			...kept,
+			"x-guploader-uploadid": "1",
+			server: "UploadServer",
+		});
+		response.end(error && method !== "HEAD" ? errorOf(...error) : text);
+	}
+
+	const proxy = createServer((request, response) => {
+		answer(request, response).catch(() => response.destroy());
+	});
+	return { GCS_URL: `http://127.0.0.1:${await listen(proxy)}${pathname}` };
+}
