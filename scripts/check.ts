@@ -11,7 +11,7 @@ const GENERATED = [
 	"migrations",
 	"worker-configuration.d.ts",
 	"public/openapi.json",
-	"src/batch_exports/query.parser.js",
+	"src/exporter/query/query.parser.js",
 ];
 
 const say = (title: string, command: string, ...words: string[]) => {

@@ -4,7 +4,7 @@ import type { RouterRoute } from "hono/types";
 import * as z from "zod";
 import about from "../package.json" with { type: "json" };
 import { families, open } from "../src/app.ts";
-import { needed, type ScopeObject } from "../src/auth/scopes.ts";
+import { needed, type ScopeObject } from "../src/tenant/scopes.ts";
 import { Problem } from "../src/http/errors.ts";
 import {
 	described,

@@ -6,7 +6,7 @@ import { secureHeaders } from "hono/secure-headers";
 import type { MergeSchemaPath, Schema } from "hono/types";
 import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
-import { type ScopeObject, scope } from "./auth/scopes.ts";
+import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { translate } from "./db/errors.ts";
 import {
@@ -16,7 +16,7 @@ import {
 	onOrganizations,
 	onProjects,
 	onProjectsOfOrganization,
-} from "./db/tenant.ts";
+} from "./tenant/tenant.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
@@ -27,7 +27,7 @@ import {
 	respond,
 } from "./http/errors.ts";
 import { formatJson } from "./http/json.ts";
-import { logRequests } from "./http/log.ts";
+import { logRequests } from "./http/request_log.ts";
 import { meter } from "./http/meter.ts";
 import { router } from "./http/router.ts";
 import invitePage from "./invites/page.ts";

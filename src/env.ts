@@ -1,6 +1,6 @@
 import type { Key } from "./auth/keys.ts";
-import type { Scope } from "./auth/scopes.ts";
-import type { Tenant } from "./db/tenant.ts";
+import type { Scope } from "./tenant/scopes.ts";
+import type { Tenant } from "./tenant/tenant.ts";
 import type { Meter } from "./http/meter.ts";
 
 declare global {

@@ -3,7 +3,7 @@ import { app } from "./app.ts";
 import { sweep } from "./events/queries.ts";
 import { tick as runExports } from "./exporter/schedule.ts";
 import { isStale } from "./jobs/queue.ts";
-import { tick as runTasks } from "./jobs/schedule.ts";
+import { tick as runTasks } from "./jobs/tasks.ts";
 import { work } from "./jobs/work.ts";
 
 export { ExportRun } from "./exporter/run.ts";

@@ -1,7 +1,7 @@
 import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
-import { ADMIN } from "../auth/levels.ts";
+import { ADMIN } from "../db/levels.ts";
 import { expire } from "../db/client.ts";
 import {
 	activityCounts,
@@ -10,8 +10,8 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { userWith, visibleTo } from "../db/visible.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { userWith, visibleTo } from "../tenant/visible.ts";
 import type { Page } from "../http/page.ts";
 import { entryColumns, type filters } from "./shape.ts";
 

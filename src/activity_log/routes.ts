@@ -1,4 +1,4 @@
-import { query } from "../db/valid.ts";
+import { query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import { lists, router } from "../http/router.ts";
 import * as activity from "./queries.ts";

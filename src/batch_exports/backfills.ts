@@ -9,9 +9,9 @@ import {
 	now,
 	projects,
 } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/backfill.ts";
-import { note } from "../exporter/log.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/series.ts";
+import { note } from "../exporter/run_log.ts";
 import { lastWindow, type Window, within } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";

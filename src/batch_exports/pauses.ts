@@ -3,9 +3,9 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { batchExports } from "../db/schema.ts";
-import { retry, type Tenant } from "../db/tenant.ts";
-import { begin, hasRoom } from "../exporter/backfill.ts";
-import { note } from "../exporter/log.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { begin, hasRoom } from "../exporter/series.ts";
+import { note } from "../exporter/run_log.ts";
 import {
 	lineBefore,
 	nextStart,

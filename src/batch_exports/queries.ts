@@ -4,8 +4,8 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { insertEach } from "../db/client.ts";
 import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
-import { retry, type Tenant } from "../db/tenant.ts";
-import { visibleProject } from "../db/visible.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { visibleProject } from "../tenant/visible.ts";
 import { launch, waiting } from "../exporter/launch.ts";
 import { impostor } from "../exporter/rows.ts";
 import {
@@ -16,9 +16,9 @@ import {
 } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
-import { isDatabase } from "./destination.ts";
-import { parse } from "./query.ts";
-import { exportCipher, merged, sealed } from "./secrets.ts";
+import { isDatabase } from "../exporter/destinations/config.ts";
+import { parse } from "../exporter/query/query.ts";
+import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
 import {
 	type create,
 	exportColumns,

@@ -1,4 +1,4 @@
-import { body, query } from "../db/valid.ts";
+import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import {
 	answers,
@@ -31,7 +31,7 @@ import {
 	unpause,
 	update,
 } from "./shape.ts";
-import * as trial from "./trial.ts";
+import * as trial from "./destination_test.ts";
 
 /** Interface 4.2, behaviour 11: one router for an organization's exports and for a project's. */
 export default router()

@@ -26,9 +26,9 @@ import {
 } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { judged } from "../http/valid.ts";
-import { check, configs, TYPES } from "./destination.ts";
-import { parse } from "./query.ts";
-import { shown } from "./secrets.ts";
+import { check, configs, TYPES } from "../exporter/destinations/config.ts";
+import { parse } from "../exporter/query/query.ts";
+import { shown } from "../exporter/secrets.ts";
 
 /** Interface 2.4. */
 export const BatchExportRun = z

@@ -1,9 +1,9 @@
 import { and, eq, ne } from "drizzle-orm";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { keyPattern } from "../exporter/destinations/index.ts";
 import type { Row } from "./queries.ts";
-import { shown } from "./secrets.ts";
+import { shown } from "../exporter/secrets.ts";
 
 /** As many exports of a project as are compared. */
 const MAX_COMPARED = 1000;

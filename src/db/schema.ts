@@ -12,7 +12,7 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { MEMBER } from "../auth/levels.ts";
+import { MEMBER } from "./levels.ts";
 
 /** A moment as the interface writes it: `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
 export const now = () => new Date().toISOString();

@@ -1,8 +1,8 @@
 import { and, eq, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
-import { OWNER } from "../auth/levels.ts";
+import { OWNER } from "../db/levels.ts";
 import { record } from "../db/record.ts";
 import { domains, members } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 
 /** An unverified domain gives way to another organization after this time (behaviour 8). */
 const CLAIM_MS = 3 * 86_400_000;

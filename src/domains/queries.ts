@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { domains, now } from "../db/schema.ts";
-import { retry, type Tenant } from "../db/tenant.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { lapsedClaim, release } from "./claims.ts";

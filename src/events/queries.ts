@@ -4,7 +4,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v5, v7 } from "uuid";
 import type * as z from "zod";
 import { events, persons, projects } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import type { events as Events } from "./shape.ts";
 
 /** How large a list of rows may be: D1 takes values of 2,000,000 bytes. One row is never larger than its request. */

@@ -1,4 +1,4 @@
-import { body } from "../db/valid.ts";
+import { body } from "../tenant/valid.ts";
 import { answers, router } from "../http/router.ts";
 import * as ingested from "./queries.ts";
 import { Accepted, events } from "./shape.ts";

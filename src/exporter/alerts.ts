@@ -1,9 +1,9 @@
 import { and, eq, gte, isNull, lt, or, sql } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
-import { ADMIN } from "../auth/levels.ts";
+import { ADMIN } from "../db/levels.ts";
 import { batchExports, members, organizations, users } from "../db/schema.ts";
 import { configured, send } from "../mail/mail.ts";
-import { counted } from "./log.ts";
+import { counted } from "./run_log.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -9,7 +9,7 @@ import {
 } from "../db/schema.ts";
 import type { Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
-import { counted, note } from "./log.ts";
+import { counted, note } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */

@@ -5,7 +5,7 @@ import {
 	isLiteral,
 	kindOf,
 	partsOf,
-} from "../batch_exports/query.ts";
+} from "./query/query.ts";
 import { parseExact } from "../http/exact.ts";
 import { readMoment } from "../http/fields.ts";
 import { like } from "./like.ts";

@@ -1,7 +1,7 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { digest } from "../auth/keys.ts";
-import { parse } from "../batch_exports/query.ts";
-import { exportCipher, opened, shown } from "../batch_exports/secrets.ts";
+import { parse } from "./query/query.ts";
+import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports } from "../db/schema.ts";
 import type { Job } from "./destinations/destination.ts";

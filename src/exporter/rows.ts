@@ -1,6 +1,6 @@
 // The global of this name is slow to look up in workerd.
 import { Buffer } from "node:buffer";
-import type { Expression, Field } from "../batch_exports/query.ts";
+import type { Expression, Field } from "./query/query.ts";
 import type { MODELS } from "../db/schema.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { v7 } from "uuid";
-import type { Field } from "../batch_exports/query.ts";
+import type { Field } from "./query/query.ts";
 import type { Job } from "./destinations/destination.ts";
 import { fieldsOf, type Kind, type Model, type Row } from "./rows.ts";
 

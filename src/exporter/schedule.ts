@@ -9,10 +9,10 @@ import {
 	batchExports,
 } from "../db/schema.ts";
 import { mailUndelivered } from "./alerts.ts";
-import { advance } from "./backfill.ts";
+import { advance } from "./series.ts";
 import { clean } from "./end.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
-import { counted } from "./log.ts";
+import { counted } from "./run_log.ts";
 import { CAUGHT_UP, dueWindows } from "./windows.ts";
 
 /**

@@ -3,9 +3,9 @@ import type { Context } from "hono";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, mask, mint, remember } from "../auth/keys.ts";
-import { ADMIN } from "../auth/levels.ts";
+import { ADMIN } from "../db/levels.ts";
 import { insertWhere, runBatch } from "../db/client.ts";
-import { stillWorks } from "../db/guard.ts";
+import { stillWorks } from "../tenant/guard.ts";
 import { record } from "../db/record.ts";
 import {
 	invites,
@@ -16,7 +16,7 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { visibleTo } from "../db/visible.ts";
+import { visibleTo } from "../tenant/visible.ts";
 import type { App } from "../env.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";

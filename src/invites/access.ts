@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ADMIN, MEMBER } from "../auth/levels.ts";
+import { ADMIN, MEMBER } from "../db/levels.ts";
 import type { ProjectAccess } from "../db/schema.ts";
 import { integer } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";

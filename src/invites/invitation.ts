@@ -5,7 +5,7 @@ import type * as z from "zod";
 import { failed } from "../auth/authenticate.ts";
 import { digest, type Key } from "../auth/keys.ts";
 import { as, connect } from "../db/client.ts";
-import { guard, workingKey } from "../db/guard.ts";
+import { guard, workingKey } from "../tenant/guard.ts";
 import { invites, members, organizations, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notFound, throttled } from "../http/errors.ts";

@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, lte, notExists, sql } from "drizzle-orm";
 import { inviteMails, invites } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { LIFETIME_MS } from "./shape.ts";
 

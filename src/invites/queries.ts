@@ -2,7 +2,7 @@ import { and, eq, exists, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
-import { ADMIN, insufficient, MEMBER } from "../auth/levels.ts";
+import { ADMIN, insufficient, MEMBER } from "../db/levels.ts";
 import { among, as, insertEach } from "../db/client.ts";
 import {
 	inviteMails,
@@ -14,8 +14,8 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { visibleProject } from "../db/visible.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visibleProject } from "../tenant/visible.ts";
 import { forbidden, found, invalid, throttled } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";

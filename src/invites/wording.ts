@@ -1,4 +1,4 @@
-import { ADMIN, OWNER } from "../auth/levels.ts";
+import { ADMIN, OWNER } from "../db/levels.ts";
 import { singleLine } from "../mail/mail.ts";
 
 export type Person = { first_name: string; last_name: string; email: string };

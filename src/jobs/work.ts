@@ -1,6 +1,6 @@
 import { and, eq, exists, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { PLUGINS_CONFIG } from "../auth/levels.ts";
+import { PLUGINS_CONFIG } from "../db/levels.ts";
 import type { Database } from "../db/client.ts";
 import {
 	now,
@@ -10,9 +10,9 @@ import {
 	pluginSourceFiles,
 	plugins,
 } from "../db/schema.ts";
-import { configCipher, fieldsOf, opened } from "../plugin_configs/config.ts";
+import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { MAINS } from "../plugins/install.ts";
-import { type Place, step, write } from "./log.ts";
+import { type Place, step, write } from "./job_log.ts";
 import { hostsOf } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
 import { type Entry, run } from "./sandbox.ts";

@@ -1,10 +1,10 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { ADMIN, OWNER } from "../auth/levels.ts";
+import { ADMIN, OWNER } from "../db/levels.ts";
 import { contains } from "../db/contains.ts";
 import { members, organizations, users } from "../db/schema.ts";
-import { retry, type Tenant } from "../db/tenant.ts";
-import { userWith } from "../db/visible.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { userWith } from "../tenant/visible.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { userColumns } from "../users/shape.ts";

@@ -1,4 +1,4 @@
-import { body, query } from "../db/valid.ts";
+import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import { answers, lists, removes, router } from "../http/router.ts";
 import * as members from "./queries.ts";

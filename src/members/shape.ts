@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { LEVELS, level } from "../auth/levels.ts";
+import { LEVELS, level } from "../db/levels.ts";
 import {
 	integerChoice,
 	queryMoment,

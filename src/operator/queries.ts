@@ -5,7 +5,7 @@ import { alias } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, forget, mask, mint } from "../auth/keys.ts";
-import { PLUGINS_ROOT } from "../auth/levels.ts";
+import { PLUGINS_ROOT } from "../db/levels.ts";
 import { changes } from "../db/changes.ts";
 import { as, type Database, insertEach } from "../db/client.ts";
 import { taken } from "../db/errors.ts";
@@ -18,7 +18,7 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { currentOrganization } from "../db/visible.ts";
+import { currentOrganization } from "../tenant/visible.ts";
 import { founding } from "../organizations/queries.ts";
 import type {
 	bootstrap as Bootstrap,

@@ -1,11 +1,11 @@
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { OWNER } from "../auth/levels.ts";
+import { OWNER } from "../db/levels.ts";
 import type { Database } from "../db/client.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { reachableOrganization, visibleProject } from "../db/visible.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { reachableOrganization, visibleProject } from "../tenant/visible.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { create, Team, update as Update } from "./shape.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { level, pluginsAccessLevel } from "../auth/levels.ts";
+import { level, pluginsAccessLevel } from "../db/levels.ts";
 import { boolean, name, timestamp, uuid } from "../http/fields.ts";
 
 const Feature = z.object({

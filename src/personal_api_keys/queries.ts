@@ -9,12 +9,12 @@ import {
 	mint,
 	remember,
 } from "../auth/keys.ts";
-import { grants } from "../auth/scopes.ts";
+import { grants } from "../tenant/scopes.ts";
 import { changes } from "../db/changes.ts";
 import { among, insertWhere } from "../db/client.ts";
 import { members, now, personalApiKeys, projects } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { visibleTo } from "../db/visible.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visibleTo } from "../tenant/visible.ts";
 import { forbidden, found, invalid, unknown } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
 import {

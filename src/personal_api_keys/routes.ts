@@ -1,4 +1,4 @@
-import { body } from "../db/valid.ts";
+import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { answers, creates, lists, removes, router } from "../http/router.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { scopes } from "../auth/scopes.ts";
+import { scopes } from "../tenant/scopes.ts";
 import type { personalApiKeys } from "../db/schema.ts";
 import {
 	integer,

@@ -4,7 +4,7 @@ import { among, rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { one } from "./queries.ts";

@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { PLUGINS_CONFIG } from "../auth/levels.ts";
+import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { changes } from "../db/changes.ts";
 import { among, rowId } from "../db/client.ts";
 import {
@@ -11,14 +11,14 @@ import {
 	pluginSourceFiles,
 	plugins,
 } from "../db/schema.ts";
-import { retry, type Tenant } from "../db/tenant.ts";
-import { visiblePlugin } from "../db/visible.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { visiblePlugin } from "../tenant/visible.ts";
 import { found, invalid, unknown } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
-import { note } from "../jobs/log.ts";
+import { note } from "../jobs/job_log.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
-import { complete, configCipher, fieldsOf, merge } from "./config.ts";
+import { complete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import type {
 	create,
 	rearrange as Rearrange,

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { body, query } from "../db/valid.ts";
+import { body, query } from "../tenant/valid.ts";
 import type { App } from "../env.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
@@ -13,7 +13,7 @@ import {
 	scripts,
 } from "../http/router.ts";
 import { PluginConfig } from "../plugins/plugin_config.ts";
-import * as jobs from "./jobs.ts";
+import * as jobs from "./start_job.ts";
 import * as logs from "./logs.ts";
 import * as configs from "./queries.ts";
 import {

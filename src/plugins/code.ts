@@ -1,8 +1,8 @@
 import { and, eq, gt, or, sql } from "drizzle-orm";
-import { ADMIN, insufficient } from "../auth/levels.ts";
+import { ADMIN, insufficient } from "../db/levels.ts";
 import { rowId } from "../db/client.ts";
 import { assertions, pluginConfigs } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 
 /**
  * Whether a config of the plugin, in any organization, keeps secrets: sealed fields, or anything in its storage, all of

@@ -9,8 +9,8 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { visiblePlugin, visibleProject } from "../db/visible.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visiblePlugin, visibleProject } from "../tenant/visible.ts";
 import { type Envelope, each, envelope, type Page } from "../http/page.ts";
 import { destination, type Family } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { pluginConfigs, pluginJobs } from "../db/schema.ts";
 import { timestamp } from "../http/fields.ts";
-import { fieldsOf, masked } from "../plugin_configs/config.ts";
+import { fieldsOf, masked } from "./config.ts";
 import { pluginColumns, toPlugin } from "./shape.ts";
 
 /** Interface 2.10. */

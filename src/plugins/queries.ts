@@ -1,17 +1,17 @@
 import { and, eq, not, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { PLUGINS_ROOT } from "../auth/levels.ts";
+import { PLUGINS_ROOT } from "../db/levels.ts";
 import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { taken } from "../db/errors.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
-import { retry, type Tenant } from "../db/tenant.ts";
-import { visiblePlugin, visiblePluginIds } from "../db/visible.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
 import { forbidden, found, invalid, Refusal } from "../http/errors.ts";
 import { each, type Page } from "../http/page.ts";
-import { reseal } from "../plugin_configs/reseal.ts";
+import { reseal } from "./reseal.ts";
 import {
 	assertCodeAuthorized,
 	authorizeCodeChange,

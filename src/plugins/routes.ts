@@ -1,6 +1,6 @@
 import { ActivityEntry } from "../activity_log/shape.ts";
-import { pluginAccess } from "../db/tenant.ts";
-import { body, query } from "../db/valid.ts";
+import { pluginAccess } from "../tenant/tenant.ts";
+import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import {
 	answers,
@@ -25,7 +25,7 @@ import {
 	PluginUpdate,
 	update,
 } from "./shape.ts";
-import * as source from "./source.ts";
+import * as source from "./source_files.ts";
 
 /** All plugins in one list. Each is read and changed at its id below any of the three families (behaviour 9). */
 export const allPlugins = router()

@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { insertWhere } from "../db/client.ts";
 import { members, projectMembers, users } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid, unknown } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { userColumns } from "../users/shape.ts";

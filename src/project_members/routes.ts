@@ -1,6 +1,6 @@
-import { ADMIN } from "../auth/levels.ts";
-import { atLeast } from "../db/tenant.ts";
-import { body } from "../db/valid.ts";
+import { ADMIN } from "../db/levels.ts";
+import { atLeast } from "../tenant/tenant.ts";
+import { body } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import { creates, lists, removes, router } from "../http/router.ts";
 import * as members from "./queries.ts";

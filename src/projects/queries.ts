@@ -1,11 +1,11 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { ADMIN, insufficient } from "../auth/levels.ts";
+import { ADMIN, insufficient } from "../db/levels.ts";
 import { insertWhere } from "../db/client.ts";
 import { members, organizations, projects } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
-import { reachableOrganization, visibleToMember } from "../db/visible.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { reachableOrganization, visibleToMember } from "../tenant/visible.ts";
 import { found, invalid, notFound, unknown } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";

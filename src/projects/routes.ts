@@ -1,6 +1,6 @@
-import { ADMIN, OWNER } from "../auth/levels.ts";
-import { atLeast } from "../db/tenant.ts";
-import { body } from "../db/valid.ts";
+import { ADMIN, OWNER } from "../db/levels.ts";
+import { atLeast } from "../tenant/tenant.ts";
+import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { answers, creates, lists, removes, router } from "../http/router.ts";

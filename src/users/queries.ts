@@ -2,12 +2,12 @@ import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import {
 	currentProject,
 	reachableOrganization,
 	visibleProject,
-} from "../db/visible.ts";
+} from "../tenant/visible.ts";
 import { found, unknown } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
 import {

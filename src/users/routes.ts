@@ -1,4 +1,4 @@
-import { body } from "../db/valid.ts";
+import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { answers, router } from "../http/router.ts";
 import * as users from "./queries.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { level } from "../auth/levels.ts";
+import { level } from "../db/levels.ts";
 import { as } from "../db/client.ts";
 import { users } from "../db/schema.ts";
 import { integer, text, uuid } from "../http/fields.ts";

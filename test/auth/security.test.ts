@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { digest, mint } from "../../src/auth/keys.ts";
-import { objects } from "../../src/auth/scopes.ts";
+import { objects } from "../../src/tenant/scopes.ts";
 import { personalApiKeys, users } from "../../src/db/schema.ts";
 import { forbidden } from "../support/refusals.ts";
 import { address, guarded, type Route, type World } from "../support/routes.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { check, secretsOf } from "../../src/batch_exports/destination.ts";
+import { check, secretsOf } from "../../src/exporter/destinations/config.ts";
 import { Refusal } from "../../src/http/errors.ts";
 
 const S3 = { bucket_name: "exports", region: "eu-north-1", prefix: "events" };

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "../../src/batch_exports/query.ts";
+import { parse } from "../../src/exporter/query/query.ts";
 import { evaluator } from "../../src/exporter/evaluate.ts";
 import { like } from "../../src/exporter/like.ts";
 import type { Row } from "../../src/exporter/rows.ts";

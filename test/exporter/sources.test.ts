@@ -3,7 +3,7 @@ import { createClient } from "@clickhouse/client-web";
 import * as fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "../../src/batch_exports/query.ts";
+import { parse } from "../../src/exporter/query/query.ts";
 import { events, persons } from "../../src/db/schema.ts";
 import { evaluator } from "../../src/exporter/evaluate.ts";
 import { fieldsOf, type Model, type Row } from "../../src/exporter/rows.ts";

@@ -8,7 +8,7 @@ import {
 	pluginLogEntries,
 	plugins,
 } from "../../src/db/schema.ts";
-import { configCipher } from "../../src/plugin_configs/config.ts";
+import { configCipher } from "../../src/plugins/config.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually } from "../support/time.ts";
 import { cost, db, racing, world } from "../support/world.ts";

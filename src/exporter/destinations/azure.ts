@@ -1,4 +1,4 @@
-import { azureEndpoint, type Config } from "../../batch_exports/destination.ts";
+import { azureEndpoint, type Config } from "./config.ts";
 import {
 	codeOf,
 	explain,

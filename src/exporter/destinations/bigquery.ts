@@ -9,7 +9,7 @@ import {
 	toLines,
 } from "./bigquery/table.ts";
 import type { Destination, Job } from "./destination.ts";
-import { trial } from "./trial.ts";
+import { trial } from "./steps.ts";
 
 /**
  * `staging`: the table that the run's rows are loaded into. `rows`: how many are there. `digest`: of all of them, in

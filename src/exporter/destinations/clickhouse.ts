@@ -18,7 +18,7 @@ import {
 } from "./clickhouse/table.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
-import { trial } from "./trial.ts";
+import { trial } from "./steps.ts";
 
 /** What tells the inserts of a run from those of other runs, of retries from the start too. */
 export type State = { id: string };

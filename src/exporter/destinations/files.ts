@@ -1,5 +1,5 @@
 import { ByteWriter } from "hyparquet-writer";
-import type { Config } from "../../batch_exports/destination.ts";
+import type { Config } from "./config.ts";
 import { csv, fieldBytes } from "../formats/csv.ts";
 import type { Encoder } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
@@ -11,7 +11,7 @@ import {
 	Misconfigured,
 	Superseded,
 } from "./destination.ts";
-import { trial } from "./trial.ts";
+import { trial } from "./steps.ts";
 
 /** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
 const PART_BYTES = 5 * 2 ** 20;

@@ -1,4 +1,4 @@
-import type { Config } from "../../batch_exports/destination.ts";
+import type { Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import type { State } from "./files.ts";
 import { bucketUrl, type Dialect, s3 } from "./s3.ts";

@@ -1,9 +1,9 @@
 import { digest } from "../../auth/keys.ts";
-import type { Config } from "../../batch_exports/destination.ts";
+import type { Config } from "./config.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
-import { trial } from "./trial.ts";
+import { trial } from "./steps.ts";
 
 /** What one request holds at most (behaviour 11.3). */
 const MOST_EVENTS = 1000;

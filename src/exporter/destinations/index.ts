@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { configs } from "../../batch_exports/destination.ts";
+import { configs } from "./config.ts";
 import type { Model } from "../rows.ts";
 import { azure, containerUrl } from "./azure.ts";
 import { bigquery } from "./bigquery.ts";

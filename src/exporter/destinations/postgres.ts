@@ -5,7 +5,7 @@ import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRefused } from "./postgres/errors.ts";
 import { ensureTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
-import { trial } from "./trial.ts";
+import { trial } from "./steps.ts";
 
 /** Rows are safe as soon as they are written. */
 type State = Record<string, never>;

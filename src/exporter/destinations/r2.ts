@@ -1,4 +1,4 @@
-import type { Config } from "../../batch_exports/destination.ts";
+import type { Config } from "./config.ts";
 import type { Destination } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
 

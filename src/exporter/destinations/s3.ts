@@ -1,5 +1,5 @@
 import { AwsClient } from "aws4fetch";
-import type { Config } from "../../batch_exports/destination.ts";
+import type { Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
 import { type Answer, exchange, type Sending, send } from "./send.ts";

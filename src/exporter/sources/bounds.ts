@@ -2,7 +2,7 @@ import {
 	type Expression,
 	type Field,
 	partsOf,
-} from "../../batch_exports/query.ts";
+} from "../query/query.ts";
 import type { Scan, Weights } from "./source.ts";
 
 /** What a page holds at most. A row that is larger by itself is a page. */

@@ -2,7 +2,7 @@ import {
 	type Expression,
 	isLiteral,
 	type Literal,
-} from "../../batch_exports/query.ts";
+} from "../query/query.ts";
 import { readMoment } from "../../http/fields.ts";
 import type { Filter } from "./source.ts";
 

@@ -1,4 +1,4 @@
-import type { Expression, Field } from "../../batch_exports/query.ts";
+import type { Expression, Field } from "../query/query.ts";
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";

@@ -1,4 +1,4 @@
-import type { Expression, Field } from "../../batch_exports/query.ts";
+import type { Expression, Field } from "../query/query.ts";
 import type { Model, Row } from "../rows.ts";
 
 /** Which rows an export takes, and what of each. */

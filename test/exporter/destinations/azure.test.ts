@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { configs } from "../../../src/batch_exports/destination.ts";
+import { configs } from "../../../src/exporter/destinations/config.ts";
 import { containerUrl } from "../../../src/exporter/destinations/azure.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
-import { configs } from "../../../src/batch_exports/destination.ts";
+import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
-import { configs } from "../../../src/batch_exports/destination.ts";
+import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";

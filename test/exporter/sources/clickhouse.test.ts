@@ -1,6 +1,6 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { parse } from "../../../src/batch_exports/query.ts";
+import { parse } from "../../../src/exporter/query/query.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { clickhouse } from "../../../src/exporter/sources/clickhouse.ts";

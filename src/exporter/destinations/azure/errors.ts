@@ -1,4 +1,4 @@
-import type { Config } from "../../../batch_exports/destination.ts";
+import type { Config } from "../config.ts";
 import { Misconfigured } from "../destination.ts";
 import { elementOf } from "../quote.ts";
 import { type Answer, addressOf } from "../send.ts";

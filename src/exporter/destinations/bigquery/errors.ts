@@ -1,4 +1,4 @@
-import type { Config } from "../../../batch_exports/destination.ts";
+import type { Config } from "../config.ts";
 import { Misconfigured } from "../destination.ts";
 import { quote } from "../quote.ts";
 import { addressOf } from "../send.ts";

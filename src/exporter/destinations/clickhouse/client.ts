@@ -1,4 +1,4 @@
-import type { Config } from "../../../batch_exports/destination.ts";
+import type { Config } from "../config.ts";
 import { Misconfigured } from "../destination.ts";
 import { type Answer, exchange, isTemporary, unavailable } from "../send.ts";
 

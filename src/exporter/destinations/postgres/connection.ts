@@ -1,5 +1,5 @@
 import pg from "pg";
-import { POSTGRES_PORT } from "../../../batch_exports/destination.ts";
+import { POSTGRES_PORT } from "../config.ts";
 import { connectionError, silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
 import { admit } from "../send.ts";

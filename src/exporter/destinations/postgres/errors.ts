@@ -2,7 +2,7 @@ import pg from "pg";
 import {
 	type Config,
 	POSTGRES_PORT,
-} from "../../../batch_exports/destination.ts";
+} from "../config.ts";
 import { silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
 import { quote } from "../quote.ts";

@@ -1,4 +1,4 @@
-import { kindOf } from "../../../batch_exports/query.ts";
+import { kindOf } from "../../query/query.ts";
 import type { Model } from "../../rows.ts";
 import { MOST_ROWS, orderOf, weight } from "../bounds.ts";
 import type { Filter, Scan } from "../source.ts";

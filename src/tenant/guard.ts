@@ -1,10 +1,10 @@
 import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
 import { expired, type Key } from "../auth/keys.ts";
-import { ADMIN, insufficient } from "../auth/levels.ts";
-import { denial, type Place } from "../auth/permit.ts";
-import type { Scope } from "../auth/scopes.ts";
+import { ADMIN, insufficient } from "../db/levels.ts";
+import { denial, type Place } from "./permit.ts";
+import type { Scope } from "./scopes.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
-import type { Database } from "./client.ts";
+import type { Database } from "../db/client.ts";
 import {
 	assertions,
 	members,
@@ -13,7 +13,7 @@ import {
 	projectMembers,
 	projects,
 	users,
-} from "./schema.ts";
+} from "../db/schema.ts";
 import { visibleTo } from "./visible.ts";
 
 /** What the guard asks for: the key by its digest, and the tenant by its id or by SQL that yields it. */

@@ -2,7 +2,7 @@ import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExports, now } from "../db/schema.ts";
 import { mailAdmins } from "./alerts.ts";
-import { note } from "./log.ts";
+import { note } from "./run_log.ts";
 
 const DAY = 86_400_000;
 

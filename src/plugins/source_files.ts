@@ -2,7 +2,7 @@ import { asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import { among } from "../db/client.ts";
 import { now, pluginSourceFiles, plugins } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
 import {

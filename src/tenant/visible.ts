@@ -1,5 +1,5 @@
 import { and, type Column, type SQL, sql } from "drizzle-orm";
-import { ADMIN } from "../auth/levels.ts";
+import { ADMIN } from "../db/levels.ts";
 import {
 	members,
 	organizations,
@@ -8,7 +8,7 @@ import {
 	projectMembers,
 	projects,
 	users,
-} from "./schema.ts";
+} from "../db/schema.ts";
 import type { Tenant } from "./tenant.ts";
 
 /** Of a statement over `projects` and the `members` that the user is: the project is not private, or not to it (behaviour 5). */

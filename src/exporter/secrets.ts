@@ -1,7 +1,7 @@
 import { type Cipher, cipherOf } from "../auth/secrets.ts";
 import type { Destination } from "../db/schema.ts";
 import { invalid } from "../http/errors.ts";
-import { check, endpointOf, secretsOf } from "./destination.ts";
+import { check, endpointOf, secretsOf } from "./destinations/config.ts";
 
 type Config = Destination["config"];
 

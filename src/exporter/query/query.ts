@@ -1,7 +1,7 @@
-import type { QuerySchema } from "../db/schema.ts";
-import type { Kind } from "../exporter/rows.ts";
-import { invalid } from "../http/errors.ts";
-import { readMoment } from "../http/fields.ts";
+import type { QuerySchema } from "../../db/schema.ts";
+import type { Kind } from "../rows.ts";
+import { invalid } from "../../http/errors.ts";
+import { readMoment } from "../../http/fields.ts";
 import * as grammar from "./query.parser.js";
 
 export type Literal = string | number | boolean | null;

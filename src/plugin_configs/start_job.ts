@@ -1,8 +1,8 @@
 import type * as z from "zod";
 import { pluginJobs } from "../db/schema.ts";
-import type { Tenant } from "../db/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
-import { note } from "../jobs/log.ts";
+import { note } from "../jobs/job_log.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
 import { available, one, placeOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";

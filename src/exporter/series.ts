@@ -1,7 +1,7 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
-import { counted, note } from "./log.ts";
+import { counted, note } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
 /** So many backfills of a project run at once. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isRsaPrivateKey } from "../auth/private_key.ts";
-import { invalid } from "../http/errors.ts";
+import { isRsaPrivateKey } from "../../auth/private_key.ts";
+import { invalid } from "../../http/errors.ts";
 import {
 	boolean,
 	choice,
@@ -9,8 +9,8 @@ import {
 	noChoice,
 	rawText,
 	text,
-} from "../http/fields.ts";
-import { refusal } from "../http/valid.ts";
+} from "../../http/fields.ts";
+import { refusal } from "../../http/valid.ts";
 
 const names = z.array(rawText(400).min(1)).max(1000).nullish();
 

@@ -1,10 +1,10 @@
 import { and, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { PLUGINS_CONFIG } from "../auth/levels.ts";
+import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { type Database, expire, insertEach } from "../db/client.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
-import type { Place } from "./log.ts";
+import type { Place } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
 

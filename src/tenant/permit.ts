@@ -1,5 +1,5 @@
 import { forbidden, type Refusal } from "../http/errors.ts";
-import type { Key } from "./keys.ts";
+import type { Key } from "../auth/keys.ts";
 import { grants, type Scope } from "./scopes.ts";
 
 /** Where a request wants to go, as far as it is known. */
