@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
 import about from "../package.json" with { type: "json" };
-import { families, open } from "../src/app.ts";
-import { needed, type ScopeObject } from "../src/tenant/scopes.ts";
-import { Problem } from "../src/http/errors.ts";
+import { families, publicRoutes } from "../src/app.ts";
+import { scopeFor, type ScopeObject } from "../src/tenant/scopes.ts";
+import { ErrorBody } from "../src/http/errors.ts";
 import {
-	described,
+	descriptionOf,
 	documentedAs,
 	type Operation,
 	Paging,
@@ -95,7 +95,7 @@ function requestBody({ body, lines, form }: Operation) {
 	);
 }
 
-const problem = content(schemaOf(Problem));
+const problem = content(schemaOf(ErrorBody));
 
 const DESCRIPTIONS: Record<number, string> = {
 	200: "OK",
@@ -190,7 +190,7 @@ const parameterOf = (name: string, id: Json) => {
 
 /** Of a route with a key; of an invite's, which a key may accompany; of one that takes none. */
 function security(path: string, method: string, object?: ScopeObject) {
-	if (object) return [{ personal_api_key: [needed(object, method)] }];
+	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
 	return path.startsWith("/api/") ? [{}, { personal_api_key: [] }] : [];
 }
 
@@ -239,7 +239,7 @@ const operation = (
 const paths: Record<string, Json> = {};
 
 const mounts: [string, ScopeObject | undefined, { routes: RouterRoute[] }][] = [
-	...open.map(([path, routes]): (typeof mounts)[number] => [
+	...publicRoutes.map(([path, routes]): (typeof mounts)[number] => [
 		path,
 		undefined,
 		routes,
@@ -259,12 +259,12 @@ for (const [mount, object, { routes }] of mounts) {
 	);
 	const id = idOf(
 		mount,
-		routes.flatMap(({ handler }) => described(handler).answer ?? []),
+		routes.flatMap(({ handler }) => descriptionOf(handler).answer ?? []),
 	);
 	for (const [route, handlers] of operations) {
 		const [method = "", at = ""] = route.split(" ");
 		const path = at.replace(/:(\w+)/g, "{$1}");
-		const parts = handlers.map(({ handler }) => described(handler));
+		const parts = handlers.map(({ handler }) => descriptionOf(handler));
 		const query = z.object(
 			Object.assign({}, ...parts.map((part) => part.query?.shape)),
 		);

@@ -8,7 +8,7 @@ import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import batchExports from "./batch_exports/routes.ts";
-import { translate } from "./db/errors.ts";
+import { fromDatabaseError } from "./db/errors.ts";
 import {
 	asCaller,
 	inOrganization,
@@ -53,43 +53,43 @@ type Family = readonly [
 	routes: Routes,
 ];
 
-const o = "/api/organizations/:organization_id";
-const p = "/api/projects/:project_id";
+const ORGANIZATION = "/api/organizations/:organization_id";
+const PROJECT = "/api/projects/:project_id";
 
 export const families = [
 	["/api/organizations", "organization", onOrganizations, organizations],
-	[`${o}/batch_exports`, "batch_export", inOrganization, batchExports],
-	[`${o}/domains`, "organization", inOrganization, domains],
-	[`${o}/invites`, "organization_member", inOrganization, invites],
-	[`${o}/members`, "organization_member", inOrganization, members],
-	[`${o}/projects`, "project", onProjectsOfOrganization, projects],
-	[`${o}/activity_log`, "activity_log", inOrganization, activityLog],
-	[`${o}/plugins`, "plugin", inOrganization, allPlugins],
+	[`${ORGANIZATION}/batch_exports`, "batch_export", inOrganization, batchExports],
+	[`${ORGANIZATION}/domains`, "organization", inOrganization, domains],
+	[`${ORGANIZATION}/invites`, "organization_member", inOrganization, invites],
+	[`${ORGANIZATION}/members`, "organization_member", inOrganization, members],
+	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
+	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
+	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[
-		`${o}/pipeline_destinations`,
+		`${ORGANIZATION}/pipeline_destinations`,
 		"plugin",
 		inOrganization,
 		plugins(destination),
 	],
 	[
-		`${o}/pipeline_frontend_apps`,
+		`${ORGANIZATION}/pipeline_frontend_apps`,
 		"plugin",
 		inOrganization,
 		plugins(frontendApp),
 	],
-	[`${o}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
+	[`${ORGANIZATION}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
 	["/api/projects", "project", onProjects, projects],
-	[`${p}/batch_exports`, "batch_export", inProject, batchExports],
-	[`${p}/plugin_configs`, "plugin", inProject, pluginConfigs],
-	[`${p}/events`, "project", inProject, events],
-	[`${p}/members`, "project", inProject, projectMembers],
-	[`${p}/activity_log`, "activity_log", inProject, activityLog],
+	[`${PROJECT}/batch_exports`, "batch_export", inProject, batchExports],
+	[`${PROJECT}/plugin_configs`, "plugin", inProject, pluginConfigs],
+	[`${PROJECT}/events`, "project", inProject, events],
+	[`${PROJECT}/members`, "project", inProject, projectMembers],
+	[`${PROJECT}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],
 	["/api/personal_api_keys", "personal_api_key", asCaller, personalApiKeys],
 ] as const satisfies Family[];
 
 /** What needs no key. */
-export const open = [
+export const publicRoutes = [
 	["/", service],
 	["/api/invites", acceptance],
 	["/invites", invitePage],
@@ -115,7 +115,7 @@ type Intersection<Union> = (
 	: never;
 
 type Routed = Intersection<
-	Mounted<(typeof families)[number] | (typeof open)[number]>
+	Mounted<(typeof families)[number] | (typeof publicRoutes)[number]>
 >;
 
 /** The type of the whole API, for a typed client: `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
@@ -138,7 +138,7 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 };
 
 /** Refuses methods that a path such as `/bulk` lacks; otherwise `/:id` would take `bulk` for an id. */
-const onlyMethodsOf = (
+const allowOnlyMethodsOf = (
 	handlers: { method: string }[],
 ): MiddlewareHandler<App> => {
 	const methods = new Set(handlers.map(({ method }) => method));
@@ -173,19 +173,19 @@ app
 				respond(c, methodNotAllowed(c.req.method, allowed)),
 		}),
 	);
-for (const [path, routes] of open) {
+for (const [path, routes] of publicRoutes) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes))
-		if (!at.includes("*")) family.use(at, onlyMethodsOf(handlers));
+		if (!at.includes("*")) family.use(at, allowOnlyMethodsOf(handlers));
 	app.route(path, family.route("/", routes));
 }
 app.use("/api/*", authenticate);
 for (const [path, object, tenant, routes] of families) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes)) {
-		if (!/[:*]/.test(at)) family.use(at, onlyMethodsOf(handlers));
+		if (!/[:*]/.test(at)) family.use(at, allowOnlyMethodsOf(handlers));
 		family.use(at, scope(object), tenant);
 	}
 	app.route(path, family.route("/", routes));
 }
-app.notFound(onNotFound).onError(onError(translate));
+app.notFound(onNotFound).onError(onError(fromDatabaseError));

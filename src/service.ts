@@ -3,10 +3,10 @@ import * as z from "zod";
 import journal from "../migrations/meta/_journal.json" with { type: "json" };
 import about from "../package.json" with { type: "json" };
 import { connect, type Database } from "./db/client.ts";
-import { lacksTable } from "./db/errors.ts";
-import { answers, router } from "./http/router.ts";
+import { isMissingTable } from "./db/errors.ts";
+import { ok, router } from "./http/router.ts";
 
-const Service = z
+const ServiceInfo = z
 	.object({ name: z.string(), version: z.string(), documentation: z.url() })
 	.meta({ id: "Service" });
 
@@ -15,11 +15,11 @@ const Health = z
 	.meta({ id: "Health" });
 
 /** The newest migration that this code was written for. A database may have newer ones. */
-const NEWEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
+const LATEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
 
 /** Whether D1 answers, and whether its tables are those that the code expects. */
 async function checkDatabase(db: Database) {
-	const applied = sql`select 1 from d1_migrations where name = ${NEWEST_MIGRATION}`;
+	const applied = sql`select 1 from d1_migrations where name = ${LATEST_MIGRATION}`;
 	try {
 		const [[row]] = await db.batch([
 			db
@@ -28,13 +28,13 @@ async function checkDatabase(db: Database) {
 		]);
 		return { d1: true, migrations: row?.applied === 1 };
 	} catch (error) {
-		return { d1: lacksTable(error), migrations: false };
+		return { d1: isMissingTable(error), migrations: false };
 	}
 }
 
 /** What needs no key: the service's own card, and whether what it stands on answers. */
 export default router()
-	.get("/", answers(Service, "Name the service"), (c) =>
+	.get("/", ok(ServiceInfo, "Name the service"), (c) =>
 		c.json({
 			name: "Tenantry",
 			version: about.version,
@@ -43,7 +43,7 @@ export default router()
 	)
 	.get(
 		"/openapi.json",
-		answers(z.looseObject({ openapi: z.string() }), "Describe the API"),
+		ok(z.looseObject({ openapi: z.string() }), "Describe the API"),
 		async (c) => {
 			const file = await c.env.ASSETS.fetch(
 				new URL("/openapi.json", c.req.url),
@@ -53,7 +53,7 @@ export default router()
 	)
 	.get(
 		"/healthz",
-		answers(
+		ok(
 			Health,
 			"Say whether D1 and KV answer, and all migrations are applied",
 			{ also: { 503: Health } },

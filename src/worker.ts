@@ -1,6 +1,6 @@
-import { prune } from "./activity_log/queries.ts";
+import { deleteExpired } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
-import { sweep } from "./events/queries.ts";
+import { deleteOrphans } from "./events/queries.ts";
 import { tick as runExports } from "./exporter/schedule.ts";
 import { isStale } from "./jobs/queue.ts";
 import { tick as runTasks } from "./jobs/tasks.ts";
@@ -15,8 +15,8 @@ export default {
 
 	async scheduled({ scheduledTime }, env) {
 		const duties = [
-			prune(env),
-			sweep(env),
+			deleteExpired(env),
+			deleteOrphans(env),
 			runTasks(env, scheduledTime),
 			runExports(env, scheduledTime),
 		];

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { families } from "../src/app.ts";
-import { described, documentedAs } from "../src/http/router.ts";
+import { descriptionOf, documentedAs } from "../src/http/router.ts";
 import { operations, resolved, type Schema } from "./support/contract.ts";
 import { subject } from "./support/routes.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
@@ -101,7 +101,7 @@ test("every choice in the shapes of requests and answers is one in the document"
 	let found = 0;
 	for (const [mount, , , { routes }] of families)
 		for (const { method, path, handler } of routes) {
-			const { body, answer } = described(handler);
+			const { body, answer } = descriptionOf(handler);
 			const at = `${mount}${path}`
 				.replace(/:(\w+)/g, "{$1}")
 				.replace(/\/$/, "");

@@ -2,7 +2,7 @@ import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
 import { ADMIN } from "../db/levels.ts";
-import { expire } from "../db/client.ts";
+import { deleteOlderThan } from "../db/client.ts";
 import {
 	activityCounts,
 	activityLog,
@@ -22,7 +22,7 @@ const select = ({ db }: Tenant) =>
 		.leftJoin(users, eq(users.id, activityLog.user_id));
 
 /** The project of an entry, or of a count, is one that the caller may know of, or none at all. */
-function seen(tenant: Tenant, project_id: Column) {
+function visibleEntries(tenant: Tenant, project_id: Column) {
 	const mine = sql`select ${members.level} from ${members}
     where ${members.organization_id} = ${tenant.organization} and ${members.user_id} = ${tenant.key.user_id}`;
 	const open = sql`select ${projects.id} from ${projects}
@@ -43,7 +43,7 @@ export function list(
 			? eq(table.project_id, tenant.project)
 			: and(
 					eq(table.organization_id, tenant.organization),
-					seen(tenant, table.project_id),
+					visibleEntries(tenant, table.project_id),
 				);
 	const filter = and(
 		same.scope ? eq(activityLog.scope, same.scope) : undefined,
@@ -68,14 +68,14 @@ export function list(
 	});
 }
 
-const KEPT_MS = 365 * 86_400_000;
+const RETENTION_MS = 365 * 86_400_000;
 
 /** Removes what is older than it is kept. */
-export const prune = async ({ DB }: Env) =>
-	expire(
+export const deleteExpired = async ({ DB }: Env) =>
+	deleteOlderThan(
 		drizzle(DB),
 		activityLog,
 		activityLog.id,
 		activityLog.created_at,
-		new Date(Date.now() - KEPT_MS).toISOString(),
+		new Date(Date.now() - RETENTION_MS).toISOString(),
 	);

@@ -1,13 +1,13 @@
 import { query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
-import { lists, router } from "../http/router.ts";
+import { paginated, router } from "../http/router.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 
 /** Behaviour 12; below an organization and below a project. */
 export default router().get(
 	"/",
-	lists(ActivityEntry, "List what was done, newest first"),
+	paginated(ActivityEntry, "List what was done, newest first"),
 	query(filters),
 	async (c) =>
 		c.json(await activity.list(c.var.tenant, page(c), c.req.valid("query"))),

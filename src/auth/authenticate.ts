@@ -7,27 +7,27 @@ import type { App } from "../env.ts";
 import {
 	badCredentials,
 	notAuthenticated,
-	type Refusal,
+	type ApiError,
 	throttled,
 } from "../http/errors.ts";
 import {
 	digest,
-	expired,
+	isExpired,
 	type Key,
-	recall,
-	remember,
-	wellFormed,
+	getCached,
+	cache,
+	isWellFormed,
 } from "./keys.ts";
 
 /** How a guess that failed is answered: `refusal`, or a word to wait where one address guesses too often. */
-export async function failed(c: Context<App>, refusal: Refusal) {
+export async function countFailure(c: Context<App>, refusal: ApiError) {
 	const address = c.req.header("cf-connecting-ip") ?? "unknown";
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: address });
 	return success ? refusal : throttled(60);
 }
 
 /** D1's record of the key, which is written to KV. */
-async function look(c: Context<App>, hash: string): Promise<Key | undefined> {
+async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> {
 	const { db } = connect(c, "first-primary");
 	const [[row]] = await db.batch([
 		db
@@ -43,7 +43,7 @@ async function look(c: Context<App>, hash: string): Promise<Key | undefined> {
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
 	]);
-	if (row) c.executionCtx.waitUntil(remember(c.env, hash, row));
+	if (row) c.executionCtx.waitUntil(cache(c.env, hash, row));
 	return row;
 }
 
@@ -56,18 +56,18 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 		c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
 	const refusal = badCredentials();
-	if (!value || more !== undefined || !wellFormed(value))
-		throw await failed(c, refusal);
+	if (!value || more !== undefined || !isWellFormed(value))
+		throw await countFailure(c, refusal);
 	const hash = await digest(value);
 	c.var.meter.kv_reads += 1;
-	let key: Key | undefined | null = await recall(c.env, hash);
-	if (!key || expired(key)) {
+	let key: Key | undefined | null = await getCached(c.env, hash);
+	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is asked, so that guessing costs it nothing.
-		const guess = await failed(c, refusal);
+		const guess = await countFailure(c, refusal);
 		if (guess !== refusal) throw guess;
-		key = await look(c, hash);
+		key = await findKey(c, hash);
 	}
-	if (!key || expired(key)) throw refusal;
+	if (!key || isExpired(key)) throw refusal;
 	c.set("key", { ...key, hash });
 	await next();
 });

@@ -38,7 +38,7 @@ export const newToken = () =>
 		.toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** Whether `value` has the form and checksum of a key; asks no storage. */
-export function wellFormed(value: string) {
+export function isWellFormed(value: string) {
 	const [, body, sum] =
 		/^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
 	return body !== undefined && checksum(body) === sum;
@@ -57,23 +57,23 @@ export async function digest(value: string) {
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
 
-export const expired = (key: Pick<Key, "expires_at">) =>
+export const isExpired = (key: Pick<Key, "expires_at">) =>
 	key.expires_at !== null && Date.parse(key.expires_at) <= Date.now();
 
-const recordName = (hash: string) => `key:${hash}`;
+const kvKey = (hash: string) => `key:${hash}`;
 
 /** KV's record of the key whose value has this digest. It may be a minute old in distant places. */
-export const recall = ({ KEYS }: Env, hash: string) =>
-	KEYS.get<Key>(recordName(hash), { type: "json", cacheTtl: 60 });
+export const getCached = ({ KEYS }: Env, hash: string) =>
+	KEYS.get<Key>(kvKey(hash), { type: "json", cacheTtl: 60 });
 
 /** D1 is the truth: where KV can't be written, the next request pays a trip, and nothing is lost. */
-const late = (error: unknown) =>
+const isStale = (error: unknown) =>
 	console.error(
 		JSON.stringify({ warning: "KV was not written", error: String(error) }),
 	);
 
-export const remember = ({ KEYS }: Env, hash: string, key: Key) =>
-	KEYS.put(recordName(hash), JSON.stringify(key)).catch(late);
+export const cache = ({ KEYS }: Env, hash: string, key: Key) =>
+	KEYS.put(kvKey(hash), JSON.stringify(key)).catch(isStale);
 
-export const forget = ({ KEYS }: Env, hash: string) =>
-	KEYS.delete(recordName(hash)).catch(late);
+export const evict = ({ KEYS }: Env, hash: string) =>
+	KEYS.delete(kvKey(hash)).catch(isStale);

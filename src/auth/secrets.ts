@@ -56,11 +56,11 @@ export async function seal(env: Env, secret: string, place: Place) {
 }
 
 /** Values from before they were bound to a place lack the 2. */
-const FORM = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
+const SEALED = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
 /** Whether `seal` made it, by its form. What comes from outside and has that form is sealed itself before it is kept. */
 export const isSealed = (value: unknown): value is string =>
-	typeof value === "string" && FORM.test(value);
+	typeof value === "string" && SEALED.test(value);
 
 /** What `seal` encrypted for this place, with whichever key it did; an error without that key, or at another place. */
 export async function unseal(env: Env, sealed: string, place: Place) {
@@ -125,10 +125,10 @@ export const isDigest = (text: string) =>
 	/^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
 
 /** Shorter secrets can't be told from words. */
-const SHORTEST = 4;
+const MIN_SECRET_LENGTH = 4;
 
 /** What secrets look like in a text, also within JSON; the longest first. */
-export const looks = (secrets: string[]) =>
+export const variants = (secrets: string[]) =>
 	[
 		...new Set(
 			secrets.flatMap((secret) => [
@@ -137,12 +137,12 @@ export const looks = (secrets: string[]) =>
 			]),
 		),
 	]
-		.filter((secret) => secret.length >= SHORTEST)
+		.filter((secret) => secret.length >= MIN_SECRET_LENGTH)
 		.sort((a, b) => b.length - a.length);
 
 /** What replaces secrets in a text by asterisks. */
-export function hiding(secrets: string[]) {
-	const hidden = looks(secrets);
+export function redactor(secrets: string[]) {
+	const hidden = variants(secrets);
 	return (text: string) =>
 		hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
 }

@@ -10,19 +10,19 @@ import {
 	projects,
 } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { begin, hasRoom, MOST_BACKFILLS } from "../exporter/series.ts";
-import { note } from "../exporter/run_log.ts";
+import { begin, mayStart, MAX_RUNNING_BACKFILLS } from "../exporter/series.ts";
+import { logIfChanged } from "../exporter/run_log.ts";
 import { lastWindow, type Window, within } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import {
-	one,
+	byId,
 	type Row,
 	read,
 	selectName,
-	started,
-	there,
-	told,
+	launchWaiting,
+	notDeleted,
+	activityOf,
 } from "./queries.ts";
 import {
 	type backfill as Backfill,
@@ -34,7 +34,7 @@ import {
 const select = ({ db }: Tenant) =>
 	db.select(backfillColumns).from(batchExportBackfills);
 
-const of = (id: string) =>
+const ofExport = (id: string) =>
 	eq(batchExportBackfills.batch_export_id, id.toLowerCase());
 
 /** Newest first. */
@@ -42,7 +42,7 @@ export async function list(tenant: Tenant, id: string, page: Page) {
 	const keys = ({ id }: { id: string }) => [id];
 	const [rows, [counted], [there]] = await tenant.read(
 		...paged(tenant.db, page, select(tenant).$dynamic(), {
-			where: of(id),
+			where: ofExport(id),
 			by: [batchExportBackfills.id],
 			keys,
 		}),
@@ -56,7 +56,7 @@ export async function list(tenant: Tenant, id: string, page: Page) {
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	const selectOne = () =>
 		select(tenant).where(
-			and(of(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())),
+			and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())),
 		);
 	const [[there], [row]] = await tenant.read(
 		selectName(tenant, id),
@@ -69,7 +69,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	const at = now();
 	const [after] = await tenant.write({
 		entry: {
-			...told(exported),
+			...activityOf(exported),
 			activity: "backfill_cancelled",
 			trigger: { backfill_id: backfill.id },
 		},
@@ -95,7 +95,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 				),
 			),
 		after: (changed) => [
-			note(
+			logIfChanged(
 				db,
 				{
 					batch_export_id: exported.id,
@@ -123,10 +123,10 @@ export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
 		})
 		.from(batchExports)
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
-		.where(one(tenant, id));
+		.where(byId(tenant, id));
 
-export const full = () =>
-	throttled(60, `A project can have ${MOST_BACKFILLS} backfills running.`);
+export const tooManyBackfills = () =>
+	throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`);
 
 /** The range that a backfill is asked for; by default the last whole window. */
 function rangeOf(
@@ -164,11 +164,11 @@ export async function start(
 		backfill_id,
 		row,
 		range,
-		sql`${hasRoom(row.team_id)} and exists (select 1 from batch_exports where ${there(row.id)})`,
+		sql`${mayStart(row.team_id)} and exists (select 1 from batch_exports where ${notDeleted(row.id)})`,
 	);
 	const [after] = await tenant.write({
 		entry: {
-			...told(row),
+			...activityOf(row),
 			activity: "backfilled",
 			trigger: { backfill_id, ...range },
 		},
@@ -177,7 +177,7 @@ export async function start(
 		answer: selectBegun(tenant, id, backfill_id),
 	});
 	const { backfill_id: begun, ...answer } = found(after);
-	if (begun === null) throw full();
-	started(tenant, row);
+	if (begun === null) throw tooManyBackfills();
+	launchWaiting(tenant, row);
 	return { ...toBatchExport(answer), backfill_id: begun };
 }

@@ -5,16 +5,16 @@ import { destinationOf } from "../exporter/destinations/index.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
 import { endpointOf } from "../exporter/destinations/config.ts";
-import { checkQuery, read, told } from "./queries.ts";
+import { checkQuery, read, activityOf } from "./queries.ts";
 import { parse } from "../exporter/query/query.ts";
 import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
-import type { Trial, trial as tried, update as Update } from "./shape.ts";
+import type { TestResult, test as tried, update as Update } from "./shape.ts";
 
 /** How long a destination may be silent while somebody waits for the answer. */
-const PATIENCE_MS = 10_000;
+const TEST_TIMEOUT_MS = 10_000;
 
 /** A server may say a lot. */
-const LONGEST_ERROR = 2000;
+const MAX_ERROR_LENGTH = 2000;
 
 /** Tries a destination, step by step, before an export to it is saved. */
 export async function before(
@@ -56,7 +56,7 @@ export async function of(
 	checkQuery({ ...what, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, destination);
-	await tenant.log({ ...told(row), ...entryOf(stored) });
+	await tenant.log({ ...activityOf(row), ...entryOf(stored) });
 	return attempt(tenant.env, await opened(cipher, stored), {
 		...what,
 		team_id: row.team_id,
@@ -76,8 +76,8 @@ async function attempt(
 	env: Env,
 	{ type, config }: Destination,
 	{ model, xql_query, team_id }: Written,
-): Promise<z.infer<typeof Trial>> {
-	const destination = destinationOf(env, type, config, PATIENCE_MS);
+): Promise<z.infer<typeof TestResult>> {
+	const destination = destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, destination.database);
 	const steps = await destination.test(sampleOf(model, fields, team_id));
@@ -85,7 +85,7 @@ async function attempt(
 		success: steps.every(({ error }) => error === null),
 		steps: steps.map(({ name, error }) => ({
 			name,
-			error: error === null ? null : error.slice(0, LONGEST_ERROR),
+			error: error === null ? null : error.slice(0, MAX_ERROR_LENGTH),
 		})),
 	};
 }

@@ -1,6 +1,6 @@
 import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { among } from "../db/client.ts";
+import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
@@ -31,7 +31,7 @@ function selectPage(
 		after ? gt(timestamp, after) : undefined,
 		before ? lt(timestamp, before) : undefined,
 		search ? contains(message, search) : undefined,
-		level?.length ? among(batchExportLogEntries.level, level) : undefined,
+		level?.length ? inList(batchExportLogEntries.level, level) : undefined,
 	);
 	return paged(
 		db,

@@ -4,28 +4,28 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { batchExports } from "../db/schema.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
-import { begin, hasRoom } from "../exporter/series.ts";
-import { note } from "../exporter/run_log.ts";
+import { begin, mayStart } from "../exporter/series.ts";
+import { logIfChanged } from "../exporter/run_log.ts";
 import {
-	lineBefore,
+	boundaryBefore,
 	nextStart,
 	resume,
 	schedule,
 	within,
 } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
-import { full, selectBegun } from "./backfills.ts";
+import { tooManyBackfills, selectBegun } from "./backfills.ts";
 import {
-	onTime,
-	overdue,
+	scheduleUnchanged,
+	insertMissedRuns,
 	pausing,
 	type Row,
 	read,
 	selectOne,
-	started,
+	launchWaiting,
 	TIMING,
-	there,
-	told,
+	notDeleted,
+	activityOf,
 } from "./queries.ts";
 import {
 	type BatchExport,
@@ -39,19 +39,19 @@ export async function pause(tenant: Tenant, id: string) {
 	if (row.paused) return toBatchExport(row);
 	const set = pausing(null);
 	const [after] = await tenant.write({
-		entry: { ...told(row), activity: "paused", changes: changes(row, set) },
+		entry: { ...activityOf(row), activity: "paused", changes: changes(row, set) },
 		change: tenant.db
 			.update(batchExports)
 			.set(set)
-			.where(and(there(row.id), eq(batchExports.paused, false))),
-		after: (changed) => [noted(tenant, row, "The export was paused.", changed)],
+			.where(and(notDeleted(row.id), eq(batchExports.paused, false))),
+		after: (changed) => [messages(tenant, row, "The export was paused.", changed)],
 		answer: selectOne(tenant, id),
 	});
 	return toBatchExport(found(after));
 }
 
-const noted = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) =>
-	note(db, { batch_export_id: id, level: "INFO", message }, condition);
+const messages = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) =>
+	logIfChanged(db, { batch_export_id: id, level: "INFO", message }, condition);
 
 /**
  * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
@@ -76,13 +76,13 @@ async function tryUnpause(
 	const { interval } = row;
 	const missed = backfill &&
 		row.last_paused_at !== null && {
-			start: iso(
+			start: toIso(
 				Math.min(
-					lineBefore(interval, Date.parse(row.last_paused_at)),
+					boundaryBefore(interval, Date.parse(row.last_paused_at)),
 					nextStart(row),
 				),
 			),
-			end: iso(lineBefore(interval, Date.now())),
+			end: toIso(boundaryBefore(interval, Date.now())),
 		};
 	const wanted =
 		missed && within(interval, missed.start, missed.end).total > 0
@@ -94,33 +94,33 @@ async function tryUnpause(
 		: resume(row, row, Date.now());
 	const still = and(
 		eq(batchExports.paused, true),
-		onTime(row),
-		wanted && hasRoom(row.team_id),
+		scheduleUnchanged(row),
+		wanted && mayStart(row.team_id),
 	);
 	const [after] = await tenant.write({
 		entry: {
-			...told(row),
+			...activityOf(row),
 			activity: "unpaused",
 			changes: changes(row, { paused: false }),
 		},
-		before: [overdue(tenant, row, windows, still)],
+		before: [insertMissedRuns(tenant, row, windows, still)],
 		change: db
 			.update(batchExports)
 			.set({ paused: false, ...columns })
-			.where(and(there(row.id), still)),
+			.where(and(notDeleted(row.id), still)),
 		after: (changed) =>
 			wanted
 				? begin(db, backfill_id, row, wanted, changed)
-				: [noted(tenant, row, "The export was unpaused.", changed)],
+				: [messages(tenant, row, "The export was unpaused.", changed)],
 		answer: selectBegun(tenant, id, backfill_id),
 	});
 	const { backfill_id: begun, ...answer } = found(after);
 	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
 		return undefined;
-	if (answer.paused) throw full();
-	started(tenant, row);
+	if (answer.paused) throw tooManyBackfills();
+	launchWaiting(tenant, row);
 	if (begun === null) return toBatchExport(answer);
 	return { ...toBatchExport(answer), backfill_id: begun };
 }
 
-const iso = (at: number) => new Date(at).toISOString();
+const toIso = (at: number) => new Date(at).toISOString();

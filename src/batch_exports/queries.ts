@@ -7,7 +7,7 @@ import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { launch, waiting } from "../exporter/launch.ts";
-import { impostor } from "../exporter/rows.ts";
+import { shadowedKey } from "../exporter/rows.ts";
 import {
 	reschedule,
 	resume,
@@ -15,7 +15,7 @@ import {
 	type Window,
 } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
-import { each, type Page } from "../http/page.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { isDatabase } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
@@ -31,7 +31,7 @@ import { warnOfSharedKeys } from "./shared_keys.ts";
  * Of a statement over `batch_exports` and their `projects`: those of the project, or of all of the organization's that
  * the caller sees; none that is deleted.
  */
-const mine = (tenant: Tenant) =>
+const visibleExports = (tenant: Tenant) =>
 	and(
 		tenant.kind === "project"
 			? eq(batchExports.project_id, tenant.project)
@@ -43,8 +43,8 @@ const mine = (tenant: Tenant) =>
 	);
 
 /** Of such a statement: the one that the path names. */
-export const one = (tenant: Tenant, id: string) =>
-	and(eq(batchExports.id, id.toLowerCase()), mine(tenant));
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(batchExports.id, id.toLowerCase()), visibleExports(tenant));
 
 const select = ({ db }: Tenant) =>
 	db
@@ -56,13 +56,13 @@ export type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** The statement that answers with the export. */
 export const selectOne = (tenant: Tenant, id: string) =>
-	select(tenant).where(one(tenant, id));
+	select(tenant).where(byId(tenant, id));
 
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
-	each(
+	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
-			where: mine(tenant),
+			where: visibleExports(tenant),
 			by: [batchExports.id],
 			keys: ({ id }) => [id],
 		}),
@@ -88,7 +88,7 @@ export const selectName = (tenant: Tenant, id: string) =>
 		})
 		.from(batchExports)
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
-		.where(one(tenant, id));
+		.where(byId(tenant, id));
 
 /** In a statement: how many runs or log entries an export has, as its row says: none of them is read. */
 export const countOf = (
@@ -98,7 +98,7 @@ export const countOf = (
 	sql`coalesce((select ${column} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
 
 /** What the activity log is told of an export. */
-export const told = ({
+export const activityOf = ({
 	id,
 	name,
 	team_id,
@@ -115,7 +115,7 @@ function checkRange(start_at: string | null, end_at: string | null) {
 }
 
 /** The columns of a query, in its normal form. */
-function understood(text: string | null) {
+function parsedQuery(text: string | null) {
 	const schema = text === null ? null : parse(text).schema;
 	return { xql_query: schema?.xql_query ?? null, schema };
 }
@@ -129,7 +129,7 @@ export function checkQuery({
 	if (xql_query === null) return;
 	if (model !== "events")
 		throw invalid("xql_query", "Only events can be queried.");
-	const name = impostor(model, parse(xql_query).fields);
+	const name = shadowedKey(model, parse(xql_query).fields);
 	if (isDatabase(type) && name !== undefined)
 		throw invalid(
 			"xql_query",
@@ -166,13 +166,13 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const id = v7();
 	const [row] = await tenant.write({
 		entry: {
-			...told({ id, name: body.name, team_id: home.id }),
+			...activityOf({ id, name: body.name, team_id: home.id }),
 			activity: "created",
 		},
 		change: db.insert(batchExports).values({
 			...rest,
 			...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
-			...understood(xql_query ?? null),
+			...parsedQuery(xql_query ?? null),
 			...schedule(
 				{ id, interval: body.interval, start_at, end_at },
 				Date.now(),
@@ -211,7 +211,7 @@ async function tryUpdate(
 				destination,
 			),
 		}),
-		...(xql_query !== undefined && understood(xql_query)),
+		...(xql_query !== undefined && parsedQuery(xql_query)),
 		...(rest.paused === true && !row.paused && pausing(rest.last_paused_at)),
 	};
 	const after = {
@@ -229,13 +229,13 @@ async function tryUpdate(
 	const resumed =
 		row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
-	const { scope, name, project } = told(after);
+	const { scope, name, project } = activityOf(after);
 	const answer = await tenant.patch(
 		row,
 		set,
 		{ scope, name, project, masked: ["destination"] },
 		() => ({
-			before: [overdue(tenant, row, resumed?.windows ?? [], same(row))],
+			before: [insertMissedRuns(tenant, row, resumed?.windows ?? [], unchanged(row))],
 			change: tenant.db
 				.update(batchExports)
 				.set({
@@ -243,7 +243,7 @@ async function tryUpdate(
 					...(timed && reschedule(row, after, Date.now())),
 					...resumed?.columns,
 				})
-				.where(and(there(row.id), same(row))),
+				.where(and(notDeleted(row.id), unchanged(row))),
 			answer: selectOne(tenant, id),
 		}),
 	);
@@ -255,7 +255,7 @@ async function tryUpdate(
 }
 
 /** The statement that makes the runs that were still to start when an export was paused, if it is as `condition` says. */
-export const overdue = (
+export const insertMissedRuns = (
 	{ db }: Tenant,
 	{ id }: Row,
 	windows: Window[],
@@ -270,7 +270,7 @@ export const overdue = (
 			data_interval_start: start,
 			data_interval_end: end,
 		})),
-		sql`exists (select 1 from batch_exports where ${and(there(id), condition)})`,
+		sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`,
 	).onConflictDoNothing();
 
 export const pausing = (given: string | null | undefined) => ({
@@ -279,7 +279,7 @@ export const pausing = (given: string | null | undefined) => ({
 });
 
 /** In a statement: the export is not deleted. */
-export const there = (id: string) =>
+export const notDeleted = (id: string) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
 /** What the schedule of an export is made of, and where it stands. */
@@ -291,35 +291,35 @@ export const TIMING = [
 ] as const;
 
 /** In a statement: the schedule is still as it was. */
-export const onTime = (row: Row) =>
+export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
 /** In a statement: the row is still as it was, in all that the rules speak of. */
-const same = (row: Row) =>
+const unchanged = (row: Row) =>
 	and(
 		eq(batchExports.destination, row.destination),
 		eq(batchExports.model, row.model),
 		sql`${batchExports.xql_query} is ${row.xql_query}`,
 		eq(batchExports.paused, row.paused),
-		onTime(row),
+		scheduleUnchanged(row),
 	);
 
 /** Softly: what runs for it is cancelled by the database. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const removed = await tenant.remove(
-		told(row),
+		activityOf(row),
 		tenant.db
 			.update(batchExports)
 			.set({ deleted: true })
-			.where(there(row.id))
+			.where(notDeleted(row.id))
 			.returning({ id: batchExports.id }),
 	);
 	found(removed);
 }
 
 /** Starts what waits for its turn of an export's runs; where that fails, the clock does. */
-export const started = (tenant: Tenant, { id }: { id: string }) =>
+export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
 	tenant.later(() =>
 		launch(
 			tenant.env,

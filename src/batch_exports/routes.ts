@@ -1,11 +1,11 @@
 import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import {
-	answers,
-	creates,
-	lists,
-	listsBeside,
-	removes,
+	ok,
+	created,
+	paginated,
+	paginatedWithin,
+	noContent,
 	router,
 } from "../http/router.ts";
 import * as backfills from "./backfills.ts";
@@ -26,8 +26,8 @@ import {
 	logFilters,
 	retry,
 	runFilters,
-	Trial,
-	trial as tried,
+	TestResult,
+	test as tried,
 	unpause,
 	update,
 } from "./shape.ts";
@@ -35,24 +35,24 @@ import * as trial from "./destination_test.ts";
 
 /** Interface 4.2, behaviour 11: one router for an organization's exports and for a project's. */
 export default router()
-	.get("/", lists(BatchExport, "List the exports, newest first"), async (c) =>
+	.get("/", paginated(BatchExport, "List the exports, newest first"), async (c) =>
 		c.json(await batchExports.list(c.var.tenant, page(c))),
 	)
-	.post("/", creates(BatchExport, "Add an export"), body(create), async (c) =>
+	.post("/", created(BatchExport, "Add an export"), body(create), async (c) =>
 		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.post(
 		"/test",
-		answers(Trial, "Try a destination, step by step, before it is saved"),
+		ok(TestResult, "Try a destination, step by step, before it is saved"),
 		body(tried),
 		async (c) => c.json(await trial.before(c.var.tenant, c.req.valid("json"))),
 	)
-	.get("/:id", answers(BatchExport, "Retrieve an export"), async (c) =>
+	.get("/:id", ok(BatchExport, "Retrieve an export"), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
 	)
 	.patch(
 		"/:id",
-		answers(BatchExport, "Change an export"),
+		ok(BatchExport, "Change an export"),
 		body(update, batchExports.find),
 		async (c) =>
 			c.json(
@@ -65,7 +65,7 @@ export default router()
 	)
 	.delete(
 		"/:id",
-		removes("Delete an export, and cancel what runs for it"),
+		noContent("Delete an export, and cancel what runs for it"),
 		async (c) => {
 			await batchExports.remove(c.var.tenant, c.req.param("id"));
 			return c.body(null, 204);
@@ -73,7 +73,7 @@ export default router()
 	)
 	.post(
 		"/:id/backfill",
-		answers(BackfilledExport, "Export the windows of a range again"),
+		ok(BackfilledExport, "Export the windows of a range again"),
 		body(backfill, batchExports.find),
 		async (c) =>
 			c.json(
@@ -86,13 +86,13 @@ export default router()
 	)
 	.post(
 		"/:id/pause",
-		answers(BatchExport, "Pause an export"),
+		ok(BatchExport, "Pause an export"),
 		body(update, batchExports.find),
 		async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
 	)
 	.post(
 		"/:id/unpause",
-		answers(
+		ok(
 			BatchExport.extend(
 				BackfilledExport.pick({ backfill_id: true }).partial().shape,
 			),
@@ -110,7 +110,7 @@ export default router()
 	)
 	.post(
 		"/:id/test",
-		answers(Trial, "Try the destination of an export, step by step"),
+		ok(TestResult, "Try the destination of an export, step by step"),
 		body(update, batchExports.find),
 		async (c) =>
 			c.json(
@@ -119,7 +119,7 @@ export default router()
 	)
 	.get(
 		"/:id/logs",
-		listsBeside(
+		paginatedWithin(
 			BatchExport,
 			BatchExportLogEntry,
 			"List the log of an export, newest first",
@@ -137,7 +137,7 @@ export default router()
 	)
 	.get(
 		"/:id/metrics",
-		lists(
+		paginated(
 			BatchExportDay,
 			"List what the runs of an export came to by day, newest first",
 		),
@@ -146,7 +146,7 @@ export default router()
 	)
 	.get(
 		"/:id/runs",
-		lists(BatchExportRun, "List the runs of an export, newest first"),
+		paginated(BatchExportRun, "List the runs of an export, newest first"),
 		query(runFilters, batchExports.find),
 		async (c) =>
 			c.json(
@@ -160,7 +160,7 @@ export default router()
 	)
 	.get(
 		"/:id/runs/:run_id",
-		answers(BatchExportRun, "Retrieve a run"),
+		ok(BatchExportRun, "Retrieve a run"),
 		async (c) =>
 			c.json(
 				await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id")),
@@ -168,7 +168,7 @@ export default router()
 	)
 	.post(
 		"/:id/runs/:run_id/cancel",
-		answers(BatchExportRun, "Cancel a run"),
+		ok(BatchExportRun, "Cancel a run"),
 		async (c) =>
 			c.json(
 				await runs.cancel(
@@ -180,7 +180,7 @@ export default router()
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		answers(
+		ok(
 			BatchExportRun,
 			"Run the window of a run again, from where it ended where that is possible",
 		),
@@ -195,7 +195,7 @@ export default router()
 	)
 	.get(
 		"/:id/runs/:run_id/logs",
-		lists(BatchExportLogEntry, "List the log of a run, newest first"),
+		paginated(BatchExportLogEntry, "List the log of a run, newest first"),
 		query(logFilters, (tenant, run_id, c) =>
 			runs.find(tenant, c.req.param("id") ?? "", run_id),
 		),
@@ -212,13 +212,13 @@ export default router()
 	)
 	.get(
 		"/:id/backfills",
-		lists(BatchExportBackfill, "List the backfills of an export, newest first"),
+		paginated(BatchExportBackfill, "List the backfills of an export, newest first"),
 		async (c) =>
 			c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.post(
 		"/:id/backfills/:backfill_id/cancel",
-		answers(BatchExportBackfill, "Cancel a backfill"),
+		ok(BatchExportBackfill, "Cancel a backfill"),
 		async (c) =>
 			c.json(
 				await backfills.cancel(

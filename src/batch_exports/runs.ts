@@ -1,13 +1,13 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { among } from "../db/client.ts";
+import { inList } from "../db/client.ts";
 import { paged } from "../db/list.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { note } from "../exporter/run_log.ts";
+import { logIfChanged } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
-import { countOf, selectName, started, told } from "./queries.ts";
+import { countOf, selectName, launchWaiting, activityOf } from "./queries.ts";
 import { type retry as Retry, runColumns, type runFilters } from "./shape.ts";
 
 /** Newest first. */
@@ -22,7 +22,7 @@ export async function list(
 	const keys = ({ id }: { id: string }) => [id];
 	const [rows, [counted], [there]] = await tenant.read(
 		...paged(db, page, db.select(runColumns).from(batchExportRuns).$dynamic(), {
-			where: and(of, status && among(batchExportRuns.status, status)),
+			where: and(of, status && inList(batchExportRuns.status, status)),
 			by: [batchExportRuns.id],
 			keys,
 			...(!status && {
@@ -66,7 +66,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 	const { db } = tenant;
 	const [after] = await tenant.write({
 		entry: {
-			...told(of),
+			...activityOf(of),
 			activity: "run_cancelled",
 			trigger: { run_id: run.id },
 		},
@@ -84,7 +84,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 				),
 			),
 		after: (changed) => [
-			note(
+			logIfChanged(
 				db,
 				{
 					batch_export_id: of.id,
@@ -98,12 +98,12 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 		answer: selectOne(tenant, id, run_id),
 	});
 	// The next of its series may be waiting for it.
-	started(tenant, of);
+	launchWaiting(tenant, of);
 	return found(after);
 }
 
 /** What a run that begins anew has of it. */
-const BEGINNING = {
+const FROM_START = {
 	records_completed: 0,
 	records_total_count: null,
 	bytes: 0,
@@ -111,8 +111,8 @@ const BEGINNING = {
 };
 
 /** In an UPDATE of runs: the column as it is, where a retry goes on, and else as it is at the beginning. */
-const unlessResumed = (column: keyof typeof BEGINNING) =>
-	sql`iif(resume_state is null, ${BEGINNING[column]}, ${batchExportRuns[column]})`;
+const unlessResumed = (column: keyof typeof FROM_START) =>
+	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
 
 /**
  * The same window, the same run: from where it ended, if its destination still has what was written until then, else from the
@@ -130,7 +130,7 @@ export async function retry(
 	const { db } = tenant;
 	const [after] = await tenant.write({
 		entry: {
-			...told(of),
+			...activityOf(of),
 			activity: "run_retried",
 			trigger: { run_id: run.id },
 		},
@@ -143,7 +143,7 @@ export async function retry(
 				// Also one that never began is not held up by a pause.
 				attempt: sql`max(${batchExportRuns.attempt}, 1)`,
 				...(from === "start"
-					? { ...BEGINNING, resume_state: null }
+					? { ...FROM_START, resume_state: null }
 					: {
 							records_completed: unlessResumed("records_completed"),
 							records_total_count: unlessResumed("records_total_count"),
@@ -166,7 +166,7 @@ export async function retry(
 				),
 			),
 		after: (changed) => [
-			note(
+			logIfChanged(
 				db,
 				{
 					batch_export_id: of.id,
@@ -185,6 +185,6 @@ export async function retry(
 			null,
 			"What the run left behind is still being removed. Try again in a minute.",
 		);
-	started(tenant, of);
+	launchWaiting(tenant, of);
 	return answer;
 }

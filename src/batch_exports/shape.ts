@@ -25,7 +25,7 @@ import {
 	timestamp,
 } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
-import { judged } from "../http/valid.ts";
+import { checkedBy } from "../http/valid.ts";
 import { check, configs, TYPES } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { shown } from "../exporter/secrets.ts";
@@ -186,7 +186,7 @@ const fields = z.object({
 	last_paused_at: moment().nullable().optional(),
 	start_at: moment().nullable().optional(),
 	end_at: moment().nullable().optional(),
-	xql_query: multilineText().check(judged(parse)).nullable().optional(),
+	xql_query: multilineText().check(checkedBy(parse)).nullable().optional(),
 });
 
 /** For the document: a destination of each type, with the config that it takes. */
@@ -224,7 +224,7 @@ const DestinationUpdate = z
 export const create = fields.extend({
 	destination: documentAs(
 		fields.shape.destination.check(
-			judged(({ type, config }) => check(type, config ?? {})),
+			checkedBy(({ type, config }) => check(type, config ?? {})),
 		),
 		Destination,
 	),
@@ -241,7 +241,7 @@ export const update = fields
 	.partial();
 
 /** A destination to test, and what an export would write to it. */
-export const trial = create.pick({
+export const test = create.pick({
 	destination: true,
 	model: true,
 	xql_query: true,
@@ -249,7 +249,7 @@ export const trial = create.pick({
 
 export const unpause = update.extend({ backfill: boolean().optional() });
 
-const NAIVE = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
+const NAIVE_TIME = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
 
 /** A moment that says which, by its offset from UTC. */
 const instant = () =>
@@ -257,7 +257,7 @@ const instant = () =>
 		.string()
 		.trim()
 		.refine(
-			(value) => !NAIVE.test(value),
+			(value) => !NAIVE_TIME.test(value),
 			"Datetime needs an offset from UTC, like Z or +02:00.",
 		)
 		.pipe(moment());
@@ -340,7 +340,7 @@ export const retry = z.object({
 });
 
 /** What came of trying a destination, step by step. */
-export const Trial = z
+export const TestResult = z
 	.object({
 		success: z.boolean(),
 		steps: z.array(

@@ -3,7 +3,7 @@ import type { Change } from "./schema.ts";
 /** What the activity log says in place of a value that its readers are not to see. */
 const MASK = "********";
 
-const said = (value: unknown) => value !== undefined && value !== null;
+const isPresent = (value: unknown) => value !== undefined && value !== null;
 
 /**
  * The fields of `body` that say something else than `row` does, for the activity log. Empty: nothing to do.
@@ -19,13 +19,13 @@ export function changes(
 		const before = values.get(field) ?? null;
 		if (after === undefined || JSON.stringify(after) === JSON.stringify(before))
 			return [];
-		const action = said(before)
-			? said(after)
+		const action = isPresent(before)
+			? isPresent(after)
 				? "changed"
 				: "deleted"
 			: "created";
 		const shown = (value: unknown) =>
-			masked.includes(field) && said(value) ? MASK : value;
+			masked.includes(field) && isPresent(value) ? MASK : value;
 		return [{ field, action, before: shown(before), after: shown(after) }];
 	});
 }

@@ -69,7 +69,7 @@ export async function runBatch(
  * A column under another name: D1 answers a batch with objects, in which two columns of one name are one.
  * (trap: drizzle would then read each value into the column beside its own)
  */
-export const as = <C extends Column, const N extends string>(
+export const aliased = <C extends Column, const N extends string>(
 	column: C,
 	name: N,
 ) => sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
@@ -79,7 +79,7 @@ export const rowId = (text: string) =>
 	/^\d{1,15}$/.test(text) ? Number(text) : 0;
 
 /** `column` is one of `list`, which goes in as one value, however long it is. */
-export const among = (column: Column, list: unknown[]) =>
+export const inList = (column: Column, list: unknown[]) =>
 	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;
 
 type Row<T extends SQLiteTable> = {
@@ -130,7 +130,7 @@ export function insertEach<T extends SQLiteTable>(
 }
 
 /** The statement that removes rows whose `at` is before a moment, oldest first: ten thousand at most, so no tick is long. */
-export function expire(
+export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,
 	id: SQLiteColumn,

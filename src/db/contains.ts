@@ -17,7 +17,7 @@ const FOLDED = new Map([
 ]);
 
 /** How many letters are folded at most: each nests the expression one deeper, and D1 allows 100 levels. */
-const MAX_FOLDED = 50;
+const MAX_FOLDED_LENGTH = 50;
 
 const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join(
@@ -35,7 +35,7 @@ function replacements(needle: string) {
 		},
 	);
 	const others = [...FOLDED].filter(([, folded]) => needle.includes(folded));
-	return [...others, ...capitals].slice(0, MAX_FOLDED);
+	return [...others, ...capitals].slice(0, MAX_FOLDED_LENGTH);
 }
 
 /** A text as SQL that is made of numbers alone. */

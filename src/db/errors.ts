@@ -1,7 +1,7 @@
 import { forbidden, invalid, notFound, notSetUp } from "../http/errors.ts";
 
 /** Whether the database refused a write because another row has this value of the column (`table.column`). */
-export const taken = (error: unknown, column: string) =>
+export const isUniqueViolation = (error: unknown, column: string) =>
 	error instanceof Error &&
 	/UNIQUE constraint failed: ([\w., ]+)/
 		.exec(error.message)?.[1]
@@ -9,12 +9,12 @@ export const taken = (error: unknown, column: string) =>
 		.includes(column) === true;
 
 /** Whether the database has no tables yet: nobody applied the migrations. */
-export const lacksTable = (error: unknown) =>
+export const isMissingTable = (error: unknown) =>
 	error instanceof Error &&
 	/no such table/.test(`${error.message} ${error.cause}`);
 
 /** The error response for what the database refused; undefined if that is our fault. */
-export function translate(error: Error) {
+export function fromDatabaseError(error: Error) {
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(
 		error.message,
 	);
@@ -29,5 +29,5 @@ export function translate(error: Error) {
 	// The row that a new one belongs to was deleted between this request's read and its write.
 	if (error.message.includes("FOREIGN KEY constraint failed"))
 		return notFound();
-	return lacksTable(error) ? notSetUp() : undefined;
+	return isMissingTable(error) ? notSetUp() : undefined;
 }

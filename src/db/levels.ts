@@ -24,5 +24,5 @@ export const pluginsAccessLevel = () =>
 	);
 
 /** `INSUF` of behaviour 3. */
-export const insufficient = () =>
+export const insufficientLevel = () =>
 	forbidden("Your organization access level is insufficient.");

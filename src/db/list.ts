@@ -36,7 +36,7 @@ export function paged<S extends SQLiteSelect>(
 		: (total ?? sql`(select count(*) from (${select.where(where).getSQL()}))`);
 	const sort = order === "desc" ? desc : asc;
 	const rows = select
-		.where(and(where, after && (seek ?? behind(by, order))(after.keys)))
+		.where(and(where, after && (seek ?? afterCursor(by, order))(after.keys)))
 		.orderBy(...by.map((column) => sort(column)))
 		.limit(page.limit + 1)
 		.offset(after ? 0 : page.offset);
@@ -47,7 +47,7 @@ export function paged<S extends SQLiteSelect>(
 }
 
 /** The rows behind the one with `keys`, as a comparison of row values, for which SQLite uses an index over `by`. */
-const behind =
+const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>
 		sql`(${sql.join(by, sql`, `)}) ${sql.raw(order === "desc" ? "<" : ">")} (${sql.join(

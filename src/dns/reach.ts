@@ -6,13 +6,13 @@ import { type Failure, resolve } from "./resolve.ts";
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 
 /** The addresses of IPv6 that are given out at all (RFC 4291, 2.4). */
-const GIVEN_OUT = ip.IPv6.parseCIDR("2000::/3");
+const ASSIGNED = ip.IPv6.parseCIDR("2000::/3");
 
 /** What wraps an IPv4 address counts as that address, or as private. */
 function isPublic(text: string) {
 	const address = ip.process(text);
 	if (address.range() !== "unicast") return false;
-	return address.kind() === "ipv4" || address.match(GIVEN_OUT);
+	return address.kind() === "ipv4" || address.match(ASSIGNED);
 }
 
 /** Whether this deployment lets its users go to private networks. */
@@ -20,11 +20,11 @@ const allowed = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
 	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
 
 /** As `checkReach`: why it may not be reached, in words for a person; null: it may. */
-export const reach = async (env: Env, host: string): Promise<string | null> =>
-	(await checkReach(env, host))?.error ?? null;
+export const resolveHost = async (env: Env, host: string): Promise<string | null> =>
+	(await checkPublicHost(env, host))?.error ?? null;
 
 /** A host that may not be reached, whatever is tried. */
-const refused = (error: string): Failure => ({ error, retryable: false });
+const refusedAddress = (error: string): Failure => ({ error, retryable: false });
 
 /**
  * Asks whether a host that a user names is on the internet, and not on a network that only this service sees. Names may
@@ -32,7 +32,7 @@ const refused = (error: string): Failure => ({ error, retryable: false });
  * @param host a name or an address, as `URL.hostname` writes it; the brackets of IPv6 may be missing
  * @returns why it may not be reached; null: it may
  */
-export async function checkReach(
+export async function checkPublicHost(
 	env: Env,
 	host: string,
 ): Promise<Failure | null> {
@@ -42,9 +42,9 @@ export async function checkReach(
 		.replace(/\.$/, "")
 		.toLowerCase();
 	if (ip.isValid(name))
-		return isPublic(name) ? null : refused(`${host} is a private address.`);
+		return isPublic(name) ? null : refusedAddress(`${host} is a private address.`);
 	if (PRIVATE.test(name))
-		return refused(`${host} is a name of a private network.`);
+		return refusedAddress(`${host} is a name of a private network.`);
 	const answers = await Promise.all([
 		resolve(env.DOH_URL, name, "A"),
 		resolve(env.DOH_URL, name, "AAAA"),
@@ -57,9 +57,9 @@ export async function checkReach(
 				addresses.push(record.data);
 	}
 	if (addresses.length === 0)
-		return refused(`The name ${host} doesn't lead to any address.`);
+		return refusedAddress(`The name ${host} doesn't lead to any address.`);
 	const inward = addresses.find((address) => !isPublic(address));
 	return inward === undefined
 		? null
-		: refused(`${host} leads to the private address ${inward}.`);
+		: refusedAddress(`${host} leads to the private address ${inward}.`);
 }

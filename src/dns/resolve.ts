@@ -24,7 +24,7 @@ export async function resolve(
 	name: string,
 	type: "A" | "AAAA" | "TXT",
 ): Promise<dns.Answer[] | Failure> {
-	const invalid = findFlaw(name);
+	const invalid = whyInvalid(name);
 	if (invalid !== null) return { error: invalid, retryable: false };
 	const answer = await ask(resolver, name, type).catch((error: unknown) =>
 		error instanceof Error && error.name === "TimeoutError"
@@ -41,7 +41,7 @@ export async function resolve(
 }
 
 /** Why a DNS message can't hold this name, if it can't. */
-function findFlaw(name: string): string | null {
+function whyInvalid(name: string): string | null {
 	const bytes = (text: string) => new TextEncoder().encode(text).length;
 	const labels = name.replace(/\.$/, "").split(".");
 	if (labels.includes("")) return `The name ${name} has an empty label.`;

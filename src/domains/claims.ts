@@ -8,7 +8,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 const CLAIM_MS = 3 * 86_400_000;
 
 /** WHERE clause: another organization's claim on the name that has lapsed. */
-function lapsed(tenant: Tenant, name: string) {
+function lapsedBefore(tenant: Tenant, name: string) {
 	const before = new Date(Date.now() - CLAIM_MS).toISOString();
 	return and(
 		eq(domains.domain, name),
@@ -32,7 +32,7 @@ export const lapsedClaim = (tenant: Tenant, name: string) =>
 			organization_id: domains.organization_id,
 		})
 		.from(domains)
-		.where(lapsed(tenant, name));
+		.where(lapsedBefore(tenant, name));
 
 /**
  * The statements that remove a lapsed claim and write so to the activity log of the organization that loses it. The
@@ -51,7 +51,7 @@ export function release(
 	return [
 		tenant.db
 			.delete(domains)
-			.where(and(eq(domains.id, id), lapsed(tenant, domain), condition)),
+			.where(and(eq(domains.id, id), lapsedBefore(tenant, domain), condition)),
 		record(tenant.db, {
 			activity: "deleted",
 			scope: "Domain",

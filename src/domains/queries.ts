@@ -6,7 +6,7 @@ import { changes } from "../db/changes.ts";
 import { domains, now } from "../db/schema.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
-import { each, type Page } from "../http/page.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import type { create, Domain, update as Update, Verified } from "./shape.ts";
 import { findChallenge } from "./verify.ts";
@@ -31,7 +31,7 @@ const toDomain = (row: Row): z.infer<typeof Domain> => ({
 	has_saml: hasSaml(row),
 });
 
-const one = (tenant: Tenant, id: string) =>
+const byId = (tenant: Tenant, id: string) =>
 	and(
 		eq(organization_id, tenant.organization),
 		eq(columns.id, id.toLowerCase()),
@@ -39,7 +39,7 @@ const one = (tenant: Tenant, id: string) =>
 
 /** By name. */
 export const list = async (tenant: Tenant, page: Page) =>
-	each(
+	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
 			where: eq(organization_id, tenant.organization),
 			by: [columns.domain],
@@ -50,7 +50,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 	);
 
 async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	return row;
 }
 
@@ -76,13 +76,13 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			organization_id: tenant.organization,
 			verification_challenge: newToken(),
 		}),
-		answer: select(tenant).where(one(tenant, id)),
+		answer: select(tenant).where(byId(tenant, id)),
 	});
 	return toDomain(found(row));
 }
 
 /** The first of behaviour 8's rules that `body` breaks. */
-function check(row: Row, body: z.infer<typeof Update>) {
+function checkUpdate(row: Row, body: z.infer<typeof Update>) {
 	const unverified = row.verified_at === null;
 	for (const attr of ["jit_provisioning_enabled", "sso_enforcement"] as const)
 		if (unverified && body[attr] !== undefined)
@@ -116,13 +116,13 @@ async function tryUpdate(
 	body: z.infer<typeof Update>,
 ) {
 	const [[before], [claim]] = await tenant.read(
-		select(tenant).where(one(tenant, id)),
+		select(tenant).where(byId(tenant, id)),
 		lapsedClaim(tenant, body.domain ?? ""),
 	);
 	const row = found(before);
-	check(row, body);
+	checkUpdate(row, body);
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
-	const unchanged = and(one(tenant, id), same(row));
+	const unchanged = and(byId(tenant, id), isUnchanged(row));
 	const told = {
 		scope: "Domain",
 		name: body.domain ?? row.domain,
@@ -140,14 +140,14 @@ async function tryUpdate(
 				}),
 			})
 			.where(unchanged),
-		answer: select(tenant).where(one(tenant, id)),
+		answer: select(tenant).where(byId(tenant, id)),
 	}));
 	// Another request changed what the rules were checked on.
 	return changes(after, body).length > 0 ? undefined : toDomain(after);
 }
 
 /** In a statement: the row is still as it was, in all that the rules speak of. */
-const same = (row: Row) =>
+const isUnchanged = (row: Row) =>
 	and(
 		eq(columns.domain, row.domain),
 		eq(columns.sso_enforcement, row.sso_enforcement),
@@ -163,7 +163,7 @@ export async function remove(tenant: Tenant, id: string) {
 		{ scope: "Domain", item_id: row.id, name: row.domain },
 		tenant.db
 			.delete(domains)
-			.where(one(tenant, id))
+			.where(byId(tenant, id))
 			.returning({ id: columns.id }),
 	);
 	found(removed);
@@ -201,12 +201,12 @@ export async function verify(
 			.set({ verified_at: now() })
 			.where(
 				and(
-					one(tenant, id),
+					byId(tenant, id),
 					isNull(columns.verified_at),
 					eq(columns.verification_challenge, verification_challenge),
 				),
 			),
-		answer: select(tenant).where(one(tenant, id)),
+		answer: select(tenant).where(byId(tenant, id)),
 	});
 	const { verified_at } = found(after);
 	return {

@@ -3,29 +3,29 @@ import { atLeast } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { ok, created, paginated, noContent, router } from "../http/router.ts";
 import * as domains from "./queries.ts";
 import { create, Domain, update, Verified } from "./shape.ts";
 
 /** Interface 4.3, behaviour 8. */
 export default router()
-	.get("/", lists(Domain, "List the domains, by name"), async (c) =>
+	.get("/", paginated(Domain, "List the domains, by name"), async (c) =>
 		c.json(await domains.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
-		creates(Domain, "Add a domain"),
+		created(Domain, "Add a domain"),
 		atLeast(ADMIN),
 		body(create),
 		async (c) =>
 			c.json(await domains.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", answers(Domain, "Retrieve a domain"), async (c) =>
+	.get("/:id", ok(Domain, "Retrieve a domain"), async (c) =>
 		c.json(found(await domains.find(c.var.tenant, c.req.param("id")))),
 	)
 	.patch(
 		"/:id",
-		answers(Domain, "Change a domain"),
+		ok(Domain, "Change a domain"),
 		atLeast(ADMIN),
 		body(update, domains.find),
 		async (c) =>
@@ -37,13 +37,13 @@ export default router()
 				),
 			),
 	)
-	.delete("/:id", removes("Delete a domain"), atLeast(ADMIN), async (c) => {
+	.delete("/:id", noContent("Delete a domain"), atLeast(ADMIN), async (c) => {
 		await domains.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
 	.post(
 		"/:id/verify",
-		answers(Verified, "Look for the domain's challenge in the DNS"),
+		ok(Verified, "Look for the domain's challenge in the DNS"),
 		atLeast(ADMIN),
 		async (c) => c.json(await domains.verify(c.var.tenant, c.req.param("id"))),
 	);

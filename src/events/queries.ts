@@ -8,10 +8,10 @@ import type { Tenant } from "../tenant/tenant.ts";
 import type { events as Events } from "./shape.ts";
 
 /** How large a list of rows may be: D1 takes values of 2,000,000 bytes. One row is never larger than its request. */
-const MOST_BYTES = 1_900_000;
+const MAX_LIST_BYTES = 1_900_000;
 
 /** The properties of a person are one row, too, and grow. */
-const MOST_OF_A_PERSON = 2 ** 19;
+const MAX_PERSON_BYTES = 2 ** 19;
 
 /** Names the person ids that nobody gave (RFC 9562, 5.5). */
 const NAMESPACE = "4f3f0c5e-35c7-4a5d-9c0b-6ad1e1d7a2c9";
@@ -24,7 +24,7 @@ function lists(rows: Iterable<string>): string[] {
 		const bytes = Buffer.byteLength(row) + 1;
 		if (bytes > free) {
 			parts.push([]);
-			free = MOST_BYTES;
+			free = MAX_LIST_BYTES;
 		}
 		parts.at(-1)?.push(row);
 		free -= bytes;
@@ -55,7 +55,7 @@ const rowOf = (uuid: string, event: Event) =>
 	]);
 
 /** The values that `learn` reads; nothing, where the event tells nothing of a person. */
-function tellingOf(uuid: string, event: Event, team_id: number | null) {
+function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
 	const { distinct_id, person_id = null, person_properties = null } = event;
 	if (person_id === null && person_properties === null) return [];
 	const derived = v5(`${team_id}:${distinct_id}`, NAMESPACE);
@@ -77,18 +77,18 @@ export async function insert(tenant: Tenant, body: Event[]) {
 		const { uuid = v7() } = event;
 		if (rows.has(uuid)) continue;
 		rows.set(uuid, rowOf(uuid, event));
-		tellings.push(...tellingOf(uuid, event, tenant.caller.project_id));
+		tellings.push(...personUpdateOf(uuid, event, tenant.caller.project_id));
 	}
 	const statements = [
-		...lists(tellings).map((list) => learn(tenant, list)),
-		...lists(rows.values()).map((list) => keep(tenant, list)),
+		...lists(tellings).map((list) => upsertPersons(tenant, list)),
+		...lists(rows.values()).map((list) => insertEvents(tenant, list)),
 	];
 	const change = statements.pop();
 	if (change) await tenant.write({ before: statements, change });
 	return body.length;
 }
 
-const keep = ({ db, project }: Tenant, list: string) =>
+const insertEvents = ({ db, project }: Tenant, list: string) =>
 	db
 		.insert(events)
 		.select(sql`
@@ -111,7 +111,7 @@ const json = (row: string, document: string) =>
  * Merges what the events of `list` that are not there yet tell of persons over what is known of them, key by key: the
  * last that speaks of a key wins, also where it says null. (trap: json_patch would drop that key, and merges deeper)
  */
-const learn = ({ db, project }: Tenant, list: string) =>
+const upsertPersons = ({ db, project }: Tenant, list: string) =>
 	db
 		.insert(persons)
 		.select(sql`
@@ -133,7 +133,7 @@ const learn = ({ db, project }: Tenant, list: string) =>
 				select distinct_id, json_group_object(key, json(value)) as properties from latest group by distinct_id
 			)
 			select ${project}, who.distinct_id, coalesce(who.person_id, persons.person_id, derived),
-				iif(octet_length(merged.properties) <= ${MOST_OF_A_PERSON}, merged.properties, coalesce(persons.properties, '{}')),
+				iif(octet_length(merged.properties) <= ${MAX_PERSON_BYTES}, merged.properties, coalesce(persons.properties, '{}')),
 				1, ${ARRIVAL}, ${ARRIVAL}
 			from who left join merged using (distinct_id)
 				left join persons on persons.team_id = ${project} and persons.distinct_id = who.distinct_id
@@ -149,10 +149,10 @@ const learn = ({ db, project }: Tenant, list: string) =>
 		});
 
 /** How many rows of a table a tick may remove. */
-const A_TICK = 5000;
+const SWEEP_BATCH_SIZE = 5000;
 
 /** Removes what belongs to projects that are gone; looks at one row for each project that has any. */
-export async function sweep({ DB }: Env) {
+export async function deleteOrphans({ DB }: Env) {
 	const db = drizzle(DB);
 	const orphans = (table: SQLiteTable) => sql`
 		with recursive teams (id) as (
@@ -165,7 +165,7 @@ export async function sweep({ DB }: Env) {
 		db
 			.delete(table)
 			.where(
-				sql`rowid in (select rowid from ${table} where team_id in (${orphans(table)}) limit ${A_TICK})`,
+				sql`rowid in (select rowid from ${table} where team_id in (${orphans(table)}) limit ${SWEEP_BATCH_SIZE})`,
 			);
 	await db.batch([clear(events), clear(persons)]);
 }

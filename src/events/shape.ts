@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { flaw, issue, moment, rawText, uuid } from "../http/fields.ts";
+import { whyUnstorable, issue, moment, rawText, uuid } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
 /** How deep JSON may nest: far less than what the databases read that events are exported to. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
 const MAX_NUMBER_LENGTH = 400;
 
@@ -11,7 +11,7 @@ const MAX_NUMBER_LENGTH = 400;
  * Why a number that is kept as it was written can't be kept, if it can't: databases refuse, or change, what is far beyond
  * a double.
  */
-const brokenNumber = (source: string) =>
+const whyInvalidNumber = (source: string) =>
 	source.length > MAX_NUMBER_LENGTH || !isInRange(source)
 		? "Ensure this number is one that a double can hold, of at most 400 characters."
 		: undefined;
@@ -22,14 +22,14 @@ const isInRange = (source: string) =>
 	(Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
 /** Why a JSON value can't be kept, if it can't. */
-function broken(value: unknown, depth = 0): string | undefined {
-	if (typeof value === "string") return flaw(value);
-	if (JSON.isRawJSON(value)) return brokenNumber(value.rawJSON);
+function whyInvalid(value: unknown, depth = 0): string | undefined {
+	if (typeof value === "string") return whyUnstorable(value);
+	if (JSON.isRawJSON(value)) return whyInvalidNumber(value.rawJSON);
 	if (typeof value !== "object" || value === null) return undefined;
-	if (depth === DEEPEST)
-		return `Ensure this value is nested at most ${DEEPEST} levels deep.`;
+	if (depth === MAX_DEPTH)
+		return `Ensure this value is nested at most ${MAX_DEPTH} levels deep.`;
 	for (const [key, inner] of Object.entries(value)) {
-		const why = flaw(key) ?? broken(inner, depth + 1);
+		const why = whyUnstorable(key) ?? whyInvalid(inner, depth + 1);
 		if (why) return why;
 	}
 	return undefined;
@@ -52,7 +52,7 @@ const dictionary = () =>
 					input: value,
 				});
 			else {
-				const why = broken(value);
+				const why = whyInvalid(value);
 				if (why) issues.push(issue(value, "invalid_input", why));
 			}
 		})
@@ -70,7 +70,7 @@ const event = z.object({
 });
 
 /** The list as far as the first that is wrong: zod would gather what is wrong with all, which may be a million. */
-function untilFlaw(list: unknown[]) {
+function firstInvalid(list: unknown[]) {
 	const first = list.findIndex((one) => !event.safeParse(one).success);
 	return first < 0 ? list : list.slice(0, first + 1);
 }
@@ -79,7 +79,7 @@ function untilFlaw(list: unknown[]) {
 export const events = documentAs(
 	z.preprocess(
 		(value) => {
-			if (Array.isArray(value)) return untilFlaw(value);
+			if (Array.isArray(value)) return firstInvalid(value);
 			return typeof value === "object" && value !== null ? [value] : value;
 		},
 		z.array(event, { error: "Expected a list of events." }),

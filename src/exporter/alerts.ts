@@ -3,7 +3,7 @@ import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import { ADMIN } from "../db/levels.ts";
 import { batchExports, members, organizations, users } from "../db/schema.ts";
 import { configured, send } from "../mail/mail.ts";
-import { counted } from "./run_log.ts";
+import { pluralize } from "./run_log.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -89,9 +89,9 @@ export async function mailUndelivered(env: Env, at: number) {
 		const { name, organization_id, undelivered_windows: n } = one;
 		if (!(await markTold(db, one, mailed_at))) continue;
 		const isTold = await mailAdmins(env, organization_id, (organization) => ({
-			subject: `The batch export ${name} of ${organization} did not deliver ${counted(n, "window")}`,
+			subject: `The batch export ${name} of ${organization} did not deliver ${pluralize(n, "window")}`,
 			paragraphs: [
-				`${counted(n, "window")} of the batch export ${name} failed or were passed over since the last mail about it. Their rows are missing from its destination, at least in part.`,
+				`${pluralize(n, "window")} of the batch export ${name} failed or were passed over since the last mail about it. Their rows are missing from its destination, at least in part.`,
 				"The log of the export says which windows they are, and why. Retry the runs that failed; a backfill exports windows that were passed over.",
 			],
 		}));

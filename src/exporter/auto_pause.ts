@@ -2,13 +2,13 @@ import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExports, now } from "../db/schema.ts";
 import { mailAdmins } from "./alerts.ts";
-import { note } from "./run_log.ts";
+import { logIfChanged } from "./run_log.ts";
 
 const DAY = 86_400_000;
 
 /** So many of an export's newest runs, and all of them failed in a row. */
-const LOOKED_AT = 24;
-const IN_A_ROW = 3;
+const MAX_RUNS_EXAMINED = 24;
+const MAX_FAILURES_IN_A_ROW = 3;
 
 /**
  * Pauses an export whose last three runs failed, not counting what was cancelled or lies before its last pause, and
@@ -19,11 +19,11 @@ export async function pauseIfFailing(
 	{ id, name, organization_id }: typeof batchExports.$inferSelect,
 ) {
 	const db = drizzle(env.DB);
-	const failing = sql`(select count(*) = ${IN_A_ROW} and min(status = 'Failed') from (
+	const failing = sql`(select count(*) = ${MAX_FAILURES_IN_A_ROW} and min(status = 'Failed') from (
 		select status from (
-			select id, status, finished_at from batch_export_runs where batch_export_id = ${id} order by id desc limit ${LOOKED_AT})
+			select id, status, finished_at from batch_export_runs where batch_export_id = ${id} order by id desc limit ${MAX_RUNS_EXAMINED})
 		where finished_at > coalesce(${batchExports.last_paused_at}, '') and status <> 'Cancelled'
-		order by finished_at desc, id desc limit ${IN_A_ROW}))`;
+		order by finished_at desc, id desc limit ${MAX_FAILURES_IN_A_ROW}))`;
 	const at = now();
 	const yesterday = new Date(Date.now() - DAY).toISOString();
 	const { mailed_at } = batchExports;
@@ -39,10 +39,10 @@ export async function pauseIfFailing(
 					failing,
 				),
 			),
-		note(db, {
+		logIfChanged(db, {
 			batch_export_id: id,
 			level: "ERROR",
-			message: `The export was paused: its last ${IN_A_ROW} runs failed. Mend what they say, then unpause it.`,
+			message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. Mend what they say, then unpause it.`,
 		}),
 		db
 			.update(batchExports)
@@ -60,7 +60,7 @@ export async function pauseIfFailing(
 	await mailAdmins(env, organization_id, (organization) => ({
 		subject: `The batch export ${name} of ${organization} was paused`,
 		paragraphs: [
-			`The last ${IN_A_ROW} runs of the batch export ${name} failed, so it was paused. What they say is in its log.`,
+			`The last ${MAX_FAILURES_IN_A_ROW} runs of the batch export ${name} failed, so it was paused. What they say is in its log.`,
 			"Once that is mended, unpause the export. It can then also be told to export what it missed.",
 		],
 	}));

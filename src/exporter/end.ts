@@ -9,11 +9,11 @@ import {
 } from "../db/schema.ts";
 import type { Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
-import { counted, note } from "./run_log.ts";
+import { pluralize, logIfChanged } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
-const LEFT_ALONE_MS = 7 * 86_400_000;
+const CLEANUP_GIVE_UP_MS = 7 * 86_400_000;
 
 /** How far a run is: what was kept, when it began, and how many tries have failed since something was kept. */
 export type Progress = {
@@ -34,7 +34,7 @@ const describeFiles = (files: string[]) =>
 /** That values were left out, for the log. */
 const describeUnfit = (values: number) =>
 	values > 0
-		? ` Written as null, since the column can't hold it: ${counted(values, "value")}.`
+		? ` Written as null, since the column can't hold it: ${pluralize(values, "value")}.`
 		: "";
 
 /** How a run ended. */
@@ -57,7 +57,7 @@ export const sentence = (text: string) =>
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 	const { records_completed, bytes, unfit_values, latest_error } = outcome;
 	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
-	const figures = `${counted(records_completed, "row")}, ${counted(bytes, "byte")}, ${counted(seconds, "second")}, attempt ${run.attempt}`;
+	const figures = `${pluralize(records_completed, "row")}, ${pluralize(bytes, "byte")}, ${pluralize(seconds, "second")}, attempt ${run.attempt}`;
 	switch (outcome.status) {
 		case "Completed":
 			return `${window} is complete: ${figures}${describeFiles(outcome.files)}.${describeUnfit(unfit_values)}`;
@@ -120,7 +120,7 @@ export async function end(
 				}),
 			})
 			.where(isCurrent(launched)),
-		note(db, {
+		logIfChanged(db, {
 			...logOf(run),
 			level: isComplete ? "INFO" : "ERROR",
 			message: describeEnd(run, outcome, seconds),
@@ -175,7 +175,7 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 			return { cursor: null };
 		})
 		.catch(() => undefined);
-	const isLeftAlone = Date.now() - Date.parse(ended) > LEFT_ALONE_MS;
+	const isLeftAlone = Date.now() - Date.parse(ended) > CLEANUP_GIVE_UP_MS;
 	await db
 		.update(batchExportRuns)
 		.set({

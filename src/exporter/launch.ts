@@ -7,10 +7,10 @@ import { batchExportRuns, now } from "../db/schema.ts";
 export type Launched = { run_id: string; attempt: number };
 
 /** As many instances as one call makes. */
-const A_BATCH = 100;
+const TICK_BATCH_SIZE = 100;
 
 /** As many runs as are begun at once: what an account may start in half a minute. */
-const A_LAUNCH = 3000;
+const LAUNCH_BATCH_SIZE = 3000;
 
 const {
 	id,
@@ -42,7 +42,7 @@ const LOST_MS = 25_000;
 const QUEUED_MS = 5 * 60_000;
 
 /** How many of the instances that have not begun are asked whether they are queued. */
-const ASKED = 20;
+const STATUS_BATCH_SIZE = 20;
 
 /** Runs of which nothing was heard since `before`. */
 const lost = (before: string) =>
@@ -69,7 +69,7 @@ export async function launchLost(env: Env, at: number) {
 		.from(batchExportRuns)
 		.where(and(isNull(finished_at), gone, sql`not ${begun}`))
 		.orderBy(last_updated_at)
-		.limit(ASKED);
+		.limit(STATUS_BATCH_SIZE);
 	const statuses = await Promise.all(asked.map((one) => statusOf(env, one)));
 	await launch(
 		env,
@@ -125,7 +125,7 @@ export async function launch(env: Env, which: SQL) {
 		.where(and(isNull(finished_at), which))
 		// By an index that has none that are finished: to be ordered by id, all runs there ever were would be read.
 		.orderBy(last_updated_at)
-		.limit(A_LAUNCH);
+		.limit(LAUNCH_BATCH_SIZE);
 	const starts: Launched[] = await db
 		.update(batchExportRuns)
 		.set({
@@ -137,8 +137,8 @@ export async function launch(env: Env, which: SQL) {
 		})
 		.where(inArray(id, chosen))
 		.returning({ run_id: id, attempt });
-	for (let i = 0; i < starts.length; i += A_BATCH)
-		await start(env, starts.slice(i, i + A_BATCH)).catch(
+	for (let i = 0; i < starts.length; i += TICK_BATCH_SIZE)
+		await start(env, starts.slice(i, i + TICK_BATCH_SIZE)).catch(
 			async (error: unknown) => {
 				console.error(
 					JSON.stringify({

@@ -67,7 +67,7 @@ const KEYS: Record<Model, Field[]> = {
  * The name of a field of a query that stands for something else than the column by which a database tells rows apart;
  * undefined: none does.
  */
-export const impostor = (model: Model, query: Field[]) =>
+export const shadowedKey = (model: Model, query: Field[]) =>
 	query.find(
 		({ name, expression }) =>
 			KEYS[model].some((key) => key.name === name) &&

@@ -12,7 +12,7 @@ import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { clean, end, type Progress, sentence } from "./end.ts";
 import { claimNext, type Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
-import { counted, note } from "./run_log.ts";
+import { pluralize, logIfChanged } from "./run_log.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { bytesOf } from "./rows.ts";
 import { sourceOf } from "./sources/index.ts";
@@ -38,7 +38,7 @@ const STEP = {
 /** A run says this often that it is alive and, while nothing is kept, checks whether it was cancelled. */
 const HEARTBEAT_MS = 10_000;
 
-const LONGEST_ERROR = 2000;
+const MAX_ERROR_LENGTH = 2000;
 
 /** The run that an instance goes on with, after this wait. */
 type Turn = Launched & { wait_ms: number };
@@ -140,7 +140,7 @@ export async function part(
 		return isDone ? null : 0;
 	} catch (error) {
 		if (error instanceof Superseded) return null;
-		const why = reason(error).slice(0, LONGEST_ERROR);
+		const why = reason(error).slice(0, MAX_ERROR_LENGTH);
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status =
@@ -187,7 +187,7 @@ async function countTry(
 				last_updated_at: now(),
 			})
 			.where(isCurrent(launched)),
-		note(db, {
+		logIfChanged(db, {
 			...logOf(run),
 			level: "WARNING",
 			message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(why)} The next one is at ${next_try_at}.`,
@@ -250,7 +250,7 @@ function describeStart(
 		level: "INFO" as const,
 		message:
 			records_completed > 0
-				? `Attempt ${run.attempt} goes on after ${counted(records_completed, "row")}.`
+				? `Attempt ${run.attempt} goes on after ${pluralize(records_completed, "row")}.`
 				: `Attempt ${run.attempt} begins with the first row.`,
 	};
 }
@@ -302,7 +302,7 @@ async function transferRows(
 	if (entry)
 		await db.insert(batchExportLogEntries).values({ ...logOf(run), ...entry });
 	const after: Position | null =
-		position.cursor === null ? null : Place.parse(JSON.parse(position.cursor));
+		position.cursor === null ? null : Cursor.parse(JSON.parse(position.cursor));
 	let page =
 		after?.length === END.length ? null : await source.page(selection, after);
 	if (records_total_count === null) {
@@ -360,7 +360,7 @@ async function transferRows(
 	return true;
 }
 
-const Place = z.array(z.string());
+const Cursor = z.array(z.string());
 
 /** Why, in words; of a statement, not what it was and held. */
 const reason = (error: unknown): string => {
@@ -376,7 +376,7 @@ export async function giveUp(
 ): Promise<Turn | null> {
 	const loaded = await load(drizzle(env.DB), launched.run_id);
 	if (!loaded) return null;
-	const latest_error = reason(error).slice(0, LONGEST_ERROR);
+	const latest_error = reason(error).slice(0, MAX_ERROR_LENGTH);
 	const status = "FailedRetryable";
 	const { run } = loaded;
 	await end(env, launched, run, {

@@ -11,14 +11,14 @@ type Note = {
 };
 
 /** How many there are of something, for a message. */
-export const counted = (n: number, one: string) =>
+export const pluralize = (n: number, one: string) =>
 	`${n} ${one}${n === 1 ? "" : "s"}`;
 
 /**
  * The statement that writes an entry to an export's log.
  * @param condition what must hold then; by default, that the statement before it in the batch changed a row
  */
-export const note = (
+export const logIfChanged = (
 	db: Database,
 	entry: Note,
 	condition = sql`changes() > 0`,

@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { type Database, expire, insertEach } from "../db/client.ts";
+import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import {
 	batchExportBackfills,
 	batchExportLogEntries,
@@ -12,27 +12,27 @@ import { mailUndelivered } from "./alerts.ts";
 import { advance } from "./series.ts";
 import { clean } from "./end.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
-import { counted } from "./run_log.ts";
-import { CAUGHT_UP, dueWindows } from "./windows.ts";
+import { pluralize } from "./run_log.ts";
+import { MAX_CATCH_UP_WINDOWS, dueWindows } from "./windows.ts";
 
 /**
  * As many exports as one batch schedules, whose missed runs are one value of D1 (at most 2,000,000 bytes), and as many
  * batches as a tick takes.
  */
-const A_BATCH = 300;
-const BATCHES = 30;
+const BATCH_SIZE = 300;
+const MAX_BATCHES_PER_TICK = 30;
 
 /** How long what a run left behind waits for the run itself to remove it, and between two tries to. */
-const LEFT_MS = 60_000;
+const CLEANUP_AGE_MS = 60_000;
 
 /** How many of the rare things a tick does: backfills that stand still, leftovers, deleted exports. */
-const FEW = 50;
+const CLEANUP_BATCH_SIZE = 50;
 
 /** How many runs of deleted exports a tick removes. */
-const A_BURIAL = 5000;
+const PURGE_BATCH_SIZE = 5000;
 
 /** How long log entries, and what was deleted, are kept. */
-const KEPT_MS = 7 * 86_400_000;
+const RETENTION_MS = 7 * 86_400_000;
 
 const iso = (at: number) => new Date(at).toISOString();
 
@@ -43,13 +43,13 @@ const iso = (at: number) => new Date(at).toISOString();
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
-	for (let i = 0; i < BATCHES; i += 1)
-		if ((await makeRuns(db, scheduledTime)) < A_BATCH) break;
+	for (let i = 0; i < MAX_BATCHES_PER_TICK; i += 1)
+		if ((await makeRuns(db, scheduledTime)) < BATCH_SIZE) break;
 	await moveBackfills(db);
 	await launch(env, waiting);
 	await launchLost(env, scheduledTime);
 	await mailUndelivered(env, scheduledTime);
-	await tidy(env, scheduledTime);
+	await cleanUp(env, scheduledTime);
 }
 
 /** Makes the runs that are due of at most `A_BATCH` exports; answers how many exports it were. */
@@ -71,7 +71,7 @@ async function makeRuns(db: Database, at: number) {
 			),
 		)
 		.orderBy(batchExports.due_at)
-		.limit(A_BATCH);
+		.limit(BATCH_SIZE);
 	if (due.length === 0) return 0;
 	const plans = due.map((one) => ({ one, ...dueWindows(one, at) }));
 	const of = ({ one }: (typeof plans)[number]) => ({
@@ -92,7 +92,7 @@ async function makeRuns(db: Database, at: number) {
 		.map((plan) => ({
 			...of(plan),
 			level: "WARNING" as const,
-			message: `Passed over: ${counted(plan.passed, "window")}, from the one that ended at ${plan.one.next_end_at} on. At most ${CAUGHT_UP} are caught up; a backfill exports the others.`,
+			message: `Passed over: ${pluralize(plan.passed, "window")}, from the one that ended at ${plan.one.next_end_at} on. At most ${MAX_CATCH_UP_WINDOWS} are caught up; a backfill exports the others.`,
 		}));
 	const moves = plans.map((plan) => ({
 		...of(plan),
@@ -135,22 +135,22 @@ async function moveBackfills(db: Database) {
 					and open.backfill_id = ${batchExportBackfills.id})`,
 			),
 		)
-		.limit(FEW);
+		.limit(CLEANUP_BATCH_SIZE);
 	for (const { id } of idle) await advance(db, id);
 }
 
-async function tidy(env: Env, at: number) {
+async function cleanUp(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	const { timestamp } = batchExportLogEntries;
 	await db.batch([
-		expire(
+		deleteOlderThan(
 			db,
 			batchExportLogEntries,
 			batchExportLogEntries.id,
 			timestamp,
-			iso(at - KEPT_MS),
+			iso(at - RETENTION_MS),
 		),
-		...bury(db, iso(at - KEPT_MS)),
+		...purgeDeleted(db, iso(at - RETENTION_MS)),
 	]);
 	// Last, since it may have to wait for each of them.
 	const left = await db
@@ -160,16 +160,16 @@ async function tidy(env: Env, at: number) {
 			and(
 				isNotNull(batchExportRuns.finished_at),
 				isNotNull(batchExportRuns.state),
-				lt(batchExportRuns.last_updated_at, iso(at - LEFT_MS)),
+				lt(batchExportRuns.last_updated_at, iso(at - CLEANUP_AGE_MS)),
 			),
 		)
 		.orderBy(batchExportRuns.last_updated_at)
-		.limit(FEW);
+		.limit(CLEANUP_BATCH_SIZE);
 	for (const { id } of left) await clean(env, id);
 }
 
 /** The statements that remove what was deleted before a moment: runs first, so that none takes long. */
-function bury(db: Database, before: string) {
+function purgeDeleted(db: Database, before: string) {
 	const dead = and(
 		sql`${batchExports.deleted}`,
 		lt(batchExports.last_updated_at, before),
@@ -187,12 +187,12 @@ function bury(db: Database, before: string) {
 				isNull(batchExportRuns.state),
 			),
 		)
-		.limit(A_BURIAL);
+		.limit(PURGE_BATCH_SIZE);
 	const empty = db
 		.select({ id: batchExports.id })
 		.from(batchExports)
 		.where(and(dead, eq(batchExports.runs, 0), eq(batchExports.log_entries, 0)))
-		.limit(FEW);
+		.limit(CLEANUP_BATCH_SIZE);
 	return [
 		db.delete(batchExportRuns).where(inArray(batchExportRuns.id, runs)),
 		db.delete(batchExports).where(inArray(batchExports.id, empty)),

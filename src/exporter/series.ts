@@ -1,16 +1,16 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
-import { counted, note } from "./run_log.ts";
+import { pluralize, logIfChanged } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
 /** So many backfills of a project run at once. */
-export const MOST_BACKFILLS = 3;
+export const MAX_RUNNING_BACKFILLS = 3;
 
 /** In a statement: the project may have one more backfill running. */
-export const hasRoom = (project_id: number) =>
+export const mayStart = (project_id: number) =>
 	sql`(select count(*) from batch_export_backfills as running
-		where running.project_id = ${project_id} and running.status = 'Running') < ${MOST_BACKFILLS}`;
+		where running.project_id = ${project_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`;
 
 type Of = { id: string; team_id: number; interval: Interval };
 
@@ -40,12 +40,12 @@ export function begin(
 			condition,
 		),
 		runOf(db, { id: backfill_id, batch_export_id }, window, begun),
-		note(
+		logIfChanged(
 			db,
 			{
 				batch_export_id,
 				level: "INFO",
-				message: `A backfill of ${counted(total, "window")} from ${start} to ${end} was started.`,
+				message: `A backfill of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
 			},
 			begun,
 		),
@@ -116,7 +116,7 @@ export async function advance(db: Database, id: string) {
 					idle,
 				),
 			),
-		note(db, {
+		logIfChanged(db, {
 			batch_export_id: backfill.batch_export_id,
 			level: "INFO",
 			message: `The backfill from ${start_at} to ${end_at} is complete.`,

@@ -28,23 +28,23 @@ const NEVER = "9999-12-31T23:59:59.999Z";
  * A run starts at least this long after its window's end, since the clocks of D1 and of workers may differ a little, and
  * rows of another source may take a while to appear. D1 itself sets when a row arrived, as it writes the row.
  */
-const SETTLED = 30_000;
+const SETTLE_MS = 30_000;
 
 /** So many windows are caught up, at most. */
-export const CAUGHT_UP = 24;
+export const MAX_CATCH_UP_WINDOWS = 24;
 
 const iso = (at: number) =>
 	new Date(Math.min(at, Date.parse(NEVER))).toISOString();
 
 /** The line of the interval's grid at or before `at`. */
-export const lineBefore = (interval: Interval, at: number) => {
+export const boundaryBefore = (interval: Interval, at: number) => {
 	const length = LENGTHS[interval];
 	return Math.floor((at - MONDAY) / length) * length + MONDAY;
 };
 
 /** The line of the interval's grid at or behind `at`. */
-const lineBehind = (interval: Interval, at: number) =>
-	lineBefore(interval, at - 1) + LENGTHS[interval];
+const boundaryAfter = (interval: Interval, at: number) =>
+	boundaryBefore(interval, at - 1) + LENGTHS[interval];
 
 /**
  * How long after a window's end its run starts, in milliseconds: for each export its own share of the interval's first
@@ -52,7 +52,7 @@ const lineBehind = (interval: Interval, at: number) =>
  */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(
-		SETTLED,
+		SETTLE_MS,
 		(Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12),
 	);
 
@@ -77,11 +77,11 @@ const due = (of: Scheduled, end: number) => ({
  * or behind `start_at`.
  */
 export function schedule(of: Scheduled, from: number) {
-	const under = lineBefore(of.interval, from) + LENGTHS[of.interval];
+	const under = boundaryBefore(of.interval, from) + LENGTHS[of.interval];
 	const first =
 		of.start_at === null
 			? under
-			: lineBehind(of.interval, Date.parse(of.start_at));
+			: boundaryAfter(of.interval, Date.parse(of.start_at));
 	return due(of, Math.max(under, first));
 }
 
@@ -119,7 +119,7 @@ export function dueWindows(
 		of.end_at === null ? now : Date.parse(of.end_at),
 	);
 	const n = Math.max(0, Math.floor((until - first) / length) + 1);
-	const passed = Math.max(0, n - CAUGHT_UP);
+	const passed = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
 	const windows = Array.from({ length: n - passed }, (_, i): Window => {
 		const end = first + (passed + i) * length;
 		return { start: iso(end - length), end: iso(end) };
@@ -139,7 +139,7 @@ export function resume(
 	const { last_paused_at, end_at } = before;
 	if (last_paused_at === null)
 		return { windows: [], columns: schedule(after, now) };
-	if (iso(lineBefore(after.interval, now)) <= last_paused_at)
+	if (iso(boundaryBefore(after.interval, now)) <= last_paused_at)
 		return { windows: [], columns: reschedule(before, after, now) };
 	const until =
 		end_at !== null && end_at < last_paused_at ? end_at : last_paused_at;
@@ -162,6 +162,6 @@ export function within(
 
 /** The last window that is over. */
 export function lastWindow(interval: Interval, now: number): Window {
-	const end = lineBefore(interval, now);
+	const end = boundaryBefore(interval, now);
 	return { start: iso(end - LENGTHS[interval]), end: iso(end) };
 }

@@ -5,7 +5,7 @@ import type { App } from "../env.ts";
 import { documentAs } from "./router.ts";
 
 /** The body of every answer that is not a success (behaviour 1.4). */
-export const Problem = z
+export const ErrorBody = z
 	.object({
 		type: documentAs(
 			z.string(),
@@ -36,9 +36,9 @@ type Parts = {
 };
 
 /** An error response. Thrown anywhere; `onError` answers with it. */
-export class Refusal extends Error {
+export class ApiError extends Error {
 	readonly status: ContentfulStatusCode;
-	readonly body: z.infer<typeof Problem>;
+	readonly body: z.infer<typeof ErrorBody>;
 	readonly headers: Record<string, string>;
 	readonly log: string | undefined;
 
@@ -65,7 +65,7 @@ export const invalid = (
 	why: string,
 	code = "invalid_input",
 ) =>
-	new Refusal({
+	new ApiError({
 		status: 400,
 		type: "validation_error",
 		code,
@@ -74,15 +74,15 @@ export const invalid = (
 	});
 
 /** A reference to something that isn't there, or not for the caller. */
-export const unknown = (attr: string, pk: unknown) =>
+export const doesNotExist = (attr: string, pk: unknown) =>
 	invalid(
 		attr,
 		`Invalid pk "${pk}" - object does not exist.`,
 		"does_not_exist",
 	);
 
-export const unparsable = (why: string) =>
-	new Refusal({
+export const parseError = (why: string) =>
+	new ApiError({
 		status: 400,
 		type: "invalid_request",
 		code: "parse_error",
@@ -92,7 +92,7 @@ export const unparsable = (why: string) =>
 const challenge = { "WWW-Authenticate": "Bearer" };
 
 export const notAuthenticated = () =>
-	new Refusal({
+	new ApiError({
 		status: 401,
 		type: "authentication_error",
 		code: "not_authenticated",
@@ -101,7 +101,7 @@ export const notAuthenticated = () =>
 	});
 
 export const badCredentials = () =>
-	new Refusal({
+	new ApiError({
 		status: 401,
 		type: "authentication_error",
 		code: "authentication_failed",
@@ -113,7 +113,7 @@ export const badCredentials = () =>
 export const forbidden = (
 	why = "You do not have permission to perform this action.",
 ) =>
-	new Refusal({
+	new ApiError({
 		status: 403,
 		type: "authentication_error",
 		code: "permission_denied",
@@ -121,7 +121,7 @@ export const forbidden = (
 	});
 
 export const notFound = (what = "Not found.") =>
-	new Refusal({
+	new ApiError({
 		status: 404,
 		type: "invalid_request",
 		code: "not_found",
@@ -130,7 +130,7 @@ export const notFound = (what = "Not found.") =>
 
 /** Other requests changed the object, however often this one tried. */
 export const conflict = () =>
-	new Refusal({
+	new ApiError({
 		status: 409,
 		type: "invalid_request",
 		code: "conflict",
@@ -139,7 +139,7 @@ export const conflict = () =>
 	});
 
 export const methodNotAllowed = (method: string, allowed: string[]) =>
-	new Refusal({
+	new ApiError({
 		status: 405,
 		type: "invalid_request",
 		code: "method_not_allowed",
@@ -150,7 +150,7 @@ export const methodNotAllowed = (method: string, allowed: string[]) =>
 	});
 
 export const tooLarge = (bytes: number) =>
-	new Refusal({
+	new ApiError({
 		status: 413,
 		type: "invalid_request",
 		code: "request_too_large",
@@ -158,7 +158,7 @@ export const tooLarge = (bytes: number) =>
 	});
 
 export const unsupportedMediaType = (type: string) =>
-	new Refusal({
+	new ApiError({
 		status: 415,
 		type: "invalid_request",
 		code: "unsupported_media_type",
@@ -169,7 +169,7 @@ export const throttled = (
 	seconds: number,
 	why = `Request was throttled. Expected available in ${seconds} seconds.`,
 ) =>
-	new Refusal({
+	new ApiError({
 		status: 429,
 		type: "throttled_error",
 		code: "throttled",
@@ -186,7 +186,7 @@ export function found<T>(row: T | undefined | null): T {
 }
 
 const serverError = () =>
-	new Refusal({
+	new ApiError({
 		status: 500,
 		type: "server_error",
 		code: "error",
@@ -195,7 +195,7 @@ const serverError = () =>
 
 /** The database has no tables. */
 export const notSetUp = () =>
-	new Refusal({
+	new ApiError({
 		status: 503,
 		type: "server_error",
 		code: "not_set_up",
@@ -204,7 +204,7 @@ export const notSetUp = () =>
 		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 	});
 
-export const respond = (c: Context, { body, status, headers }: Refusal) =>
+export const respond = (c: Context, { body, status, headers }: ApiError) =>
 	c.json(body, status, headers);
 
 /**
@@ -213,9 +213,9 @@ export const respond = (c: Context, { body, status, headers }: Refusal) =>
  * @param translate makes an error response of an error of the database, if it is known
  */
 export const onError =
-	(translate: (error: Error) => Refusal | undefined): ErrorHandler<App> =>
+	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>
 	(error, c) => {
-		const known = error instanceof Refusal ? error : translate(error);
+		const known = error instanceof ApiError ? error : translate(error);
 		if (!known || known.log)
 			console.error(
 				JSON.stringify({

@@ -5,7 +5,7 @@ export const issue = (input: unknown, code: string, message: string) =>
 	({ code: "custom", input, message, params: { code } }) as const;
 
 /** What no database can keep of a text, if anything. */
-export const flaw = (text: string) =>
+export const whyUnstorable = (text: string) =>
 	text.includes("\0")
 		? "Null characters are not allowed."
 		: text.isWellFormed()
@@ -13,15 +13,15 @@ export const flaw = (text: string) =>
 			: "Lone surrogates are not allowed.";
 
 /** As much of a value as an answer repeats, in characters. */
-const MOST_QUOTED = 100;
+const MAX_QUOTED_CHARACTERS = 100;
 
 /** That a value is none of those that may be chosen. */
-export function noChoice(value: unknown) {
+export function notAChoice(value: unknown) {
 	const said =
 		typeof value === "object" ? JSON.stringify(value) : String(value);
 	const quoted =
-		said.length > MOST_QUOTED
-			? `${said.slice(0, MOST_QUOTED).toWellFormed()}…`
+		said.length > MAX_QUOTED_CHARACTERS
+			? `${said.slice(0, MAX_QUOTED_CHARACTERS).toWellFormed()}…`
 			: said;
 	return `"${quoted}" is not a valid choice.`;
 }
@@ -41,7 +41,7 @@ const trimmed = (max?: number, excluded?: RegExp) => {
 		.trim()
 		.check(({ value, issues }) => {
 			const why =
-				flaw(value) ??
+				whyUnstorable(value) ??
 				(excluded?.test(value)
 					? "Control characters are not allowed."
 					: undefined);
@@ -162,7 +162,7 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 					typeof item === "string" && known.get(item.trim().toLowerCase());
 				if (value) return value;
 				issues.push({
-					...issue(item, "invalid_choice", noChoice(item)),
+					...issue(item, "invalid_choice", notAChoice(item)),
 					path: Array.isArray(given) ? [i] : [],
 				});
 				return item;

@@ -2,13 +2,13 @@ import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
 /** Strings, empty objects and lists, and marks of compact JSON. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
+const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
 
 /** Works on the text: parsing would round numbers of more digits than a JavaScript number has. */
 export function indent(json: string) {
 	let depth = 0;
 	const newline = () => `\n${"  ".repeat(depth)}`;
-	return json.replace(TOKENS, (token) => {
+	return json.replace(JSON_TOKENS, (token) => {
 		if (token === "{" || token === "[") {
 			depth += 1;
 			return token + newline();

@@ -21,7 +21,7 @@ export type Envelope<T> = {
 	results: T[];
 };
 
-const positive = (text: string | undefined, otherwise: number) =>
+const positiveOr = (text: string | undefined, otherwise: number) =>
 	Number(/^\d+$/.test(text?.trim() ?? "") ? text : 0) || otherwise;
 
 const Cursor = z.tuple([
@@ -53,11 +53,11 @@ function read(cursor: string | undefined, offset: number): Page["after"] {
 /** The page that the request asks for; what can't be read falls back to the first hundred. */
 export function page(c: Context<App>): Page {
 	const offset = Math.min(
-		positive(c.req.query("offset"), 0),
+		positiveOr(c.req.query("offset"), 0),
 		Number.MAX_SAFE_INTEGER,
 	);
 	return {
-		limit: Math.min(positive(c.req.query("limit"), 100), 1000),
+		limit: Math.min(positiveOr(c.req.query("limit"), 100), 1000),
 		offset,
 		after: read(c.req.query("cursor"), offset),
 		url: new URL(c.req.url),
@@ -102,7 +102,7 @@ export function envelope<T>(
 }
 
 /** The same page of other things. */
-export const each = <A, B>(
+export const mapResults = <A, B>(
 	page: Envelope<A>,
 	to: (row: A) => B,
 ): Envelope<B> => ({

@@ -41,7 +41,7 @@ export const documentedAs = (shape: z.core.$ZodType) =>
 const operations = new WeakMap<object, Operation>();
 
 /** Notes on a middleware what the routes that it stands in take or answer. */
-export function describe<T extends object>(
+export function describeRoute<T extends object>(
 	middleware: T,
 	operation: Operation,
 ) {
@@ -50,11 +50,11 @@ export function describe<T extends object>(
 }
 
 /** What was noted on a route's middleware. */
-export const described = (handler: Handler): Operation =>
+export const descriptionOf = (handler: Handler): Operation =>
 	operations.get(handler) ?? {};
 
-const says = <I extends Input = BlankInput>(operation: Operation) =>
-	describe(
+const document = <I extends Input = BlankInput>(operation: Operation) =>
+	describeRoute(
 		createMiddleware<App, string, I>((_, next) => next()),
 		operation,
 	);
@@ -66,29 +66,29 @@ type PageInput = {
 };
 
 /** 200 with one `answer`. */
-export const answers = (
+export const ok = (
 	answer: z.ZodType,
 	summary: string,
 	more: Pick<Operation, "also" | "asksElsewhere"> = {},
-) => says({ status: 200, answer, summary, ...more });
+) => document({ status: 200, answer, summary, ...more });
 
 /** 201 with one `answer`. */
-export const creates = (answer: z.ZodType, summary: string) =>
-	says({ status: 201, answer, summary });
+export const created = (answer: z.ZodType, summary: string) =>
+	document({ status: 201, answer, summary });
 
 /** 200 without a body (interface 4.8). */
-export const acts = (summary: string) => says({ status: 200, summary });
+export const noBody = (summary: string) => document({ status: 200, summary });
 
 /** 204 without a body. */
-export const removes = (summary: string) => says({ status: 204, summary });
+export const noContent = (summary: string) => document({ status: 204, summary });
 
 /** 200 with a page for people. */
-export const shows = (summary: string, more: Pick<Operation, "form"> = {}) =>
-	says({ status: 200, media: "text/html", summary, ...more });
+export const htmlPage = (summary: string, more: Pick<Operation, "form"> = {}) =>
+	document({ status: 200, media: "text/html", summary, ...more });
 
 /** 200 with a script for browsers. */
-export const scripts = (summary: string) =>
-	says({ status: 200, media: "text/javascript", summary });
+export const javascript = (summary: string) =>
+	document({ status: 200, media: "text/javascript", summary });
 
 /** The query of every list (behaviour 1.5). Never refused: what can't be read is the default. */
 export const Paging = z.object({
@@ -115,8 +115,8 @@ const envelopeOf = (item: z.ZodType) => ({
 });
 
 /** 200 with a page of `item`. */
-export const lists = (item: z.ZodType, summary: string) =>
-	says<PageInput>({
+export const paginated = (item: z.ZodType, summary: string) =>
+	document<PageInput>({
 		status: 200,
 		answer: z.object(envelopeOf(item)),
 		query: Paging,
@@ -124,13 +124,13 @@ export const lists = (item: z.ZodType, summary: string) =>
 	});
 
 /** 200 with a page of `item` that is a `shape`, too (behaviour 1.2): that of its first entry, all null where there is none. */
-export const listsAs = (
+export const paginatedAs = (
 	shape: z.ZodObject,
 	item: z.ZodType,
 	summary: string,
 	more: Pick<Operation, "asksElsewhere"> = {},
 ) =>
-	says<PageInput>({
+	document<PageInput>({
 		status: 200,
 		answer: z.object({
 			...nullable(shape).shape,
@@ -142,12 +142,12 @@ export const listsAs = (
 	});
 
 /** 200 with a `shape` that holds a page of `item`, too (behaviour 1.2). */
-export const listsBeside = (
+export const paginatedWithin = (
 	shape: z.ZodObject,
 	item: z.ZodType,
 	summary: string,
 ) =>
-	says<PageInput>({
+	document<PageInput>({
 		status: 200,
 		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
 		query: Paging,

@@ -4,14 +4,14 @@ import type * as z from "zod";
 import type { App } from "../env.ts";
 import {
 	invalid,
-	Refusal,
+	ApiError,
 	tooLarge,
-	unparsable,
+	parseError,
 	unsupportedMediaType,
 } from "./errors.ts";
 import { parseExact } from "./exact.ts";
-import { issue, noChoice } from "./fields.ts";
-import { describe } from "./router.ts";
+import { issue, notAChoice } from "./fields.ts";
+import { describeRoute } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";
 const DICTIONARY = "Expected a dictionary of items.";
@@ -44,10 +44,10 @@ const nameOfType = (value: unknown) =>
 				(Array.isArray(value) ? "list" : "dict"));
 
 /** Code, detail and attr of what zod found: behaviour 1.4. */
-export function refusal(
+export function toApiError(
 	issue: z.core.$ZodIssue,
 	{ path, input }: { path: PropertyKey[]; input?: unknown } = issue,
-): Refusal {
+): ApiError {
 	if (path.length === 0 && issue.code === "invalid_type")
 		return invalid(
 			null,
@@ -74,7 +74,7 @@ export function refusal(
 		case "invalid_value":
 			return issue.values.every(Number.isInteger) && !Number.isInteger(input)
 				? invalid(attr, INTEGER)
-				: invalid(attr, noChoice(input), "invalid_choice");
+				: invalid(attr, notAChoice(input), "invalid_choice");
 		case "invalid_format":
 			return invalid(attr, wrongFormat[issue.format] ?? issue.message);
 		case "too_big":
@@ -102,7 +102,7 @@ export function refusal(
 		case "invalid_key": {
 			const [first] = issue.issues;
 			return first
-				? refusal(first, { path, input: path.at(-1) })
+				? toApiError(first, { path, input: path.at(-1) })
 				: invalid(attr, issue.message);
 		}
 		default:
@@ -114,13 +114,13 @@ export function refusal(
 type First = (c: Context<App>) => Promise<unknown>;
 
 /** A check that `judge` decides: what it refuses, it throws, with an attr of the field's or of what is below it. */
-export const judged =
+export const checkedBy =
 	<T>(judge: (value: T) => unknown): z.core.CheckFn<T> =>
 	({ value, issues }) => {
 		try {
 			judge(value);
 		} catch (error) {
-			if (!(error instanceof Refusal)) throw error;
+			if (!(error instanceof ApiError)) throw error;
 			const { attr, code, detail } = error.body;
 			const path = attr?.split("__").slice(1) ?? [];
 			issues.push({ ...issue(value, code, detail), path });
@@ -157,7 +157,7 @@ function validator<T extends Target, S extends z.ZodType>(
 		const [issue] = result.success ? [] : result.error.issues;
 		if (!issue) return;
 		await first(c);
-		throw refusal(issue);
+		throw toApiError(issue);
 	};
 	return zValidator<
 		z.ZodType,
@@ -196,7 +196,7 @@ async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
 			chunks.push(chunk);
 		}
 	} catch {
-		throw unparsable("The body ended too early.");
+		throw parseError("The body ended too early.");
 	}
 	if (size > MAX_BODY_BYTES) throw tooMany;
 	return Buffer.concat(chunks);
@@ -208,7 +208,7 @@ function decode(bytes: Uint8Array): string {
 		const options = { fatal: true, ignoreBOM: false };
 		return new TextDecoder("utf-8", options).decode(bytes);
 	} catch {
-		throw unparsable("The body is not UTF-8.");
+		throw parseError("The body is not UTF-8.");
 	}
 }
 
@@ -220,7 +220,7 @@ function parse(json: string, read: Read, where = "") {
 		return read(json);
 	} catch (error) {
 		const why = String(error instanceof Error ? error.message : error);
-		throw unparsable(`${where}${why.replace(/, (\.{3})?".*$/s, "")}`);
+		throw parseError(`${where}${why.replace(/, (\.{3})?".*$/s, "")}`);
 	}
 }
 
@@ -250,7 +250,7 @@ async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	if (!isLines && !JSON_TYPE.test(type)) throw unsupportedMediaType(type);
 	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
 	if (!/^utf-?8$/i.test(charset))
-		throw unparsable("The charset of the body must be UTF-8.");
+		throw parseError("The charset of the body must be UTF-8.");
 	const read = exact ? parseExact : JSON.parse;
 	return isLines ? parseLines(decode(bytes), read) : parse(decode(bytes), read);
 }
@@ -270,7 +270,7 @@ export function body<S extends z.ZodType>(
 		c.req.json = async () => value;
 		return validator("json", shape, first, () => value)(c, next);
 	};
-	return describe(parsed, { body: shape, lines: options.lines ?? false });
+	return describeRoute(parsed, { body: shape, lines: options.lines ?? false });
 }
 
 /** Validates the query of a request; the handler reads it with `c.req.valid("query")`. */
@@ -278,4 +278,4 @@ export const query = <S extends z.ZodObject>(
 	shape: S,
 	first: First,
 ): Validated<"query", S> =>
-	describe(validator("query", shape, first), { query: shape });
+	describeRoute(validator("query", shape, first), { query: shape });

@@ -2,10 +2,10 @@ import { and, eq, gte, ne, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { digest, mask, mint, remember } from "../auth/keys.ts";
+import { digest, mask, mint, cache } from "../auth/keys.ts";
 import { ADMIN } from "../db/levels.ts";
 import { insertWhere, runBatch } from "../db/client.ts";
-import { stillWorks } from "../tenant/guard.ts";
+import { keyStillWorks } from "../tenant/guard.ts";
 import { record } from "../db/record.ts";
 import {
 	invites,
@@ -28,9 +28,9 @@ import {
 	type Invitation,
 	inviterMayInvite,
 	isRecipient,
-	takesOver,
+	isTakeover,
 } from "./invitation.ts";
-import { joined } from "./mails.ts";
+import { mailAdmins } from "./mails.ts";
 import { type accept as Accept, type Accepted, isPastExpiry } from "./shape.ts";
 
 const MAX_TRIES = 3;
@@ -114,12 +114,12 @@ async function write(
 	const rows = await newRows();
 	const { usedInvites, user, key, admins } = await runBatch(db, {
 		...changes(invitation, names, rows),
-		...answers(invitation, rows),
+		...toAnswer(invitation, rows),
 	});
 	if (usedInvites.length === 0) return undefined;
 	const [newKey] = key;
 	if (newKey)
-		await remember(c.env, newKey.hash, {
+		await cache(c.env, newKey.hash, {
 			...newKey,
 			organizations: newKey.scoped_organizations,
 			projects: newKey.scoped_projects,
@@ -129,7 +129,7 @@ async function write(
 		c.executionCtx.waitUntil(
 			Promise.all(
 				admins.map(({ email }) =>
-					send(c.env, joined(email, person, invite.organization_name)),
+					send(c.env, mailAdmins(email, person, invite.organization_name)),
 				),
 			),
 		);
@@ -154,7 +154,7 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const { db, hash, key, invite } = invitation;
 	const { organization_id, target_email, level } = invite;
 	const user_id = userId(invitation);
-	const keyWorks = key ? stillWorks(hash, key) : sql`1`;
+	const keyWorks = key ? keyStillWorks(hash, key) : sql`1`;
 	const isOpen = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`;
 	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
 	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
@@ -164,7 +164,7 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 			? isNewUser
 			: sql`exists (select 1 from ${users} where ${users.id} = ${invite.user_id} and ${users.is_active})`;
 	// Asked again: the user may just have proved the address.
-	const isTakenOver = sql`(${takesOver(invitation)} and exists (
+	const isTakenOver = sql`(${isTakeover(invitation)} and exists (
     select 1 from ${users} where ${users.email} = ${target_email} and not ${users.is_email_verified}))`;
 	const byEmail = eq(users.email, target_email);
 	return {
@@ -285,7 +285,7 @@ function joinProjects(invitation: Invitation, isMember: SQL) {
 }
 
 /** What the answer and the mails to admins are made of. */
-function answers(invitation: Invitation, rows: NewRows) {
+function toAnswer(invitation: Invitation, rows: NewRows) {
 	const { db, invite } = invitation;
 	return {
 		user: db

@@ -5,7 +5,7 @@ import { integer } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
 /** Each is a statement when the invite is accepted. */
-const MOST = 100;
+const MAX_ENTRIES = 100;
 
 const LEVELS = new Map<unknown, number>([
 	[MEMBER, MEMBER],
@@ -23,8 +23,8 @@ export const levelOf = ({ level }: ProjectAccess) =>
 /** What is wrong with a list of private projects and levels in a request, in the words of behaviour 7. */
 function wrong(list: unknown) {
 	if (!Array.isArray(list)) return "The field must be a list of dictionaries.";
-	if (list.length > MOST)
-		return `Ensure this field has no more than ${MOST} elements.`;
+	if (list.length > MAX_ENTRIES)
+		return `Ensure this field has no more than ${MAX_ENTRIES} elements.`;
 	for (const item of list) {
 		if (typeof item !== "object" || item === null || Array.isArray(item))
 			return "Each item in the list must be a dictionary.";
@@ -47,7 +47,7 @@ export const shape = documentAs(
 				level: z.literal([MEMBER, ADMIN, "member", "admin"]),
 			}),
 		)
-		.max(MOST),
+		.max(MAX_ENTRIES),
 );
 
 /** Private projects that the invited person will be a member of, and the levels there. */

@@ -2,10 +2,10 @@ import { and, eq, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { failed } from "../auth/authenticate.ts";
+import { countFailure } from "../auth/authenticate.ts";
 import { digest, type Key } from "../auth/keys.ts";
-import { as, connect } from "../db/client.ts";
-import { guard, workingKey } from "../tenant/guard.ts";
+import { aliased, connect } from "../db/client.ts";
+import { guard, toKey } from "../tenant/guard.ts";
 import { invites, members, organizations, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notFound, throttled } from "../http/errors.ts";
@@ -35,8 +35,8 @@ export async function findInvitation(c: Context<App>, token: string) {
 				id: invites.id,
 				organization_id: invites.organization_id,
 				target_email: invites.target_email,
-				first_name: as(invites.first_name, "invited_first_name"),
-				level: as(invites.level, "invited_level"),
+				first_name: aliased(invites.first_name, "invited_first_name"),
+				level: aliased(invites.level, "invited_level"),
 				message: invites.message,
 				private_project_access: invites.private_project_access,
 				emailing_attempt_made: invites.emailing_attempt_made,
@@ -49,9 +49,9 @@ export async function findInvitation(c: Context<App>, token: string) {
 				slug: organizations.slug,
 				tells_admins: organizations.is_member_join_email_enabled,
 				inviter: {
-					first_name: as(inviter.first_name, "inviter_first_name"),
-					last_name: as(inviter.last_name, "inviter_last_name"),
-					email: as(inviter.email, "inviter_email"),
+					first_name: aliased(inviter.first_name, "inviter_first_name"),
+					last_name: aliased(inviter.last_name, "inviter_last_name"),
+					email: aliased(inviter.email, "inviter_email"),
 				},
 				user_id: sql<number | null>`${users.id}`.as("user_id"),
 				is_active: users.is_active,
@@ -71,9 +71,9 @@ export async function findInvitation(c: Context<App>, token: string) {
 			)
 			.where(eq(invites.token_hash, await digest(token))),
 	]);
-	const key = asker && workingKey(asker);
+	const key = asker && toKey(asker);
 	if (hash) await checkKey(c, key);
-	if (!invite) throw await failed(c, notFound());
+	if (!invite) throw await countFailure(c, notFound());
 	return { db, hash, key, invite };
 }
 
@@ -92,7 +92,7 @@ export const isRecipient = ({ key, invite }: Invitation) =>
  * Whether accepting hands an existing user over to whoever holds the link: nobody has proved that the user's address is
  * theirs, and the mail with the link went there.
  */
-export const takesOver = (invitation: Invitation) =>
+export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.is_email_verified === false &&
 	invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);

@@ -17,7 +17,7 @@ const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) =>
 	Number(INVITE_MAILS_PER_HOUR) || 0;
 
 /** WHERE clause: mails of the last hour, which count against the limit, or older ones. */
-const sent = (tenant: Tenant, compare: typeof gt) =>
+const mailsSince = (tenant: Tenant, compare: typeof gt) =>
 	and(
 		eq(inviteMails.organization_id, tenant.organization),
 		compare(inviteMails.sent_at, ago(HOUR_MS)),
@@ -28,7 +28,7 @@ export const blockingMail = (tenant: Tenant, { mails }: Added) =>
 	tenant.db
 		.select({ sent_at: inviteMails.sent_at })
 		.from(inviteMails)
-		.where(sent(tenant, gt))
+		.where(mailsSince(tenant, gt))
 		.orderBy(desc(inviteMails.sent_at))
 		.limit(mails > 0 ? 1 : 0)
 		.offset(Math.max(mailsPerHour(tenant.env) - mails, 0));
@@ -73,4 +73,4 @@ export const withinLimits = (tenant: Tenant, added: Added) =>
 
 /** The statement that forgets mails which no longer count. */
 export const forgetOldMails = (tenant: Tenant) =>
-	tenant.db.delete(inviteMails).where(sent(tenant, lte));
+	tenant.db.delete(inviteMails).where(mailsSince(tenant, lte));

@@ -13,7 +13,7 @@ import {
 } from "./wording.ts";
 
 /** Tells an admin who joined. */
-export const joined = (
+export const mailAdmins = (
 	to: string,
 	person: Person,
 	organization: string,

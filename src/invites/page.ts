@@ -6,11 +6,11 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { invalid, Refusal, unparsable } from "../http/errors.ts";
-import { router, shows } from "../http/router.ts";
+import { invalid, ApiError, parseError } from "../http/errors.ts";
+import { router, htmlPage } from "../http/router.ts";
 import { multiLine, singleLine } from "../mail/mail.ts";
 import { accept } from "./accept.ts";
-import { findInvitation, type Invitation, takesOver } from "./invitation.ts";
+import { findInvitation, type Invitation, isTakeover } from "./invitation.ts";
 import {
 	type Accepted,
 	expiresAt,
@@ -105,7 +105,7 @@ function invited(c: Context<App>, invitation: Invitation) {
 		html`<p>${introduce(invite.inviter)} invites ${invite.target_email} to join ${organization} on Tenantry as ${roleOf(invite.level)}.</p>
 ${invite.message && html`<blockquote>${multiLine(invite.message)}</blockquote>`}
 <p class="note">The invite works once, until ${dateAndTime(expiresAt(invite))}.</p>
-${takesOver(invitation) && TAKEOVER}
+${isTakeover(invitation) && TAKEOVER}
 <form method="post">
 <label>First name <input name="first_name" maxlength="150" autocomplete="given-name" value="${invite.first_name}"></label>
 <label>Last name <input name="last_name" maxlength="150" autocomplete="family-name"></label>
@@ -148,7 +148,7 @@ const GONE = ["expired", "inviter_lost_access"];
 
 /** An error, as a page. */
 function refused(c: Context<App>, error: unknown) {
-	if (!(error instanceof Refusal)) throw error;
+	if (!(error instanceof ApiError)) throw error;
 	const { status, body, headers, message } = error;
 	for (const [name, value] of Object.entries(headers)) c.header(name, value);
 	if (status === 404)
@@ -175,7 +175,7 @@ const limit = bodyLimit({
 /** Reads no more than a form can hold. A client that goes away while it is read is no error of ours. */
 const small: MiddlewareHandler<App> = (c, next) =>
 	limit(c, next).catch(() =>
-		refused(c, unparsable("The form ended too early.")),
+		refused(c, parseError("The form ended too early.")),
 	);
 
 /** What stands for bytes that are no UTF-8. */
@@ -189,7 +189,7 @@ const names = form.refine(
 /** The page that an invite's link leads to: works without scripts. */
 export default router()
 	.use(secureHeaders({ contentSecurityPolicy: CSP }))
-	.get("/:token", shows("The invite, for a person with a browser"), (c) =>
+	.get("/:token", htmlPage("The invite, for a person with a browser"), (c) =>
 		findInvitation(c, c.req.param("token")).then(
 			(invitation) => invited(c, invitation),
 			(error) => refused(c, error),
@@ -197,7 +197,7 @@ export default router()
 	)
 	.post(
 		"/:token",
-		shows("Accept the invite from its page", { form }),
+		htmlPage("Accept the invite from its page", { form }),
 		small,
 		async (c) => {
 			const sent = names.safeParse(await c.req.parseBody().catch(() => ({})));

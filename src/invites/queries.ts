@@ -2,8 +2,8 @@ import { and, eq, exists, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
-import { ADMIN, insufficient, MEMBER } from "../db/levels.ts";
-import { among, as, insertEach } from "../db/client.ts";
+import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
+import { inList, aliased, insertEach } from "../db/client.ts";
 import {
 	inviteMails,
 	invites,
@@ -17,7 +17,7 @@ import {
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { forbidden, found, invalid, throttled } from "../http/errors.ts";
-import { each, type Page } from "../http/page.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
@@ -39,7 +39,7 @@ const select = ({ db }: Tenant) =>
 		.select({
 			id: invites.id,
 			target_email: invites.target_email,
-			first_name: as(invites.first_name, "invited_first_name"),
+			first_name: aliased(invites.first_name, "invited_first_name"),
 			emailing_attempt_made: invites.emailing_attempt_made,
 			level: invites.level,
 			created_by: userColumns,
@@ -56,7 +56,7 @@ const select = ({ db }: Tenant) =>
 
 /** Newest first, expired ones too. */
 export const list = async (tenant: Tenant, page: Page) =>
-	each(
+	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
 			where: eq(invites.organization_id, tenant.organization),
 			by: [invites.id],
@@ -113,7 +113,7 @@ async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
 			.from(users)
 			.where(
 				and(
-					among(users.email, added.emails),
+					inList(users.email, added.emails),
 					sql`exists (select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${users.id})`,
 				),
 			),
@@ -130,7 +130,7 @@ async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
 			.where(
 				and(
 					eq(projects.organization_id, organization),
-					among(projects.id, wanted),
+					inList(projects.id, wanted),
 					visibleProject(tenant),
 				),
 			),
@@ -231,7 +231,7 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 				.where(
 					and(
 						eq(invites.organization_id, organization_id),
-						among(invites.target_email, added.emails),
+						inList(invites.target_email, added.emails),
 						accepted,
 					),
 				),
@@ -244,7 +244,7 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 			name: target_email,
 		})),
 		answer: select(tenant).where(
-			among(
+			inList(
 				invites.id,
 				invited.map(({ id }) => id),
 			),
@@ -266,7 +266,7 @@ export async function remove(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(one));
 	const { target_email, created_by } = found(row);
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
-		throw insufficient();
+		throw insufficientLevel();
 	const removed = await tenant.remove(
 		{ scope: "Invite", item_id: id.toLowerCase(), name: target_email },
 		tenant.db.delete(invites).where(one).returning({ id: invites.id }),

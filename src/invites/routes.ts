@@ -2,7 +2,7 @@ import { authenticate } from "../auth/authenticate.ts";
 import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { ok, created, paginated, noContent, router } from "../http/router.ts";
 import * as valid from "../http/valid.ts";
 import { accept } from "./accept.ts";
 import { preview } from "./invitation.ts";
@@ -21,10 +21,10 @@ import {
 
 /** Interface 4.4, behaviour 7. */
 export default router()
-	.get("/", lists(Invite, "List the invites, newest first"), async (c) =>
+	.get("/", paginated(Invite, "List the invites, newest first"), async (c) =>
 		c.json(await invites.list(c.var.tenant, page(c))),
 	)
-	.post("/", creates(NewInvite, "Invite a person"), body(create), async (c) => {
+	.post("/", created(NewInvite, "Invite a person"), body(create), async (c) => {
 		const [made] = await invites.insert(
 			c.var.tenant,
 			[c.req.valid("json")],
@@ -34,7 +34,7 @@ export default router()
 	})
 	.post(
 		"/bulk",
-		answers(NewInvites, "Invite several people, all or none"),
+		ok(NewInvites, "Invite several people, all or none"),
 		body(bulk),
 		async (c) => {
 			const made = await invites.insert(
@@ -46,7 +46,7 @@ export default router()
 			return c.json({ ...found(results[0]), count: results.length, results });
 		},
 	)
-	.delete("/:id", removes("Take an invite back"), async (c) => {
+	.delete("/:id", noContent("Take an invite back"), async (c) => {
 		await invites.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	});
@@ -56,12 +56,12 @@ export const acceptance = router()
 	.use("*", (c, next) =>
 		c.req.header("authorization") ? authenticate(c, next) : next(),
 	)
-	.get("/:token", answers(Invitation, "See what an invite is for"), async (c) =>
+	.get("/:token", ok(Invitation, "See what an invite is for"), async (c) =>
 		c.json(await preview(c, c.req.param("token"))),
 	)
 	.post(
 		"/:token/accept",
-		answers(Accepted, "Accept an invite"),
+		ok(Accepted, "Accept an invite"),
 		valid.body(Names, (c) => preview(c, c.req.param("token") ?? "")),
 		async (c) =>
 			c.json(await accept(c, c.req.param("token"), c.req.valid("json"))),

@@ -73,17 +73,17 @@ export const create = z.object({
 	send_email: boolean().optional(),
 });
 
-const MOST = 20;
+const MAX_BULK = 20;
 
 /** Invites for several addresses at once. */
 export const bulk = z.preprocess(
 	(value, { issues }) => {
-		if (!Array.isArray(value) || value.length <= MOST) return value;
+		if (!Array.isArray(value) || value.length <= MAX_BULK) return value;
 		issues.push(
 			issue(
 				value,
 				"max_length",
-				`A maximum of ${MOST} invites can be sent in a single request.`,
+				`A maximum of ${MAX_BULK} invites can be sent in a single request.`,
 			),
 		);
 		return z.NEVER;

@@ -1,5 +1,5 @@
 /** So often a task lets timers and requests have their turn first: a thousand calls to a local D1 leave them none. */
-const PAUSE_EVERY = 5;
+const CALLS_PER_PAUSE = 5;
 
 /** Runs at most `limit` tasks at a time; further ones wait in line. */
 export function limiter(limit: number) {
@@ -11,7 +11,7 @@ export function limiter(limit: number) {
 		else await new Promise<void>((start) => waiting.push(start));
 		try {
 			started += 1;
-			if (started % PAUSE_EVERY === 0) await scheduler.wait(0);
+			if (started % CALLS_PER_PAUSE === 0) await scheduler.wait(0);
 			return await task();
 		} finally {
 			// The place of a task that ended passes to the next in line.

@@ -1,11 +1,11 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { reach } from "../dns/reach.ts";
+import { resolveHost } from "../dns/reach.ts";
 
 /**
  * The hosts that the config lets the plugin reach: names in `allowed_hosts`, a list or a text with commas. Addresses and
  * names without a dot are none.
  */
-export function hostsOf({ allowed_hosts: given }: Record<string, unknown>) {
+export function allowedHosts({ allowed_hosts: given }: Record<string, unknown>) {
 	const names = typeof given === "string" ? given.split(",") : given;
 	if (!Array.isArray(names)) return [];
 	return names
@@ -22,7 +22,7 @@ export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 		const { host, hostname } = new URL(request.url);
 		if (!this.ctx.props.hosts.includes(host))
 			throw new Error(`This plugin may not reach ${host}.`);
-		const why = await reach(this.env, hostname);
+		const why = await resolveHost(this.env, hostname);
 		if (why !== null)
 			throw new Error(`This plugin may not reach ${host}: ${why}`);
 		return fetch(request, { redirect: "manual" });

@@ -1,20 +1,20 @@
 import * as z from "zod";
-import { hiding, looks } from "../auth/secrets.ts";
+import { redactor, variants } from "../auth/secrets.ts";
 import { toScript } from "../plugins/compile.ts";
 import { GUEST } from "./guest.ts";
 import { limiter } from "./limiter.ts";
 
 const TIMEOUT_MS = 10_000;
-const MOST_ENTRIES = 1000;
-const LONGEST_MESSAGE = 4000;
+const MAX_ENTRIES = 1000;
+const MAX_MESSAGE_LENGTH = 4000;
 /** Each is a trip to D1, of which Workers allow a thousand; the rest are for the job's own. */
-const MOST_STORAGE_CALLS = 900;
+const MAX_STORAGE_CALLS = 900;
 /** Further calls are refused; a run that ignores that is stopped. */
 const MAX_REFUSED_STORAGE_CALLS = 4100;
 const MAX_CONCURRENT_STORAGE_CALLS = 50;
-const LONGEST_KEY = 200;
+const MAX_KEY_LENGTH = 200;
 /** Of a value as JSON, in characters. */
-const LONGEST_VALUE = 64 * 1024;
+const MAX_VALUE_LENGTH = 64 * 1024;
 
 export type Entry = {
 	/** RFC 3339; when it got here, so entries are in order. */
@@ -74,7 +74,7 @@ export async function run(
 	{ source, call, config, secrets, storage, hosts = [], ...options }: Run,
 ): Promise<{ entries: Entry[]; error: string | null }> {
 	const timeout = options.timeout ?? TIMEOUT_MS;
-	const clean = redactor(secrets);
+	const clean = logRedactor(secrets);
 	const entries: Entry[] = [];
 	let open = true;
 	let full = false;
@@ -113,7 +113,7 @@ export async function run(
 			write(
 				"SYSTEM",
 				"WARN",
-				`The run wrote more than ${MOST_ENTRIES} entries; the others were dropped.`,
+				`The run wrote more than ${MAX_ENTRIES} entries; the others were dropped.`,
 			);
 		if (error !== null) write("SYSTEM", "ERROR", error);
 		return { entries, error: error === null ? null : clean(error) };
@@ -124,17 +124,17 @@ export async function run(
 		work: (key: string) => Promise<Answer>,
 	): Promise<Answer> => {
 		storageCalls += 1;
-		if (storageCalls > MOST_STORAGE_CALLS + MAX_REFUSED_STORAGE_CALLS)
+		if (storageCalls > MAX_STORAGE_CALLS + MAX_REFUSED_STORAGE_CALLS)
 			stop(`it called the storage more than ${storageCalls - 1} times.`);
-		if (isOver()) return unanswered();
-		if (storageCalls > MOST_STORAGE_CALLS)
+		if (isOver()) return never();
+		if (storageCalls > MAX_STORAGE_CALLS)
 			return {
-				refusal: `A run may call the storage ${MOST_STORAGE_CALLS} times.`,
+				refusal: `A run may call the storage ${MAX_STORAGE_CALLS} times.`,
 			};
-		if (typeof key !== "string" || key === "" || key.length > LONGEST_KEY)
-			return { refusal: `A key is a text of 1 to ${LONGEST_KEY} characters.` };
+		if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH)
+			return { refusal: `A key is a text of 1 to ${MAX_KEY_LENGTH} characters.` };
 		return queued(async () => {
-			if (isOver()) return unanswered();
+			if (isOver()) return never();
 			return work(key).catch((error: unknown) => {
 				console.error(
 					JSON.stringify({
@@ -151,10 +151,10 @@ export async function run(
 	const host = {
 		log(lines: unknown) {
 			if (isOver() || full || !Array.isArray(lines)) return;
-			for (const line of lines.slice(0, MOST_ENTRIES + 1)) {
+			for (const line of lines.slice(0, MAX_ENTRIES + 1)) {
 				const read = Line.safeParse(line);
 				if (!read.success) continue;
-				full = entries.length === MOST_ENTRIES;
+				full = entries.length === MAX_ENTRIES;
 				if (full) return;
 				write(read.data.source, read.data.type, read.data.message);
 			}
@@ -165,7 +165,7 @@ export async function run(
 			stored(key, async (key) => {
 				if (!isJson(json))
 					return {
-						refusal: `A value is JSON of at most ${LONGEST_VALUE} characters.`,
+						refusal: `A value is JSON of at most ${MAX_VALUE_LENGTH} characters.`,
 					};
 				return (await storage.set(key, json))
 					? {}
@@ -200,8 +200,8 @@ export async function run(
 			call,
 			config,
 			host,
-			most: MOST_ENTRIES,
-			longest: LONGEST_MESSAGE,
+			most: MAX_ENTRIES,
+			longest: MAX_MESSAGE_LENGTH,
 		});
 		if (said === null) return null;
 		return typeof said === "string" ? said : "The plugin broke its sandbox.";
@@ -227,7 +227,7 @@ function wrap(script: string, call: Call) {
 	return `module.exports = async function (module, exports, require) {${script}\n;return { ${top.join(", ")} };};`;
 }
 
-const unanswered = () => new Promise<never>(() => {});
+const never = () => new Promise<never>(() => {});
 
 async function outbound(hosts: string[]) {
 	if (hosts.length === 0) return null;
@@ -236,7 +236,7 @@ async function outbound(hosts: string[]) {
 }
 
 const isJson = (json: unknown): json is string => {
-	if (typeof json !== "string" || json.length > LONGEST_VALUE) return false;
+	if (typeof json !== "string" || json.length > MAX_VALUE_LENGTH) return false;
 	try {
 		JSON.parse(json);
 		return true;
@@ -251,16 +251,16 @@ const explain = (error: unknown) =>
 		: "The plugin broke its sandbox.";
 
 /** Replaces secrets, also as they look within JSON, and cuts the text, without leaving the beginning of a secret at its end. */
-function redactor(secrets: string[]) {
-	const hide = hiding(secrets);
+function logRedactor(secrets: string[]) {
+	const hide = redactor(secrets);
 	return (message: string) => {
 		let text = hide(message);
-		if (message.length <= LONGEST_MESSAGE) return text;
-		for (const secret of looks(secrets)) {
+		if (message.length <= MAX_MESSAGE_LENGTH) return text;
+		for (const secret of variants(secrets)) {
 			let begun = Math.min(secret.length, text.length);
 			while (begun > 0 && !text.endsWith(secret.slice(0, begun))) begun -= 1;
 			text = text.slice(0, text.length - begun);
 		}
-		return `${text.slice(0, LONGEST_MESSAGE).toWellFormed()}…`;
+		return `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…`;
 	};
 }

@@ -1,12 +1,12 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { cipherOf, digests, isDigest, isSealed } from "../auth/secrets.ts";
-import { among, type Database } from "../db/client.ts";
+import { inList, type Database } from "../db/client.ts";
 import { pluginStorage } from "../db/schema.ts";
 import type { Run } from "./sandbox.ts";
 
-const MOST_KEYS = 1000;
+const MAX_KEYS = 1000;
 /** Of a config's keys and their JSON together. */
-const MOST_BYTES = 2 ** 20;
+const MAX_BYTES = 2 ** 20;
 
 /**
  * What a plugin keeps for a config. A value may well be a token and a key somebody's address, so values are sealed, and
@@ -35,7 +35,7 @@ export function storage(
 			const [row] = await db
 				.select({ value })
 				.from(pluginStorage)
-				.where(where(among(stored, names)))
+				.where(where(inList(stored, names)))
 				.orderBy(desc(eq(stored, names[0] ?? "")))
 				.limit(1);
 			if (!row) return null;
@@ -62,8 +62,8 @@ export function storage(
 					.select(
 						sql`select c.id, ${name}, ${sealed}, ${bytes} from plugin_configs as c
 						left join plugin_storage as old on old.plugin_config_id = c.id and old.key = ${name}
-						where c.id = ${plugin_config_id} and c.storage_keys + (old.key is null) <= ${MOST_KEYS}
-							and c.storage_bytes - coalesce(old.bytes, 0) + ${bytes} <= ${MOST_BYTES}`,
+						where c.id = ${plugin_config_id} and c.storage_keys + (old.key is null) <= ${MAX_KEYS}
+							and c.storage_bytes - coalesce(old.bytes, 0) + ${bytes} <= ${MAX_BYTES}`,
 					)
 					.onConflictDoUpdate({
 						target: [pluginStorage.plugin_config_id, stored],
@@ -76,7 +76,7 @@ export function storage(
 		async del(key) {
 			await db
 				.delete(pluginStorage)
-				.where(where(among(stored, await namesOf(key))));
+				.where(where(inList(stored, await namesOf(key))));
 		},
 	};
 }

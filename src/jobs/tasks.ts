@@ -2,15 +2,15 @@ import { and, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
-import { type Database, expire, insertEach } from "../db/client.ts";
+import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
-import type { Place } from "./job_log.ts";
+import type { ConfigRef } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
 
 /** How long a job may run before it is taken for lost. */
 const LOST_MS = 30_000;
-const KEPT_MS = 7 * 86_400_000;
+const RETENTION_MS = 7 * 86_400_000;
 /** How many tasks of an organization may be queued in a minute, and may wait. */
 const MAX_TASKS_PER_MINUTE = 1000;
 /** As many jobs as can be given up with Workers' thousand trips to D1. */
@@ -69,7 +69,7 @@ const queueTasks = (db: Database, at: number, minute: string) => {
 
 /** How many tasks of each config were left out, once the others are queued. */
 const selectDropped = (db: Database, at: number) =>
-	db.all<Place & { dropped: number }>(sql`with ${due(at)}
+	db.all<ConfigRef & { dropped: number }>(sql`with ${due(at)}
 		select team_id, plugin_id, plugin_config_id, dropped from (
 			select config as plugin_config_id, project_id as team_id, plugin_id, count(*) as dropped,
 				row_number() over (partition by organization_id order by config) as place
@@ -90,7 +90,7 @@ const formatted = (count: number) => count.toLocaleString("en");
 /** One entry a config and minute, however often the minute's tick comes. */
 const logDropped = (
 	db: Database,
-	configs: (Place & { dropped: number })[],
+	configs: (ConfigRef & { dropped: number })[],
 	minute: string,
 ) =>
 	insertEach(
@@ -137,10 +137,10 @@ export async function tick(env: Env, scheduledTime: number) {
 			id,
 			"The job was cut off by a restart, and is not run again.",
 		);
-	const old = ago(Date.now(), KEPT_MS);
+	const old = ago(Date.now(), RETENTION_MS);
 	const { timestamp } = pluginLogEntries;
 	await db.batch([
-		expire(db, pluginLogEntries, pluginLogEntries.id, timestamp, old),
-		expire(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, old),
+		deleteOlderThan(db, pluginLogEntries, pluginLogEntries.id, timestamp, old),
+		deleteOlderThan(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, old),
 	]);
 }

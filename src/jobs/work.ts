@@ -12,8 +12,8 @@ import {
 } from "../db/schema.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { MAINS } from "../plugins/install.ts";
-import { type Place, step, write } from "./job_log.ts";
-import { hostsOf } from "./outbound.ts";
+import { type ConfigRef, step, write } from "./job_log.ts";
+import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
 import { type Entry, run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
@@ -26,7 +26,7 @@ const open = (id: number) =>
  * Takes the job whose turn it is; undefined where none waits. It is `running` before anything of it runs. `more` says
  * whether others wait.
  */
-async function take(db: Database) {
+async function claim(db: Database) {
 	const [[job], files, , more] = await db.batch([
 		db
 			.select({
@@ -86,10 +86,10 @@ async function take(db: Database) {
 	return { ...job, source, more: more.length > 0 };
 }
 
-type Job = NonNullable<Awaited<ReturnType<typeof take>>>;
+type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
 
 /** Why a job that could be started when it was queued may not run any more; null: it may. */
-function obstacle({ kind, enabled, deleted, plugins_access_level }: Job) {
+function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 	if (deleted) return "its config is deleted";
 	if (plugins_access_level < PLUGINS_CONFIG)
 		return "the organization's plugin access level is insufficient";
@@ -98,7 +98,7 @@ function obstacle({ kind, enabled, deleted, plugins_access_level }: Job) {
 }
 
 /** Wakes the next consumer. Where that fails, the schedule does. */
-const passOn = (env: Env) =>
+const wakeNext = (env: Env) =>
 	wake(env, 1).catch((error: unknown) =>
 		console.error(
 			JSON.stringify({
@@ -111,15 +111,15 @@ const passOn = (env: Env) =>
 /** Runs the job whose turn it is, once, and keeps its log and how it ended. */
 export async function work(env: Env) {
 	const db = drizzle(env.DB);
-	const job = await take(db);
+	const job = await claim(db);
 	if (!job) return;
-	if (job.more) await passOn(env);
+	if (job.more) await wakeNext(env);
 	const { id, kind, name, payload, source } = job;
 	const refuse = (why: string) => {
 		const error = `The ${kind} ${name} was not run: ${why}.`;
 		return finish(db, id, job, [step("ERROR", error)], error);
 	};
-	const why = obstacle(job);
+	const why = whyNotRunnable(job);
 	if (why !== null) return refuse(why);
 	const clear = await opened(
 		configCipher(env, job),
@@ -135,7 +135,7 @@ export async function work(env: Env) {
 		source,
 		call,
 		storage: storage(env, db, job.plugin_config_id),
-		hosts: hostsOf(config),
+		hosts: allowedHosts(config),
 		config,
 		secrets,
 	});
@@ -155,7 +155,7 @@ export async function work(env: Env) {
 async function finish(
 	db: Database,
 	id: number,
-	place: Place,
+	place: ConfigRef,
 	entries: Entry[],
 	error: string | null,
 ) {

@@ -56,7 +56,7 @@ export function list(
 }
 
 /** The member whose user's uuid this is; `@me` is the caller. */
-const one = (tenant: Tenant, uuid: string) =>
+const byUser = (tenant: Tenant, uuid: string) =>
 	and(
 		eq(members.organization_id, tenant.organization),
 		uuid === "@me"
@@ -70,7 +70,7 @@ const isSelf = ({ key }: Tenant, { user }: Member) => user.id === key.user_id;
 
 /** The member, if the caller may edit it; throws if not. */
 export async function find(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(select(tenant).where(one(tenant, uuid)));
+	const [[row]] = await tenant.read(select(tenant).where(byUser(tenant, uuid)));
 	const member = found(row);
 	const { level } = tenant.caller;
 	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);

@@ -1,6 +1,6 @@
 import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
-import { answers, lists, removes, router } from "../http/router.ts";
+import { ok, paginated, noContent, router } from "../http/router.ts";
 import * as members from "./queries.ts";
 import { filters, Member, update } from "./shape.ts";
 
@@ -8,14 +8,14 @@ import { filters, Member, update } from "./shape.ts";
 export default router()
 	.get(
 		"/",
-		lists(Member, "List the active members, newest first"),
+		paginated(Member, "List the active members, newest first"),
 		query(filters),
 		async (c) =>
 			c.json(await members.list(c.var.tenant, page(c), c.req.valid("query"))),
 	)
 	.patch(
 		"/:user__uuid",
-		answers(Member, "Change a member's level"),
+		ok(Member, "Change a member's level"),
 		body(update, members.find),
 		async (c) =>
 			c.json(
@@ -28,7 +28,7 @@ export default router()
 	)
 	.delete(
 		"/:user__uuid",
-		removes("Remove a member, or leave: @me"),
+		noContent("Remove a member, or leave: @me"),
 		async (c) => {
 			await members.remove(c.var.tenant, c.req.param("user__uuid"));
 			return c.body(null, 204);

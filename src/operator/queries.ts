@@ -4,11 +4,11 @@ import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { digest, forget, mask, mint } from "../auth/keys.ts";
+import { digest, evict, mask, mint } from "../auth/keys.ts";
 import { PLUGINS_ROOT } from "../db/levels.ts";
 import { changes } from "../db/changes.ts";
-import { as, type Database, insertEach } from "../db/client.ts";
-import { taken } from "../db/errors.ts";
+import { aliased, type Database, insertEach } from "../db/client.ts";
+import { isUniqueViolation } from "../db/errors.ts";
 import { type Entry, record } from "../db/record.ts";
 import {
 	activityLog,
@@ -56,7 +56,7 @@ const log = (db: Database, { organization, ...entry }: OperatorEntry) =>
 const homeOf = (user_id: Column) =>
 	eq(organizations.id, currentOrganization(user_id));
 
-function found<T>(row: T | undefined, what: string): T {
+function required<T>(row: T | undefined, what: string): T {
 	if (row === undefined) throw new OperatorError(`There is no ${what}.`);
 	return row;
 }
@@ -161,7 +161,7 @@ export async function bootstrap(
 		if (first) await db.batch([first, ...rest]);
 	} catch (error) {
 		// Another command made the user in the meantime.
-		if (taken(error, "users.email")) return bootstrap(env, options);
+		if (isUniqueViolation(error, "users.email")) return bootstrap(env, options);
 		throw error;
 	}
 	const [[user], [own], keys] = await db.batch(overview(db, email));
@@ -184,14 +184,14 @@ export async function createKey(
 	const owner = alias(users, "owner");
 	const [user] = await db
 		.select({
-			id: as(owner.id, "owner_id"),
+			id: aliased(owner.id, "owner_id"),
 			is_active: owner.is_active,
 			organization: organizations.id,
 		})
 		.from(owner)
 		.leftJoin(organizations, homeOf(owner.id))
 		.where(eq(owner.email, email));
-	const { id, is_active, organization } = found(user, "user with this address");
+	const { id, is_active, organization } = required(user, "user with this address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
 	const { value, row, entry } = await newKey(label, scopes);
 	await db.batch([
@@ -213,7 +213,7 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 		.from(personalApiKeys)
 		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
-	const { hash, label, organization } = found(row, "key with this id");
+	const { hash, label, organization } = required(row, "key with this id");
 	await db.batch([
 		db.delete(personalApiKeys).where(eq(personalApiKeys.id, id)),
 		log(db, {
@@ -224,7 +224,7 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 			organization,
 		}),
 	]);
-	await forget(env, hash);
+	await evict(env, hash);
 	return { revoked: id, label };
 }
 
@@ -243,7 +243,7 @@ export async function deactivateUser(
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(byEmail),
 	]);
-	const { uuid } = found(user, "user with this address");
+	const { uuid } = required(user, "user with this address");
 	const change = { field: "is_active", action: "changed" } as const;
 	const rows = memberships.map(({ organization_id }) => ({
 		id: v7(),
@@ -284,7 +284,7 @@ export async function setOrganization(
 	const db = drizzle(DB);
 	const byId = eq(organizations.id, id);
 	const [before] = await db.select().from(organizations).where(byId);
-	const row = found(before, "organization with this id");
+	const row = required(before, "organization with this id");
 	const changed = changes(row, body);
 	if (changed.length > 0)
 		await db.batch([

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { refusal } from "../http/valid.ts";
+import { toApiError } from "../http/valid.ts";
 import * as queries from "./queries.ts";
 import * as shapes from "./shape.ts";
 
@@ -29,7 +29,7 @@ const commands = new Map([
 /** What is wrong with the options, one line each: `email: This field is required.` */
 const explain = (error: z.ZodError) =>
 	error.issues
-		.map((issue) => `${String(issue.path[0])}: ${refusal(issue).body.detail}`)
+		.map((issue) => `${String(issue.path[0])}: ${toApiError(issue).body.detail}`)
 		.join("\n");
 
 /**

@@ -3,7 +3,7 @@ import { atLeast } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { ok, created, paginated, noContent, router } from "../http/router.ts";
 import * as organizations from "./queries.ts";
 import { create, Organization, update } from "./shape.ts";
 
@@ -11,12 +11,12 @@ import { create, Organization, update } from "./shape.ts";
 export default router()
 	.get(
 		"/",
-		lists(Organization, "List your organizations, newest first"),
+		paginated(Organization, "List your organizations, newest first"),
 		async (c) => c.json(await organizations.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
-		creates(Organization, "Create an organization and become its owner"),
+		created(Organization, "Create an organization and become its owner"),
 		body(create),
 		async (c) =>
 			c.json(
@@ -24,12 +24,12 @@ export default router()
 				201,
 			),
 	)
-	.get("/:id", answers(Organization, "Retrieve an organization"), async (c) =>
+	.get("/:id", ok(Organization, "Retrieve an organization"), async (c) =>
 		c.json(found(await organizations.find(c.var.tenant))),
 	)
 	.patch(
 		"/:id",
-		answers(Organization, "Change an organization"),
+		ok(Organization, "Change an organization"),
 		atLeast(ADMIN),
 		body(update),
 		async (c) =>
@@ -37,7 +37,7 @@ export default router()
 	)
 	.delete(
 		"/:id",
-		removes("Delete an organization and all below it"),
+		noContent("Delete an organization and all below it"),
 		atLeast(OWNER),
 		async (c) => {
 			await organizations.remove(c.var.tenant);

@@ -3,34 +3,34 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import {
 	digest,
-	forget,
+	evict,
 	type Key,
 	mask,
 	mint,
-	remember,
+	cache,
 } from "../auth/keys.ts";
 import { grants } from "../tenant/scopes.ts";
 import { changes } from "../db/changes.ts";
-import { among, insertWhere } from "../db/client.ts";
+import { inList, insertWhere } from "../db/client.ts";
 import { members, now, personalApiKeys, projects } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleTo } from "../tenant/visible.ts";
-import { forbidden, found, invalid, unknown } from "../http/errors.ts";
-import { each, type Page } from "../http/page.ts";
+import { forbidden, found, invalid, doesNotExist } from "../http/errors.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import {
 	type create,
 	toPersonalApiKey,
 	type update as Update,
 } from "./shape.ts";
 
-const MOST = 25;
+const MAX_KEYS = 25;
 
 const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** The caller's key of this id; `@current` is the one in use. */
-const own = ({ key }: Tenant, id: string) =>
+const ownKeys = ({ key }: Tenant, id: string) =>
 	and(
 		eq(personalApiKeys.user_id, key.user_id),
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
@@ -38,7 +38,7 @@ const own = ({ key }: Tenant, id: string) =>
 
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
-	each(
+	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
 			where: eq(personalApiKeys.user_id, tenant.key.user_id),
 			by: [personalApiKeys.id],
@@ -48,17 +48,17 @@ export const list = async (tenant: Tenant, page: Page) =>
 	);
 
 export async function find(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(own(tenant, id)));
+	const [[row]] = await tenant.read(select(tenant).where(ownKeys(tenant, id)));
 	return row && toPersonalApiKey(row);
 }
 
 /** What a key allows. */
-type Power = Pick<
+type Grants = Pick<
 	Row,
 	"scopes" | "scoped_organizations" | "scoped_projects" | "expires_at"
 >;
 
-const power = (body: z.infer<typeof Update>, before?: Power): Power => ({
+const grantsOf = (body: z.infer<typeof Update>, before?: Grants): Grants => ({
 	scopes: body.scopes ?? before?.scopes ?? [],
 	scoped_organizations:
 		body.scoped_organizations ?? before?.scoped_organizations ?? [],
@@ -70,16 +70,16 @@ const power = (body: z.infer<typeof Update>, before?: Power): Power => ({
 });
 
 /** Whether a restriction to `list` lets in no more than one to `limit` does; empty: not restricted. */
-const within = <T>(list: T[], limit: T[]) =>
+const isWithin = <T>(list: T[], limit: T[]) =>
 	limit.length === 0 ||
 	(list.length > 0 && list.every((id) => limit.includes(id)));
 
 /** Throws unless the key in use may itself do all that `given` would allow, and for as long. */
-function bound({ caller: { key } }: Tenant, given: Power) {
+function assertWithinOwn({ caller: { key } }: Tenant, given: Grants) {
 	const inside =
 		given.scopes.every((scope) => grants(key.scopes, scope)) &&
-		within(given.scoped_organizations, key.organizations) &&
-		within(given.scoped_projects, key.projects) &&
+		isWithin(given.scoped_organizations, key.organizations) &&
+		isWithin(given.scoped_projects, key.projects) &&
 		(key.expires_at === null ||
 			(given.expires_at !== null && given.expires_at <= key.expires_at));
 	if (!inside)
@@ -95,7 +95,7 @@ const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 			.where(
 				and(
 					eq(members.user_id, key.user_id),
-					among(members.organization_id, body.scoped_organizations ?? []),
+					inList(members.organization_id, body.scoped_organizations ?? []),
 				),
 			),
 		db
@@ -104,16 +104,16 @@ const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 			.where(
 				and(
 					visibleTo(key.user_id),
-					among(projects.id, body.scoped_projects ?? []),
+					inList(projects.id, body.scoped_projects ?? []),
 				),
 			),
 	] as const;
 
 /** Throws for the first of `wanted` that is not among `seen`. */
-function known<T>(attr: string, wanted: T[] | undefined, seen: { id: T }[]) {
+function checkRestrictions<T>(attr: string, wanted: T[] | undefined, seen: { id: T }[]) {
 	const there = new Set(seen.map(({ id }) => id));
 	const at = wanted?.findIndex((id) => !there.has(id)) ?? -1;
-	if (at >= 0) throw unknown(`${attr}__${at}`, wanted?.[at]);
+	if (at >= 0) throw doesNotExist(`${attr}__${at}`, wanted?.[at]);
 }
 
 /** The projects of a body, and under which of their two names it has them. */
@@ -155,9 +155,9 @@ export async function insert(
 	const [organizations, seen] = await tenant.read(
 		...restrictions(tenant, body),
 	);
-	bound(tenant, power(body));
-	known("scoped_organizations", body.scoped_organizations, organizations);
-	known(attr, scoped_projects, seen);
+	assertWithinOwn(tenant, grantsOf(body));
+	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
+	checkRestrictions(attr, scoped_projects, seen);
 	const value = mint();
 	const hash = await digest(value);
 	const id = v7();
@@ -173,13 +173,13 @@ export async function insert(
 				mask_value: mask(value),
 				user_id: tenant.key.user_id,
 			},
-			sql`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, tenant.key.user_id)}) < ${MOST}`,
+			sql`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, tenant.key.user_id)}) < ${MAX_KEYS}`,
 		),
-		answer: select(tenant).where(own(tenant, id)),
+		answer: select(tenant).where(ownKeys(tenant, id)),
 	});
 	if (!row)
-		throw invalid(null, `A user can have at most ${MOST} personal API keys.`);
-	await remember(tenant.env, hash, toRecord(tenant, row));
+		throw invalid(null, `A user can have at most ${MAX_KEYS} personal API keys.`);
+	await cache(tenant.env, hash, toRecord(tenant, row));
 	return toPersonalApiKey(row, value);
 }
 
@@ -191,14 +191,14 @@ export async function update(
 	const { attr, scoped_projects } = projectsOf({ ...given, scoped_teams });
 	const body = { ...given, ...(scoped_projects && { scoped_projects }) };
 	const [[before], organizations, seen] = await tenant.read(
-		select(tenant).where(own(tenant, id)),
+		select(tenant).where(ownKeys(tenant, id)),
 		...restrictions(tenant, body),
 	);
 	const row = found(before);
 	const { label, ...powers } = body;
-	if (changes(row, powers).length > 0) bound(tenant, power(body, row));
-	known("scoped_organizations", body.scoped_organizations, organizations);
-	known(attr, scoped_projects, seen);
+	if (changes(row, powers).length > 0) assertWithinOwn(tenant, grantsOf(body, row));
+	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
+	checkRestrictions(attr, scoped_projects, seen);
 	const told = {
 		...entry(tenant, "updated", { id: row.id, label: label ?? row.label }),
 		// The log is the organization's; what else the key's owner belongs to is not.
@@ -208,32 +208,32 @@ export async function update(
 		change: tenant.db
 			.update(personalApiKeys)
 			.set(body)
-			.where(own(tenant, row.id)),
-		answer: select(tenant).where(own(tenant, row.id)),
+			.where(ownKeys(tenant, row.id)),
+		answer: select(tenant).where(ownKeys(tenant, row.id)),
 	}));
-	await remember(tenant.env, after.hash, toRecord(tenant, after));
+	await cache(tenant.env, after.hash, toRecord(tenant, after));
 	return toPersonalApiKey(after);
 }
 
 export async function remove(tenant: Tenant, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(own(tenant, id)));
+	const [[before]] = await tenant.read(select(tenant).where(ownKeys(tenant, id)));
 	const row = found(before);
 	const removed = await tenant.remove(
 		entry(tenant, "deleted", row),
 		tenant.db
 			.delete(personalApiKeys)
-			.where(own(tenant, row.id))
+			.where(ownKeys(tenant, row.id))
 			.returning({ id: personalApiKeys.id }),
 	);
-	await forget(tenant.env, row.hash);
+	await evict(tenant.env, row.hash);
 	found(removed);
 }
 
 /** A new value for the key; the old one is refused from now on. Of two racing rolls one is refused. */
 export async function roll(tenant: Tenant, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(own(tenant, id)));
+	const [[before]] = await tenant.read(select(tenant).where(ownKeys(tenant, id)));
 	const row = found(before);
-	bound(tenant, row);
+	assertWithinOwn(tenant, row);
 	const value = mint();
 	const hash = await digest(value);
 	const [after] = await tenant.write({
@@ -243,7 +243,7 @@ export async function roll(tenant: Tenant, id: string) {
 			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
 			.where(
 				and(
-					own(tenant, row.id),
+					ownKeys(tenant, row.id),
 					// Still what was found to be within the power of the key in use.
 					eq(personalApiKeys.hash, row.hash),
 					eq(personalApiKeys.scopes, row.scopes),
@@ -253,14 +253,14 @@ export async function roll(tenant: Tenant, id: string) {
 				),
 			),
 		answer: select(tenant).where(
-			and(own(tenant, row.id), eq(personalApiKeys.hash, hash)),
+			and(ownKeys(tenant, row.id), eq(personalApiKeys.hash, hash)),
 		),
 	});
 	if (!after)
 		throw invalid(null, "The key was rolled or removed by another request.");
 	await Promise.all([
-		remember(tenant.env, hash, toRecord(tenant, after)),
-		forget(tenant.env, row.hash),
+		cache(tenant.env, hash, toRecord(tenant, after)),
+		evict(tenant.env, row.hash),
 	]);
 	return toPersonalApiKey(after, value);
 }

@@ -1,25 +1,25 @@
 import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { ok, created, paginated, noContent, router } from "../http/router.ts";
 import * as keys from "./queries.ts";
 import { create, PersonalApiKey, update } from "./shape.ts";
 
 /** Behaviour 2.1. */
 export default router()
-	.get("/", lists(PersonalApiKey, "List your keys, newest first"), async (c) =>
+	.get("/", paginated(PersonalApiKey, "List your keys, newest first"), async (c) =>
 		c.json(await keys.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
-		creates(PersonalApiKey, "Create a key; its value is shown this once"),
+		created(PersonalApiKey, "Create a key; its value is shown this once"),
 		body(create),
 		async (c) =>
 			c.json(await keys.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.get(
 		"/:id",
-		answers(
+		ok(
 			PersonalApiKey,
 			"Retrieve one of your keys; @current is the one in use",
 		),
@@ -28,19 +28,19 @@ export default router()
 	)
 	.patch(
 		"/:id",
-		answers(PersonalApiKey, "Change one of your keys"),
+		ok(PersonalApiKey, "Change one of your keys"),
 		body(update, keys.find),
 		async (c) =>
 			c.json(
 				await keys.update(c.var.tenant, c.req.param("id"), c.req.valid("json")),
 			),
 	)
-	.delete("/:id", removes("Revoke one of your keys, at once"), async (c) => {
+	.delete("/:id", noContent("Revoke one of your keys, at once"), async (c) => {
 		await keys.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
 	.post(
 		"/:id/roll",
-		answers(PersonalApiKey, "Give a key a new value, shown this once"),
+		ok(PersonalApiKey, "Give a key a new value, shown this once"),
 		async (c) => c.json(await keys.roll(c.var.tenant, c.req.param("id"))),
 	);

@@ -1,13 +1,13 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { among, rowId } from "../db/client.ts";
+import { inList, rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
-import { one } from "./queries.ts";
+import { byId } from "./queries.ts";
 import type { logFilters } from "./shape.ts";
 
 /** The log of a config, newest first. */
@@ -21,7 +21,7 @@ export async function list(
 		after ? gt(pluginLogEntries.timestamp, after) : undefined,
 		before ? lt(pluginLogEntries.timestamp, before) : undefined,
 		search ? contains(pluginLogEntries.message, search) : undefined,
-		type_filter?.length ? among(pluginLogEntries.type, type_filter) : undefined,
+		type_filter?.length ? inList(pluginLogEntries.type, type_filter) : undefined,
 	);
 	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));
 	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
@@ -40,14 +40,14 @@ export async function list(
 				...(filter
 					? {}
 					: {
-							total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${one(tenant, id)})`,
+							total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${byId(tenant, id)})`,
 						}),
 			},
 		),
 		tenant.db
 			.select({ id: pluginConfigs.id })
 			.from(pluginConfigs)
-			.where(one(tenant, id)),
+			.where(byId(tenant, id)),
 	);
 	found(config);
 	return envelope(page, rows, counted?.count ?? 0, keys);

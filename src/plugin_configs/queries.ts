@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { changes } from "../db/changes.ts";
-import { among, rowId } from "../db/client.ts";
+import { inList, rowId } from "../db/client.ts";
 import {
 	now,
 	organizations,
@@ -13,9 +13,9 @@ import {
 } from "../db/schema.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin } from "../tenant/visible.ts";
-import { found, invalid, unknown } from "../http/errors.ts";
-import { each, type Page } from "../http/page.ts";
-import { note } from "../jobs/job_log.ts";
+import { found, invalid, doesNotExist } from "../http/errors.ts";
+import { mapResults, type Page } from "../http/page.ts";
+import { logIfChanged } from "../jobs/job_log.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
 import { complete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
@@ -33,16 +33,16 @@ export const select = ({ db }: Tenant) =>
 		.innerJoin(organizations, itsOrganization);
 
 /** Those of the project, of an organization that may have any. */
-const mine = ({ project, organization }: Tenant) =>
+const ofProject = ({ project, organization }: Tenant) =>
 	and(
 		eq(pluginConfigs.project_id, project),
 		sql`(select home.plugins_access_level from organizations as home where home.id = ${organization}) >= ${PLUGINS_CONFIG}`,
 	);
 
-export const one = (tenant: Tenant, id: string) =>
-	and(eq(pluginConfigs.id, rowId(id)), mine(tenant));
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(pluginConfigs.id, rowId(id)), ofProject(tenant));
 
-export function available({ caller }: Tenant) {
+export function assertAvailable({ caller }: Tenant) {
 	if (caller.plugins_access_level < PLUGINS_CONFIG)
 		throw invalid(
 			null,
@@ -52,9 +52,9 @@ export function available({ caller }: Tenant) {
 
 /** Not deleted ones, by order. */
 export const list = async (tenant: Tenant, page: Page) =>
-	each(
+	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
-			where: and(mine(tenant), eq(pluginConfigs.deleted, false)),
+			where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
 			by: [pluginConfigs.order, pluginConfigs.id],
 			keys: ({ order, id }) => [order, id],
 			order: "asc",
@@ -63,7 +63,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 	);
 
 async function read(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	return found(row);
 }
 
@@ -72,7 +72,7 @@ export const find = async (tenant: Tenant, id: string) =>
 	toPluginConfig(await read(tenant, id));
 
 /** Whose log the config's is. */
-export const placeOf = ({
+export const refOf = ({
 	id,
 	team_id,
 	plugin,
@@ -83,7 +83,7 @@ export const placeOf = ({
 });
 
 /** What a change of `enabled` and `config` is called in the log. */
-const noted = (
+const messages = (
 	before: { enabled: boolean },
 	after: { enabled: boolean },
 	configured: boolean,
@@ -105,8 +105,8 @@ export async function insert(
 			.from(plugins)
 			.where(and(eq(plugins.id, plugin_id), visiblePlugin(tenant))),
 	);
-	available(tenant);
-	if (!plugin) throw unknown("plugin", plugin_id);
+	assertAvailable(tenant);
+	if (!plugin) throw doesNotExist("plugin", plugin_id);
 	const fields = fieldsOf(plugin.config_schema);
 	const enabled = body.enabled === true && body.deleted !== true;
 	const uuid = v7();
@@ -132,8 +132,8 @@ export async function insert(
 			config: merged,
 		}),
 		after: (changed) =>
-			noted({ enabled: false }, { enabled }, false).map((message) =>
-				note(
+			messages({ enabled: false }, { enabled }, false).map((message) =>
+				logIfChanged(
 					db,
 					{ team_id: project, plugin_id, plugin_config_id: id },
 					message,
@@ -188,7 +188,7 @@ async function tryUpdate(
 			.set({ ...set, ...since })
 			.where(
 				and(
-					one(tenant, id),
+					byId(tenant, id),
 					// Still what the new values were made of.
 					eq(pluginConfigs.enabled, row.enabled),
 					eq(pluginConfigs.deleted, row.deleted),
@@ -196,10 +196,10 @@ async function tryUpdate(
 				),
 			),
 		after: (changed) =>
-			noted(row, { enabled }, configured).map((message) =>
-				note(db, placeOf(row), message, changed),
+			messages(row, { enabled }, configured).map((message) =>
+				logIfChanged(db, refOf(row), message, changed),
 			),
-		answer: select(tenant).where(one(tenant, id)),
+		answer: select(tenant).where(byId(tenant, id)),
 	}));
 	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
 }
@@ -215,7 +215,7 @@ export async function remove(tenant: Tenant, id: string) {
 		},
 		tenant.db
 			.delete(pluginConfigs)
-			.where(one(tenant, id))
+			.where(byId(tenant, id))
 			.returning({ id: pluginConfigs.id }),
 	);
 	found(removed);
@@ -231,7 +231,7 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 	const enabled = and(
 		eq(pluginConfigs.project_id, tenant.project),
 		eq(pluginConfigs.enabled, true),
-		among(pluginConfigs.id, [...orders.keys()].map(rowId)),
+		inList(pluginConfigs.id, [...orders.keys()].map(rowId)),
 	);
 	const [rows] = await tenant.read(
 		db
@@ -240,7 +240,7 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 			.where(enabled)
 			.orderBy(pluginConfigs.id),
 	);
-	available(tenant);
+	assertAvailable(tenant);
 	const moves = rows.flatMap(({ id, before }) => {
 		const after = orders.get(String(id)) ?? before;
 		return after === before ? [] : [{ id, before, after }];
@@ -270,7 +270,7 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 			.where(
 				and(
 					eq(pluginConfigs.project_id, tenant.project),
-					among(
+					inList(
 						pluginConfigs.id,
 						moves.map(({ id }) => id),
 					),
@@ -293,7 +293,7 @@ export async function migrate(tenant: Tenant, id: string) {
 export async function frontend(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const [[row], [file]] = await tenant.read(
-		select(tenant).where(one(tenant, id)),
+		select(tenant).where(byId(tenant, id)),
 		db
 			.select({ compiled: pluginSourceFiles.compiled })
 			.from(pluginSourceFiles)
@@ -302,7 +302,7 @@ export async function frontend(tenant: Tenant, id: string) {
 				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
 			)
 			.where(
-				and(one(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx")),
+				and(byId(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx")),
 			),
 	);
 	const { id: config, team_id } = found(row);

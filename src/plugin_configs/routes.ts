@@ -4,13 +4,13 @@ import type { App } from "../env.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import {
-	acts,
-	answers,
-	creates,
-	lists,
-	removes,
+	noBody,
+	ok,
+	created,
+	paginated,
+	noContent,
 	router,
-	scripts,
+	javascript,
 } from "../http/router.ts";
 import { PluginConfig } from "../plugins/plugin_config.ts";
 import * as jobs from "./start_job.ts";
@@ -40,31 +40,31 @@ function empty(c: Context<App>, link?: string) {
 export default router()
 	.get(
 		"/",
-		lists(PluginConfig, "List the plugin configs, by order"),
+		paginated(PluginConfig, "List the plugin configs, by order"),
 		async (c) => c.json(await configs.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
-		creates(PluginConfig, "Add a config of a plugin"),
+		created(PluginConfig, "Add a config of a plugin"),
 		body(create),
 		async (c) =>
 			c.json(await configs.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.patch(
 		"/rearrange",
-		acts("Give enabled configs their order"),
+		noBody("Give enabled configs their order"),
 		body(rearrange),
 		async (c) => {
 			await configs.rearrange(c.var.tenant, c.req.valid("json"));
 			return empty(c);
 		},
 	)
-	.get("/:id", answers(PluginConfig, "Retrieve a config"), async (c) =>
+	.get("/:id", ok(PluginConfig, "Retrieve a config"), async (c) =>
 		c.json(await configs.find(c.var.tenant, c.req.param("id"))),
 	)
 	.patch(
 		"/:id",
-		answers(PluginConfig, "Change a config"),
+		ok(PluginConfig, "Change a config"),
 		body(update, configs.find),
 		async (c) =>
 			c.json(
@@ -77,7 +77,7 @@ export default router()
 	)
 	.delete(
 		"/:id",
-		removes("Delete a config and its log, for good"),
+		noContent("Delete a config and its log, for good"),
 		async (c) => {
 			await configs.remove(c.var.tenant, c.req.param("id"));
 			return c.body(null, 204);
@@ -85,7 +85,7 @@ export default router()
 	)
 	.get(
 		"/:id/activity",
-		acts("Say where the config's activity is told"),
+		noBody("Say where the config's activity is told"),
 		async (c) => {
 			const { id, team_id } = await configs.find(
 				c.var.tenant,
@@ -97,7 +97,7 @@ export default router()
 	)
 	.get(
 		"/:id/frontend",
-		acts("Say where the config's script for browsers is"),
+		noBody("Say where the config's script for browsers is"),
 		async (c) => {
 			const { id, team_id, script } = await configs.frontend(
 				c.var.tenant,
@@ -110,7 +110,7 @@ export default router()
 	)
 	.get(
 		"/:id/frontend.js",
-		scripts("The config's script for browsers"),
+		javascript("The config's script for browsers"),
 		async (c) => {
 			const { script } = await configs.frontend(
 				c.var.tenant,
@@ -121,7 +121,7 @@ export default router()
 	)
 	.post(
 		"/:id/job",
-		acts("Queue a job of the config's plugin"),
+		noBody("Queue a job of the config's plugin"),
 		body(job, jobs.find),
 		async (c) => {
 			const { id, team_id } = await jobs.start(
@@ -135,13 +135,13 @@ export default router()
 			);
 		},
 	)
-	.post("/:id/migrate", acts("Migrate the config"), async (c) => {
+	.post("/:id/migrate", noBody("Migrate the config"), async (c) => {
 		await configs.migrate(c.var.tenant, c.req.param("id"));
 		return empty(c);
 	})
 	.get(
 		"/:plugin_config_id/logs",
-		lists(PluginLogEntry, "List the log of a config, newest first"),
+		paginated(PluginLogEntry, "List the log of a config, newest first"),
 		query(logFilters, configs.find),
 		async (c) =>
 			c.json(

@@ -2,15 +2,15 @@ import type * as z from "zod";
 import { pluginJobs } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
-import { note } from "../jobs/job_log.ts";
+import { logIfChanged } from "../jobs/job_log.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
-import { available, one, placeOf, select } from "./queries.ts";
+import { assertAvailable, byId, refOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
 /** As `find`, where configs are to be had at all. */
 export async function find(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(one(tenant, id)));
-	available(tenant);
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	assertAvailable(tenant);
 	return found(row);
 }
 
@@ -43,7 +43,7 @@ export async function start(
 			.insert(pluginJobs)
 			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
 		after: (changed) => [
-			note(db, placeOf(row), `The job ${name} was queued.`, changed),
+			logIfChanged(db, refOf(row), `The job ${name} was queued.`, changed),
 		],
 		answer: countWaiting(db),
 	});

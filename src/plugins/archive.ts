@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { type TarHeader, unpackTar } from "modern-tar";
-import { invalid, Refusal } from "../http/errors.ts";
+import { invalid, ApiError } from "../http/errors.ts";
 
 const MIB = 2 ** 20;
 export const MAX_ARCHIVE_BYTES = 10 * MIB;
@@ -31,10 +31,10 @@ export async function unpack(archive: Uint8Array) {
 	if (first !== 0x1f || second !== 0x8b)
 		throw invalid(null, "The archive is no tgz.");
 	const files = await untar(archive).catch((error: unknown) => {
-		if (error instanceof Refusal) throw error;
+		if (error instanceof ApiError) throw error;
 		throw invalid(null, "The archive is broken.");
 	});
-	return texts(inside(files));
+	return texts(pathInside(files));
 }
 
 async function untar(archive: Uint8Array): Promise<File[]> {
@@ -72,7 +72,7 @@ function safe(path: string) {
 }
 
 /** Archives of repositories and packages have everything in one folder. */
-function inside(files: File[]): File[] {
+function pathInside(files: File[]): File[] {
 	const tops = new Set(files.map(({ path }) => path.split("/", 1)[0]));
 	if (tops.size !== 1 || files.some(({ path }) => !path.includes("/")))
 		return files;

@@ -25,15 +25,15 @@ export function capabilitiesOf(source: string) {
 	const scheduled_tasks = new Set<string>();
 	const jobs = new Set<string>();
 	const program = parsed(source);
-	const top = (program?.body ?? []).flatMap(declared);
+	const top = (program?.body ?? []).flatMap(declaredNames);
 	const values = new Map(top);
 	/** What a name stands for, through one other name. */
 	const follow = (node: AnyNode | null) =>
 		node?.type === "Identifier" ? (values.get(node.name) ?? null) : node;
 
 	for (const [name, node] of (program?.body ?? []).flatMap((statement) => [
-		...declared(statement),
-		...exported(statement, follow),
+		...declaredNames(statement),
+		...exportedNames(statement, follow),
 	])) {
 		const value = follow(node);
 		if (name === "jobs") for (const [job] of properties(value)) jobs.add(job);
@@ -57,11 +57,11 @@ function parsed(source: string): Program | null {
 }
 
 /** The functions and variables that a statement of the top level declares. */
-function declared(statement: AnyNode): Named[] {
+function declaredNames(statement: AnyNode): Named[] {
 	switch (statement.type) {
 		case "ExportNamedDeclaration":
 		case "ExportDefaultDeclaration":
-			return statement.declaration ? declared(statement.declaration) : [];
+			return statement.declaration ? declaredNames(statement.declaration) : [];
 		case "FunctionDeclaration":
 			return statement.id ? [[statement.id.name, statement]] : [];
 		case "VariableDeclaration":
@@ -74,7 +74,7 @@ function declared(statement: AnyNode): Named[] {
 }
 
 /** What a statement exports by name, as an ES module or as CommonJS. */
-function exported(
+function exportedNames(
 	statement: AnyNode,
 	follow: (node: AnyNode | null) => AnyNode | null,
 ): Named[] {
@@ -87,7 +87,7 @@ function exported(
 		case "ExportDefaultDeclaration":
 			return properties(follow(statement.declaration));
 		case "ExpressionStatement":
-			return assigned(statement.expression).flatMap(
+			return assignedNames(statement.expression).flatMap(
 				([{ left }, value]): Named[] => {
 					if (isModule(left)) return properties(follow(value));
 					if (left.type !== "MemberExpression") return [];
@@ -103,7 +103,7 @@ function exported(
 }
 
 /** The assignments of `a = b = …`, each with the value that it ends in. */
-function assigned(node: AnyNode): [AssignmentExpression, AnyNode][] {
+function assignedNames(node: AnyNode): [AssignmentExpression, AnyNode][] {
 	const chain: AssignmentExpression[] = [];
 	let value = node;
 	while (value.type === "AssignmentExpression") {

@@ -1,5 +1,5 @@
 import { and, eq, gt, or, sql } from "drizzle-orm";
-import { ADMIN, insufficient } from "../db/levels.ts";
+import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { rowId } from "../db/client.ts";
 import { assertions, pluginConfigs } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -27,7 +27,7 @@ type CodeStatus = { keeps_secrets: number } | undefined;
 
 /** @throws 403 where the plugin's code runs with secrets and the caller is no admin (behaviour 9) */
 export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
-	if (caller.level < ADMIN && code?.keeps_secrets) throw insufficient();
+	if (caller.level < ADMIN && code?.keeps_secrets) throw insufficientLevel();
 }
 
 /** The statement that fails, and the rest of its batch with it, where a secret was stored after the check. */

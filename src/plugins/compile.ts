@@ -6,7 +6,7 @@ import * as state from "sucrase/dist/parser/tokenizer/state.js";
  * The transpiler reads again what it took for something else, and again what is nested in that: some texts of 40
  * characters would take it years. It has no limit of its own, so each step back is counted here.
  */
-const MOST_READ_AGAIN = 20;
+const MAX_REREADS = 20;
 let again = 0;
 const { prototype } = state.default.default ?? state.default;
 const { restoreFromSnapshot } = prototype;
@@ -95,7 +95,7 @@ const read = (text: string, sourceType: NonNullable<Options["sourceType"]>) =>
 	});
 
 function strip(text: string, transforms: Transform[]) {
-	again = MOST_READ_AGAIN * (text.length + 1000);
+	again = MAX_REREADS * (text.length + 1000);
 	return transform(text, {
 		transforms,
 		disableESTransforms: true,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type Cipher, cipherOf, isSealed } from "../auth/secrets.ts";
 import { invalid } from "../http/errors.ts";
-import { noChoice } from "../http/fields.ts";
+import { notAChoice } from "../http/fields.ts";
 
 /** What stands for a secret wherever a config is read. */
 export const MASK = "**************** SECRET ****************";
@@ -94,7 +94,7 @@ function wrong({ type, choices }: Field, value: unknown) {
 	if (typeof value !== "string" && type !== "json")
 		return { why: "Not a valid string.", code: "invalid_input" };
 	if (type === "choice" && !choices.includes(String(value)))
-		return { why: noChoice(value), code: "invalid_choice" };
+		return { why: notAChoice(value), code: "invalid_choice" };
 	return undefined;
 }
 

@@ -17,28 +17,28 @@ export type Family = {
 	capabilities: Capabilities;
 };
 
-const list = (name: keyof Capabilities) =>
+const listOf = (name: keyof Capabilities) =>
 	sql`json_extract(${plugins.capabilities}, ${`$.${name}`})`;
 
-const has = (...methods: string[]) =>
-	sql`exists (select 1 from json_each(coalesce(${list("methods")}, '[]')) where value in ${methods})`;
+const hasAny = (...methods: string[]) =>
+	sql`exists (select 1 from json_each(coalesce(${listOf("methods")}, '[]')) where value in ${methods})`;
 
 export const destination: Family = {
 	name: "pipeline_destinations",
-	holds: has("onEvent", "exportEvents", "composeWebhook"),
+	holds: hasAny("onEvent", "exportEvents", "composeWebhook"),
 	capabilities: { methods: ["onEvent"] },
 };
 
 export const frontendApp: Family = {
 	name: "pipeline_frontend_apps",
-	holds: sql`(${list("methods")} is null and ${list("scheduled_tasks")} is null)`,
+	holds: sql`(${listOf("methods")} is null and ${listOf("scheduled_tasks")} is null)`,
 	capabilities: {},
 };
 
 export const importApp: Family = {
 	name: "pipeline_import_apps",
-	holds: sql`(json_array_length(coalesce(${list("scheduled_tasks")}, '[]')) > 0 or (${list("methods")} is not null
-		and not ${has("onEvent", "exportEvents", "composeWebhook", "processEvent")}))`,
+	holds: sql`(json_array_length(coalesce(${listOf("scheduled_tasks")}, '[]')) > 0 or (${listOf("methods")} is not null
+		and not ${hasAny("onEvent", "exportEvents", "composeWebhook", "processEvent")}))`,
 	capabilities: { scheduled_tasks: ["runEveryHour"] },
 };
 

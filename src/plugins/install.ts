@@ -9,19 +9,19 @@ import { download } from "./registries.ts";
 /** Where the main file of a plugin is, wherever its package had it: the first that is there. */
 export const MAINS = ["index.ts", "index.js"];
 
-const MOST_BYTES = 2 ** 20;
+const MAX_SOURCE_BYTES = 2 ** 20;
 /** Of a file and what is compiled of it: they are one row, for which D1 has 2,000,000 bytes. */
-const MOST_ROW_BYTES = 1_950_000;
+const MAX_ROW_BYTES = 1_950_000;
 
 /** What is kept of an archive, besides the main file. */
-const KEPT = ["plugin.json", "site.ts", "frontend.tsx"];
+const KEPT_FILES = ["plugin.json", "site.ts", "frontend.tsx"];
 
 const bytesOf = (...texts: string[]) =>
 	texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
 
 /** Throws where the files of a plugin are more than it may have. */
-export function bounded(files: ReadonlyMap<string, string>) {
-	if (bytesOf(...files.values()) > MOST_BYTES)
+export function assertSize(files: ReadonlyMap<string, string>) {
+	if (bytesOf(...files.values()) > MAX_SOURCE_BYTES)
 		throw invalid(null, "The source of a plugin has at most 1 MiB.");
 	return files;
 }
@@ -45,7 +45,7 @@ export const capabilities = (
 /** A file as it is stored, with what browsers run of it. */
 export function toFile(filename: string, source: string) {
 	const { compiled, error } = compile(filename, source);
-	return bytesOf(filename, source, compiled ?? "") > MOST_ROW_BYTES
+	return bytesOf(filename, source, compiled ?? "") > MAX_ROW_BYTES
 		? { filename, source, compiled: null, error: "It is too large to compile." }
 		: { filename, source, compiled, error };
 }
@@ -57,10 +57,10 @@ export async function install(env: Env, url: string) {
 	const { main, ...facts } = manifest(all);
 	const source = main === null ? undefined : all.get(main);
 	const kept = [
-		...KEPT.map((name) => [name, all.get(name)] as const),
+		...KEPT_FILES.map((name) => [name, all.get(name)] as const),
 		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
 	];
-	const files = bounded(
+	const files = assertSize(
 		new Map(
 			kept.flatMap(([name, text]) =>
 				text === undefined ? [] : [[name, text] as const],

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { entryColumns } from "../activity_log/shape.ts";
-import { among } from "../db/client.ts";
+import { inList } from "../db/client.ts";
 import {
 	activityLog,
 	organizations,
@@ -11,7 +11,7 @@ import {
 } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin, visibleProject } from "../tenant/visible.ts";
-import { type Envelope, each, envelope, type Page } from "../http/page.ts";
+import { type Envelope, mapResults, envelope, type Page } from "../http/page.ts";
 import { destination, type Family } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { type Row, select, visible } from "./queries.ts";
@@ -24,18 +24,18 @@ const NOBODY = Object.fromEntries(
 );
 
 /** A page of entries that is its first entry's plugin, too (behaviour 1.2). */
-function about<T extends { plugin: Row | null }>(page: Envelope<T>) {
+function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	const plugin = page.results[0]?.plugin;
 	return {
 		...NOBODY,
 		...(plugin && toPlugin(plugin)),
-		...each(page, ({ plugin: _, ...entry }) => entry),
+		...mapResults(page, ({ plugin: _, ...entry }) => entry),
 	};
 }
 
 /** What was done to the family's plugins, newest first. */
 export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
-	about(
+	withFirstPlugin(
 		await tenant.page(
 			page,
 			tenant.db
@@ -72,7 +72,7 @@ export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
 		visible(tenant, page, filter),
 	);
 	const [first] = rows.results;
-	return { ...NOBODY, ...(first && toPlugin(first)), ...each(rows, toPlugin) };
+	return { ...NOBODY, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
 
 /** Enabled configs of the family's destinations, in the projects that the caller sees, newest first. */
@@ -107,12 +107,12 @@ export const exportConfigs = async (
 	return {
 		...NOBODY,
 		...(plugin && toPlugin(plugin)),
-		...each(rows, toPluginConfig),
+		...mapResults(rows, toPluginConfig),
 	};
 };
 
 /** The plugins that can be installed, and whether the organization did. */
-export async function listed(tenant: Tenant, page: Page) {
+export async function listRepository(tenant: Tenant, page: Page) {
 	// A list that is elsewhere is asked for only on behalf of those who may see it.
 	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
 	const all = await repository(tenant.env);
@@ -124,7 +124,7 @@ export async function listed(tenant: Tenant, page: Page) {
 		select(tenant).where(
 			and(
 				eq(plugins.organization_id, tenant.organization),
-				among(plugins.url, urls),
+				inList(plugins.url, urls),
 			),
 		),
 	);

@@ -5,12 +5,12 @@ import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
-import { taken } from "../db/errors.ts";
+import { isUniqueViolation } from "../db/errors.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
-import { forbidden, found, invalid, Refusal } from "../http/errors.ts";
-import { each, type Page } from "../http/page.ts";
+import { forbidden, found, invalid, ApiError } from "../http/errors.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { reseal } from "./reseal.ts";
 import {
 	assertCodeAuthorized,
@@ -57,7 +57,7 @@ export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
 
 /** The plugins of a family. */
 export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
-	each(
+	mapResults(
 		await tenant.page(
 			page,
 			select(tenant).$dynamic(),
@@ -83,7 +83,7 @@ export const listAll = async (
 		.innerJoin(organizations, itsOrganization)
 		.$dynamic();
 	const rows = await tenant.page(page, query, visible(tenant, page, filter));
-	return each(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
+	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
 };
 
 async function read(tenant: Tenant, id: string) {
@@ -95,7 +95,7 @@ export const find = async (tenant: Tenant, id: string) =>
 	toPlugin(await read(tenant, id));
 
 /** Throws unless the plugin is the organization's own to change. */
-export function own<R extends { organization_id: string }>(
+export function isOwn<R extends { organization_id: string }>(
 	{ caller }: Tenant,
 	row: R,
 ) {
@@ -107,7 +107,7 @@ export function own<R extends { organization_id: string }>(
 }
 
 export const findOwn = async (tenant: Tenant, id: string) =>
-	own(tenant, await read(tenant, id));
+	isOwn(tenant, await read(tenant, id));
 
 /** As `findOwn`, for a caller who may change the plugin's code. */
 export async function findOwnCode(tenant: Tenant, id: string) {
@@ -115,7 +115,7 @@ export async function findOwnCode(tenant: Tenant, id: string) {
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const plugin = own(tenant, found(row));
+	const plugin = isOwn(tenant, found(row));
 	authorizeCodeChange(tenant, code);
 	return plugin;
 }
@@ -126,7 +126,7 @@ function mayBeGlobal({ caller }: Tenant, asked: boolean) {
 }
 
 /** The organization's newest plugin, in the batch that makes it. */
-const made = ({ organization }: Tenant) =>
+const toNewRow = ({ organization }: Tenant) =>
 	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
 
 /** Refuses a url that a plugin of the organization was installed from, with a link to that plugin. */
@@ -137,7 +137,7 @@ function alreadyInstalled(
 	{ id }: { id: number },
 ) {
 	const path = `/api/organizations/${caller.organization_id}/${name}/${id}/`;
-	return new Refusal({
+	return new ApiError({
 		status: 400,
 		type: "validation_error",
 		code: "invalid_input",
@@ -179,7 +179,7 @@ export async function insert(
 	const { facts, files } = url
 		? await install(env, url)
 		: { facts: {}, files: [] };
-	const id = made(tenant);
+	const id = toNewRow(tenant);
 	const { organization_id } = tenant.caller;
 	const cipher = tokenCipher(env, organization_id, address);
 	const row = {
@@ -208,7 +208,7 @@ export async function insert(
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(async (error: unknown) => {
-			if (taken(error, "plugins.url")) await refuseInstalled();
+			if (isUniqueViolation(error, "plugins.url")) await refuseInstalled();
 			throw error;
 		});
 	return toPlugin(found(plugin));
@@ -223,7 +223,7 @@ export async function update(
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const before = own(tenant, found(row));
+	const before = isOwn(tenant, found(row));
 	mayBeGlobal(tenant, body.is_global !== undefined);
 	const { capabilities, public_jobs } = body;
 	const isCodeChange =
@@ -236,12 +236,12 @@ export async function update(
 		change: tenant.db.update(plugins).set(body).where(same),
 		answer: select(tenant).where(same),
 	}));
-	followed(tenant, before, after);
+	followUpgrade(tenant, before, after);
 	return toPlugin(after);
 }
 
 /** What became secret with a new schema is sealed at once, wherever the plugin is configured. */
-export function followed(
+export function followUpgrade(
 	tenant: Tenant,
 	before: Pick<Row, "config_schema">,
 	{ id, config_schema }: Pick<Row, "id" | "config_schema">,
@@ -268,7 +268,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 			.from(plugins)
 			.where(and(which, isUsedElsewhere)),
 	);
-	const plugin = own(tenant, found(row));
+	const plugin = isOwn(tenant, found(row));
 	if (plugin.is_global)
 		throw invalid(
 			null,
@@ -350,7 +350,7 @@ export async function upgrade(tenant: Tenant, id: string) {
 		codeStatus(tenant, id),
 		tokenOf(tenant, id),
 	);
-	const before = own(tenant, found(row));
+	const before = isOwn(tenant, found(row));
 	authorizeCodeChange(tenant, code);
 	const url = await originOf(tenant, before, secret?.private_token);
 	if (url === null) return toPlugin(before);
@@ -376,6 +376,6 @@ export async function upgrade(tenant: Tenant, id: string) {
 		change: db.update(plugins).set(facts).where(eq(plugins.id, before.id)),
 		answer: select(tenant).where(eq(plugins.id, before.id)),
 	});
-	followed(tenant, before, found(after));
+	followUpgrade(tenant, before, found(after));
 	return toPlugin(found(after));
 }

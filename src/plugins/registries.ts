@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { invalid, Refusal } from "../http/errors.ts";
+import { invalid, ApiError } from "../http/errors.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";
 
 const MIB = 2 ** 20;
@@ -37,7 +37,7 @@ type Website = {
 	registry: (env: Env, page: Page) => Registry;
 };
 
-const below = (path: string, ref: string | undefined) =>
+const pathBelow = (path: string, ref: string | undefined) =>
 	ref === undefined ? "" : `${path}${ref}`;
 
 const websites = new Map<string, Website>([
@@ -46,7 +46,7 @@ const websites = new Map<string, Website>([
 		{
 			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?\/*$/,
 			address: ({ name, ref }) =>
-				`https://www.npmjs.com/package/${name}${below("/v/", ref)}`,
+				`https://www.npmjs.com/package/${name}${pathBelow("/v/", ref)}`,
 			registry: npm,
 		},
 	],
@@ -55,7 +55,7 @@ const websites = new Map<string, Website>([
 		{
 			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+?))?\/*$/,
 			address: ({ name, ref }) =>
-				`https://github.com/${name}${below("/tree/", ref)}`,
+				`https://github.com/${name}${pathBelow("/tree/", ref)}`,
 			registry: github,
 		},
 	],
@@ -64,7 +64,7 @@ const websites = new Map<string, Website>([
 		{
 			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+?))?\/*$/,
 			address: ({ name, ref }) =>
-				`https://gitlab.com/${name}${below("/-/tree/", ref)}`,
+				`https://gitlab.com/${name}${pathBelow("/-/tree/", ref)}`,
 			registry: gitlab,
 		},
 	],
@@ -208,7 +208,7 @@ function visit(registry: Registry, milliseconds: number) {
 		follow(registry, address, signal)
 			.then((answer) => body(answer, what, limit))
 			.catch((error: unknown) => {
-				if (error instanceof Refusal) throw error;
+				if (error instanceof ApiError) throw error;
 				const within = signal.aborted
 					? ` within ${milliseconds / 1000} seconds`
 					: "";

@@ -20,7 +20,7 @@ const TIMEOUT_MS = 5000;
 
 /** The list at `PLUGIN_REPOSITORY_URL`; without one, ours. */
 export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
-	if (url === "") return OURS;
+	if (url === "") return BUNDLED;
 	const lost = () => invalid(null, "Could not reach the plugin repository.");
 	const answer = await fetch(url, {
 		signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -32,7 +32,7 @@ export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
 	return list.data;
 }
 
-const listed = (
+const isListed = (
 	name: string,
 	path: string,
 	type: string,
@@ -49,64 +49,64 @@ const listed = (
 });
 
 /** Plugins that are published for this kind of service, in our words. */
-const OURS: z.infer<typeof Listed>[] = [
-	listed(
+const BUNDLED: z.infer<typeof Listed>[] = [
+	isListed(
 		"GeoIP",
 		"PostHog/posthog-plugin-geoip",
 		"data_enrichment",
 		true,
 		"Adds the place of an address to events and persons.",
 	),
-	listed(
+	isListed(
 		"Replicator",
 		"PostHog/posthog-plugin-replicator",
 		"data_out",
 		true,
 		"Sends every event on to a second instance.",
 	),
-	listed(
+	isListed(
 		"Migrator 3000",
 		"PostHog/posthog-plugin-migrator3000",
 		"data_in",
 		true,
 		"Brings the events of another instance here, from a date on.",
 	),
-	listed(
+	isListed(
 		"Starter kit",
 		"PostHog/posthog-plugin-starter-kit",
 		"other",
 		true,
 		"The smallest plugin there is, to begin one of your own with.",
 	),
-	listed(
+	isListed(
 		"Referer parser",
 		"visionect/posthog-plugin-snowplow-referer-parser",
 		"data_enrichment",
 		false,
 		"Says of an event's referrer which search engine or network it is.",
 	),
-	listed(
+	isListed(
 		"URL parameters",
 		"everald/posthog-plugin-url-parameter-to-event-properties",
 		"data_enrichment",
 		false,
 		"Turns the parameters of an address into properties of the event.",
 	),
-	listed(
+	isListed(
 		"RSS annotator",
 		"leggetter/posthog-plugin-rss-annotator",
 		"data_in",
 		false,
 		"Makes an annotation of each new entry of a feed.",
 	),
-	listed(
+	isListed(
 		"Appfigures",
 		"benjackwhite/posthog-plugin-appfigures",
 		"data_in",
 		false,
 		"Brings an app's reviews and ratings in as events.",
 	),
-	listed(
+	isListed(
 		"Laudspeaker",
 		"laudspeaker/laudspeaker-posthog-plugin",
 		"data_out",

@@ -3,7 +3,7 @@ import type { Database } from "../db/client.ts";
 import { pluginConfigs } from "../db/schema.ts";
 import { configCipher, fieldsOf, sealed } from "./config.ts";
 
-const AT_ONCE = 100;
+const BATCH_SIZE = 100;
 
 /**
  * Seals what the configs of a plugin hold in the clear of fields that its new schema calls secret. One that somebody
@@ -27,7 +27,7 @@ export async function reseal(
 			.from(pluginConfigs)
 			.where(and(eq(pluginConfigs.plugin_id, plugin_id), gt(id, last), clear))
 			.orderBy(asc(id))
-			.limit(AT_ONCE);
+			.limit(BATCH_SIZE);
 		const after = await Promise.all(
 			rows.map((row) => sealed(configCipher(env, row), fields, row.config)),
 		);

@@ -3,11 +3,11 @@ import { pluginAccess } from "../tenant/tenant.ts";
 import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import {
-	answers,
-	creates,
-	lists,
-	listsAs,
-	removes,
+	ok,
+	created,
+	paginated,
+	paginatedAs,
+	noContent,
 	router,
 } from "../http/router.ts";
 import type { Family } from "./families.ts";
@@ -32,7 +32,7 @@ export const allPlugins = router()
 	.use("*", pluginAccess)
 	.get(
 		"/",
-		lists(ListedPlugin, "List all plugins with their families, newest first"),
+		paginated(ListedPlugin, "List all plugins with their families, newest first"),
 		query(filters),
 		async (c) =>
 			c.json(
@@ -44,10 +44,10 @@ export const allPlugins = router()
 export default (family: Family) => {
 	return router()
 		.use("*", pluginAccess)
-		.get("/", lists(Plugin, "List the plugins, newest first"), async (c) =>
+		.get("/", paginated(Plugin, "List the plugins, newest first"), async (c) =>
 			c.json(await plugins.list(c.var.tenant, family, page(c))),
 		)
-		.post("/", creates(Plugin, "Add a plugin"), body(create), async (c) =>
+		.post("/", created(Plugin, "Add a plugin"), body(create), async (c) =>
 			c.json(
 				await plugins.insert(c.var.tenant, family, c.req.valid("json")),
 				201,
@@ -55,7 +55,7 @@ export default (family: Family) => {
 		)
 		.get(
 			"/activity",
-			listsAs(
+			paginatedAs(
 				Plugin,
 				ActivityEntry,
 				"List what was done to the plugins, newest first",
@@ -65,7 +65,7 @@ export default (family: Family) => {
 		)
 		.get(
 			"/exports_unsubscribe_configs",
-			listsAs(
+			paginatedAs(
 				Plugin,
 				PluginConfig,
 				"List the enabled configs of the destinations",
@@ -75,23 +75,23 @@ export default (family: Family) => {
 		)
 		.get(
 			"/repository",
-			listsAs(
+			paginatedAs(
 				Plugin,
 				RepositoryEntry,
 				"List the plugins that can be installed",
 				{ asksElsewhere: true },
 			),
-			async (c) => c.json(await overviews.listed(c.var.tenant, page(c))),
+			async (c) => c.json(await overviews.listRepository(c.var.tenant, page(c))),
 		)
 		.get(
 			"/unused",
-			listsAs(Plugin, Plugin, "List the plugins without an enabled config"),
+			paginatedAs(Plugin, Plugin, "List the plugins without an enabled config"),
 			async (c) =>
 				c.json(await overviews.unused(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/:id/check_for_updates",
-			answers(
+			ok(
 				PluginUpdate,
 				"Ask where the plugin came from for its newest tag",
 				{ asksElsewhere: true },
@@ -101,19 +101,19 @@ export default (family: Family) => {
 		)
 		.post(
 			"/:id/upgrade",
-			answers(Plugin, "Install the newest of the plugin"),
+			ok(Plugin, "Install the newest of the plugin"),
 			body(update, plugins.findOwnCode),
 			async (c) =>
 				c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
 		)
 		.get(
 			"/:id/source",
-			answers(PluginSource, "Retrieve a plugin's source"),
+			ok(PluginSource, "Retrieve a plugin's source"),
 			async (c) => c.json(await source.find(c.var.tenant, c.req.param("id"))),
 		)
 		.patch(
 			"/:id/update_source",
-			answers(
+			ok(
 				PluginSource,
 				"Write files of a plugin's source; null removes one",
 			),
@@ -127,12 +127,12 @@ export default (family: Family) => {
 					),
 				),
 		)
-		.get("/:id", answers(Plugin, "Retrieve a plugin"), async (c) =>
+		.get("/:id", ok(Plugin, "Retrieve a plugin"), async (c) =>
 			c.json(await plugins.find(c.var.tenant, c.req.param("id"))),
 		)
 		.patch(
 			"/:id",
-			answers(Plugin, "Change a plugin"),
+			ok(Plugin, "Change a plugin"),
 			body(update, plugins.findOwn),
 			async (c) =>
 				c.json(
@@ -145,7 +145,7 @@ export default (family: Family) => {
 		)
 		.delete(
 			"/:id",
-			removes("Delete a plugin, its source and its configs"),
+			noContent("Delete a plugin, its source and its configs"),
 			async (c) => {
 				await plugins.remove(c.var.tenant, c.req.param("id"));
 				return c.body(null, 204);

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import * as z from "zod";
-import { as } from "../db/client.ts";
+import { aliased } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
 import {
 	boolean,
@@ -60,18 +60,18 @@ export const Plugin = z
 
 /** The columns of a `Plugin`, for a statement over `plugins` and `organizations` that may have an `id` of its own. */
 export const pluginColumns = {
-	id: as(plugins.id, "plugin_row_id"),
+	id: aliased(plugins.id, "plugin_row_id"),
 	plugin_type: plugins.plugin_type,
-	name: as(plugins.name, "plugin_name"),
-	description: as(plugins.description, "plugin_description"),
+	name: aliased(plugins.name, "plugin_name"),
+	description: aliased(plugins.description, "plugin_description"),
 	url: plugins.url,
 	icon: plugins.icon,
 	config_schema: plugins.config_schema,
 	tag: plugins.tag,
 	latest_tag: plugins.latest_tag,
 	is_global: plugins.is_global,
-	organization_id: as(plugins.organization_id, "plugin_organization_id"),
-	organization_name: as(organizations.name, "organization_name"),
+	organization_id: aliased(plugins.organization_id, "plugin_organization_id"),
+	organization_name: aliased(organizations.name, "organization_name"),
 	capabilities: plugins.capabilities,
 	metrics: plugins.metrics,
 	public_jobs: plugins.public_jobs,
@@ -140,13 +140,13 @@ export const PluginSource = Plugin.extend({
 	files: z.record(z.string(), z.string()),
 }).meta({ id: "PluginSource" });
 
-const MOST_FILES = 50;
+const MAX_FILES = 50;
 
 /** Texts by filename; null deletes. */
 export const source = z
 	.preprocess(refuseProto, z.record(text(200).min(1), z.string().nullable()))
 	.refine(
-		(files) => Object.keys(files).length <= MOST_FILES,
-		`At most ${MOST_FILES} files can be written in a single request.`,
+		(files) => Object.keys(files).length <= MAX_FILES,
+		`At most ${MAX_FILES} files can be written in a single request.`,
 	)
-	.meta({ maxProperties: MOST_FILES });
+	.meta({ maxProperties: MAX_FILES });

@@ -1,6 +1,6 @@
 import { asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
-import { among } from "../db/client.ts";
+import { inList } from "../db/client.ts";
 import { now, pluginSourceFiles, plugins } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
@@ -10,8 +10,8 @@ import {
 	authorizeCodeChange,
 	codeStatus,
 } from "./code.ts";
-import { bounded, capabilities, MAINS, toFile } from "./install.ts";
-import { byId, followed, own, type Row, select } from "./queries.ts";
+import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
+import { byId, followUpgrade, isOwn, type Row, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /** The files of a plugin, each a row: as one value they might be more than D1 hands over. */
@@ -54,7 +54,7 @@ export async function find(tenant: Tenant, id: string) {
 /** The plugin with its files, for a caller who may change them. */
 export async function findEditable(tenant: Tenant, id: string) {
 	const { row, files, code } = await read(tenant, id);
-	own(tenant, row);
+	isOwn(tenant, row);
 	authorizeCodeChange(tenant, code);
 	if (row.plugin_type !== "source")
 		throw invalid(null, "Only plugins of type source can be edited.");
@@ -96,7 +96,7 @@ export async function update(
 	for (const [name, text] of changed)
 		if (text === null) files.delete(name);
 		else files.set(name, text);
-	bounded(files);
+	assertSize(files);
 	const facts = manifest(body["plugin.json"] ?? "{}");
 	if (changed.length === 0) return toSource(row, files);
 	const [main] = MAINS.flatMap((name) => files.get(name) ?? []);
@@ -125,7 +125,7 @@ export async function update(
 			db
 				.delete(pluginSourceFiles)
 				.where(
-					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${among(pluginSourceFiles.filename, gone)}`,
+					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${inList(pluginSourceFiles.filename, gone)}`,
 				),
 			...written.map((file) =>
 				db
@@ -150,6 +150,6 @@ export async function update(
 			.where(eq(plugins.id, row.id)),
 		answer: select(tenant).where(eq(plugins.id, row.id)),
 	});
-	followed(tenant, row, found(after));
+	followUpgrade(tenant, row, found(after));
 	return toSource(found(after), files);
 }

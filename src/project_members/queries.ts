@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { insertWhere } from "../db/client.ts";
 import { members, projectMembers, users } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { found, invalid, unknown } from "../http/errors.ts";
+import { found, invalid, doesNotExist } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create } from "./shape.ts";
@@ -21,7 +21,7 @@ const select = ({ db }: Tenant) =>
 		.from(projectMembers)
 		.innerJoin(users, eq(users.id, projectMembers.user_id));
 
-const one = (tenant: Tenant, uuid: string) =>
+const byUser = (tenant: Tenant, uuid: string) =>
 	select(tenant).where(
 		and(
 			eq(projectMembers.project_id, tenant.project),
@@ -62,9 +62,9 @@ export async function insert(
 					eq(users.is_active, true),
 				),
 			),
-		one(tenant, user_uuid),
+		byUser(tenant, user_uuid),
 	);
-	if (!member) throw unknown("user_uuid", user_uuid);
+	if (!member) throw doesNotExist("user_uuid", user_uuid);
 	const already = () =>
 		invalid(
 			"user_uuid",
@@ -94,7 +94,7 @@ export async function insert(
 }
 
 export async function remove(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(one(tenant, uuid));
+	const [[row]] = await tenant.read(byUser(tenant, uuid));
 	const { id, user } = found(row);
 	const removed = await tenant.remove(
 		{ scope: "ProjectMember", item_id: id, name: user.email },

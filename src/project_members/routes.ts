@@ -2,7 +2,7 @@ import { ADMIN } from "../db/levels.ts";
 import { atLeast } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
-import { creates, lists, removes, router } from "../http/router.ts";
+import { created, paginated, noContent, router } from "../http/router.ts";
 import * as members from "./queries.ts";
 import { create, ProjectMember } from "./shape.ts";
 
@@ -10,12 +10,12 @@ import { create, ProjectMember } from "./shape.ts";
 export default router()
 	.get(
 		"/",
-		lists(ProjectMember, "List the members of a project, newest first"),
+		paginated(ProjectMember, "List the members of a project, newest first"),
 		async (c) => c.json(await members.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
-		creates(ProjectMember, "Add a member of the organization to a project"),
+		created(ProjectMember, "Add a member of the organization to a project"),
 		atLeast(ADMIN),
 		body(create),
 		async (c) =>
@@ -23,7 +23,7 @@ export default router()
 	)
 	.delete(
 		"/:user_uuid",
-		removes("Remove a member from a project"),
+		noContent("Remove a member from a project"),
 		atLeast(ADMIN),
 		async (c) => {
 			await members.remove(c.var.tenant, c.req.param("user_uuid"));

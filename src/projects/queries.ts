@@ -1,12 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { ADMIN, insufficient } from "../db/levels.ts";
+import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { insertWhere } from "../db/client.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, visibleToMember } from "../tenant/visible.ts";
-import { found, invalid, notFound, unknown } from "../http/errors.ts";
+import { found, invalid, notFound, doesNotExist } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";
 
@@ -64,9 +64,9 @@ export async function insert(
 	);
 	if (!home)
 		throw organization
-			? unknown("organization", organization)
+			? doesNotExist("organization", organization)
 			: invalid("organization", "This field is required.", "required");
-	if (home.level < ADMIN) throw insufficient();
+	if (home.level < ADMIN) throw insufficientLevel();
 	const uuid = v7();
 	const made = eq(projects.uuid, uuid);
 	const id = sql<number>`(select ${projects.id} from ${projects} where ${made})`;
@@ -88,7 +88,7 @@ export async function insert(
 		),
 		answer: select(tenant).where(made),
 	});
-	if (!row) throw insufficient();
+	if (!row) throw insufficientLevel();
 	return row;
 }
 

@@ -3,7 +3,7 @@ import { atLeast } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { answers, creates, lists, removes, router } from "../http/router.ts";
+import { ok, created, paginated, noContent, router } from "../http/router.ts";
 import * as projects from "./queries.ts";
 import { create, Project, update } from "./shape.ts";
 
@@ -11,18 +11,18 @@ import { create, Project, update } from "./shape.ts";
 export default router()
 	.get(
 		"/",
-		lists(Project, "List the projects you can see, newest first"),
+		paginated(Project, "List the projects you can see, newest first"),
 		async (c) => c.json(await projects.list(c.var.tenant, page(c))),
 	)
-	.post("/", creates(Project, "Create a project"), body(create), async (c) =>
+	.post("/", created(Project, "Create a project"), body(create), async (c) =>
 		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", answers(Project, "Retrieve a project"), async (c) =>
+	.get("/:id", ok(Project, "Retrieve a project"), async (c) =>
 		c.json(found(await projects.find(c.var.tenant))),
 	)
 	.patch(
 		"/:id",
-		answers(Project, "Change a project"),
+		ok(Project, "Change a project"),
 		atLeast(ADMIN),
 		body(update),
 		async (c) =>
@@ -30,7 +30,7 @@ export default router()
 	)
 	.delete(
 		"/:id",
-		removes("Delete a project and all below it"),
+		noContent("Delete a project and all below it"),
 		atLeast(OWNER),
 		async (c) => {
 			await projects.remove(c.var.tenant);

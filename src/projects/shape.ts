@@ -1,10 +1,10 @@
 import * as z from "zod";
-import { as } from "../db/client.ts";
+import { aliased } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
 import {
 	boolean,
 	name,
-	noChoice,
+	notAChoice,
 	text,
 	timestamp,
 	uuid,
@@ -26,7 +26,7 @@ function canonical(timeZone: string) {
 const timezone = text()
 	.refine((name) => canonical(name) !== undefined, {
 		params: { code: "invalid_choice" },
-		error: ({ input }) => noChoice(input),
+		error: ({ input }) => notAChoice(input),
 	})
 	.overwrite((name) => canonical(name) ?? name)
 	.meta({
@@ -49,8 +49,8 @@ export const Project = z
 
 /** The columns of a `Project`, for a statement that may have an `id` and a `uuid` of its own. */
 export const projectColumns = {
-	id: as(projects.id, "project_id"),
-	uuid: as(projects.uuid, "project_uuid"),
+	id: aliased(projects.id, "project_id"),
+	uuid: aliased(projects.uuid, "project_uuid"),
 	organization: projects.organization_id,
 	name: projects.name,
 	timezone: projects.timezone,

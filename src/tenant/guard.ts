@@ -1,7 +1,7 @@
 import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
-import { expired, type Key } from "../auth/keys.ts";
-import { ADMIN, insufficient } from "../db/levels.ts";
-import { denial, type Place } from "./permit.ts";
+import { isExpired, type Key } from "../auth/keys.ts";
+import { ADMIN, insufficientLevel } from "../db/levels.ts";
+import { checkKey, type PathTenant } from "./permit.ts";
 import type { Scope } from "./scopes.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import type { Database } from "../db/client.ts";
@@ -78,8 +78,8 @@ export type Caller = {
 };
 
 /** What a route asks of its caller; `itself`: its path is the tenant's own, not one below it. */
-export type Demand = {
-	place: Place;
+export type Requirements = {
+	place: PathTenant;
 	itself: boolean;
 	scope: Scope;
 	level: number;
@@ -92,15 +92,15 @@ export type Demand = {
  * and against what was found only where that is the caller's own: a stranger learns nothing from them.
  * @throws the refusal of the first that fails
  */
-export function admit(
+export function authorize(
 	row: Found | undefined,
-	{ place, itself, scope, level: least, plugins }: Demand,
+	{ place, itself, scope, level: least, plugins }: Requirements,
 ): Caller {
-	const key = row && workingKey(row);
+	const key = row && toKey(row);
 	if (!key) throw badCredentials();
 	const { organization_id, project_id, level: member_level } = row;
 	const own = member_level !== null;
-	const denied = denial(key, scope, {
+	const denied = checkKey(key, scope, {
 		...place,
 		organization: place.organization ?? (own ? organization_id : null),
 		project: place.project ?? (own ? project_id : null),
@@ -121,7 +121,7 @@ export function admit(
 	}
 	if (place.child && (!project_id || isHidden))
 		throw notFound("Project not found.");
-	if (level < least) throw insufficient();
+	if (level < least) throw insufficientLevel();
 	const { last_used_at, project_level, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
 		throw forbidden("Your organization's plugin access level is insufficient.");
@@ -138,7 +138,7 @@ export function admit(
 }
 
 /** The key, if it exists, has not expired, and its owner is active. */
-export function workingKey({
+export function toKey({
 	key_id: id,
 	user_id,
 	scopes,
@@ -150,11 +150,11 @@ export function workingKey({
 	if (!(id && user_id && scopes && organizations && projects && is_active))
 		return undefined;
 	const key = { id, user_id, scopes, organizations, projects, expires_at };
-	return expired(key) ? undefined : key;
+	return isExpired(key) ? undefined : key;
 }
 
 /** In a statement: the key still exists and may do what it could, and its owner is active. */
-export function stillWorks(
+export function keyStillWorks(
 	hash: string,
 	{ scopes, organizations: scopedTo, projects: scoped }: Key,
 ) {
@@ -172,7 +172,7 @@ export function stillWorks(
  * The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted.
  * @param orGone also let it pass where the organization or the project itself is gone: a removal then answers 404
  */
-export function reassure(
+export function assertStillAllowed(
 	db: Database,
 	hash: string,
 	caller: Caller,
@@ -193,7 +193,7 @@ export function reassure(
 		gte(projectMembers.level, project_level ?? 0),
 	);
 	const still = and(
-		stillWorks(hash, key),
+		keyStillWorks(hash, key),
 		member_level === null
 			? undefined
 			: sql`exists (select 1 from ${members} where ${theMember})`,

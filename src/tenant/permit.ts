@@ -1,9 +1,9 @@
-import { forbidden, type Refusal } from "../http/errors.ts";
+import { forbidden, type ApiError } from "../http/errors.ts";
 import type { Key } from "../auth/keys.ts";
 import { grants, type Scope } from "./scopes.ts";
 
 /** Where a request wants to go, as far as it is known. */
-export type Place = {
+export type PathTenant = {
 	kind: "caller" | "organization" | "project";
 	/** Its path names one of the kind; a list's doesn't. */
 	named: boolean;
@@ -14,11 +14,11 @@ export type Place = {
 };
 
 /** The refusal of a `key` that lacks `scope`, or is restricted away from `place` (behaviour 2). */
-export function denial(
+export function checkKey(
 	key: Key,
 	scope: Scope,
-	{ kind, named, organization, project }: Place,
-): Refusal | undefined {
+	{ kind, named, organization, project }: PathTenant,
+): ApiError | undefined {
 	if (!grants(key.scopes, scope))
 		return forbidden(`API key missing required scope '${scope}'`);
 	if (kind === "organization" && key.projects.length > 0)

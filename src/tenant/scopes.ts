@@ -22,7 +22,7 @@ export const scopes = [
 ];
 
 /** The rule of section 5 of the interface, stated once: reading needs `:read`, all else `:write`. */
-export const needed = (object: ScopeObject, method: string): Scope =>
+export const scopeFor = (object: ScopeObject, method: string): Scope =>
 	`${object}:${method === "GET" || method === "HEAD" ? "read" : "write"}`;
 
 /** Whether `granted` holds `scope`: itself, `*`, or `:write` where `:read` is asked. */
@@ -34,6 +34,6 @@ export const grants = (granted: string[], scope: string) =>
 /** The handlers behind it need a scope of `object`; the guard asks for it. */
 export const scope = (object: ScopeObject) =>
 	createMiddleware<App>(async (c, next) => {
-		c.set("scope", needed(object, c.req.method));
+		c.set("scope", scopeFor(object, c.req.method));
 		await next();
 	});

@@ -5,16 +5,16 @@ import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { v7 } from "uuid";
-import { failed } from "../auth/authenticate.ts";
-import { forget, remember } from "../auth/keys.ts";
+import { countFailure } from "../auth/authenticate.ts";
+import { evict, cache } from "../auth/keys.ts";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
-import { denial, type Place } from "./permit.ts";
+import { checkKey, type PathTenant } from "./permit.ts";
 import type { App } from "../env.ts";
 import { badCredentials, conflict, found, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { changes } from "../db/changes.ts";
 import { connect, type Database, rowId } from "../db/client.ts";
-import { admit, type Caller, guard, reassure } from "./guard.ts";
+import { authorize, type Caller, guard, assertStillAllowed } from "./guard.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
@@ -40,7 +40,7 @@ type Write = {
  * parameter that names a project of the organization.
  */
 type Where = {
-	kind: Place["kind"];
+	kind: PathTenant["kind"];
 	parameter?: string;
 	itself?: boolean;
 	child?: string;
@@ -150,7 +150,7 @@ export class Tenant {
 	}
 
 	/** Where the path leads, as far as it says so itself. */
-	get #place(): Place {
+	get #place(): PathTenant {
 		const { kind } = this.#where;
 		const name = this.#named;
 		const literal = name === "@current" ? undefined : name;
@@ -174,15 +174,15 @@ export class Tenant {
 	async read(...queries: Statement[]): Promise<unknown> {
 		const { key, scope, level = 0, plugins = 0 } = this.#c.var;
 		const place = this.#place;
-		const denied = denial(key, scope, place);
+		const denied = checkKey(key, scope, place);
 		const { success } = await this.env.REQUESTS.limit({ key: key.id });
 		if (!success) throw denied ?? throttled(60);
 		const [row, ...answers] = await this.#ask(denied ? [] : queries);
 		if (!row?.key_id) {
-			await forget(this.env, key.hash);
-			throw await failed(this.#c, badCredentials());
+			await evict(this.env, key.hash);
+			throw await countFailure(this.#c, badCredentials());
 		}
-		const caller = admit(row, {
+		const caller = authorize(row, {
 			place,
 			itself: this.#where.itself ?? false,
 			scope,
@@ -193,7 +193,7 @@ export class Tenant {
 		this.#noteUse(caller);
 		if (!denied) return answers;
 		this.#c.set("key", { ...caller.key, hash: key.hash });
-		this.#c.executionCtx.waitUntil(remember(this.env, key.hash, caller.key));
+		this.#c.executionCtx.waitUntil(cache(this.env, key.hash, caller.key));
 		return this.read(...queries);
 	}
 
@@ -245,7 +245,7 @@ export class Tenant {
 		const entries = first ? [{ ...first, id }, ...others] : [];
 		const changed = sql`exists (select 1 from ${activityLog} where ${activityLog.id} = ${id})`;
 		const results = await this.db.batch([
-			reassure(this.db, this.key.hash, this.caller),
+			assertStillAllowed(this.db, this.key.hash, this.caller),
 			...before,
 			change,
 			...entries.map((each) => this.#record(each)),
@@ -258,7 +258,7 @@ export class Tenant {
 	/** One trip: an entry in the activity log for an action that changes no row. */
 	async log(entry: Entry) {
 		await this.db.batch([
-			reassure(this.db, this.key.hash, this.caller),
+			assertStillAllowed(this.db, this.key.hash, this.caller),
 			this.#record(entry, sql`true`),
 		]);
 	}
@@ -272,7 +272,7 @@ export class Tenant {
 		removal: Statement & { _: { result: R[] } },
 	): Promise<R | undefined> {
 		const [, [row]] = await this.db.batch([
-			reassure(this.db, this.key.hash, this.caller, { orGone: true }),
+			assertStillAllowed(this.db, this.key.hash, this.caller, { orGone: true }),
 			removal,
 			this.#record({ activity: "deleted", ...entry }),
 		]);
@@ -340,43 +340,43 @@ export async function retry<T>(
 	throw conflict();
 }
 
-const tenants = (where: Where) =>
+const tenantOf = (where: Where) =>
 	createMiddleware<App>(async (c, next) => {
 		c.set("tenant", new Tenant(c, where));
 		await next();
 	});
 
 /** The handlers behind it act for the caller, whatever its organization. */
-export const asCaller = tenants({ kind: "caller" });
+export const asCaller = tenantOf({ kind: "caller" });
 
 /** The handlers behind it act in the organization that the path is below. */
-export const inOrganization = tenants({
+export const inOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
 });
 
 /** The handlers behind it act on the caller's organizations, or on the one that the path names. */
-export const onOrganizations = tenants({
+export const onOrganizations = tenantOf({
 	kind: "organization",
 	parameter: "id",
 	itself: true,
 });
 
 /** The handlers behind it act on the projects of the organization that the path is below, or on the one that it names. */
-export const onProjectsOfOrganization = tenants({
+export const onProjectsOfOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
 	child: "id",
 });
 
 /** The handlers behind it act in the project that the path is below. */
-export const inProject = tenants({
+export const inProject = tenantOf({
 	kind: "project",
 	parameter: "project_id",
 });
 
 /** The handlers behind it act on the caller's projects, or on the one that the path names. */
-export const onProjects = tenants({
+export const onProjects = tenantOf({
 	kind: "project",
 	parameter: "id",
 	itself: true,

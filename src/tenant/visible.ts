@@ -12,7 +12,7 @@ import {
 import type { Tenant } from "./tenant.ts";
 
 /** Of a statement over `projects` and the `members` that the user is: the project is not private, or not to it (behaviour 5). */
-const openTo = (user_id: number) => sql`(
+const isOpenTo = (user_id: number) => sql`(
   not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
     select 1 from ${projectMembers}
     where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id}))`;
@@ -20,7 +20,7 @@ const openTo = (user_id: number) => sql`(
 /** Of a statement over `projects`: the user may know of the project. */
 export const visibleTo = (user_id: number) => sql`exists (
   select 1 from ${members}
-  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${openTo(user_id)})`;
+  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpenTo(user_id)})`;
 
 const { scoped_organizations, scoped_projects } = personalApiKeys;
 
@@ -36,7 +36,7 @@ export const visibleProject = (tenant: Tenant) =>
 
 /** As `visibleProject`, of a statement over `members`, too: it finds the caller's projects instead of trying all. */
 export const visibleToMember = (tenant: Tenant) =>
-	sql`${members.user_id} = ${tenant.key.user_id} and ${openTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
+	sql`${members.user_id} = ${tenant.key.user_id} and ${isOpenTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
 /** Of a statement over `organizations`: the key in use reaches the organization, or a project of it. */
 export const reachableOrganization = ({ key }: Tenant) => sql`exists (

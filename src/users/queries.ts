@@ -8,7 +8,7 @@ import {
 	reachableOrganization,
 	visibleProject,
 } from "../tenant/visible.ts";
-import { found, unknown } from "../http/errors.ts";
+import { found, doesNotExist } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
 import {
 	type Me,
@@ -85,12 +85,12 @@ export async function update(
 	const me = toMe(found(row));
 	const moves = organization && organization !== me.organization?.id;
 	if (organization && !me.organizations.some(({ id }) => id === organization))
-		throw unknown("organization", organization);
+		throw doesNotExist("organization", organization);
 	if (
 		project !== undefined &&
 		(!there || (organization && organization !== there.organization))
 	)
-		throw unknown("project", project);
+		throw doesNotExist("project", project);
 	const place = {
 		organization: organization ?? there?.organization,
 		project: project ?? (moves ? null : undefined),

@@ -1,6 +1,6 @@
 import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
-import { answers, router } from "../http/router.ts";
+import { ok, router } from "../http/router.ts";
 import * as users from "./queries.ts";
 import { Me, update } from "./shape.ts";
 
@@ -8,13 +8,13 @@ import { Me, update } from "./shape.ts";
 export default router()
 	.get(
 		"/:uuid",
-		answers(Me, "Retrieve yourself: the uuid is @me, or yours"),
+		ok(Me, "Retrieve yourself: the uuid is @me, or yours"),
 		async (c) =>
 			c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
 	)
 	.patch(
 		"/:uuid",
-		answers(Me, "Change yourself, or where you work"),
+		ok(Me, "Change yourself, or where you work"),
 		body(update, users.find),
 		async (c) =>
 			c.json(

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { level } from "../db/levels.ts";
-import { as } from "../db/client.ts";
+import { aliased } from "../db/client.ts";
 import { users } from "../db/schema.ts";
 import { integer, text, uuid } from "../http/fields.ts";
 import { Project } from "../projects/shape.ts";
@@ -21,7 +21,7 @@ export const User = z
 
 /** The columns of a `User`, for a statement that may have an `id` of its own. */
 export const userColumns = {
-	id: as(users.id, "user_id"),
+	id: aliased(users.id, "user_id"),
 	uuid: users.uuid,
 	distinct_id: users.distinct_id,
 	first_name: users.first_name,

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { mint, wellFormed } from "../../src/auth/keys.ts";
+import { mint, isWellFormed } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema.ts";
 import { eventually, exhaust } from "../support/time.ts";
 import { call, cost, db, person } from "../support/world.ts";
@@ -45,11 +45,11 @@ test("nothing else authenticates", async () => {
 
 test("a value that differs in one character is refused without any storage being asked", async () => {
 	const value = mint();
-	expect(wellFormed(value)).toBe(true);
+	expect(isWellFormed(value)).toBe(true);
 	for (let i = 4; i < value.length; i++) {
 		if (value[i] === "_") continue;
 		expect(
-			wellFormed(
+			isWellFormed(
 				`${value.slice(0, i)}${value[i] === "a" ? "b" : "a"}${value.slice(i + 1)}`,
 			),
 		).toBe(false);

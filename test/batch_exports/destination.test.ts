@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { check, secretsOf } from "../../src/exporter/destinations/config.ts";
-import { Refusal } from "../../src/http/errors.ts";
+import { ApiError } from "../../src/http/errors.ts";
 
 const S3 = { bucket_name: "exports", region: "eu-north-1", prefix: "events" };
 const HTTP = { url: "https://example.com/batch" };
@@ -38,7 +38,7 @@ function refused(type: string, config: unknown) {
 		check(type, config);
 		return null;
 	} catch (error) {
-		if (!(error instanceof Refusal)) throw error;
+		if (!(error instanceof ApiError)) throw error;
 		const { code, detail, attr } = error.body;
 		return [code, detail, attr];
 	}

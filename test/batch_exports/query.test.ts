@@ -6,7 +6,7 @@ import { evaluator } from "../../src/exporter/evaluate.ts";
 import { like } from "../../src/exporter/like.ts";
 import type { Row } from "../../src/exporter/rows.ts";
 import { d1 } from "../../src/exporter/sources/d1.ts";
-import { Refusal } from "../../src/http/errors.ts";
+import { ApiError } from "../../src/http/errors.ts";
 import { wrong } from "../support/refusals.ts";
 
 const understood = (text: string) => parse(text).schema.xql_query;
@@ -16,7 +16,7 @@ function refusal(text: string) {
 	try {
 		parse(text);
 	} catch (error) {
-		if (error instanceof Refusal)
+		if (error instanceof ApiError)
 			return { status: error.status, body: error.body };
 		throw error;
 	}

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { reach } from "../../src/dns/reach.ts";
+import { resolveHost } from "../../src/dns/reach.ts";
 import { withoutPatience } from "../support/time.ts";
 
 const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
@@ -12,7 +12,7 @@ describe("an address", () => {
 		"[2606:4700::1111]",
 		"::ffff:1.1.1.1",
 	])("%s is on the internet", async (host) => {
-		expect(await reach(strict, host)).toBeNull();
+		expect(await resolveHost(strict, host)).toBeNull();
 	});
 
 	test.each([
@@ -47,7 +47,7 @@ describe("an address", () => {
 		"2001:0:a00:5::1",
 		"2001:db8::1",
 	])("%s is private", async (host) => {
-		expect(await reach(strict, host)).toBe(`${host} is a private address.`);
+		expect(await resolveHost(strict, host)).toBe(`${host} is a private address.`);
 	});
 });
 
@@ -60,7 +60,7 @@ test.each([
 	"db",
 	"",
 ])("%j is a name of a private network", async (host) => {
-	expect(await reach(strict, host)).toBe(
+	expect(await resolveHost(strict, host)).toBe(
 		`${host} is a name of a private network.`,
 	);
 });
@@ -70,18 +70,18 @@ test.each(["true", "1", "Yes", "on"])(
 	async (ALLOW_PRIVATE_DESTINATIONS) => {
 		const open = { ...env, ALLOW_PRIVATE_DESTINATIONS, DOH_URL: "none" };
 		for (const host of ["127.0.0.1", "localhost", "example.com"])
-			expect(await reach(open, host)).toBeNull();
+			expect(await resolveHost(open, host)).toBeNull();
 	},
 );
 
 test.each(["", "perhaps"])("%j allows nothing", async (words) => {
 	const odd = { ...env, ALLOW_PRIVATE_DESTINATIONS: words };
-	expect(await reach(odd, "127.0.0.1")).not.toBeNull();
+	expect(await resolveHost(odd, "127.0.0.1")).not.toBeNull();
 });
 
 test("a resolver that can't be asked lets nobody through", async () => {
 	const at = (DOH_URL: string) =>
-		reach({ ...strict, DOH_URL }, "public.example.test");
+		resolveHost({ ...strict, DOH_URL }, "public.example.test");
 	expect(await withoutPatience(() => at(env.DOH_SILENT))).toBe(
 		"The resolver did not answer within 3 seconds.",
 	);
@@ -96,20 +96,20 @@ describe("a name", () => {
 		["www.alias.test", "leads to the private address 10.0.0.5."],
 		["partly.example.test", "leads to the private address ::ffff:a9fe:a9fe."],
 	])("%s counts as where it leads", async (host, why) => {
-		expect(await reach(strict, host)).toBe(why && `${host} ${why}`);
+		expect(await resolveHost(strict, host)).toBe(why && `${host} ${why}`);
 	});
 
 	test.each(["nobody.example.test", "right.example.test"])(
 		"%s that leads nowhere is refused",
 		async (host) => {
-			expect(await reach(strict, host)).toBe(
+			expect(await resolveHost(strict, host)).toBe(
 				`The name ${host} doesn't lead to any address.`,
 			);
 		},
 	);
 
 	test("that the resolver can't tell of is refused", async () => {
-		expect(await reach(strict, "x.servfail.example.test")).toBe(
+		expect(await resolveHost(strict, "x.servfail.example.test")).toBe(
 			"The resolver answered SERVFAIL for x.servfail.example.test.",
 		);
 	});

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { reach } from "../../src/dns/reach.ts";
+import { resolveHost } from "../../src/dns/reach.ts";
 import { resolve } from "../../src/dns/resolve.ts";
 import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
-import { admit } from "../../src/exporter/destinations/send.ts";
+import { assertReachable } from "../../src/exporter/destinations/send.ts";
 
 const label = "x".repeat(63);
 /** 253 characters. */
@@ -29,8 +29,8 @@ describe("a name that no DNS message can hold is refused without asking", () => 
 			ALLOW_PRIVATE_DESTINATIONS: "false",
 			DOH_URL: env.DOH_NOBODY,
 		};
-		expect(await reach(strict, name)).toBe(error);
-		await expect(admit(strict, name)).rejects.toThrow(Misconfigured);
+		expect(await resolveHost(strict, name)).toBe(error);
+		await expect(assertReachable(strict, name)).rejects.toThrow(Misconfigured);
 	});
 });
 
@@ -47,7 +47,7 @@ test("an error of the resolver may pass, so that what needs it is tried again", 
 		ALLOW_PRIVATE_DESTINATIONS: "false",
 		DOH_URL: env.DOH_NOBODY,
 	};
-	const failed = admit(strict, "public.example.test");
+	const failed = assertReachable(strict, "public.example.test");
 	await expect(failed).rejects.toThrow(/^The resolver /);
 	await expect(failed).rejects.not.toThrow(Misconfigured);
 });

@@ -4,7 +4,7 @@ import { and, asc, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { activityLog, events, persons } from "../../src/db/schema.ts";
-import { sweep } from "../../src/events/queries.ts";
+import { deleteOrphans } from "../../src/events/queries.ts";
 import worker from "../../src/worker.ts";
 import { fill, metered } from "../support/events.ts";
 import { wrong } from "../support/refusals.ts";
@@ -614,7 +614,7 @@ describe("the clock removes what a deleted project leaves", () => {
 		await tick();
 		expect(await gone.kept()).toEqual([]);
 		const { spent, db: DB } = metered();
-		await sweep({ ...env, DB });
+		await deleteOrphans({ ...env, DB });
 		expect(spent.rows).toBeLessThan(500);
 		expect(await stays.kept()).toHaveLength(6000);
 	});

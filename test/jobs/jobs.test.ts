@@ -16,7 +16,7 @@ import {
 	pluginStorage,
 	plugins,
 } from "../../src/db/schema.ts";
-import { hostsOf, Outbound } from "../../src/jobs/outbound.ts";
+import { allowedHosts, Outbound } from "../../src/jobs/outbound.ts";
 import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";
 import { wrong } from "../support/refusals.ts";
@@ -495,8 +495,8 @@ test("where the runtime has no sandbox the job ends with a word that says so", a
 });
 
 test("a plugin reaches the hosts that its config allows, by name, and no others", async () => {
-	expect(hostsOf({})).toEqual([]);
-	expect(hostsOf({ allowed_hosts: "api.example.com, Example.ORG" })).toEqual([
+	expect(allowedHosts({})).toEqual([]);
+	expect(allowedHosts({ allowed_hosts: "api.example.com, Example.ORG" })).toEqual([
 		"api.example.com",
 		"example.org",
 	]);
@@ -509,7 +509,7 @@ test("a plugin reaches the hosts that its config allows, by name, and no others"
 		"a b",
 		7,
 	];
-	expect(hostsOf({ allowed_hosts: not })).toEqual([]);
+	expect(allowedHosts({ allowed_hosts: not })).toEqual([]);
 	const source = `exports.jobs = { async go() { await fetch("https://other.example.com/") } }`;
 	const { path, ask, start, read, ended } = await home(source);
 	const config = { allowed_hosts: ["api.example.com"] };

@@ -8,7 +8,7 @@ import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
-import { digest, mask, mint, newToken, remember } from "../../src/auth/keys.ts";
+import { digest, mask, mint, newToken, cache } from "../../src/auth/keys.ts";
 import {
 	batchExportBackfills,
 	batchExportRuns,
@@ -177,7 +177,7 @@ export async function keyFor(user_id: number, power: Power = {}) {
 		.returning();
 	if (!row) throw new Error("No key was made.");
 	const { id, scopes, expires_at } = row;
-	await remember(env, hash, {
+	await cache(env, hash, {
 		id,
 		user_id,
 		scopes,

@@ -9,7 +9,7 @@ import {
 	toLines,
 } from "./bigquery/table.ts";
 import type { Destination, Job } from "./destination.ts";
-import { trial } from "./steps.ts";
+import { runSteps } from "./steps.ts";
 
 /**
  * `staging`: the table that the run's rows are loaded into. `rows`: how many are there. `digest`: of all of them, in
@@ -150,7 +150,7 @@ export function bigquery(
 				await client.dropTable(staging);
 				await client.dropTable(copy);
 			};
-			return trial({
+			return runSteps({
 				reach: client.reach,
 				"sign in": client.signIn,
 				write: async () => {

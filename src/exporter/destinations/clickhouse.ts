@@ -18,7 +18,7 @@ import {
 } from "./clickhouse/table.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
-import { trial } from "./steps.ts";
+import { runSteps } from "./steps.ts";
 
 /** What tells the inserts of a run from those of other runs, of retries from the start too. */
 export type State = { id: string };
@@ -114,7 +114,7 @@ export function clickhouse(
 		/** What a run does, up to the point where rows would be stored. */
 		test({ job: { columns }, rows } = sampleOf("events")) {
 			let answer: Answer | undefined;
-			return trial({
+			return runSteps({
 				reach: async () => {
 					answer = await ask("SELECT 1");
 				},

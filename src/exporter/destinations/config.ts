@@ -6,11 +6,11 @@ import {
 	choice,
 	integer,
 	issue,
-	noChoice,
+	notAChoice,
 	rawText,
 	text,
 } from "../../http/fields.ts";
-import { refusal } from "../../http/valid.ts";
+import { toApiError } from "../../http/valid.ts";
 
 const names = z.array(rawText(400).min(1)).max(1000).nullish();
 
@@ -71,7 +71,7 @@ function compressible({
 	const { file_format, compression } = value;
 	if (file_format === "Parquet" || compression !== "snappy") return;
 	issues.push({
-		...issue(compression, "invalid_choice", noChoice(compression)),
+		...issue(compression, "invalid_choice", notAChoice(compression)),
 		path: ["compression"],
 	});
 }
@@ -300,7 +300,7 @@ const DATABASES = ["Postgres", "ClickHouse", "BigQuery"];
 export const isDatabase = (type: string) => DATABASES.includes(type);
 
 /** What a config holds at most, as JSON: a page of a list has a thousand of them. */
-const MOST_CHARACTERS = 2 ** 15;
+const MAX_CONFIG_CHARACTERS = 2 ** 15;
 
 export type Type = keyof typeof configs;
 
@@ -370,13 +370,13 @@ export const TYPES = Object.keys(configs).filter(isType);
 /** What of a config is a secret. */
 export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
 
-const lacking = (key: string) =>
+const missingField = (key: string) =>
 	invalid("destination", `Configuration missing required field: '${key}'`);
 
 /** A config of the type, or the refusal of it (behaviour 11.1). */
 export function check(type: string, config: unknown): Config {
 	if (!isType(type))
-		throw invalid("destination__type", noChoice(type), "invalid_choice");
+		throw invalid("destination__type", notAChoice(type), "invalid_choice");
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
 	const unknownKeys = Object.keys(keys)
@@ -391,28 +391,28 @@ export function check(type: string, config: unknown): Config {
 		([key, field]) =>
 			keys[key] === undefined && !z.safeParse(field, undefined).success,
 	);
-	if (missing) throw lacking(missing[0]);
+	if (missing) throw missingField(missing[0]);
 	// One half of a key signs nothing. Where both are missing, trials and runs say so.
 	const half = KEY_HALVES[type]?.find((key) => !keys[key]);
-	if (half && secretsOf(type).some((key) => keys[key])) throw lacking(half);
+	if (half && secretsOf(type).some((key) => keys[key])) throw missingField(half);
 	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)
 		throw keys.account_key
 			? invalid(
 					"destination__config__sas_token",
 					"Give account_key or sas_token, not both.",
 				)
-			: lacking("account_key' or 'sas_token");
+			: missingField("account_key' or 'sas_token");
 	const parsed = configs[type].safeParse(config, { reportInput: true });
-	if (parsed.success && JSON.stringify(parsed.data).length > MOST_CHARACTERS)
+	if (parsed.success && JSON.stringify(parsed.data).length > MAX_CONFIG_CHARACTERS)
 		throw invalid(
 			"destination__config",
-			`Ensure this configuration has no more than ${MOST_CHARACTERS} characters.`,
+			`Ensure this configuration has no more than ${MAX_CONFIG_CHARACTERS} characters.`,
 			"max_length",
 		);
 	if (parsed.success) return parsed.data;
 	const [first = issue(config, "invalid_input", "Not a valid configuration.")] =
 		parsed.error.issues;
-	throw refusal({
+	throw toApiError({
 		...first,
 		path: ["destination", "config", ...("path" in first ? first.path : [])],
 	});

@@ -11,7 +11,7 @@ import {
 	Misconfigured,
 	Superseded,
 } from "./destination.ts";
-import { trial } from "./steps.ts";
+import { runSteps } from "./steps.ts";
 
 /** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
 const PART_BYTES = 5 * 2 ** 20;
@@ -20,13 +20,13 @@ const PART_BYTES = 5 * 2 ** 20;
 const MAX_SPARE_BYTES = 2 * PART_BYTES;
 
 /** The most parts of an upload, at S3 and R2. */
-const MOST_PARTS = 10_000;
+const MAX_PARTS = 10_000;
 
 /** What a state may take, which is kept in a value of D1 (at most 2,000,000 bytes). */
-const MOST_STATE_BYTES = 1_500_000;
+const MAX_STATE_BYTES = 1_500_000;
 
 /** How many of these may be the bytes behind a part, in base64. */
-const MAX_REST_BYTES = (MOST_STATE_BYTES * 3) / 4;
+const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
 /** Up to how many bytes of rows are encoded at once. */
 const PORTION_BYTES = 2 ** 18;
@@ -35,7 +35,7 @@ const PORTION_BYTES = 2 ** 18;
 const MARGIN_BYTES = 2 ** 18;
 
 /** The longest key, in bytes, at S3 and R2. */
-const MOST_KEY_BYTES = 1024;
+const MAX_KEY_BYTES = 1024;
 
 /** Which export and which upload wrote an object; both are in its metadata. */
 export type Mark = { export_id: string; upload: string };
@@ -231,9 +231,9 @@ export function files(
 				? `${window}_manifest${series}.json`
 				: `${window}${most ? `-${file}` : ""}${series}${suffix}`;
 		const key = joined(root(job), folder(config.prefix, job), name);
-		if (Buffer.byteLength(key) > MOST_KEY_BYTES)
+		if (Buffer.byteLength(key) > MAX_KEY_BYTES)
 			throw new Misconfigured(
-				`The prefix is too long: keys have at most ${MOST_KEY_BYTES} bytes.`,
+				`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`,
 			);
 		return key;
 	}
@@ -311,7 +311,7 @@ export function files(
 				const upload = uploads[current] ?? (await begin());
 				uploads[current] = upload;
 				const key = keyOf(job, current);
-				if (upload.parts.length === MOST_PARTS)
+				if (upload.parts.length === MAX_PARTS)
 					throw new Misconfigured(
 						"The file is too large for one upload: set max_file_size_mb.",
 					);
@@ -406,11 +406,11 @@ export function files(
 						closed: kept.closed ?? 0,
 					});
 					const bytes = JSON.stringify(state).length;
-					if (bytes - state.rest.length > MOST_STATE_BYTES)
+					if (bytes - state.rest.length > MAX_STATE_BYTES)
 						throw new Misconfigured(
 							"There is more than one run can write: shorten the interval.",
 						);
-					if (bytes > MOST_STATE_BYTES) return null;
+					if (bytes > MAX_STATE_BYTES) return null;
 					moved = false;
 					kept = structuredClone(state);
 					return state;
@@ -454,7 +454,7 @@ export function files(
 				folder(config.prefix, { start: now, end: now, model: "events" }),
 				`.tenantry-test-${crypto.randomUUID()}`,
 			);
-			return trial({
+			return runSteps({
 				...before,
 				write: () =>
 					bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK),

@@ -3,11 +3,11 @@ import type { Config } from "./config.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
-import { trial } from "./steps.ts";
+import { runSteps } from "./steps.ts";
 
 /** What one request holds at most (behaviour 11.3). */
-const MOST_EVENTS = 1000;
-const MOST_BYTES = 5_000_000;
+const MAX_EVENTS = 1000;
+const MAX_BYTES = 5_000_000;
 
 const HEAD = '{"batch":[';
 const TAIL = '],"historical_migration":true}';
@@ -21,7 +21,7 @@ function* bodies(objects: string[]) {
 	let bytes = HEAD.length + TAIL.length;
 	for (const object of objects) {
 		const more = Buffer.byteLength(object) + 1;
-		if (batch.length === MOST_EVENTS || bytes + more > MOST_BYTES) {
+		if (batch.length === MAX_EVENTS || bytes + more > MAX_BYTES) {
 			if (batch.length > 0) yield HEAD + batch.join(",") + TAIL;
 			batch = [];
 			bytes = HEAD.length + TAIL.length;
@@ -32,7 +32,7 @@ function* bodies(objects: string[]) {
 	yield HEAD + batch.join(",") + TAIL;
 }
 
-function judge(answer: Answer) {
+function assertAccepted(answer: Answer) {
 	const { status } = answer;
 	if (status < 300) return;
 	if (status < 400)
@@ -86,7 +86,7 @@ export function http(
 			return {
 				async write(rows) {
 					for (const body of bodies(rows.map(jsonWriter(job.columns)))) {
-						judge(await post(body, await keyOf(job, body, batches)));
+						assertAccepted(await post(body, await keyOf(job, body, batches)));
 						batches += 1;
 					}
 					return { batches };
@@ -97,11 +97,11 @@ export function http(
 		async abort() {},
 		test() {
 			let answer: Answer | undefined;
-			return trial({
+			return runSteps({
 				reach: async () => {
 					answer = await post(HEAD + TAIL);
 				},
-				"sign in": async () => answer && judge(answer),
+				"sign in": async () => answer && assertAccepted(answer),
 			});
 		},
 	};

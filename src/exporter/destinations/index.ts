@@ -12,7 +12,7 @@ import { noop } from "./noop.ts";
 import { postgres } from "./postgres.ts";
 import { r2 } from "./r2.ts";
 import { bucketUrl, s3 } from "./s3.ts";
-import { PATIENCE_MS } from "./send.ts";
+import { TIMEOUT_MS } from "./send.ts";
 
 /** A config that was checked when it was stored, maybe by older rules. */
 function parsed<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
@@ -56,7 +56,7 @@ export function destinationOf(
 	env: Env,
 	type: string,
 	config: unknown,
-	patience = PATIENCE_MS,
+	patience = TIMEOUT_MS,
 ): Destination {
 	switch (type) {
 		case "S3":

@@ -5,7 +5,7 @@ import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRefused } from "./postgres/errors.ts";
 import { ensureTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
-import { trial } from "./steps.ts";
+import { runSteps } from "./steps.ts";
 
 /** Rows are safe as soon as they are written. */
 type State = Record<string, never>;
@@ -121,7 +121,7 @@ export function postgres(
 			const { connect, ensure, put, upsert } = prepare(job);
 			let session: Session | undefined;
 			let refusal: SignInRefused | undefined;
-			return trial({
+			return runSteps({
 				reach: async () => {
 					session = await connect().catch((error: unknown) => {
 						if (!(error instanceof SignInRefused)) throw error;

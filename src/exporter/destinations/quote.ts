@@ -1,4 +1,4 @@
-import { hiding } from "../../auth/secrets.ts";
+import { redactor } from "../../auth/secrets.ts";
 
 /** How much of a server's own message an error shows (behaviour 11.2). */
 const MAX_QUOTED_CHARACTERS = 300;
@@ -47,7 +47,7 @@ function variantsOf(secret: string) {
 }
 
 const hide = (secrets: string[], message: string) =>
-	hiding(secrets.flatMap(variantsOf))(message);
+	redactor(secrets.flatMap(variantsOf))(message);
 
 /** The beginning of a server's own message, without the secrets that it may repeat. */
 const excerpt = (secrets: string[], message: string) =>

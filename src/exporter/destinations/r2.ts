@@ -15,13 +15,13 @@ const metadata = ({ export_id, upload }: Mark) => ({
 const TRIALS = "trials";
 
 /** R2's words for an upload that is not, or no longer, there. */
-const gone = (error: unknown) =>
+const isGone = (error: unknown) =>
 	error instanceof Error && /\(10024\)/.test(error.message);
 
 /** What it answers; null where the upload isn't there any more. */
 const unlessGone = <T>(promise: Promise<T>) =>
 	promise.catch((error: unknown) => {
-		if (gone(error)) return null;
+		if (isGone(error)) return null;
 		throw error;
 	});
 

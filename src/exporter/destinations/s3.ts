@@ -14,9 +14,9 @@ const metadata = ({ export_id, upload }: Mark) => ({
 });
 
 /** Refusals that may pass although they have a status of the caller's fault. */
-const PASSING = ["RequestTimeout", "OperationAborted", "InternalError"];
+const TEMPORARY = ["RequestTimeout", "OperationAborted", "InternalError"];
 
-const WORDS: Record<string, string> = {
+const MESSAGES: Record<string, string> = {
 	AccessDenied: "The access key may not do this in the bucket.",
 	InvalidAccessKeyId: "There is no such access key.",
 	SignatureDoesNotMatch: "The secret of the access key is wrong.",
@@ -74,9 +74,9 @@ export function bucketUrl({
 }
 
 /** What an answer that is no success means for the user. */
-function problem(answer: Answer, { region }: Config<"S3">) {
+function toError(answer: Answer, { region }: Config<"S3">) {
 	const code = codeOf(answer);
-	if (PASSING.includes(code)) return new Error(answer.describe());
+	if (TEMPORARY.includes(code)) return new Error(answer.describe());
 	const right =
 		answer.headers.get("x-amz-bucket-region") ??
 		/<Region>([\w-]{1,64})<\/Region>/.exec(answer.text)?.[1];
@@ -87,7 +87,7 @@ function problem(answer: Answer, { region }: Config<"S3">) {
 			"The bucket is elsewhere: check endpoint_url and region.",
 		);
 	return new Misconfigured(
-		`${WORDS[code] ?? "The bucket refuses the request."} ${answer.describe()}`,
+		`${MESSAGES[code] ?? "The bucket refuses the request."} ${answer.describe()}`,
 	);
 }
 
@@ -106,7 +106,7 @@ export function s3(
 ): Destination<State> {
 	const base = bucketUrl(config);
 	const explain = (answer: Answer) =>
-		dialect.explain(codeOf(answer), answer) ?? problem(answer, config);
+		dialect.explain(codeOf(answer), answer) ?? toError(answer, config);
 	const client = new AwsClient({
 		accessKeyId: config.aws_access_key_id ?? "",
 		secretAccessKey: config.aws_secret_access_key ?? "",

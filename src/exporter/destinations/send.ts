@@ -1,13 +1,13 @@
-import { checkReach } from "../../dns/reach.ts";
+import { checkPublicHost } from "../../dns/reach.ts";
 import { explainFailure, silence } from "./connection.ts";
 import { Misconfigured, Unavailable } from "./destination.ts";
 import { quoteBody } from "./quote.ts";
 
 /** How long a destination may be silent, in milliseconds. */
-export const PATIENCE_MS = 60_000;
+export const TIMEOUT_MS = 60_000;
 
 /** What is read of an answer: enough for any error that explains itself. */
-const MOST_CHARACTERS = 2 ** 16;
+const MAX_CHARACTERS = 2 ** 16;
 
 export type Answer = {
 	status: number;
@@ -40,8 +40,8 @@ const NO_CONNECTION: Record<number, string> = {
 };
 
 /** Throws `Misconfigured` unless the host may be reached. */
-export async function admit(env: Env, host: string) {
-	const failure = await checkReach(env, host);
+export async function assertReachable(env: Env, host: string) {
+	const failure = await checkPublicHost(env, host);
 	if (failure === null) return;
 	const { error, retryable } = failure;
 	throw retryable ? new Error(error) : new Misconfigured(error);
@@ -51,9 +51,9 @@ async function textOf({ body }: Response) {
 	let text = "";
 	for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
 		text += chunk;
-		if (text.length >= MOST_CHARACTERS) break;
+		if (text.length >= MAX_CHARACTERS) break;
 	}
-	return text.slice(0, MOST_CHARACTERS);
+	return text.slice(0, MAX_CHARACTERS);
 }
 
 /** The seconds of a Retry-After, which holds them or a date (RFC 9110, section 10.2.3). */
@@ -77,7 +77,7 @@ export async function exchange(
 ): Promise<Answer> {
 	const url = new URL(request.url);
 	const address = addressOf(url);
-	await admit(env, url.hostname);
+	await assertReachable(env, url.hostname);
 	try {
 		const answer = await fetch(request, {
 			redirect: "manual",
@@ -98,7 +98,7 @@ export async function exchange(
 	} catch (error) {
 		if (error instanceof Error && error.name === "TimeoutError")
 			throw new Error(silence(address, timeoutMs));
-		await admit(env, url.hostname);
+		await assertReachable(env, url.hostname);
 		throw await explainFailure(env, url, address);
 	}
 }

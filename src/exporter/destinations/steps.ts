@@ -1,7 +1,7 @@
 import type { Step } from "./destination.ts";
 
 /** Does one thing after the other, until one fails. */
-export async function trial(
+export async function runSteps(
 	things: Record<string, () => Promise<unknown>>,
 ): Promise<Step[]> {
 	const steps: Step[] = [];

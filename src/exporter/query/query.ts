@@ -46,15 +46,15 @@ export type Query = {
 	schema: QuerySchema;
 };
 
-const MOST_CHARACTERS = 10_000;
+const MAX_CHARACTERS = 10_000;
 
-const MOST_FIELDS = 90;
+const MAX_FIELDS = 90;
 
 /** What evaluating a query costs a row. */
-const MOST_PARTS = 400;
+const MAX_PARTS = 400;
 
 /** Evaluating an expression calls itself for each level. */
-const DEEPEST = 50;
+const MAX_DEPTH = 50;
 
 /** Matching takes at most as many steps as the pattern's length times the text's. */
 const MAX_PATTERN_LENGTH = 255;
@@ -231,12 +231,12 @@ function bound(expressions: grammar.Said[]) {
 				depth: depth + 1,
 			})),
 		);
-		if (level.some(({ depth }) => depth > DEEPEST))
+		if (level.some(({ depth }) => depth > MAX_DEPTH))
 			throw refuse("Expressions are nested too deeply");
 	}
-	if (parts > MOST_PARTS)
+	if (parts > MAX_PARTS)
 		throw refuse(
-			`A query has at most ${MOST_PARTS} columns, literals, operators and functions`,
+			`A query has at most ${MAX_PARTS} columns, literals, operators and functions`,
 		);
 }
 
@@ -473,9 +473,9 @@ function checkNames(names: string[]) {
 }
 
 const checkLength = (text: string) => {
-	if ([...text].length > MOST_CHARACTERS)
+	if ([...text].length > MAX_CHARACTERS)
 		throw refuse(
-			`Ensure this field has no more than ${MOST_CHARACTERS} characters.`,
+			`Ensure this field has no more than ${MAX_CHARACTERS} characters.`,
 			"max_length",
 		);
 };
@@ -512,8 +512,8 @@ export function parse(text: string): Query {
 	checkLength(text);
 	const said = read(text);
 	if (said.table !== "events") throw refuse("Query must SELECT FROM events");
-	if (said.fields.length > MOST_FIELDS)
-		throw refuse(`A query has at most ${MOST_FIELDS} fields`);
+	if (said.fields.length > MAX_FIELDS)
+		throw refuse(`A query has at most ${MAX_FIELDS} fields`);
 	bound([
 		...said.fields.map(({ expression }) => expression),
 		...(said.where ? [said.where] : []),

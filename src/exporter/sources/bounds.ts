@@ -6,11 +6,11 @@ import {
 import type { Scan, Weights } from "./source.ts";
 
 /** What a page holds at most. A row that is larger by itself is a page. */
-export const MOST_ROWS = 1000;
-export const MOST_BYTES = 2 ** 19;
+export const MAX_PAGE_ROWS = 1000;
+export const MAX_PAGE_BYTES = 2 ** 19;
 
 /** What a row weighs beside its texts. */
-const A_ROW = 100;
+const ROW_OVERHEAD_BYTES = 100;
 
 const TEXTS = new Set([
 	"event",
@@ -68,7 +68,7 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const fixed = all.reduce(
 		(sum, leaf) =>
 			sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
-		A_ROW + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
+		ROW_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
 	);
 	const read = Map.groupBy(all.flatMap(reads), ({ column }) => column);
 	const copies = columns

@@ -1,7 +1,7 @@
 import { createClient } from "@clickhouse/client-web";
-import { hiding } from "../../auth/secrets.ts";
+import { redactor } from "../../auth/secrets.ts";
 import type { Row } from "../rows.ts";
-import { MOST_BYTES, MOST_ROWS, orderOf } from "./bounds.ts";
+import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, orderOf } from "./bounds.ts";
 import { Items, parseRows } from "./clickhouse/batches.ts";
 import { type Order, orderBy, splitKey } from "./clickhouse/order.ts";
 import {
@@ -51,7 +51,7 @@ export function clickhouse({
 	database,
 }: Access): Source {
 	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is no address.");
-	const hide = hiding([password]);
+	const hide = redactor([password]);
 	const client = createClient({
 		url,
 		username,
@@ -194,9 +194,9 @@ export function clickhouse({
 			let { values } = place;
 			let size = 0;
 			let found = await items.peek();
-			while (found && rows.length < MOST_ROWS) {
+			while (found && rows.length < MAX_PAGE_ROWS) {
 				size += found.size;
-				if (rows.length > 0 && size > MOST_BYTES) break;
+				if (rows.length > 0 && size > MAX_PAGE_BYTES) break;
 				rows.push(found.row);
 				values = found.values;
 				items.skip();

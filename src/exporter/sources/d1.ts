@@ -1,13 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Row } from "../rows.ts";
-import { MOST_BYTES, MOST_ROWS, orderOf, weight } from "./bounds.ts";
+import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, orderOf, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source } from "./source.ts";
 
 /** How many rows a page looks at for those that the filter lets through, and how many a statement counts. */
-const MOST_SCANNED = 5000;
-const MOST_COUNTED = 100_000;
+const MAX_SCANNED_ROWS = 5000;
+const MAX_COUNTED_ROWS = 100_000;
 
 /** As the tables have them, so that they compare as text. */
 const iso = (moment: string) => new Date(moment).toISOString();
@@ -86,9 +86,9 @@ export const d1 = (database: D1Database): Source => {
 				const [[scanned, matched, last] = []] = await db.values(sql`
 					select count(*), sum(taken), max(at || key) from (
 						select ${at} as at, ${key} as key, ${taken} as taken
-						from ${table} ${rest.where} ${rest.order} limit ${MOST_COUNTED})`);
+						from ${table} ${rest.where} ${rest.order} limit ${MAX_COUNTED_ROWS})`);
 				count += Number(matched);
-				if (Number(scanned) < MOST_COUNTED) return count;
+				if (Number(scanned) < MAX_COUNTED_ROWS) return count;
 				position = positionOf(String(last));
 			}
 		},
@@ -103,7 +103,7 @@ export const d1 = (database: D1Database): Source => {
 			const [then, which] = after ?? first(scan);
 			const rest = range(then, which);
 			const size = sql.raw(weight(scan, (column) => `octet_length(${column})`));
-			const mostScanned = isFiltered ? MOST_SCANNED : MOST_ROWS;
+			const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
 			const nulls = sql.raw(", null".repeat(columns.length - 1));
 			// The first row returned is the position after the page.
 			const [[next] = [], ...rows] = await db.values<Row>(sql`
@@ -119,7 +119,7 @@ export const d1 = (database: D1Database): Source => {
 					from scanned window preceding as (rows unbounded preceding)
 				), beyond as materialized (
 					select at, key, rows - taken as rows from summed
-					where scanned > ${mostScanned} or rows > ${MOST_ROWS} or (rows > 1 and size > ${MOST_BYTES})
+					where scanned > ${mostScanned} or rows > ${MAX_PAGE_ROWS} or (rows > 1 and size > ${MAX_PAGE_BYTES})
 					limit 1
 				)
 				select (

@@ -2,7 +2,7 @@ import pg from "pg";
 import { POSTGRES_PORT } from "../config.ts";
 import { connectionError, silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
-import { admit } from "../send.ts";
+import { assertReachable } from "../send.ts";
 import { addressOf, type Context, explain } from "./errors.ts";
 
 const NO_TLS = "The server does not support SSL connections";
@@ -83,7 +83,7 @@ export async function connect(
 	const { config, timeoutMs } = context;
 	const { host, port, user, password, database } = config;
 	const address = addressOf(config);
-	await admit(env, host);
+	await assertReachable(env, host);
 	const client = new pg.Client({
 		host,
 		port: port ?? POSTGRES_PORT,

@@ -1,12 +1,12 @@
 import { kindOf } from "../../query/query.ts";
 import type { Model } from "../../rows.ts";
-import { MOST_ROWS, orderOf, weight } from "../bounds.ts";
+import { MAX_PAGE_ROWS, orderOf, weight } from "../bounds.ts";
 import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
 /** A query answers the rows of many pages, since each query reads some thousands of rows beside those. */
-export const ROWS_PER_QUERY = 100 * MOST_ROWS;
+export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
 /** If rows lie on more days than these, they aren't looked for by day. */
 export const MAX_DAYS = 100;
