@@ -61,9 +61,7 @@ export default defineConfig({
 								bindings: {
 									// Not those of .dev.vars, which npm run setup writes.
 									...unstable_readConfig({ config: "./wrangler.toml" }).vars,
-									MIGRATIONS: await readD1Migrations(
-										path.join(import.meta.dirname, "migrations"),
-									),
+									MIGRATIONS: await readD1Migrations(path.join(import.meta.dirname, "migrations")),
 									MAIL_FROM: "tenantry@example.com",
 									// Another host than the one that tests send their requests to.
 									APP_URL: "https://app.tenantry.test",

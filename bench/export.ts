@@ -10,8 +10,9 @@ import { watchMemory } from "./memory.ts";
 import { startPostgres } from "./postgres.ts";
 import { startService } from "./service.ts";
 
-const [rows = 100_000, rounds = 7, largeRows = 1_000_000, runs = 10] =
-	process.argv.slice(2).map(Number);
+const [rows = 100_000, rounds = 7, largeRows = 1_000_000, runs = 10] = process.argv
+	.slice(2)
+	.map(Number);
 
 const MEMORY_GOAL_MIB = 64;
 
@@ -50,8 +51,7 @@ const toR2 = (config: object) => (n: number) => ({
 
 const jsonLines = () => exported(toR2({ compression: "gzip" }));
 
-const parquet = () =>
-	exported(toR2({ file_format: "Parquet", compression: "zstd" }));
+const parquet = () => exported(toR2({ file_format: "Parquet", compression: "zstd" }));
 
 const noOp = () => exported(() => ({ type: "NoOp" }));
 
@@ -144,8 +144,7 @@ for (let round = 0; round <= rounds; round += 1) {
 console.log(`\n${rows} rows, ${rounds} rounds`);
 console.log("| Export | Beside | Times its CPU: median (least to most) |");
 console.log("|---|---|---|");
-for (const [name, { beside, of }] of ratios)
-	console.log(`| ${name} | ${beside} | ${range(of)} |`);
+for (const [name, { beside, of }] of ratios) console.log(`| ${name} | ${beside} | ${range(of)} |`);
 
 const memory = await watchMemory(service.inspector);
 const peaks: number[] = [];

@@ -20,11 +20,7 @@ export function sqliteWithGzip({ database, window, output }: Task) {
 	const query = `select ${LINE} from events where team_id = 1
 		and timestamp >= '${window.start_at}' and timestamp < '${window.end_at}' order by timestamp, uuid`;
 	return () =>
-		cpuOfCommand('sqlite3 -readonly "$1" "$2" | gzip -6 > "$3"', [
-			database,
-			query,
-			output,
-		]);
+		cpuOfCommand('sqlite3 -readonly "$1" "$2" | gzip -6 > "$3"', [database, query, output]);
 }
 
 const PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1"];
@@ -57,8 +53,5 @@ export async function pythonWithDuckDb({ database, window, output }: Task) {
 	const script = `${import.meta.dirname}/parquet.py`;
 	const { start_at, end_at } = window;
 	return () =>
-		cpuOfCommand('"$@"', [
-			`${VENV}/bin/python`,
-			...[script, database, start_at, end_at, output],
-		]);
+		cpuOfCommand('"$@"', [`${VENV}/bin/python`, ...[script, database, start_at, end_at, output]]);
 }

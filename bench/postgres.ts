@@ -42,13 +42,9 @@ export async function startPostgres(rows: string) {
 		return stdout;
 	};
 	// The first line is the server's process id.
-	const postmaster = Number.parseInt(
-		await psql("select pg_read_file('postmaster.pid')"),
-		10,
-	);
+	const postmaster = Number.parseInt(await psql("select pg_read_file('postmaster.pid')"), 10);
 	/** Seconds of CPU time that the server has used so far. */
-	const cpu = () =>
-		cpuOf(({ pid, parent }) => pid === postmaster || parent === postmaster);
+	const cpu = () => cpuOf(({ pid, parent }) => pid === postmaster || parent === postmaster);
 
 	return {
 		config,

@@ -57,14 +57,10 @@ export async function cpuOfCommand(
 	environment: Record<string, string> = {},
 ): Promise<number> {
 	const before = statOf(process.pid)?.children ?? 0;
-	const child = spawn(
-		"bash",
-		["-e", "-o", "pipefail", "-c", command, "bench", ...args],
-		{
-			env: { ...process.env, ...environment },
-			stdio: ["ignore", "inherit", "inherit"],
-		},
-	);
+	const child = spawn("bash", ["-e", "-o", "pipefail", "-c", command, "bench", ...args], {
+		env: { ...process.env, ...environment },
+		stdio: ["ignore", "inherit", "inherit"],
+	});
 	const code = await new Promise((resolve) => child.once("exit", resolve));
 	if (code !== 0) throw new Error(`Failed with exit code ${code}: ${command}`);
 	return (statOf(process.pid)?.children ?? 0) - before;

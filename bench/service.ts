@@ -55,27 +55,15 @@ export async function startService(rows: number, largeRows: number) {
 	const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
 	environment.STATE_DIR = state;
 	process.on("exit", () => rmSync(state, { recursive: true, force: true }));
-	for (const name of ["SIGINT", "SIGTERM"] as const)
-		process.once(name, () => process.exit(1));
+	for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
-	run(
-		"wrangler",
-		"d1",
-		"migrations",
-		"apply",
-		"DB",
-		"--local",
-		"--persist-to",
-		state,
-	);
+	run("wrangler", "d1", "migrations", "apply", "DB", "--local", "--persist-to", state);
 	const bootstrap = ["bootstrap", "--email", "bench@example.com", "--json"];
 	const { key } = z
 		.object({ key: z.string() })
 		.parse(JSON.parse(run("node", "scripts/admin.ts", ...bootstrap)));
 	const folder = `${state}/v3/d1/miniflare-D1DatabaseObject`;
-	const file = readdirSync(folder).find((name) =>
-		/^\w{64}\.sqlite$/.test(name),
-	);
+	const file = readdirSync(folder).find((name) => /^\w{64}\.sqlite$/.test(name));
 	const database = `${folder}/${file}`;
 	const sqlite = new DatabaseSync(database);
 	const small = fill(sqlite, 0, rows);
@@ -104,24 +92,20 @@ export async function startService(rows: number, largeRows: number) {
 	});
 
 	async function request(method: string, path: string, body?: unknown) {
-		const response = await fetch(
-			`http://127.0.0.1:${port}/api/projects/1/batch_exports${path}`,
-			{
-				method,
-				headers: {
-					authorization: `Bearer ${key}`,
-					"content-type": "application/json",
-				},
-				...(body !== undefined && { body: JSON.stringify(body) }),
+		const response = await fetch(`http://127.0.0.1:${port}/api/projects/1/batch_exports${path}`, {
+			method,
+			headers: {
+				authorization: `Bearer ${key}`,
+				"content-type": "application/json",
 			},
-		);
+			...(body !== undefined && { body: JSON.stringify(body) }),
+		});
 		if (!response.ok) throw new Error(await response.text());
 		return response.json();
 	}
 
 	/** Seconds of CPU time that the server has used so far. */
-	const cpu = () =>
-		cpuOf(({ name, group }) => group === server.pid && name === "workerd");
+	const cpu = () => cpuOf(({ name, group }) => group === server.pid && name === "workerd");
 
 	/** Exports a window to a new destination, and waits for the end. */
 	async function runExport(destination: object, window: Window) {

@@ -1,4 +1,4 @@
-/** The operator's command (behaviour 13). What it needs to call the service is loaded once the arguments are right. */
+/** The operator's command (docs/operating.md#the-operators-command). What it needs to call the service is loaded once the arguments are right. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
@@ -46,8 +46,7 @@ const COMMANDS: Record<string, Command> = {
 		options: { limit: text },
 	},
 	"organization set": {
-		usage:
-			"ID [--plugins-access-level 0|3|6|9] [--feature KEY]… [--customer-id ID]",
+		usage: "ID [--plugins-access-level 0|3|6|9] [--feature KEY]… [--customer-id ID]",
 		does: "Set what only the operator sets of an organization. --feature replaces all features.",
 		argument: "id",
 		options: {
@@ -92,9 +91,7 @@ function print(text: string): never {
 
 const words = process.argv.slice(2);
 const name =
-	[words.slice(0, 2).join(" "), words[0] ?? ""].find((name) =>
-		Object.hasOwn(COMMANDS, name),
-	) ?? "";
+	[words.slice(0, 2).join(" "), words[0] ?? ""].find((name) => Object.hasOwn(COMMANDS, name)) ?? "";
 const command = COMMANDS[name];
 if (!command) {
 	if (words.length === 0) fail(USAGE, WRONG_USAGE);
@@ -124,16 +121,11 @@ function parse({ options, argument, required = [] }: Command) {
 		const rest = given.has("scopes") ? [] : positionals;
 		if (rest.length !== (argument ? 1 : 0))
 			throw new Error(
-				argument
-					? `Expected one argument, got ${rest.length}.`
-					: `Unexpected argument: ${rest[0]}`,
+				argument ? `Expected one argument, got ${rest.length}.` : `Unexpected argument: ${rest[0]}`,
 			);
 		return { given, positionals, ...values };
 	} catch (error) {
-		return fail(
-			`${error instanceof Error ? error.message : error}\n\n${help}`,
-			WRONG_USAGE,
-		);
+		return fail(`${error instanceof Error ? error.message : error}\n\n${help}`, WRONG_USAGE);
 	}
 }
 
@@ -146,9 +138,7 @@ const options = {
 	organization: given.get("organization"),
 	limit: given.get("limit"),
 	scopes: given.has("scopes")
-		? [given.get("scopes"), positionals]
-				.flat(2)
-				.flatMap((list) => String(list).split(","))
+		? [given.get("scopes"), positionals].flat(2).flatMap((list) => String(list).split(","))
 		: undefined,
 	plugins_access_level: given.get("plugins-access-level"),
 	features: given.get("feature"),
@@ -158,9 +148,7 @@ const options = {
 
 function explain(error: unknown) {
 	const message = error instanceof Error ? error.message : String(error);
-	if (
-		/no such table/.test(`${message} ${error instanceof Error && error.cause}`)
-	)
+	if (/no such table/.test(`${message} ${error instanceof Error && error.cause}`))
 		return `The database has no tables. Run ${remote ? "npm run deploy" : "npm run setup"} first.`;
 	return message;
 }
@@ -168,13 +156,8 @@ function explain(error: unknown) {
 /** Columns under their names. */
 function table(rows: Record<string, unknown>[]) {
 	const columns = Object.keys(rows[0] ?? {});
-	const cells = [
-		columns,
-		...rows.map((row) => columns.map((column) => String(row[column] ?? ""))),
-	];
-	const widths = columns.map((_, i) =>
-		Math.max(...cells.map((cell) => cell[i]?.length ?? 0)),
-	);
+	const cells = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? "")))];
+	const widths = columns.map((_, i) => Math.max(...cells.map((cell) => cell[i]?.length ?? 0)));
 	return cells
 		.map((cell) =>
 			cell

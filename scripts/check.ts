@@ -25,9 +25,7 @@ const files = (path: string): string[] =>
 		: [path];
 
 const generated = () =>
-	new Map(
-		GENERATED.flatMap(files).map((path) => [path, readFileSync(path, "utf8")]),
-	);
+	new Map(GENERATED.flatMap(files).map((path) => [path, readFileSync(path, "utf8")]));
 
 say("lint and format", "biome", "ci");
 
@@ -36,8 +34,7 @@ say("generated files", "npm", "run", "generate");
 const stale = [...generated()]
 	.filter(([path, text]) => before.get(path) !== text)
 	.map(([path]) => path);
-if (stale.length > 0)
-	fail(`These were stale; now they are made anew: ${stale.join(", ")}`);
+if (stale.length > 0) fail(`These were stale; now they are made anew: ${stale.join(", ")}`);
 
 say("types", "tsc", "-p", ".");
 
@@ -62,6 +59,5 @@ refuse("imports point one way", findWrongImports("dist/metafile.json"));
 refuse("references to the documentation", findDeadReferences());
 
 const kib = Number(/gzip: ([\d.]+) KiB/.exec(bundled)?.[1]);
-if (!(kib < MOST_KIB))
-	fail(`The bundle is ${kib} KiB (gzip); at most ${MOST_KIB} are wanted.`);
+if (!(kib < MOST_KIB)) fail(`The bundle is ${kib} KiB (gzip); at most ${MOST_KIB} are wanted.`);
 console.log(`  ${kib} KiB (gzip) of ${MOST_KIB}`);

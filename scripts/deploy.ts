@@ -39,9 +39,7 @@ const migrate = () => wrangler("d1", "migrations", "apply", "DB", "--remote");
 const deploy = () => wrangler("deploy", "--minify", ...rest);
 
 function isDeployed() {
-	const databases: { name: string }[] = JSON.parse(
-		run("wrangler", "d1", "list", "--json"),
-	);
+	const databases: { name: string }[] = JSON.parse(run("wrangler", "d1", "list", "--json"));
 	return databases.some(({ name }) => name === database);
 }
 

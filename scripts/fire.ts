@@ -10,22 +10,10 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { postEvents } from "../test/fire/clients.ts";
 import { isFaultless, judge } from "../test/fire/judge.ts";
-import {
-	createTable,
-	outputs,
-	saveBucket,
-	savePostgres,
-	saveR2,
-} from "../test/fire/outputs.ts";
+import { createTable, outputs, saveBucket, savePostgres, saveR2 } from "../test/fire/outputs.ts";
 import { type Random, seeded } from "../test/fire/random.ts";
 import { startReceiver } from "../test/fire/receiver.ts";
-import {
-	exportsOf,
-	INTERVAL_MS,
-	judgeRuns,
-	Owner,
-	windowEnd,
-} from "../test/fire/runs.ts";
+import { exportsOf, INTERVAL_MS, judgeRuns, Owner, windowEnd } from "../test/fire/runs.ts";
 import { buckets } from "../test/support/bucket.ts";
 import { databases } from "../test/support/postgres.ts";
 import { environment, fail, run } from "./run.ts";
@@ -64,8 +52,7 @@ const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
 /** When the server is killed: half of the times at any moment of the posting, half of them while runs may be under way. */
 function killMoments(random: Random, start: number, end: number) {
 	const ends: [number, ...number[]] = [windowEnd(start)];
-	for (let at = ends[0]; at < end; at += INTERVAL_MS)
-		ends.push(at + INTERVAL_MS);
+	for (let at = ends[0]; at < end; at += INTERVAL_MS) ends.push(at + INTERVAL_MS);
 	return Array.from({ length: kills }, (_, i) => {
 		if (i % 2 === 0) return random.between(start, end);
 		const window = random.pick(ends);
@@ -97,8 +84,7 @@ async function keepServer(port: number) {
 	}
 	const watching = watch();
 	const ticking = setInterval(
-		() =>
-			fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`).catch(() => {}),
+		() => fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`).catch(() => {}),
 		TICK_MS,
 	);
 	return {
@@ -191,9 +177,7 @@ const posted = await postEvents(
 );
 const lastEnd = windowEnd(Date.now());
 const cut = await killing;
-console.log(
-	`Waiting for the runs of the window that ends at ${new Date(lastEnd).toISOString()}…`,
-);
+console.log(`Waiting for the runs of the window that ends at ${new Date(lastEnd).toISOString()}…`);
 const runs = await exports.waitForRuns(ids, lastEnd);
 await server.stop();
 
@@ -212,8 +196,7 @@ const table = names.map((name, i): [string, object] => {
 	const rows = list.reduce((sum, run) => sum + run.records_completed, 0);
 	const wrong = judgeRuns(list, windowEnd(start), lastEnd);
 	if (wrong) faults.push(`${name}: ${wrong}`);
-	if (rows !== verdict.rows)
-		faults.push(`${name}: its runs say that they wrote ${rows} rows`);
+	if (rows !== verdict.rows) faults.push(`${name}: its runs say that they wrote ${rows} rows`);
 	if (!isFaultless(verdict)) faults.push(`${name}: its rows differ`);
 	return [name, { runs: list.length, ...verdict }];
 });

@@ -6,13 +6,7 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-	existsSync,
-	mkdirSync,
-	readFileSync,
-	rmSync,
-	writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { judged } from "../test/fuzz/document.ts";
 import { populate } from "../test/fuzz/world.ts";
 import { environment, fail, run } from "./run.ts";
@@ -66,13 +60,12 @@ run(
 	...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
 	...["--persist-to", state],
 );
-const owner: { key: string; organization: string; project: number } =
-	JSON.parse(
-		run(
-			...(["node", "scripts/admin.ts", "bootstrap"] as const),
-			...["--email", "owner@example.com", "--json"],
-		),
-	);
+const owner: { key: string; organization: string; project: number } = JSON.parse(
+	run(
+		...(["node", "scripts/admin.ts", "bootstrap"] as const),
+		...["--email", "owner@example.com", "--json"],
+	),
+);
 const { url } = await serve({
 	name: "tenantry-fuzz",
 	port: await freePort(),
@@ -82,10 +75,7 @@ const { url } = await serve({
 console.log("Populating it…");
 const world = await populate(url, owner);
 const document: unknown = await (await fetch(`${url}/openapi.json`)).json();
-writeFileSync(
-	`${work}/openapi.json`,
-	JSON.stringify(judged(document, world), null, 2),
-);
+writeFileSync(`${work}/openapi.json`, JSON.stringify(judged(document, world), null, 2));
 const judge = spawn(
 	`${venv}/bin/schemathesis`,
 	[

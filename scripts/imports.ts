@@ -40,8 +40,7 @@ export function findWrongImports(file: string): string[] {
 	return Object.entries(inputs).flatMap(([path, { imports }]) => {
 		const from = folderOf(path);
 		if (from === undefined) return [];
-		if (!ORDER.includes(from))
-			return [`${path}: ${from}/ has no place in the order`];
+		if (!ORDER.includes(from)) return [`${path}: ${from}/ has no place in the order`];
 		return imports.flatMap(({ path: imported }) => {
 			const to = folderOf(imported);
 			const isAllowed =

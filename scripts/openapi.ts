@@ -4,29 +4,22 @@ import type { RouterRoute } from "hono/types";
 import * as z from "zod";
 import about from "../package.json" with { type: "json" };
 import { families, publicRoutes } from "../src/app.ts";
-import { scopeFor, type ScopeObject } from "../src/tenant/scopes.ts";
 import { ErrorBody } from "../src/http/errors.ts";
-import {
-	descriptionOf,
-	documentedAs,
-	type Operation,
-	Paging,
-} from "../src/http/router.ts";
+import { descriptionOf, documentedAs, type Operation, Paging } from "../src/http/router.ts";
+import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
 
 type Json = Record<string, unknown>;
 
 const schemas: Json = {};
 
 const refer = (schema: unknown): Json =>
-	JSON.parse(
-		JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"),
-	);
+	JSON.parse(JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"));
 
 const isInteger = (value: unknown) => Number.isInteger(value);
 
 /**
  * Integers: say so, leave out the bounds that every JSON number has, name the 32-bit ones. That their text is taken, too,
- * is left out as it is for booleans (behaviour 1.3): a client should send the number.
+ * is left out as it is for booleans (docs/api.md#requests): a client should send the number.
  */
 function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	const types = [schema.type].flat();
@@ -35,12 +28,10 @@ function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 		if (schema.enum) schema.enum = schema.enum.filter(isInteger);
 		delete schema.pattern;
 	}
-	if (types.includes("number") && schema.enum?.every(isInteger))
-		schema.type = "integer";
+	if (types.includes("number") && schema.enum?.every(isInteger)) schema.type = "integer";
 	if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 	if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1)
-		schema.format = "int32";
+	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1) schema.format = "int32";
 }
 
 /**
@@ -64,10 +55,8 @@ function schemaOf(shape: z.ZodType, request = false): Json {
 				delete jsonSchema.propertyNames;
 			if (!request) return;
 			const { def } = zodSchema._zod;
-			if (def.type === "object" && !("catchall" in def))
-				delete jsonSchema.additionalProperties;
-			if (jsonSchema.minLength === 1 && !jsonSchema.format)
-				jsonSchema.pattern ??= "\\S";
+			if (def.type === "object" && !("catchall" in def)) delete jsonSchema.additionalProperties;
+			if (jsonSchema.minLength === 1 && !jsonSchema.format) jsonSchema.pattern ??= "\\S";
 		},
 	});
 	Object.assign(schemas, refer($defs ?? {}));
@@ -90,9 +79,7 @@ function requestBody({ body, lines, form }: Operation) {
 				...(lines && text("application/x-ndjson").content),
 			},
 		};
-	return (
-		form && content(schemaOf(form, true), "application/x-www-form-urlencoded")
-	);
+	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded");
 }
 
 const problem = content(schemaOf(ErrorBody));
@@ -177,8 +164,7 @@ function idOf(mount: string, answers: z.ZodType[]): Json {
 	});
 	const integer = id instanceof z.ZodNumber;
 	if (mount.endsWith("/projects")) return PROJECT;
-	if (/\/(organizations|personal_api_keys)$/.test(mount))
-		return uuidOr("@current");
+	if (/\/(organizations|personal_api_keys)$/.test(mount)) return uuidOr("@current");
 	return integer ? { type: "integer", minimum: 1 } : UUID;
 }
 
@@ -207,9 +193,7 @@ const operation = (
 	tags: [tag],
 	security: security(path, method, object),
 	parameters: [
-		...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
-			parameterOf(name, id),
-		),
+		...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => parameterOf(name, id)),
 		...Object.entries(says.query?.shape ?? {}).map(([name, shape]) => ({
 			name,
 			in: "query",
@@ -239,16 +223,8 @@ const operation = (
 const paths: Record<string, Json> = {};
 
 const mounts: [string, ScopeObject | undefined, { routes: RouterRoute[] }][] = [
-	...publicRoutes.map(([path, routes]): (typeof mounts)[number] => [
-		path,
-		undefined,
-		routes,
-	]),
-	...families.map(([path, object, , routes]): (typeof mounts)[number] => [
-		path,
-		object,
-		routes,
-	]),
+	...publicRoutes.map(([path, routes]): (typeof mounts)[number] => [path, undefined, routes]),
+	...families.map(([path, object, , routes]): (typeof mounts)[number] => [path, object, routes]),
 ];
 
 for (const [mount, object, { routes }] of mounts) {
@@ -265,9 +241,7 @@ for (const [mount, object, { routes }] of mounts) {
 		const [method = "", at = ""] = route.split(" ");
 		const path = at.replace(/:(\w+)/g, "{$1}");
 		const parts = handlers.map(({ handler }) => descriptionOf(handler));
-		const query = z.object(
-			Object.assign({}, ...parts.map((part) => part.query?.shape)),
-		);
+		const query = z.object(Object.assign({}, ...parts.map((part) => part.query?.shape)));
 		const says: Operation = Object.assign(
 			{},
 			...parts,

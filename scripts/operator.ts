@@ -45,9 +45,7 @@ export const openFiles = () =>
 export const openService = (service: string, remote: boolean) =>
 	connect<{ OPERATOR: Service }>(
 		{
-			services: [
-				{ binding: "OPERATOR", service, entrypoint: "Operator", remote },
-			],
+			services: [{ binding: "OPERATOR", service, entrypoint: "Operator", remote }],
 		},
 		false,
 	);
@@ -84,8 +82,7 @@ export async function operate(
 	if (service) return throughService(command, options, service, true);
 	const deadline = Date.now() + START_TIMEOUT_MS;
 	while (Date.now() < deadline) {
-		if (await serverRuns())
-			return throughService(command, options, WORKER, false);
+		if (await serverRuns()) return throughService(command, options, WORKER, false);
 		if (lock("npm run admin")) return onFiles(command, options).finally(unlock);
 		// A server is about to start, or another command works on the files.
 		await sleep(200);

@@ -36,13 +36,8 @@ const NOISE = [
 
 /** An error that the worker logged, in words. */
 function describe(json: string) {
-	const { request_id, job, error, warning }: Record<string, unknown> =
-		JSON.parse(json);
-	const where = request_id
-		? ` in request ${request_id}`
-		: job
-			? ` in job ${job}`
-			: "";
+	const { request_id, job, error, warning }: Record<string, unknown> = JSON.parse(json);
+	const where = request_id ? ` in request ${request_id}` : job ? ` in job ${job}` : "";
 	const kind = warning ? `Warning${where}: ${warning}` : `Error${where}`;
 	const [first = ""] = String(error).split("\n");
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);
@@ -65,9 +60,7 @@ export function explain(line: string) {
 
 /** The link of an invite in a mail (quoted-printable); undefined: there is none. */
 const linkIn = (mail: string) =>
-	/https?:\/\/\S+\/invites\/[\w-]{43}/.exec(
-		mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="),
-	)?.[0];
+	/https?:\/\/\S+\/invites\/[\w-]{43}/.exec(mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="))?.[0];
 
 /** Mails are written to files that go with the server; a copy is kept beside the state. */
 function keepMail(file: string) {

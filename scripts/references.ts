@@ -13,19 +13,13 @@ const anchorOf = (heading: string) =>
 		.replace(/\s/g, "-");
 
 const anchorsOf = (page: string) =>
-	[...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
-		anchorOf(heading),
-	);
+	[...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => anchorOf(heading));
 
 /** Whether a reference, `path` or `path#anchor`, leads somewhere. */
 function leadsSomewhere(reference: string) {
 	const [path = "", anchor] = reference.split("#");
 	if (!existsSync(path)) return false;
-	return (
-		anchor === undefined ||
-		!path.endsWith(".md") ||
-		anchorsOf(path).includes(anchor)
-	);
+	return anchor === undefined || !path.endsWith(".md") || anchorsOf(path).includes(anchor);
 }
 
 /** `[text](path#anchor)` in a document, relative to it. */
@@ -36,18 +30,12 @@ const linksOf = (page: string) =>
 
 /** Pages of `docs/` that code mentions, with the heading after `#`. */
 const mentionsOf = (file: string) =>
-	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(
-		([mention]) => mention,
-	);
+	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(([mention]) => mention);
 
 const list = (...patterns: string[]) =>
-	execFileSync(
-		"git",
-		["ls-files", "--cached", "--others", "--exclude-standard", ...patterns],
-		{
-			encoding: "utf8",
-		},
-	)
+	execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", ...patterns], {
+		encoding: "utf8",
+	})
 		.split("\n")
 		.filter((path) => path !== "" && existsSync(path));
 

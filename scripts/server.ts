@@ -51,8 +51,7 @@ function killGroup(server: ChildProcess) {
 process.on("exit", () => {
 	for (const server of running) killGroup(server);
 });
-for (const name of ["SIGINT", "SIGTERM"] as const)
-	process.once(name, () => process.exit(1));
+for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
 
 type Options = {
 	/** The worker's name: servers of the same name would be taken for each other. */
@@ -91,10 +90,7 @@ export async function serve(options: Options) {
 			...["--port", String(port)],
 			...["--persist-to", state, "--log-level", "error"],
 			"--show-interactive-dev-session=false",
-			...Object.entries(variables).flatMap(([name, value]) => [
-				"--var",
-				`${name}:${value}`,
-			]),
+			...Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
 		],
 		{
 			env: environment,

@@ -1,23 +1,10 @@
 /** `npm run setup`: what `wrangler dev` needs before it can serve: tables, a first key, settings. Does what is missing. */
-import {
-	existsSync,
-	mkdirSync,
-	readdirSync,
-	readFileSync,
-	writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mask } from "../src/auth/keys.ts";
 import { run } from "../src/operator/run.ts";
 import { openFiles } from "./operator.ts";
 import { fail } from "./run.ts";
-import {
-	EMAIL,
-	lockOrFail,
-	root,
-	state,
-	variablesFile,
-	writeSettings,
-} from "./state.ts";
+import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";
 
 /** The table in which wrangler keeps which migrations were applied: `wrangler d1 migrations` goes on from here. */
 const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
@@ -53,16 +40,13 @@ async function command(env: Env, name: string, options: object) {
 /** The key of the last start, kept beside the state that it opens, while it works; otherwise a new one. */
 async function exampleKey(env: Env): Promise<string> {
 	const file = `${state}/example-key`;
-	const known: { key: string | null; keys: string[] } = await command(
-		env,
-		"bootstrap",
-		{ email: EMAIL },
-	);
+	const known: { key: string | null; keys: string[] } = await command(env, "bootstrap", {
+		email: EMAIL,
+	});
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
 	if (kept && known.keys.some((key) => key.endsWith(mask(kept)))) return kept;
 	const options = { email: EMAIL, label: "npm start", scopes: ["*"] };
-	const key =
-		known.key ?? String((await command(env, "key create", options)).key);
+	const key = known.key ?? String((await command(env, "key create", options)).key);
 	writeFileSync(file, key, { mode: 0o600 });
 	return key;
 }
@@ -71,8 +55,7 @@ async function exampleKey(env: Env): Promise<string> {
 export async function setup() {
 	mkdirSync(state, { recursive: true });
 	const added = writeSettings();
-	if (added.length > 0)
-		console.log(`Wrote ${added.join(", ")} to ${variablesFile}.`);
+	if (added.length > 0) console.log(`Wrote ${added.join(", ")} to ${variablesFile}.`);
 	const { env, dispose } = await openFiles();
 	try {
 		const applied = await migrate(env);

@@ -1,25 +1,12 @@
 /** `npm start`: the whole service on this machine, ready to be tried. PORT and STATE_DIR say where. */
 import { type ChildProcess, spawn } from "node:child_process";
-import {
-	existsSync,
-	mkdirSync,
-	readFileSync,
-	rmSync,
-	writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { logFile, reader } from "./output.ts";
 import { environment, fail } from "./run.ts";
-import {
-	EMAIL,
-	lockOrFail,
-	registry,
-	settings,
-	state,
-	variablesFile,
-} from "./state.ts";
+import { EMAIL, lockOrFail, registry, settings, state, variablesFile } from "./state.ts";
 
 const port = Number(process.env.PORT || 8787);
 const url = `http://localhost:${port}`;
@@ -32,9 +19,7 @@ const checkPort = () =>
 	new Promise<void>((resolve) => {
 		const probe = createServer()
 			.once("error", () =>
-				fail(
-					`Port ${port} is taken or not available. Choose another: PORT=8788 npm start`,
-				),
+				fail(`Port ${port} is taken or not available. Choose another: PORT=8788 npm start`),
 			)
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
 	});
@@ -66,12 +51,8 @@ function serve() {
 		...["--log-level", "log"],
 		"--show-interactive-dev-session=false",
 		...["--var", "LOG_REQUESTS:true"],
-		...(own?.startsWith("http://localhost:")
-			? ["--var", `APP_URL:${url}`]
-			: []),
-		...(variablesFile.endsWith("/.dev.vars")
-			? []
-			: ["--env-file", variablesFile]),
+		...(own?.startsWith("http://localhost:") ? ["--var", `APP_URL:${url}`] : []),
+		...(variablesFile.endsWith("/.dev.vars") ? [] : ["--env-file", variablesFile]),
 	];
 	const server = spawn("wrangler", words, {
 		env: environment,
@@ -98,8 +79,7 @@ function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	}
 }
 
-const gone = (server: ChildProcess) =>
-	server.exitCode !== null || server.signalCode !== null;
+const gone = (server: ChildProcess) => server.exitCode !== null || server.signalCode !== null;
 
 /** Waits until the server answers; false: it ended first. */
 async function ready(server: ChildProcess) {
@@ -167,8 +147,7 @@ async function stop() {
 	for (let i = 0; i < 30 && !gone(server); i++) await sleep(100);
 	process.exit(0);
 }
-for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-	process.once(name, stop);
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, stop);
 
 // npm passes no signal on to a script; but where npm is gone, the script has another parent.
 const parent = process.ppid;
@@ -196,10 +175,7 @@ State is kept in ${state}, details of errors in ${logFile}. Ctrl-C stops the ser
 started = true;
 
 // The local server has no clock of its own. Twice a minute, so that what a crash cut off goes on within a minute.
-setInterval(
-	() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25),
-	30_000,
-);
+setInterval(() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25), 30_000);
 
 for (;;) {
 	await watch(server);

@@ -1,12 +1,6 @@
 /** Where state is kept on this machine, who uses it, and the settings that go with it. */
 import { randomBytes } from "node:crypto";
-import {
-	existsSync,
-	mkdirSync,
-	readFileSync,
-	statSync,
-	writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -33,9 +27,7 @@ environment[REGISTRY] = registry;
 process.env[REGISTRY] = registry;
 
 /** The variables of `wrangler dev`. Those of another state than the default one don't belong to the checkout. */
-export const variablesFile = isDefault
-	? `${root}/.dev.vars`
-	: `${state}/dev.vars`;
+export const variablesFile = isDefault ? `${root}/.dev.vars` : `${state}/dev.vars`;
 
 /** A server that stops writes its entry no more; the entry is old after this time. */
 const STALE_MS = 90_000;
@@ -111,9 +103,7 @@ export const settings = (file: string) =>
 			.split("\n")
 			.map((line) => /^\s*(?:export\s+)?(\w+)\s*=\s*(.*?)\s*$/.exec(line))
 			.flatMap((match) =>
-				match?.[1]
-					? [[match[1], (match[2] ?? "").replace(/^(["'])(.*)\1$/, "$2")]]
-					: [],
+				match?.[1] ? [[match[1], (match[2] ?? "").replace(/^(["'])(.*)\1$/, "$2")]] : [],
 			),
 	);
 
@@ -135,14 +125,12 @@ export const EMAIL = "admin@example.com";
 export function writeSettings() {
 	const added = complete(variablesFile, {
 		SECRETS_KEY: () =>
-			settings(`${state}/secrets.env`).get("SECRETS_KEY") ??
-			randomBytes(32).toString("base64"),
+			settings(`${state}/secrets.env`).get("SECRETS_KEY") ?? randomBytes(32).toString("base64"),
 		MAIL_FROM: () => EMAIL,
 		APP_URL: () => "http://localhost:8787",
 		NPM_REGISTRY_URL: () => run("npm", "config", "get", "registry").trim(),
 		ALLOW_PRIVATE_DESTINATIONS: () => "true",
 	});
-	if (isDefault)
-		complete(`${root}/.env`, { [REGISTRY]: () => ".wrangler/state/registry" });
+	if (isDefault) complete(`${root}/.env`, { [REGISTRY]: () => ".wrangler/state/registry" });
 	return added;
 }

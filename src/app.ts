@@ -6,29 +6,15 @@ import { secureHeaders } from "hono/secure-headers";
 import type { MergeSchemaPath, Schema } from "hono/types";
 import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
-import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
-import {
-	asCaller,
-	inOrganization,
-	inProject,
-	onOrganizations,
-	onProjects,
-	onProjectsOfOrganization,
-} from "./tenant/tenant.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
-import {
-	methodNotAllowed,
-	onError,
-	onNotFound,
-	respond,
-} from "./http/errors.ts";
+import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
 import { formatJson } from "./http/json.ts";
-import { logRequests } from "./http/request_log.ts";
 import { meter } from "./http/meter.ts";
+import { logRequests } from "./http/request_log.ts";
 import { router } from "./http/router.ts";
 import invitePage from "./invites/page.ts";
 import invites, { acceptance } from "./invites/routes.ts";
@@ -41,6 +27,15 @@ import plugins, { allPlugins } from "./plugins/routes.ts";
 import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
+import { type ScopeObject, scope } from "./tenant/scopes.ts";
+import {
+	asCaller,
+	inOrganization,
+	inProject,
+	onOrganizations,
+	onProjects,
+	onProjectsOfOrganization,
+} from "./tenant/tenant.ts";
 import users from "./users/routes.ts";
 
 type Routes = Hono<App, Schema, string>;
@@ -65,18 +60,8 @@ export const families = [
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
-	[
-		`${ORGANIZATION}/pipeline_destinations`,
-		"plugin",
-		inOrganization,
-		plugins(destination),
-	],
-	[
-		`${ORGANIZATION}/pipeline_frontend_apps`,
-		"plugin",
-		inOrganization,
-		plugins(frontendApp),
-	],
+	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
+	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],
 	[`${ORGANIZATION}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
 	["/api/projects", "project", onProjects, projects],
 	[`${PROJECT}/batch_exports`, "batch_export", inProject, batchExports],
@@ -96,27 +81,19 @@ export const publicRoutes = [
 ] as const satisfies (readonly [path: string, routes: Routes])[];
 
 /** The routes of one row of a table above, below the row's path. */
-type Mounted<Row> = Row extends readonly [
-	infer Path extends string,
-	...unknown[],
-	infer R,
-]
+type Mounted<Row> = Row extends readonly [infer Path extends string, ...unknown[], infer R]
 	? R extends Hono<App, infer S, string>
 		? MergeSchemaPath<S, Path>
 		: never
 	: never;
 
-type Intersection<Union> = (
-	Union extends unknown
-		? (one: Union) => void
-		: never
-) extends (all: infer All) => void
+type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
+	all: infer All,
+) => void
 	? All
 	: never;
 
-type Routed = Intersection<
-	Mounted<(typeof families)[number] | (typeof publicRoutes)[number]>
->;
+type Routed = Intersection<Mounted<(typeof families)[number] | (typeof publicRoutes)[number]>>;
 
 /** The type of the whole API, for a typed client: `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
@@ -127,52 +104,32 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	if (origins.every((origin) => origin === "")) return next();
 	return cors({
 		origin: origins.includes("*") ? "*" : origins,
-		exposeHeaders: [
-			"Link",
-			"Retry-After",
-			"Server-Timing",
-			"x-d1-bookmark",
-			"X-Request-Id",
-		],
+		exposeHeaders: ["Link", "Retry-After", "Server-Timing", "x-d1-bookmark", "X-Request-Id"],
 	})(c, next);
 };
 
 /** Refuses methods that a path such as `/bulk` lacks; otherwise `/:id` would take `bulk` for an id. */
-const allowOnlyMethodsOf = (
-	handlers: { method: string }[],
-): MiddlewareHandler<App> => {
+const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
 	const methods = new Set(handlers.map(({ method }) => method));
 	const allowed = [...methods].flatMap((method) =>
 		method === "GET" ? [method, "HEAD"] : [method],
 	);
 	return async (c, next) => {
-		if (!allowed.includes(c.req.method))
-			throw methodNotAllowed(c.req.method, allowed);
+		if (!allowed.includes(c.req.method)) throw methodNotAllowed(c.req.method, allowed);
 		await next();
 	};
 };
 
 /** The paths of `routes` with their handlers. Middleware is mounted on these: a wildcard would match families below, too. */
-const pathsOf = (routes: Routes) =>
-	Map.groupBy(routes.routes, ({ path }) => path);
+const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
 
 export const app: Routes = router();
-app
-	.use(
-		requestId(),
-		logRequests,
-		meter,
-		formatJson,
-		secureHeaders(),
-		crossOrigin,
-	)
-	.use(
-		checkMethod({
-			app,
-			onMethodNotAllowed: (c, allowed) =>
-				respond(c, methodNotAllowed(c.req.method, allowed)),
-		}),
-	);
+app.use(requestId(), logRequests, meter, formatJson, secureHeaders(), crossOrigin).use(
+	checkMethod({
+		app,
+		onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
+	}),
+);
 for (const [path, routes] of publicRoutes) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes))

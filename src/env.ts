@@ -1,7 +1,7 @@
 import type { Key } from "./auth/keys.ts";
+import type { Meter } from "./http/meter.ts";
 import type { Scope } from "./tenant/scopes.ts";
 import type { Tenant } from "./tenant/tenant.ts";
-import type { Meter } from "./http/meter.ts";
 
 declare global {
 	/** The secrets, which wrangler.toml doesn't name. */

@@ -22,9 +22,7 @@ async function checkDatabase(db: Database) {
 	const applied = sql`select 1 from d1_migrations where name = ${LATEST_MIGRATION}`;
 	try {
 		const [[row]] = await db.batch([
-			db
-				.select({ applied: sql<number>`exists (${applied})`.as("applied") })
-				.from(sql`(select 1)`),
+			db.select({ applied: sql<number>`exists (${applied})`.as("applied") }).from(sql`(select 1)`),
 		]);
 		return { d1: true, migrations: row?.applied === 1 };
 	} catch (error) {
@@ -45,19 +43,15 @@ export default router()
 		"/openapi.json",
 		ok(z.looseObject({ openapi: z.string() }), "Describe the API"),
 		async (c) => {
-			const file = await c.env.ASSETS.fetch(
-				new URL("/openapi.json", c.req.url),
-			);
+			const file = await c.env.ASSETS.fetch(new URL("/openapi.json", c.req.url));
 			return c.json(await file.json());
 		},
 	)
 	.get(
 		"/healthz",
-		ok(
-			Health,
-			"Say whether D1 and KV answer, and all migrations are applied",
-			{ also: { 503: Health } },
-		),
+		ok(Health, "Say whether D1 and KV answer, and all migrations are applied", {
+			also: { 503: Health },
+		}),
 		async (c) => {
 			c.var.meter.kv_reads += 1;
 			const [database, [kv]] = await Promise.all([

@@ -22,13 +22,11 @@ export default {
 		];
 		// One that fails keeps none of the others from its end.
 		for (const duty of await Promise.allSettled(duties))
-			if (duty.status === "rejected")
-				console.error(JSON.stringify({ error: String(duty.reason) }));
+			if (duty.status === "rejected") console.error(JSON.stringify({ error: String(duty.reason) }));
 	},
 
 	async queue({ messages }, env) {
-		const handle = async (message: Message) =>
-			isStale(message) ? undefined : work(env);
+		const handle = async (message: Message) => (isStale(message) ? undefined : work(env));
 		for (const message of messages)
 			await handle(message).then(
 				() => message.ack(),

@@ -34,9 +34,7 @@ test("every path works with and without its trailing slash, for every method", a
 			body: { name: "Slash" },
 		});
 		expect(status).toBe(201);
-		expect(
-			(await ask("GET", `/api/organizations/${body.id}${slash}`)).status,
-		).toBe(200);
+		expect((await ask("GET", `/api/organizations/${body.id}${slash}`)).status).toBe(200);
 		expect(
 			(
 				await ask("PATCH", `/api/organizations/${body.id}${slash}`, {
@@ -44,9 +42,7 @@ test("every path works with and without its trailing slash, for every method", a
 				})
 			).status,
 		).toBe(200);
-		expect(
-			(await ask("DELETE", `/api/organizations/${body.id}${slash}`)).status,
-		).toBe(204);
+		expect((await ask("DELETE", `/api/organizations/${body.id}${slash}`)).status).toBe(204);
 	}
 });
 
@@ -61,9 +57,9 @@ test("a path that does not exist is a 404, a method that does not is a 405 with 
 			attr: null,
 		},
 	});
-	expect(
-		(await ask("GET", `/api/organizations/${id}/nowhere/`)).body.detail,
-	).toBe("Endpoint not found.");
+	expect((await ask("GET", `/api/organizations/${id}/nowhere/`)).body.detail).toBe(
+		"Endpoint not found.",
+	);
 	const put = await ask("PUT", `/api/organizations/${id}/`, { body: {} });
 	expect(put).toMatchObject({
 		status: 405,
@@ -111,16 +107,10 @@ test("browsers of other origins are kept out, and answers carry the security hea
 
 test("CORS_ORIGINS lets the origins in that it names", async () => {
 	const ask = (origins: string, origin: string) =>
-		app.request(
-			"/",
-			{ method: "OPTIONS", headers: { origin } },
-			{ CORS_ORIGINS: origins },
-		);
+		app.request("/", { method: "OPTIONS", headers: { origin } }, { CORS_ORIGINS: origins });
 	const allowed = async (origins: string, origin: string) =>
 		(await ask(origins, origin)).headers.get("access-control-allow-origin");
-	expect(
-		await allowed("https://a.test, https://b.test", "https://b.test"),
-	).toBe("https://b.test");
+	expect(await allowed("https://a.test, https://b.test", "https://b.test")).toBe("https://b.test");
 	expect(await allowed("https://a.test", "https://b.test")).toBeNull();
 	expect(await allowed("*", "https://b.test")).toBe("*");
 	expect(await allowed("", "https://b.test")).toBeNull();
@@ -151,16 +141,12 @@ test("/healthz notices a migration that was not applied, and a database that is 
 	const newest = await env.DB.prepare(
 		"select * from d1_migrations order by id desc limit 1",
 	).first();
-	await env.DB.prepare("delete from d1_migrations where id = ?")
-		.bind(newest?.id)
-		.run();
+	await env.DB.prepare("delete from d1_migrations where id = ?").bind(newest?.id).run();
 	expect(await call("GET", "/healthz")).toMatchObject({
 		status: 503,
 		body: { d1: true, kv: true, migrations: false },
 	});
-	await env.DB.prepare("insert into d1_migrations (name) values (?)")
-		.bind(newest?.name)
-		.run();
+	await env.DB.prepare("insert into d1_migrations (name) values (?)").bind(newest?.name).run();
 	const DB = Object.assign(Object.create(env.DB), {
 		withSession: () => ({
 			prepare: (query: string) => env.DB.prepare(query),

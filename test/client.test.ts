@@ -16,8 +16,7 @@ test("a typed client makes the paths of the API", () => {
 export async function rejected() {
 	// @ts-expect-error no such path
 	client.api.nothing.$get();
-	const member =
-		client.api.organizations[":organization_id"].members[":user__uuid"];
+	const member = client.api.organizations[":organization_id"].members[":user__uuid"];
 	const param = { organization_id: "@current", user__uuid: "@me" };
 	await member.$patch({ param, json: { level: 8 } });
 	// @ts-expect-error a level is a number

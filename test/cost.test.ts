@@ -1,42 +1,28 @@
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { mint } from "../src/auth/keys.ts";
-import {
-	members,
-	organizations,
-	personalApiKeys,
-	projects,
-	users,
-} from "../src/db/schema.ts";
+import { members, organizations, personalApiKeys, projects, users } from "../src/db/schema.ts";
 import { address, guarded } from "./support/routes.ts";
-import {
-	call,
-	cost,
-	db,
-	furnished,
-	join,
-	times,
-	world,
-} from "./support/world.ts";
+import { call, cost, db, furnished, join, times, world } from "./support/world.ts";
 
 describe("what a request costs", () => {
-	test.each(
-		guarded.map((route) => [`${route.method} ${route.path}`, route] as const),
-	)("%s", async (_, route) => {
-		const home = await furnished();
-		const answer = await call(route.method, address(route.path, home), {
-			key: home.key,
-			...(route.body && { body: route.body(home) }),
-		});
-		if (route.fails) expect(answer.status).toBe(route.fails);
-		else expect(answer.status).toBeLessThan(300);
-		const { trips, written, kv } = cost(answer);
-		// A refusal tells its trips alone.
-		expect(kv).toBe(route.fails ? Number.NaN : 1);
-		if (route.method === "GET")
-			expect({ trips, written }).toEqual({ trips: 1, written: 0 });
-		else expect(trips).toBeLessThanOrEqual(2);
-	});
+	test.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as const))(
+		"%s",
+		async (_, route) => {
+			const home = await furnished();
+			const answer = await call(route.method, address(route.path, home), {
+				key: home.key,
+				...(route.body && { body: route.body(home) }),
+			});
+			if (route.fails) expect(answer.status).toBe(route.fails);
+			else expect(answer.status).toBeLessThan(300);
+			const { trips, written, kv } = cost(answer);
+			// A refusal tells its trips alone.
+			expect(kv).toBe(route.fails ? Number.NaN : 1);
+			if (route.method === "GET") expect({ trips, written }).toEqual({ trips: 1, written: 0 });
+			else expect(trips).toBeLessThanOrEqual(2);
+		},
+	);
 
 	test("@current costs no trip more", async () => {
 		const { ask } = await world();
@@ -57,10 +43,7 @@ describe("what a request costs", () => {
 			{ body: { name: 7 } },
 			{ raw: "{", headers: { "content-type": "application/json" } },
 		])
-			expect(
-				cost(await stranger.ask("PATCH", `/api/organizations/${id}`, asked))
-					.trips,
-			).toBe(1);
+			expect(cost(await stranger.ask("PATCH", `/api/organizations/${id}`, asked)).trips).toBe(1);
 	});
 
 	test("a refusal tells a stranger the same cost whether an object exists or not", async () => {
@@ -107,10 +90,7 @@ test("a filter by somebody who isn't visible costs what one by nobody costs", as
 		[`/activity_log?user=${uuid}`, `/activity_log?user=${nobody}`],
 		[`/members?email=${email}`, "/members?email=nobody@tenantry.test"],
 	] as const) {
-		const [known, unknown] = [
-			await home.here("GET", one),
-			await home.here("GET", other),
-		];
+		const [known, unknown] = [await home.here("GET", one), await home.here("GET", other)];
 		expect(known.body).toMatchObject({ count: 0, results: [] });
 		expect(cost(known)).toEqual(cost(unknown));
 	}
@@ -133,8 +113,7 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 	beforeAll(async () => {
 		small = await world("Small");
 		large = await world("Large");
-		for (const path of single(small))
-			alone.set(path, cost(await small.ask("GET", path)).read);
+		for (const path of single(small)) alone.set(path, cost(await small.ask("GET", path)).read);
 		await times(1000, (i) =>
 			db.insert(organizations).values({
 				id: v7(),
@@ -153,13 +132,9 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 			}),
 		);
 		await times(mine.length, (i) =>
-			db
-				.insert(projects)
-				.values({ organization_id: mine[i]?.id ?? "", name: `${i}` }),
+			db.insert(projects).values({ organization_id: mine[i]?.id ?? "", name: `${i}` }),
 		);
-		await times(1000, (i) =>
-			db.insert(users).values({ email: `many-${i}@tenantry.test` }),
-		);
+		await times(1000, (i) => db.insert(users).values({ email: `many-${i}@tenantry.test` }));
 		const people = await db.select({ id: users.id }).from(users);
 		await times(1000, (i) =>
 			db.insert(personalApiKeys).values({

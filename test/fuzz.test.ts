@@ -65,17 +65,15 @@ const value = fc.oneof(
 const bodies = (given: Schema | undefined) => {
 	const schema = given?.anyOf?.[0] ?? given;
 	const names = Object.keys((schema?.items ?? schema)?.properties ?? {});
-	const named = fc.record(
-		Object.fromEntries(names.map((name) => [name, value])),
-		{ requiredKeys: [] },
-	);
+	const named = fc.record(Object.fromEntries(names.map((name) => [name, value])), {
+		requiredKeys: [],
+	});
 	return fc.oneof(
 		{
 			weight: 4,
-			arbitrary: (schema?.items
-				? fc.array(named, { maxLength: 3 })
-				: named
-			).map((body: object) => JSON.stringify(body)),
+			arbitrary: (schema?.items ? fc.array(named, { maxLength: 3 }) : named).map((body: object) =>
+				JSON.stringify(body),
+			),
 		},
 		fc.jsonValue().map((body) => JSON.stringify(body)),
 		text,
@@ -130,96 +128,75 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 		expect((await ask("PATCH", at, { body: set })).status).toBe(200);
 		const job = { job: { type: "go" } };
 		expect((await ask("POST", `${at}/job`, { body: job })).status).toBe(200);
-		await eventually(async () =>
-			expect((await ask("GET", at)).body.error).toContain("***"),
-		);
+		await eventually(async () => expect((await ask("GET", at)).body.error).toContain("***"));
 	});
 
-	test.each(
-		operations.map((one) => [`${one.method} ${one.path}`, one] as const),
-	)("%s", async (_, { method, path, operation }) => {
-		const key = await keyFor(home.owner.id);
-		const right = new Map<string, string>([
-			["organization_id", home.id],
-			["project_id", String(home.project)],
-			["user_uuid", home.member],
-			["uuid", "@me"],
-			["id", subject(path, home)],
-			["plugin_config_id", String(home.config)],
-			["user__uuid", home.member],
-		]);
-		const names = [...path.matchAll(/\{(\w+)\}/g)].map(
-			([, name]) => name ?? "",
-		);
-		const parameters = fc.tuple(
-			...names.map((name) =>
-				fc.oneof(
-					{ weight: 3, arbitrary: fc.constant(right.get(name) ?? "") },
-					text,
+	test.each(operations.map((one) => [`${one.method} ${one.path}`, one] as const))(
+		"%s",
+		async (_, { method, path, operation }) => {
+			const key = await keyFor(home.owner.id);
+			const right = new Map<string, string>([
+				["organization_id", home.id],
+				["project_id", String(home.project)],
+				["user_uuid", home.member],
+				["uuid", "@me"],
+				["id", subject(path, home)],
+				["plugin_config_id", String(home.config)],
+				["user__uuid", home.member],
+			]);
+			const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? "");
+			const parameters = fc.tuple(
+				...names.map((name) =>
+					fc.oneof({ weight: 3, arbitrary: fc.constant(right.get(name) ?? "") }, text),
 				),
-			),
-		);
-		const wanted = operation.parameters
-			.filter(({ in: place }) => place === "query")
-			.map(({ name }) => name);
-		const queries = fc.record(
-			Object.fromEntries([...wanted, "other"].map((name) => [name, text])),
-			{ requiredKeys: [] },
-		);
-		const keys = fc.oneof(
-			{ weight: 4, arbitrary: fc.constant(`Bearer ${key}`) },
-			text,
-		);
-		await fc.assert(
-			fc.asyncProperty(
-				parameters,
-				queries,
-				headers,
-				keys,
-				bodies(operation.requestBody?.content["application/json"]?.schema),
-				async (ids, query, given, authorization, raw) => {
-					// A deletion that succeeds would leave nothing to fuzz.
-					if (
-						method === "DELETE" &&
-						ids.at(-1) === right.get(names.at(-1) ?? "")
-					)
-						return;
-					const filled = names.reduce(
-						(at, name, i) =>
-							at.replace(
-								`{${name}}`,
-								encodeURIComponent((ids[i] ?? "").toWellFormed()) || "x",
+			);
+			const wanted = operation.parameters
+				.filter(({ in: place }) => place === "query")
+				.map(({ name }) => name);
+			const queries = fc.record(
+				Object.fromEntries([...wanted, "other"].map((name) => [name, text])),
+				{ requiredKeys: [] },
+			);
+			const keys = fc.oneof({ weight: 4, arbitrary: fc.constant(`Bearer ${key}`) }, text);
+			await fc.assert(
+				fc.asyncProperty(
+					parameters,
+					queries,
+					headers,
+					keys,
+					bodies(operation.requestBody?.content["application/json"]?.schema),
+					async (ids, query, given, authorization, raw) => {
+						// A deletion that succeeds would leave nothing to fuzz.
+						if (method === "DELETE" && ids.at(-1) === right.get(names.at(-1) ?? "")) return;
+						const filled = names.reduce(
+							(at, name, i) =>
+								at.replace(`{${name}}`, encodeURIComponent((ids[i] ?? "").toWellFormed()) || "x"),
+							path,
+						);
+						const search = new URLSearchParams(
+							Object.entries(query).map(([name, said]) => [name, said ?? ""]),
+						);
+						const { status, body } = await call(method, `${filled}?${search}`, {
+							headers: Object.fromEntries(
+								sendable({
+									"content-type": "application/json",
+									"cf-connecting-ip": crypto.randomUUID(),
+									...given,
+									authorization,
+								}),
 							),
-						path,
-					);
-					const search = new URLSearchParams(
-						Object.entries(query).map(([name, said]) => [name, said ?? ""]),
-					);
-					const { status, body } = await call(method, `${filled}?${search}`, {
-						headers: Object.fromEntries(
-							sendable({
-								"content-type": "application/json",
-								"cf-connecting-ip": crypto.randomUUID(),
-								...given,
-								authorization,
-							}),
-						),
-						...(method !== "GET" && { raw }),
-					});
-					expect(status).toBeLessThan(500);
-					expect(JSON.stringify(body)).not.toContain(SECRET);
-					if (status >= 400 && typeof body === "object")
-						expect(Object.keys(body)).toEqual([
-							"type",
-							"code",
-							"detail",
-							"attr",
-						]);
-				},
-			),
-			{ numRuns: RUNS },
-		);
-	});
+							...(method !== "GET" && { raw }),
+						});
+						expect(status).toBeLessThan(500);
+						expect(JSON.stringify(body)).not.toContain(SECRET);
+						if (status >= 400 && typeof body === "object")
+							expect(Object.keys(body)).toEqual(["type", "code", "detail", "attr"]);
+					},
+				),
+				{ numRuns: RUNS },
+			);
+		},
+	);
 
 	test("afterwards no secret is in the database, nor was in an answer", async () => {
 		const { results: tables } = await env.DB.prepare(

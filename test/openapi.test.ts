@@ -6,8 +6,7 @@ import { operations, resolved, type Schema } from "./support/contract.ts";
 import { subject } from "./support/routes.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
 
-const title = (one: (typeof operations)[number]) =>
-	[`${one.method} ${one.path}`, one] as const;
+const title = (one: (typeof operations)[number]) => [`${one.method} ${one.path}`, one] as const;
 
 const jsonOf = ({ operation }: (typeof operations)[number]) =>
 	operation.requestBody?.content["application/json"]?.schema;
@@ -38,21 +37,16 @@ const address = (path: string, ids: Record<string, string> = {}) =>
 	});
 
 describe("the document calls a body required where the service does", () => {
-	test.each(guarded.filter((one) => one.operation.requestBody).map(title))(
-		"%s",
-		async (_, one) => {
-			// A run can be retried once.
-			if (one.path.endsWith("/retry")) home = await furnished();
-			const key = await keyFor(home.owner.id);
-			const { status, body } = await call(one.method, address(one.path), {
-				key,
-			});
-			const missing = status === 400 && body.attr !== null;
-			expect(missing || body?.code === "invalid_input").toBe(
-				one.operation.requestBody?.required,
-			);
-		},
-	);
+	test.each(guarded.filter((one) => one.operation.requestBody).map(title))("%s", async (_, one) => {
+		// A run can be retried once.
+		if (one.path.endsWith("/retry")) home = await furnished();
+		const key = await keyFor(home.owner.id);
+		const { status, body } = await call(one.method, address(one.path), {
+			key,
+		});
+		const missing = status === 400 && body.attr !== null;
+		expect(missing || body?.code === "invalid_input").toBe(one.operation.requestBody?.required);
+	});
 });
 
 /** Every place in a schema where one of a list of values stands, as a path of field names. */
@@ -62,29 +56,21 @@ function choices(schema: Schema, path: string[] = []): [string[], unknown[]][] {
 		...(values ? [[path, values] as [string[], unknown[]]] : []),
 		...anyOf.flatMap((one) => choices(one, path)),
 		...(items ? choices(items, [...path, "0"]) : []),
-		...Object.entries(properties).flatMap(([name, field]) =>
-			choices(field, [...path, name]),
-		),
+		...Object.entries(properties).flatMap(([name, field]) => choices(field, [...path, name])),
 	];
 }
 
 /** The same of a zod shape. */
-function choicesOf(
-	shape: z.core.$ZodType,
-	path: string[] = [],
-): [string[], unknown[]][] {
+function choicesOf(shape: z.core.$ZodType, path: string[] = []): [string[], unknown[]][] {
 	const as = documentedAs(shape);
 	if (as) return choicesOf(as, path);
 	if (shape instanceof z.ZodEnum) return [[path, shape.options]];
-	if (shape instanceof z.ZodLiteral && shape.values.size > 1)
-		return [[path, [...shape.values]]];
+	if (shape instanceof z.ZodLiteral && shape.values.size > 1) return [[path, [...shape.values]]];
 	if (shape instanceof z.ZodOptional || shape instanceof z.ZodNullable)
 		return choicesOf(shape.unwrap(), path);
 	if (shape instanceof z.ZodPipe) return choicesOf(shape.out, path);
-	if (shape instanceof z.ZodArray)
-		return choicesOf(shape.element, [...path, "0"]);
-	if (shape instanceof z.ZodUnion)
-		return shape.options.flatMap((one) => choicesOf(one, path));
+	if (shape instanceof z.ZodArray) return choicesOf(shape.element, [...path, "0"]);
+	if (shape instanceof z.ZodUnion) return shape.options.flatMap((one) => choicesOf(one, path));
 	if (shape instanceof z.ZodObject)
 		return Object.entries(shape.shape).flatMap(([name, field]) =>
 			choicesOf(field, [...path, name]),
@@ -93,35 +79,25 @@ function choicesOf(
 }
 
 const byPath = (list: [string[], unknown[]][]) =>
-	list
-		.map(([path, values]) => `${path.join(".")}: ${JSON.stringify(values)}`)
-		.sort();
+	list.map(([path, values]) => `${path.join(".")}: ${JSON.stringify(values)}`).sort();
 
 test("every choice in the shapes of requests and answers is one in the document", () => {
 	let found = 0;
 	for (const [mount, , , { routes }] of families)
 		for (const { method, path, handler } of routes) {
 			const { body, answer } = descriptionOf(handler);
-			const at = `${mount}${path}`
-				.replace(/:(\w+)/g, "{$1}")
-				.replace(/\/$/, "");
-			const one = operations.find(
-				(one) => one.method === method && one.path === at,
-			);
+			const at = `${mount}${path}`.replace(/:(\w+)/g, "{$1}").replace(/\/$/, "");
+			const one = operations.find((one) => one.method === method && one.path === at);
 			const success = Object.entries(one?.operation.responses ?? {})
 				.filter(([status]) => status.startsWith("2"))
-				.flatMap(
-					([, said]) => said.content?.["application/json"]?.schema ?? [],
-				);
+				.flatMap(([, said]) => said.content?.["application/json"]?.schema ?? []);
 			for (const [shape, [schema]] of [
 				[body, one ? [jsonOf(one)] : []],
 				[answer, success],
 			] as const) {
 				if (!shape) continue;
 				const wanted = byPath(choicesOf(shape));
-				expect(schema && byPath(choices(schema)), `${method} ${at}`).toEqual(
-					wanted,
-				);
+				expect(schema && byPath(choices(schema)), `${method} ${at}`).toEqual(wanted);
 				found += wanted.length;
 			}
 		}
@@ -134,9 +110,7 @@ test.each([
 ])("the document names the values of %s", (field, values) => {
 	const one = operations.find(({ path }) => path === "/api/organizations/{id}");
 	const answer = one?.operation.responses[200]?.content?.["application/json"];
-	expect(resolved(answer?.schema ?? {}).properties?.[field]?.enum).toEqual(
-		values,
-	);
+	expect(resolved(answer?.schema ?? {}).properties?.[field]?.enum).toEqual(values);
 });
 
 /** Every object in a schema that takes no fields but those it names. */
@@ -147,10 +121,7 @@ const closed = (schema: Schema): Schema[] => {
 		...(one.items ? [one.items] : []),
 		...(one.anyOf ?? []),
 	];
-	return [
-		...(one.additionalProperties === false ? [one] : []),
-		...inner.flatMap(closed),
-	];
+	return [...(one.additionalProperties === false ? [one] : []), ...inner.flatMap(closed)];
 };
 
 test("bodies may hold fields that nobody reads, but for the configs of destinations", () => {
@@ -167,24 +138,17 @@ const empty = (method: string) => (method === "GET" ? {} : { body: {} });
 const IMPOSSIBLE = ["x", "0", "%00", "-1", "1e3", "../x", "9".repeat(40)];
 
 describe("what can't be an id is not found", () => {
-	test.each(guarded.filter(({ path }) => path.includes("{")).map(title))(
-		"%s",
-		async (_, one) => {
-			const key = await keyFor(home.owner.id);
-			const names = [...one.path.matchAll(/\{(\w+)\}/g)].map(
-				([, name]) => name,
-			);
-			for (const name of names)
-				for (const id of IMPOSSIBLE) {
-					const at = address(one.path, { [name ?? ""]: id });
-					expect(
-						await call(one.method, at, { key, ...empty(one.method) }),
-					).toMatchObject({
-						status: 404,
-					});
-				}
-		},
-	);
+	test.each(guarded.filter(({ path }) => path.includes("{")).map(title))("%s", async (_, one) => {
+		const key = await keyFor(home.owner.id);
+		const names = [...one.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+		for (const name of names)
+			for (const id of IMPOSSIBLE) {
+				const at = address(one.path, { [name ?? ""]: id });
+				expect(await call(one.method, at, { key, ...empty(one.method) })).toMatchObject({
+					status: 404,
+				});
+			}
+	});
 });
 
 describe("a path has the methods that the document says, and names them in Allow", () => {
@@ -201,9 +165,7 @@ describe("a path has the methods that the document says, and names them in Allow
 				...empty(method),
 			});
 			expect(status).toBe(405);
-			expect(headers.get("allow")?.split(", ").sort()).toEqual(
-				[...allowed].sort(),
-			);
+			expect(headers.get("allow")?.split(", ").sort()).toEqual([...allowed].sort());
 		}
 	});
 });

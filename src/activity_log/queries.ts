@@ -1,25 +1,16 @@
 import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
-import { ADMIN } from "../db/levels.ts";
 import { deleteOlderThan } from "../db/client.ts";
-import {
-	activityCounts,
-	activityLog,
-	members,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { ADMIN } from "../db/levels.ts";
+import { activityCounts, activityLog, members, projects, users } from "../db/schema.ts";
+import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { userWith, visibleTo } from "../tenant/visible.ts";
-import type { Page } from "../http/page.ts";
 import { entryColumns, type filters } from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
-	db
-		.select(entryColumns)
-		.from(activityLog)
-		.leftJoin(users, eq(users.id, activityLog.user_id));
+	db.select(entryColumns).from(activityLog).leftJoin(users, eq(users.id, activityLog.user_id));
 
 /** The project of an entry, or of a count, is one that the caller may know of, or none at all. */
 function visibleEntries(tenant: Tenant, project_id: Column) {
@@ -36,9 +27,7 @@ export function list(
 	page: Page,
 	{ user, after, before, ...same }: z.infer<typeof filters>,
 ) {
-	const here = <T extends typeof activityLog | typeof activityCounts>(
-		table: T,
-	) =>
+	const here = <T extends typeof activityLog | typeof activityCounts>(table: T) =>
 		tenant.kind === "project"
 			? eq(table.project_id, tenant.project)
 			: and(
@@ -50,9 +39,7 @@ export function list(
 		same.item_id ? eq(activityLog.item_id, same.item_id) : undefined,
 		same.activity ? eq(activityLog.activity, same.activity) : undefined,
 		// With the + SQLite doesn't begin with the user, of whom it would read more rows than of nobody.
-		user
-			? sql`+${activityLog.user_id} = ${userWith(users.uuid, user)}`
-			: undefined,
+		user ? sql`+${activityLog.user_id} = ${userWith(users.uuid, user)}` : undefined,
 		after ? gt(activityLog.created_at, after) : undefined,
 		before ? lt(activityLog.created_at, before) : undefined,
 	);

@@ -1,14 +1,13 @@
-import { query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
 import { paginated, router } from "../http/router.ts";
+import { query } from "../tenant/valid.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 
-/** Behaviour 12; below an organization and below a project. */
+/** docs/organizations.md#activity-log; below an organization and below a project. */
 export default router().get(
 	"/",
 	paginated(ActivityEntry, "List what was done, newest first"),
 	query(filters),
-	async (c) =>
-		c.json(await activity.list(c.var.tenant, page(c), c.req.valid("query"))),
+	async (c) => c.json(await activity.list(c.var.tenant, page(c), c.req.valid("query"))),
 );

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { activityLog, users } from "../db/schema.ts";
 import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
 
-/** Behaviour 12. */
+/** docs/organizations.md#activity-log. */
 export const ActivityEntry = z
 	.object({
 		id: z.guid(),

@@ -4,20 +4,8 @@ import { createMiddleware } from "hono/factory";
 import { connect } from "../db/client.ts";
 import { personalApiKeys, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
-import {
-	badCredentials,
-	notAuthenticated,
-	type ApiError,
-	throttled,
-} from "../http/errors.ts";
-import {
-	digest,
-	isExpired,
-	type Key,
-	getCached,
-	cache,
-	isWellFormed,
-} from "./keys.ts";
+import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
+import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
 
 /** How a guess that failed is answered: `refusal`, or a word to wait where one address guesses too often. */
 export async function countFailure(c: Context<App>, refusal: ApiError) {
@@ -52,12 +40,10 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
  * active, the guard asks of D1, in the same trip as the request's own queries.
  */
 export const authenticate = createMiddleware<App>(async (c, next) => {
-	const [scheme, value, more] =
-		c.req.header("authorization")?.trim().split(/\s+/) ?? [];
+	const [scheme, value, more] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
 	const refusal = badCredentials();
-	if (!value || more !== undefined || !isWellFormed(value))
-		throw await countFailure(c, refusal);
+	if (!value || more !== undefined || !isWellFormed(value)) throw await countFailure(c, refusal);
 	const hash = await digest(value);
 	c.var.meter.kv_reads += 1;
 	let key: Key | undefined | null = await getCached(c.env, hash);

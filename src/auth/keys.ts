@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 
-/** What KV knows of a key, under `key:<SHA-256 of its value, hex>` (behaviour 2). */
+/** What KV knows of a key, under `key:<SHA-256 of its value, hex>` (docs/keys.md#how-a-key-is-checked). */
 export type Key = {
 	id: string;
 	user_id: number;
@@ -16,9 +16,7 @@ export type Key = {
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 const base62 = (n: bigint, length: number): string =>
-	length === 0
-		? ""
-		: base62(n / 62n, length - 1) + DIGITS.charAt(Number(n % 62n));
+	length === 0 ? "" : base62(n / 62n, length - 1) + DIGITS.charAt(Number(n % 62n));
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
@@ -33,26 +31,18 @@ export function mint() {
 
 /** A secret that is no key: 256 random bits in base64url, 43 characters. */
 export const newToken = () =>
-	crypto
-		.getRandomValues(new Uint8Array(32))
-		.toBase64({ alphabet: "base64url", omitPadding: true });
+	crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** Whether `value` has the form and checksum of a key; asks no storage. */
 export function isWellFormed(value: string) {
-	const [, body, sum] =
-		/^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
+	const [, body, sum] = /^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
 	return body !== undefined && checksum(body) === sum;
 }
 
 /** SHA-256 in lower-case hex. */
 export async function digest(value: string) {
-	const hash = await crypto.subtle.digest(
-		"SHA-256",
-		new TextEncoder().encode(value),
-	);
-	return Array.from(new Uint8Array(hash), (byte) =>
-		byte.toString(16).padStart(2, "0"),
-	).join("");
+	const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(value));
+	return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
@@ -68,12 +58,9 @@ export const getCached = ({ KEYS }: Env, hash: string) =>
 
 /** D1 is the truth: where KV can't be written, the next request pays a trip, and nothing is lost. */
 const isStale = (error: unknown) =>
-	console.error(
-		JSON.stringify({ warning: "KV was not written", error: String(error) }),
-	);
+	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
 
 export const cache = ({ KEYS }: Env, hash: string, key: Key) =>
 	KEYS.put(kvKey(hash), JSON.stringify(key)).catch(isStale);
 
-export const evict = ({ KEYS }: Env, hash: string) =>
-	KEYS.delete(kvKey(hash)).catch(isStale);
+export const evict = ({ KEYS }: Env, hash: string) => KEYS.delete(kvKey(hash)).catch(isStale);

@@ -1,7 +1,6 @@
 import { createPrivateKey } from "node:crypto";
 
-const PEM =
-	/^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----$/;
+const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----$/;
 
 /** The bytes of a key in PKCS#8 and PEM (RFC 7468, section 10); null: the text isn't one. */
 function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
@@ -16,9 +15,7 @@ function bytesOf(pem: string): Uint8Array<ArrayBuffer> | null {
 /** Whether the text is a private RSA key in PKCS#8 and PEM. */
 export function isRsaPrivateKey(pem: string) {
 	try {
-		return (
-			bytesOf(pem) !== null && createPrivateKey(pem).asymmetricKeyType === "rsa"
-		);
+		return bytesOf(pem) !== null && createPrivateKey(pem).asymmetricKeyType === "rsa";
 	} catch {
 		return false;
 	}
@@ -50,10 +47,6 @@ export async function signJwt(
 	const signed = [{ alg: "RS256", typ: "JWT", ...(kid && { kid }) }, claims]
 		.map((part) => base64url(encoder.encode(JSON.stringify(part))))
 		.join(".");
-	const signature = await crypto.subtle.sign(
-		algorithm,
-		key,
-		encoder.encode(signed),
-	);
+	const signature = await crypto.subtle.sign(algorithm, key, encoder.encode(signed));
 	return `${signed}.${base64url(new Uint8Array(signature))}`;
 }

@@ -10,10 +10,8 @@ const encoder = new TextEncoder();
 const additionalData = ({ table, row, field }: Place) =>
 	encoder.encode(JSON.stringify([table, row, field]));
 
-const decode = (text: string) =>
-	Uint8Array.fromBase64(text, { alphabet: "base64url" });
-const encode = (bytes: Uint8Array) =>
-	bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+const decode = (text: string) => Uint8Array.fromBase64(text, { alphabet: "base64url" });
+const encode = (bytes: Uint8Array) => bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 
 /** The keys of `SECRETS_KEY`, the newest first, each by a name that is made of it. */
 async function keys(env: Env) {
@@ -22,13 +20,10 @@ async function keys(env: Env) {
 		texts.filter(Boolean).map(async (text) => {
 			const bytes = Uint8Array.fromBase64(text);
 			const digest = await crypto.subtle.digest("SHA-256", bytes);
-			const key = await crypto.subtle.importKey(
-				"raw",
-				bytes,
-				"AES-GCM",
-				false,
-				["encrypt", "decrypt"],
-			);
+			const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, [
+				"encrypt",
+				"decrypt",
+			]);
 			return { name: encode(new Uint8Array(digest).slice(0, 6)), bytes, key };
 		}),
 	);
@@ -40,11 +35,7 @@ async function keys(env: Env) {
  */
 export async function seal(env: Env, secret: string, place: Place) {
 	const [newest] = await keys(env);
-	if (!newest)
-		throw invalid(
-			null,
-			"Secrets can't be kept: SECRETS_KEY is not configured.",
-		);
+	if (!newest) throw invalid(null, "Secrets can't be kept: SECRETS_KEY is not configured.");
 	const iv = crypto.getRandomValues(new Uint8Array(12));
 	const sealed = await crypto.subtle.encrypt(
 		{ name: "AES-GCM", iv, additionalData: additionalData(place) },
@@ -82,10 +73,8 @@ export async function unseal(env: Env, sealed: string, place: Place) {
 
 /** Seals and unseals the fields of one row. */
 export const cipherOf = (env: Env, table: string, row: Place["row"]) => ({
-	seal: (field: string, secret: string) =>
-		seal(env, secret, { table, row, field }),
-	unseal: (field: string, sealed: string) =>
-		unseal(env, sealed, { table, row, field }),
+	seal: (field: string, secret: string) => seal(env, secret, { table, row, field }),
+	unseal: (field: string, sealed: string) => unseal(env, sealed, { table, row, field }),
 });
 
 export type Cipher = ReturnType<typeof cipherOf>;
@@ -104,45 +93,30 @@ export const digests = async (env: Env, purpose: string, text: string) =>
 					salt: new Uint8Array(),
 					info: encoder.encode(purpose),
 				},
-				await crypto.subtle.importKey("raw", bytes, "HKDF", false, [
-					"deriveKey",
-				]),
+				await crypto.subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey"]),
 				{ name: "HMAC", hash: "SHA-256", length: 256 },
 				false,
 				["sign"],
 			);
-			const digest = await crypto.subtle.sign(
-				"HMAC",
-				key,
-				encoder.encode(text),
-			);
+			const digest = await crypto.subtle.sign("HMAC", key, encoder.encode(text));
 			return `hmac:${name}:${encode(new Uint8Array(digest))}`;
 		}),
 	);
 
 /** Whether `digests` made it, by its form. */
-export const isDigest = (text: string) =>
-	/^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
+export const isDigest = (text: string) => /^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
 
 /** Shorter secrets can't be told from words. */
 const MIN_SECRET_LENGTH = 4;
 
 /** What secrets look like in a text, also within JSON; the longest first. */
 export const variants = (secrets: string[]) =>
-	[
-		...new Set(
-			secrets.flatMap((secret) => [
-				secret,
-				JSON.stringify(secret).slice(1, -1),
-			]),
-		),
-	]
+	[...new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))]
 		.filter((secret) => secret.length >= MIN_SECRET_LENGTH)
 		.sort((a, b) => b.length - a.length);
 
 /** What replaces secrets in a text by asterisks. */
 export function redactor(secrets: string[]) {
 	const hidden = variants(secrets);
-	return (text: string) =>
-		hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
+	return (text: string) => hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);
 }

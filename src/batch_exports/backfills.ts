@@ -9,20 +9,20 @@ import {
 	now,
 	projects,
 } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
-import { begin, mayStart, MAX_RUNNING_BACKFILLS } from "../exporter/series.ts";
 import { logIfChanged } from "../exporter/run_log.ts";
+import { begin, MAX_RUNNING_BACKFILLS, mayStart } from "../exporter/series.ts";
 import { lastWindow, type Window, within } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import {
+	activityOf,
 	byId,
+	launchWaiting,
+	notDeleted,
 	type Row,
 	read,
 	selectName,
-	launchWaiting,
-	notDeleted,
-	activityOf,
 } from "./queries.ts";
 import {
 	type backfill as Backfill,
@@ -31,11 +31,9 @@ import {
 	toBatchExport,
 } from "./shape.ts";
 
-const select = ({ db }: Tenant) =>
-	db.select(backfillColumns).from(batchExportBackfills);
+const select = ({ db }: Tenant) => db.select(backfillColumns).from(batchExportBackfills);
 
-const ofExport = (id: string) =>
-	eq(batchExportBackfills.batch_export_id, id.toLowerCase());
+const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toLowerCase());
 
 /** Newest first. */
 export async function list(tenant: Tenant, id: string, page: Page) {
@@ -55,13 +53,8 @@ export async function list(tenant: Tenant, id: string, page: Page) {
 /** The run under way ends with it. */
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	const selectOne = () =>
-		select(tenant).where(
-			and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())),
-		);
-	const [[there], [row]] = await tenant.read(
-		selectName(tenant, id),
-		selectOne(),
-	);
+		select(tenant).where(and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())));
+	const [[there], [row]] = await tenant.read(selectName(tenant, id), selectOne());
 	const [exported, backfill] = [found(there), found(row)];
 	if (backfill.status !== "Running")
 		throw invalid(null, "Only a running backfill can be cancelled.");
@@ -89,10 +82,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 			.update(batchExportBackfills)
 			.set({ status: "Cancelled", finished_at: at })
 			.where(
-				and(
-					eq(batchExportBackfills.id, backfill.id),
-					eq(batchExportBackfills.status, "Running"),
-				),
+				and(eq(batchExportBackfills.id, backfill.id), eq(batchExportBackfills.status, "Running")),
 			),
 		after: (changed) => [
 			logIfChanged(
@@ -129,17 +119,11 @@ export const tooManyBackfills = () =>
 	throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`);
 
 /** The range that a backfill is asked for; by default the last whole window. */
-function rangeOf(
-	{ interval }: Row,
-	{ start_at, end_at }: z.infer<typeof Backfill>,
-): Window {
+function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfill>): Window {
 	const last = lastWindow(interval, Date.now());
 	const end = end_at ?? last.end;
-	const start =
-		start_at ??
-		(end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
-	if (start >= end)
-		throw invalid("start_at", "start_at must be before end_at.");
+	const start = start_at ?? (end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
+	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
 	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
 	if (within(interval, start, end).total === 0)
 		throw invalid(
@@ -150,11 +134,7 @@ function rangeOf(
 }
 
 /** Also while the export is paused. */
-export async function start(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Backfill>,
-) {
+export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {
 	const row = await read(tenant, id);
 	const range = rangeOf(row, body);
 	const { db } = tenant;

@@ -1,13 +1,13 @@
 import type * as z from "zod";
 import type { Destination } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
+import { endpointOf } from "../exporter/destinations/config.ts";
 import { destinationOf } from "../exporter/destinations/index.ts";
+import { parse } from "../exporter/query/query.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
-import { endpointOf } from "../exporter/destinations/config.ts";
-import { checkQuery, read, activityOf } from "./queries.ts";
-import { parse } from "../exporter/query/query.ts";
 import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { activityOf, checkQuery, read } from "./queries.ts";
 import type { TestResult, test as tried, update as Update } from "./shape.ts";
 
 /** How long a destination may be silent while somebody waits for the answer. */

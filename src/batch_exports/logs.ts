@@ -4,19 +4,16 @@ import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { countOf, selectName, selectOne } from "./queries.ts";
 import { selectOne as selectRun } from "./runs.ts";
 import { entryColumns, type logFilters, toBatchExport } from "./shape.ts";
 
 type Filters = z.infer<typeof logFilters>;
 
-const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
-	timestamp,
-	id,
-];
+const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 
 /** The statements of a page of entries, newest first. */
 function selectPage(
@@ -33,26 +30,16 @@ function selectPage(
 		search ? contains(message, search) : undefined,
 		level?.length ? inList(batchExportLogEntries.level, level) : undefined,
 	);
-	return paged(
-		db,
-		page,
-		db.select(entryColumns).from(batchExportLogEntries).$dynamic(),
-		{
-			where: and(of, filter),
-			by: [timestamp, batchExportLogEntries.id],
-			keys,
-			...(!filter && total && { total }),
-		},
-	);
+	return paged(db, page, db.select(entryColumns).from(batchExportLogEntries).$dynamic(), {
+		where: and(of, filter),
+		by: [timestamp, batchExportLogEntries.id],
+		keys,
+		...(!filter && total && { total }),
+	});
 }
 
 /** The export, and a page of its log and of its runs'. */
-export async function list(
-	tenant: Tenant,
-	id: string,
-	page: Page,
-	filters: Filters,
-) {
+export async function list(tenant: Tenant, id: string, page: Page, filters: Filters) {
 	const its = eq(batchExportLogEntries.batch_export_id, id.toLowerCase());
 	const total = countOf(batchExports.log_entries, id);
 	const [rows, [counted], [row]] = await tenant.read(

@@ -1,9 +1,9 @@
 import { eq } from "drizzle-orm";
 import { paged } from "../db/list.ts";
 import { batchExportDays } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { selectName } from "./queries.ts";
 import { dayColumns } from "./shape.ts";
 

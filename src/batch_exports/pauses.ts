@@ -3,35 +3,25 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { batchExports } from "../db/schema.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
-import { begin, mayStart } from "../exporter/series.ts";
 import { logIfChanged } from "../exporter/run_log.ts";
-import {
-	boundaryBefore,
-	nextStart,
-	resume,
-	schedule,
-	within,
-} from "../exporter/windows.ts";
+import { begin, mayStart } from "../exporter/series.ts";
+import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
-import { tooManyBackfills, selectBegun } from "./backfills.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { selectBegun, tooManyBackfills } from "./backfills.ts";
 import {
-	scheduleUnchanged,
+	activityOf,
 	insertMissedRuns,
+	launchWaiting,
+	notDeleted,
 	pausing,
 	type Row,
 	read,
+	scheduleUnchanged,
 	selectOne,
-	launchWaiting,
 	TIMING,
-	notDeleted,
-	activityOf,
 } from "./queries.ts";
-import {
-	type BatchExport,
-	toBatchExport,
-	type unpause as Unpause,
-} from "./shape.ts";
+import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 
 /** Runs under way go on. */
 export async function pause(tenant: Tenant, id: string) {
@@ -57,19 +47,14 @@ const messages = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) 
  * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
  * schedule another changed meanwhile is read again.
  */
-export const unpause = (
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Unpause>,
-) => retry(() => tryUnpause(tenant, id, body));
+export const unpause = (tenant: Tenant, id: string, body: z.infer<typeof Unpause>) =>
+	retry(() => tryUnpause(tenant, id, body));
 
 async function tryUnpause(
 	tenant: Tenant,
 	id: string,
 	{ backfill }: z.infer<typeof Unpause>,
-): Promise<
-	(z.infer<typeof BatchExport> & { backfill_id?: string }) | undefined
-> {
+): Promise<(z.infer<typeof BatchExport> & { backfill_id?: string }) | undefined> {
 	const row = await read(tenant, id);
 	if (!row.paused) return toBatchExport(row);
 	const { db } = tenant;
@@ -77,17 +62,12 @@ async function tryUnpause(
 	const missed = backfill &&
 		row.last_paused_at !== null && {
 			start: toIso(
-				Math.min(
-					boundaryBefore(interval, Date.parse(row.last_paused_at)),
-					nextStart(row),
-				),
+				Math.min(boundaryBefore(interval, Date.parse(row.last_paused_at)), nextStart(row)),
 			),
 			end: toIso(boundaryBefore(interval, Date.now())),
 		};
 	const wanted =
-		missed && within(interval, missed.start, missed.end).total > 0
-			? missed
-			: undefined;
+		missed && within(interval, missed.start, missed.end).total > 0 ? missed : undefined;
 	const backfill_id = v7();
 	const { windows, columns } = wanted
 		? { windows: [], columns: schedule(row, Date.now()) }
@@ -115,8 +95,7 @@ async function tryUnpause(
 		answer: selectBegun(tenant, id, backfill_id),
 	});
 	const { backfill_id: begun, ...answer } = found(after);
-	if (answer.paused && TIMING.some((field) => answer[field] !== row[field]))
-		return undefined;
+	if (answer.paused && TIMING.some((field) => answer[field] !== row[field])) return undefined;
 	if (answer.paused) throw tooManyBackfills();
 	launchWaiting(tenant, row);
 	if (begun === null) return toBatchExport(answer);

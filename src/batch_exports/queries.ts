@@ -4,27 +4,17 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { insertEach } from "../db/client.ts";
 import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
-import { visibleProject } from "../tenant/visible.ts";
+import { isDatabase } from "../exporter/destinations/config.ts";
 import { launch, waiting } from "../exporter/launch.ts";
+import { parse } from "../exporter/query/query.ts";
 import { shadowedKey } from "../exporter/rows.ts";
-import {
-	reschedule,
-	resume,
-	schedule,
-	type Window,
-} from "../exporter/windows.ts";
+import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
+import { reschedule, resume, schedule, type Window } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { isDatabase } from "../exporter/destinations/config.ts";
-import { parse } from "../exporter/query/query.ts";
-import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
-import {
-	type create,
-	exportColumns,
-	toBatchExport,
-	type update as Update,
-} from "./shape.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { visibleProject } from "../tenant/visible.ts";
+import { type create, exportColumns, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 
 /**
@@ -35,10 +25,7 @@ const visibleExports = (tenant: Tenant) =>
 	and(
 		tenant.kind === "project"
 			? eq(batchExports.project_id, tenant.project)
-			: and(
-					eq(batchExports.organization_id, tenant.organization),
-					visibleProject(tenant),
-				),
+			: and(eq(batchExports.organization_id, tenant.organization), visibleProject(tenant)),
 		eq(batchExports.deleted, false),
 	);
 
@@ -55,8 +42,7 @@ const select = ({ db }: Tenant) =>
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** The statement that answers with the export. */
-export const selectOne = (tenant: Tenant, id: string) =>
-	select(tenant).where(byId(tenant, id));
+export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(byId(tenant, id));
 
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
@@ -75,8 +61,7 @@ export async function read(tenant: Tenant, id: string) {
 	return found(row);
 }
 
-export const find = async (tenant: Tenant, id: string) =>
-	toBatchExport(await read(tenant, id));
+export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 
 /** The statement that says which export it is, to who may know of it. */
 export const selectName = (tenant: Tenant, id: string) =>
@@ -98,11 +83,7 @@ export const countOf = (
 	sql`coalesce((select ${column} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
 
 /** What the activity log is told of an export. */
-export const activityOf = ({
-	id,
-	name,
-	team_id,
-}: Pick<Row, "id" | "name" | "team_id">) => ({
+export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
 	scope: "BatchExport",
 	item_id: id,
 	name,
@@ -127,8 +108,7 @@ export function checkQuery({
 	destination: { type },
 }: Pick<Row, "model" | "xql_query"> & { destination: { type: string } }) {
 	if (xql_query === null) return;
-	if (model !== "events")
-		throw invalid("xql_query", "Only events can be queried.");
+	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");
 	const name = shadowedKey(model, parse(xql_query).fields);
 	if (isDatabase(type) && name !== undefined)
 		throw invalid(
@@ -147,16 +127,12 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			.where(
 				tenant.kind === "project"
 					? eq(projects.id, tenant.project)
-					: and(
-							eq(projects.organization_id, tenant.organization),
-							visibleProject(tenant),
-						),
+					: and(eq(projects.organization_id, tenant.organization), visibleProject(tenant)),
 			)
 			.orderBy(projects.id)
 			.limit(1),
 	);
-	if (!home)
-		throw invalid(null, "The organization has no project that you can see.");
+	if (!home) throw invalid(null, "The organization has no project that you can see.");
 	const { destination, xql_query, ...rest } = body;
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;
@@ -173,10 +149,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			...rest,
 			...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
 			...parsedQuery(xql_query ?? null),
-			...schedule(
-				{ id, interval: body.interval, start_at, end_at },
-				Date.now(),
-			),
+			...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
 			id,
 			organization_id: tenant.organization,
 			project_id: home.id,
@@ -189,27 +162,16 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 }
 
 /** What another changed meanwhile is read again, and changed as it then is. */
-export const update = (
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Update>,
-) => retry(() => tryUpdate(tenant, id, body));
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
 
-async function tryUpdate(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Update>,
-) {
+async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
 	const row = await read(tenant, id);
 	const { destination, xql_query, ...rest } = body;
 	const set = {
 		...rest,
 		...(destination && {
-			destination: await merged(
-				exportCipher(tenant.env, row),
-				row.destination,
-				destination,
-			),
+			destination: await merged(exportCipher(tenant.env, row), row.destination, destination),
 		}),
 		...(xql_query !== undefined && parsedQuery(xql_query)),
 		...(rest.paused === true && !row.paused && pausing(rest.last_paused_at)),
@@ -226,8 +188,7 @@ async function tryUpdate(
 	};
 	checkRange(after.start_at, after.end_at);
 	checkQuery(after);
-	const resumed =
-		row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
+	const resumed = row.paused && !after.paused ? resume(row, after, Date.now()) : undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = activityOf(after);
 	const answer = await tenant.patch(
@@ -283,12 +244,7 @@ export const notDeleted = (id: string) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
 /** What the schedule of an export is made of, and where it stands. */
-export const TIMING = [
-	"interval",
-	"start_at",
-	"end_at",
-	"next_end_at",
-] as const;
+export const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
 
 /** In a statement: the schedule is still as it was. */
 export const scheduleUnchanged = (row: Row) =>
@@ -321,8 +277,5 @@ export async function remove(tenant: Tenant, id: string) {
 /** Starts what waits for its turn of an export's runs; where that fails, the clock does. */
 export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
 	tenant.later(() =>
-		launch(
-			tenant.env,
-			sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`,
-		),
+		launch(tenant.env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`),
 	);

@@ -1,14 +1,8 @@
-import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
-import {
-	ok,
-	created,
-	paginated,
-	paginatedWithin,
-	noContent,
-	router,
-} from "../http/router.ts";
+import { created, noContent, ok, paginated, paginatedWithin, router } from "../http/router.ts";
+import { body, query } from "../tenant/valid.ts";
 import * as backfills from "./backfills.ts";
+import * as trial from "./destination_test.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
@@ -31,9 +25,8 @@ import {
 	unpause,
 	update,
 } from "./shape.ts";
-import * as trial from "./destination_test.ts";
 
-/** Interface 4.2, behaviour 11: one router for an organization's exports and for a project's. */
+/** docs/exports.md: one router for an organization's exports and for a project's. */
 export default router()
 	.get("/", paginated(BatchExport, "List the exports, newest first"), async (c) =>
 		c.json(await batchExports.list(c.var.tenant, page(c))),
@@ -50,39 +43,19 @@ export default router()
 	.get("/:id", ok(BatchExport, "Retrieve an export"), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
 	)
-	.patch(
-		"/:id",
-		ok(BatchExport, "Change an export"),
-		body(update, batchExports.find),
-		async (c) =>
-			c.json(
-				await batchExports.update(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.valid("json"),
-				),
-			),
+	.patch("/:id", ok(BatchExport, "Change an export"), body(update, batchExports.find), async (c) =>
+		c.json(await batchExports.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete(
-		"/:id",
-		noContent("Delete an export, and cancel what runs for it"),
-		async (c) => {
-			await batchExports.remove(c.var.tenant, c.req.param("id"));
-			return c.body(null, 204);
-		},
-	)
+	.delete("/:id", noContent("Delete an export, and cancel what runs for it"), async (c) => {
+		await batchExports.remove(c.var.tenant, c.req.param("id"));
+		return c.body(null, 204);
+	})
 	.post(
 		"/:id/backfill",
 		ok(BackfilledExport, "Export the windows of a range again"),
 		body(backfill, batchExports.find),
 		async (c) =>
-			c.json(
-				await backfills.start(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.valid("json"),
-				),
-			),
+			c.json(await backfills.start(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.post(
 		"/:id/pause",
@@ -93,100 +66,47 @@ export default router()
 	.post(
 		"/:id/unpause",
 		ok(
-			BatchExport.extend(
-				BackfilledExport.pick({ backfill_id: true }).partial().shape,
-			),
+			BatchExport.extend(BackfilledExport.pick({ backfill_id: true }).partial().shape),
 			"Unpause an export",
 		),
 		body(unpause, batchExports.find),
-		async (c) =>
-			c.json(
-				await pauses.unpause(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.valid("json"),
-				),
-			),
+		async (c) => c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.post(
 		"/:id/test",
 		ok(TestResult, "Try the destination of an export, step by step"),
 		body(update, batchExports.find),
-		async (c) =>
-			c.json(
-				await trial.of(c.var.tenant, c.req.param("id"), c.req.valid("json")),
-			),
+		async (c) => c.json(await trial.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.get(
 		"/:id/logs",
-		paginatedWithin(
-			BatchExport,
-			BatchExportLogEntry,
-			"List the log of an export, newest first",
-		),
+		paginatedWithin(BatchExport, BatchExportLogEntry, "List the log of an export, newest first"),
 		query(logFilters, batchExports.find),
 		async (c) =>
-			c.json(
-				await logs.list(
-					c.var.tenant,
-					c.req.param("id"),
-					page(c),
-					c.req.valid("query"),
-				),
-			),
+			c.json(await logs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
 	.get(
 		"/:id/metrics",
-		paginated(
-			BatchExportDay,
-			"List what the runs of an export came to by day, newest first",
-		),
-		async (c) =>
-			c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
+		paginated(BatchExportDay, "List what the runs of an export came to by day, newest first"),
+		async (c) => c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.get(
 		"/:id/runs",
 		paginated(BatchExportRun, "List the runs of an export, newest first"),
 		query(runFilters, batchExports.find),
 		async (c) =>
-			c.json(
-				await runs.list(
-					c.var.tenant,
-					c.req.param("id"),
-					page(c),
-					c.req.valid("query"),
-				),
-			),
+			c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
-	.get(
-		"/:id/runs/:run_id",
-		ok(BatchExportRun, "Retrieve a run"),
-		async (c) =>
-			c.json(
-				await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id")),
-			),
+	.get("/:id/runs/:run_id", ok(BatchExportRun, "Retrieve a run"), async (c) =>
+		c.json(await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
 	)
-	.post(
-		"/:id/runs/:run_id/cancel",
-		ok(BatchExportRun, "Cancel a run"),
-		async (c) =>
-			c.json(
-				await runs.cancel(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.param("run_id"),
-				),
-			),
+	.post("/:id/runs/:run_id/cancel", ok(BatchExportRun, "Cancel a run"), async (c) =>
+		c.json(await runs.cancel(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		ok(
-			BatchExportRun,
-			"Run the window of a run again, from where it ended where that is possible",
-		),
-		body(retry, (tenant, run_id, c) =>
-			runs.find(tenant, c.req.param("id") ?? "", run_id),
-		),
+		ok(BatchExportRun, "Run the window of a run again, from where it ended where that is possible"),
+		body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) => {
 			const { id, run_id } = c.req.param();
 			const given = c.req.valid("json");
@@ -196,9 +116,7 @@ export default router()
 	.get(
 		"/:id/runs/:run_id/logs",
 		paginated(BatchExportLogEntry, "List the log of a run, newest first"),
-		query(logFilters, (tenant, run_id, c) =>
-			runs.find(tenant, c.req.param("id") ?? "", run_id),
-		),
+		query(logFilters, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) =>
 			c.json(
 				await logs.listOfRun(
@@ -213,18 +131,11 @@ export default router()
 	.get(
 		"/:id/backfills",
 		paginated(BatchExportBackfill, "List the backfills of an export, newest first"),
-		async (c) =>
-			c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
+		async (c) => c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.post(
 		"/:id/backfills/:backfill_id/cancel",
 		ok(BatchExportBackfill, "Cancel a backfill"),
 		async (c) =>
-			c.json(
-				await backfills.cancel(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.param("backfill_id"),
-				),
-			),
+			c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
 	);

@@ -3,11 +3,11 @@ import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { paged } from "../db/list.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { logIfChanged } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
-import { countOf, selectName, launchWaiting, activityOf } from "./queries.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { activityOf, countOf, launchWaiting, selectName } from "./queries.ts";
 import { type retry as Retry, runColumns, type runFilters } from "./shape.ts";
 
 /** Newest first. */
@@ -48,10 +48,7 @@ export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
 		);
 
 async function read(tenant: Tenant, id: string, run_id: string) {
-	const [[of], [run]] = await tenant.read(
-		selectName(tenant, id),
-		selectOne(tenant, id, run_id),
-	);
+	const [[of], [run]] = await tenant.read(selectName(tenant, id), selectOne(tenant, id, run_id));
 	return { of: found(of), run: found(run) };
 }
 
@@ -77,12 +74,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 				finished_at: now(),
 				last_updated_at: now(),
 			})
-			.where(
-				and(
-					eq(batchExportRuns.id, run.id),
-					isNull(batchExportRuns.finished_at),
-				),
-			),
+			.where(and(eq(batchExportRuns.id, run.id), isNull(batchExportRuns.finished_at))),
 		after: (changed) => [
 			logIfChanged(
 				db,
@@ -125,8 +117,7 @@ export async function retry(
 	{ from }: z.infer<typeof Retry>,
 ) {
 	const { of, run } = await read(tenant, id, run_id);
-	if (run.finished_at === null)
-		throw invalid(null, "Only a run that has ended can be retried.");
+	if (run.finished_at === null) throw invalid(null, "Only a run that has ended can be retried.");
 	const { db } = tenant;
 	const [after] = await tenant.write({
 		entry: {
@@ -181,10 +172,7 @@ export async function retry(
 	});
 	const answer = found(after);
 	if (answer.finished_at !== null)
-		throw invalid(
-			null,
-			"What the run left behind is still being removed. Try again in a minute.",
-		);
+		throw invalid(null, "What the run left behind is still being removed. Try again in a minute.");
 	launchWaiting(tenant, of);
 	return answer;
 }

@@ -13,6 +13,9 @@ import {
 	MODELS,
 	RUN_STATUSES,
 } from "../db/schema.ts";
+import { check, configs, TYPES } from "../exporter/destinations/config.ts";
+import { parse } from "../exporter/query/query.ts";
+import { shown } from "../exporter/secrets.ts";
 import {
 	boolean,
 	choice,
@@ -26,11 +29,8 @@ import {
 } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { checkedBy } from "../http/valid.ts";
-import { check, configs, TYPES } from "../exporter/destinations/config.ts";
-import { parse } from "../exporter/query/query.ts";
-import { shown } from "../exporter/secrets.ts";
 
-/** Interface 2.4. */
+/** A run of an export (docs/exports.md#runs). */
 export const BatchExportRun = z
 	.object({
 		id: z.guid(),
@@ -48,7 +48,7 @@ export const BatchExportRun = z
 	})
 	.meta({ id: "BatchExportRun" });
 
-/** Interface 2.3. */
+/** An export (docs/exports.md). */
 export const BatchExport = z
 	.object({
 		id: z.guid(),
@@ -70,14 +70,9 @@ export const BatchExport = z
 		xql_query: z.string().nullable(),
 		schema: z
 			.object({
-				fields: z.array(
-					z.object({ expression: z.string(), alias: z.string() }),
-				),
+				fields: z.array(z.object({ expression: z.string(), alias: z.string() })),
 				where: z.string().optional(),
-				values: z.record(
-					z.string(),
-					z.union([z.string(), z.number(), z.boolean()]),
-				),
+				values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
 				xql_query: z.string(),
 			})
 			.nullable(),
@@ -167,9 +162,7 @@ export const entryColumns = {
 export const toBatchExport = ({
 	next_end_at: _,
 	...row
-}: z.infer<typeof BatchExport> & { next_end_at: string }): z.infer<
-	typeof BatchExport
-> => ({
+}: z.infer<typeof BatchExport> & { next_end_at: string }): z.infer<typeof BatchExport> => ({
 	...row,
 	destination: shown(row.destination),
 });
@@ -203,16 +196,16 @@ const Destination = z
 	.meta({ id: "BatchExportDestination" });
 
 /** A value that may also be null. */
-const orNull = (value: z.ZodType) =>
-	value.safeParse(null).success ? value : value.nullable();
+const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
 
 /** For the document: what a PATCH may say of a destination. Null removes a key of the config. */
 const DestinationUpdate = z
 	.union(
 		TYPES.map((type) => {
-			const keys = Object.entries<z.ZodType>(configs[type].shape).map(
-				([key, value]) => [key, orNull(value).optional()],
-			);
+			const keys = Object.entries<z.ZodType>(configs[type].shape).map(([key, value]) => [
+				key,
+				orNull(value).optional(),
+			]);
 			return z.object({
 				type: z.literal(type).optional(),
 				config: z.strictObject(Object.fromEntries(keys)).optional(),
@@ -223,9 +216,7 @@ const DestinationUpdate = z
 
 export const create = fields.extend({
 	destination: documentAs(
-		fields.shape.destination.check(
-			checkedBy(({ type, config }) => check(type, config ?? {})),
-		),
+		fields.shape.destination.check(checkedBy(({ type, config }) => check(type, config ?? {}))),
 		Destination,
 	),
 });
@@ -233,10 +224,7 @@ export const create = fields.extend({
 /** A config is merged over the stored one, so that its rules are checked then. */
 export const update = fields
 	.extend({
-		destination: documentAs(
-			fields.shape.destination.partial(),
-			DestinationUpdate,
-		),
+		destination: documentAs(fields.shape.destination.partial(), DestinationUpdate),
 	})
 	.partial();
 
@@ -271,7 +259,7 @@ export const BackfilledExport = BatchExport.extend({
 	backfill_id: z.guid(),
 }).meta({ id: "BackfilledBatchExport" });
 
-/** Beyond the interface (behaviour 11.2). */
+/** docs/exports.md#runs */
 export const BatchExportBackfill = z
 	.object({
 		id: z.guid(),
@@ -343,8 +331,6 @@ export const retry = z.object({
 export const TestResult = z
 	.object({
 		success: z.boolean(),
-		steps: z.array(
-			z.object({ name: z.string(), error: z.string().nullable() }),
-		),
+		steps: z.array(z.object({ name: z.string(), error: z.string().nullable() })),
 	})
 	.meta({ id: "BatchExportTrial" });

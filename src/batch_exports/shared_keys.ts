@@ -1,17 +1,16 @@
 import { and, eq, ne } from "drizzle-orm";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { keyPattern } from "../exporter/destinations/index.ts";
-import type { Row } from "./queries.ts";
 import { shown } from "../exporter/secrets.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import type { Row } from "./queries.ts";
 
 /** As many exports of a project as are compared. */
 const MAX_COMPARED = 1000;
 
 type Keys = Pick<Row, "interval" | "model" | "destination">;
 
-const patternOf = ({ destination, model }: Keys) =>
-	keyPattern(shown(destination), model);
+const patternOf = ({ destination, model }: Keys) => keyPattern(shown(destination), model);
 
 /** Whether two exports write objects under the same keys. Windows of different lengths have different keys. */
 const share = (one: Keys, other: Keys) =>

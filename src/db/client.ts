@@ -1,12 +1,4 @@
-import {
-	type Column,
-	getTableColumns,
-	inArray,
-	is,
-	lt,
-	SQL,
-	sql,
-} from "drizzle-orm";
+import { type Column, getTableColumns, inArray, is, lt, SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
@@ -69,14 +61,11 @@ export async function runBatch(
  * A column under another name: D1 answers a batch with objects, in which two columns of one name are one.
  * (trap: drizzle would then read each value into the column beside its own)
  */
-export const aliased = <C extends Column, const N extends string>(
-	column: C,
-	name: N,
-) => sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
+export const aliased = <C extends Column, const N extends string>(column: C, name: N) =>
+	sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
 
 /** What a path says is a row's integer id; 0, which no row has, where it can't be one. */
-export const rowId = (text: string) =>
-	/^\d{1,15}$/.test(text) ? Number(text) : 0;
+export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
 /** `column` is one of `list`, which goes in as one value, however long it is. */
 export const inList = (column: Column, list: unknown[]) =>
@@ -94,16 +83,11 @@ export function insertWhere<T extends SQLiteTable>(
 	condition: SQL,
 ) {
 	const given = new Map<string, unknown>(Object.entries(row));
-	const values = Object.entries(getTableColumns(table)).map(
-		([name, column]) => {
-			const value =
-				given.get(name) ?? column.defaultFn?.() ?? column.default ?? null;
-			return is(value, SQL) ? value : sql.param(value, column);
-		},
-	);
-	return db
-		.insert(table)
-		.select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
+	const values = Object.entries(getTableColumns(table)).map(([name, column]) => {
+		const value = given.get(name) ?? column.defaultFn?.() ?? column.default ?? null;
+		return is(value, SQL) ? value : sql.param(value, column);
+	});
+	return db.insert(table).select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
 }
 
 /**
@@ -137,11 +121,6 @@ export function deleteOlderThan(
 	at: SQLiteColumn,
 	before: string,
 ) {
-	const old = db
-		.select({ id })
-		.from(table)
-		.where(lt(at, before))
-		.orderBy(at)
-		.limit(10_000);
+	const old = db.select({ id }).from(table).where(lt(at, before)).orderBy(at).limit(10_000);
 	return db.delete(table).where(inArray(id, old));
 }

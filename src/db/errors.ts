@@ -3,21 +3,16 @@ import { forbidden, invalid, notFound, notSetUp } from "../http/errors.ts";
 /** Whether the database refused a write because another row has this value of the column (`table.column`). */
 export const isUniqueViolation = (error: unknown, column: string) =>
 	error instanceof Error &&
-	/UNIQUE constraint failed: ([\w., ]+)/
-		.exec(error.message)?.[1]
-		?.split(", ")
-		.includes(column) === true;
+	/UNIQUE constraint failed: ([\w., ]+)/.exec(error.message)?.[1]?.split(", ").includes(column) ===
+		true;
 
 /** Whether the database has no tables yet: nobody applied the migrations. */
 export const isMissingTable = (error: unknown) =>
-	error instanceof Error &&
-	/no such table/.test(`${error.message} ${error.cause}`);
+	error instanceof Error && /no such table/.test(`${error.message} ${error.cause}`);
 
 /** The error response for what the database refused; undefined if that is our fault. */
 export function fromDatabaseError(error: Error) {
-	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(
-		error.message,
-	);
+	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);
 	if (column?.[1] && column[2])
 		return invalid(
 			column[2],
@@ -27,7 +22,6 @@ export function fromDatabaseError(error: Error) {
 	if (error.message.includes("CHECK constraint failed: still_admitted"))
 		return forbidden("Your access changed while the request was under way.");
 	// The row that a new one belongs to was deleted between this request's read and its write.
-	if (error.message.includes("FOREIGN KEY constraint failed"))
-		return notFound();
+	if (error.message.includes("FOREIGN KEY constraint failed")) return notFound();
 	return isMissingTable(error) ? notSetUp() : undefined;
 }

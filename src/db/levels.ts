@@ -2,7 +2,7 @@ import * as z from "zod";
 import { forbidden } from "../http/errors.ts";
 import { documentAs } from "../http/router.ts";
 
-/** Levels of a membership (behaviour 3). */
+/** Levels of a membership (docs/organizations.md#levels). */
 export const MEMBER = 1;
 export const ADMIN = 8;
 export const OWNER = 15;
@@ -11,18 +11,14 @@ export const LEVELS = [MEMBER, ADMIN, OWNER] as const;
 /** A membership's level in an answer. */
 export const level = () => documentAs(z.int(), z.literal(LEVELS));
 
-/** What an organization may do with plugins, by its `plugins_access_level` (behaviour 9). */
+/** What an organization may do with plugins, by its `plugins_access_level` (docs/plugins.md#access). */
 export const PLUGINS_CONFIG = 3;
 export const PLUGINS_INSTALL = 6;
 export const PLUGINS_ROOT = 9;
 
 /** An organization's `plugins_access_level` in an answer; 0 is no access. */
 export const pluginsAccessLevel = () =>
-	documentAs(
-		z.int(),
-		z.literal([0, PLUGINS_CONFIG, PLUGINS_INSTALL, PLUGINS_ROOT]),
-	);
+	documentAs(z.int(), z.literal([0, PLUGINS_CONFIG, PLUGINS_INSTALL, PLUGINS_ROOT]));
 
-/** `INSUF` of behaviour 3. */
-export const insufficientLevel = () =>
-	forbidden("Your organization access level is insufficient.");
+/** The membership's level is too low (docs/organizations.md#levels). */
+export const insufficientLevel = () => forbidden("Your organization access level is insufficient.");

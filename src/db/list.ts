@@ -40,9 +40,7 @@ export function paged<S extends SQLiteSelect>(
 		.orderBy(...by.map((column) => sort(column)))
 		.limit(page.limit + 1)
 		.offset(after ? 0 : page.offset);
-	const counted = db
-		.select({ count: sql<number>`${count}`.as("count") })
-		.from(sql`(select 1)`);
+	const counted = db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`);
 	return [rows, counted] as const;
 }
 

@@ -2,7 +2,7 @@ import { is, SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "./client.ts";
 import { activityLog, type Change } from "./schema.ts";
 
-/** What an entry of the activity log tells, but for who and when (behaviour 12). */
+/** What an entry of the activity log tells, but for who and when (docs/organizations.md#activity-log). */
 export type Entry = {
 	/** Made if absent. */
 	id?: string;

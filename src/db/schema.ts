@@ -36,26 +36,17 @@ export const users = sqliteTable(
 		/** Lower case. */
 		email: text().notNull().unique(),
 		is_email_verified: boolean().notNull().default(false),
-		mascot_config: text({ mode: "json" })
-			.$type<Record<string, unknown>>()
-			.notNull()
-			.default({}),
+		mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
 		is_active: boolean().notNull().default(true),
 		/** Kept by the service that signs people in. */
 		is_2fa_enabled: boolean().notNull().default(false),
 		has_social_auth: boolean().notNull().default(false),
-		current_organization_id: text().references(
-			(): AnySQLiteColumn => organizations.id,
-			{
-				onDelete: "set null",
-			},
-		),
-		current_project_id: integer().references(
-			(): AnySQLiteColumn => projects.id,
-			{
-				onDelete: "set null",
-			},
-		),
+		current_organization_id: text().references((): AnySQLiteColumn => organizations.id, {
+			onDelete: "set null",
+		}),
+		current_project_id: integer().references((): AnySQLiteColumn => projects.id, {
+			onDelete: "set null",
+		}),
 		created_at: created_at(),
 	},
 	(t) => [
@@ -200,10 +191,7 @@ export const invites = sqliteTable(
 		updated_at: updated_at(),
 	},
 	(t) => [
-		uniqueIndex("invites_organization_email").on(
-			t.organization_id,
-			t.target_email,
-		),
+		uniqueIndex("invites_organization_email").on(t.organization_id, t.target_email),
 		index("invites_organization").on(t.organization_id, t.id),
 		index("invites_open").on(t.organization_id, t.created_at),
 	],
@@ -341,9 +329,7 @@ export const pluginConfigs = sqliteTable(
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
 		index("plugin_configs_plugin").on(t.plugin_id),
 		// What the clock looks for every minute.
-		index("plugin_configs_enabled")
-			.on(t.plugin_id)
-			.where(sql`enabled and not deleted`),
+		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
 	],
 );
 
@@ -363,11 +349,7 @@ export const pluginLogEntries = sqliteTable(
 		instance_id: text().notNull(),
 	},
 	(t) => [
-		index("plugin_log_entries_config").on(
-			t.plugin_config_id,
-			t.timestamp,
-			t.id,
-		),
+		index("plugin_log_entries_config").on(t.plugin_config_id, t.timestamp, t.id),
 		index("plugin_log_entries_timestamp").on(t.timestamp),
 	],
 );
@@ -398,19 +380,11 @@ export const pluginJobs = sqliteTable(
 		finished_at: text(),
 	},
 	(t) => [
-		uniqueIndex("plugin_jobs_task").on(
-			t.plugin_config_id,
-			t.name,
-			t.scheduled_for,
-		),
+		uniqueIndex("plugin_jobs_task").on(t.plugin_config_id, t.name, t.scheduled_for),
 		index("plugin_jobs_config").on(t.plugin_config_id, t.finished_at),
 		index("plugin_jobs_turn").on(t.turn).where(sql`status = 'queued'`),
-		index("plugin_jobs_organization")
-			.on(t.organization_id, t.turn)
-			.where(sql`status = 'queued'`),
-		index("plugin_jobs_running")
-			.on(t.started_at)
-			.where(sql`status = 'running'`),
+		index("plugin_jobs_organization").on(t.organization_id, t.turn).where(sql`status = 'queued'`),
+		index("plugin_jobs_running").on(t.started_at).where(sql`status = 'running'`),
 		// How many tasks an organization has waiting, and how many it queued in a minute.
 		index("plugin_jobs_tasks")
 			.on(t.organization_id, t.status, t.created_at)
@@ -438,13 +412,7 @@ export const pluginStorage = sqliteTable(
 export const MODELS = ["events", "persons"] as const;
 
 /** How long the windows of an export are. */
-export const INTERVALS = [
-	"hour",
-	"day",
-	"week",
-	"every 5 minutes",
-	"every 15 minutes",
-] as const;
+export const INTERVALS = ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] as const;
 
 export const RUN_STATUSES = [
 	"Starting",
@@ -459,7 +427,7 @@ export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
 
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 
-/** Where an export's rows go (interface 2.3). */
+/** Where an export's rows go (docs/exports.md#destinations). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
 /** No foreign key to the project: what runs for an export still has to be cleaned up after the project is gone. */
@@ -498,9 +466,7 @@ export const batchExports = sqliteTable(
 	(t) => [
 		index("batch_exports_organization").on(t.organization_id, t.id),
 		index("batch_exports_project").on(t.project_id, t.id),
-		index("batch_exports_due")
-			.on(t.due_at)
-			.where(sql`not paused and not deleted`),
+		index("batch_exports_due").on(t.due_at).where(sql`not paused and not deleted`),
 		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
 		index("batch_exports_undelivered")
 			.on(t.undelivered_mailed_at)
@@ -596,18 +562,11 @@ export const batchExportRuns = sqliteTable(
 		uniqueIndex("batch_export_runs_scheduled")
 			.on(t.batch_export_id, t.data_interval_end)
 			.where(sql`backfill_id is null`),
-		uniqueIndex("batch_export_runs_backfill").on(
-			t.backfill_id,
-			t.data_interval_end,
-		),
+		uniqueIndex("batch_export_runs_backfill").on(t.backfill_id, t.data_interval_end),
 		index("batch_export_runs_export").on(t.batch_export_id, t.id),
 		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
-		index("batch_export_runs_open")
-			.on(t.batch_export_id, t.id)
-			.where(sql`finished_at is null`),
-		index("batch_export_runs_driven")
-			.on(t.last_updated_at)
-			.where(sql`finished_at is null`),
+		index("batch_export_runs_open").on(t.batch_export_id, t.id).where(sql`finished_at is null`),
+		index("batch_export_runs_driven").on(t.last_updated_at).where(sql`finished_at is null`),
 		index("batch_export_runs_unclean")
 			.on(t.last_updated_at)
 			.where(sql`finished_at is not null and state is not null`),
@@ -649,11 +608,7 @@ export const batchExportLogEntries = sqliteTable(
 		message: text().notNull(),
 	},
 	(t) => [
-		index("batch_export_log_entries_export").on(
-			t.batch_export_id,
-			t.timestamp,
-			t.id,
-		),
+		index("batch_export_log_entries_export").on(t.batch_export_id, t.timestamp, t.id),
 		index("batch_export_log_entries_run").on(t.run_id, t.timestamp, t.id),
 		index("batch_export_log_entries_timestamp").on(t.timestamp),
 	],
@@ -733,29 +688,17 @@ export const activityLog = sqliteTable(
 		created_at: created_at(),
 	},
 	(t) => [
-		index("activity_log_organization").on(
-			t.organization_id,
-			t.created_at,
-			t.id,
-		),
+		index("activity_log_organization").on(t.organization_id, t.created_at, t.id),
 		index("activity_log_project").on(t.project_id, t.created_at, t.id),
-		index("activity_log_item").on(
-			t.organization_id,
-			t.scope,
-			t.item_id,
-			t.created_at,
-			t.id,
-		),
+		index("activity_log_item").on(t.organization_id, t.scope, t.item_id, t.created_at, t.id),
 		index("activity_log_created").on(t.created_at),
 	],
 );
 
 /** Always empty: a statement that would put 0 in fails, and takes its batch with it. */
-export const assertions = sqliteTable(
-	"assertions",
-	{ holds: integer().notNull() },
-	(t) => [check("still_admitted", sql`${t.holds}`)],
-);
+export const assertions = sqliteTable("assertions", { holds: integer().notNull() }, (t) => [
+	check("still_admitted", sql`${t.holds}`),
+]);
 
 /** How many entries the log holds; kept by triggers, so that a page need not count them. `project_id` 0: none. */
 export const activityCounts = sqliteTable(

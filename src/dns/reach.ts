@@ -32,10 +32,7 @@ const refusedAddress = (error: string): Failure => ({ error, retryable: false })
  * @param host a name or an address, as `URL.hostname` writes it; the brackets of IPv6 may be missing
  * @returns why it may not be reached; null: it may
  */
-export async function checkPublicHost(
-	env: Env,
-	host: string,
-): Promise<Failure | null> {
+export async function checkPublicHost(env: Env, host: string): Promise<Failure | null> {
 	if (allowed(env)) return null;
 	const name = host
 		.replace(/^\[(.*)\]$/, "$1")
@@ -43,8 +40,7 @@ export async function checkPublicHost(
 		.toLowerCase();
 	if (ip.isValid(name))
 		return isPublic(name) ? null : refusedAddress(`${host} is a private address.`);
-	if (PRIVATE.test(name))
-		return refusedAddress(`${host} is a name of a private network.`);
+	if (PRIVATE.test(name)) return refusedAddress(`${host} is a name of a private network.`);
 	const answers = await Promise.all([
 		resolve(env.DOH_URL, name, "A"),
 		resolve(env.DOH_URL, name, "AAAA"),
@@ -53,8 +49,7 @@ export async function checkPublicHost(
 	for (const answer of answers) {
 		if ("error" in answer) return answer;
 		for (const record of answer)
-			if (record.type === "A" || record.type === "AAAA")
-				addresses.push(record.data);
+			if (record.type === "A" || record.type === "AAAA") addresses.push(record.data);
 	}
 	if (addresses.length === 0)
 		return refusedAddress(`The name ${host} doesn't lead to any address.`);

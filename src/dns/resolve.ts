@@ -64,7 +64,6 @@ async function ask(resolver: string, name: string, type: dns.RecordType) {
 		}),
 		signal: AbortSignal.timeout(TIMEOUT_MS),
 	});
-	if (!answer.ok)
-		return `The resolver answered with the HTTP status ${answer.status}.`;
+	if (!answer.ok) return `The resolver answered with the HTTP status ${answer.status}.`;
 	return dns.decode(Buffer.from(await answer.arrayBuffer()));
 }

@@ -4,7 +4,7 @@ import { record } from "../db/record.ts";
 import { domains, members } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
-/** An unverified domain gives way to another organization after this time (behaviour 8). */
+/** An unverified domain gives way to another organization after this time (docs/organizations.md#domains). */
 const CLAIM_MS = 3 * 86_400_000;
 
 /** WHERE clause: another organization's claim on the name that has lapsed. */
@@ -18,10 +18,7 @@ function lapsedBefore(tenant: Tenant, name: string) {
 	);
 }
 
-type Claim = Pick<
-	typeof domains.$inferSelect,
-	"id" | "domain" | "organization_id"
->;
+type Claim = Pick<typeof domains.$inferSelect, "id" | "domain" | "organization_id">;
 
 /** The query for another organization's lapsed claim on the name. */
 export const lapsedClaim = (tenant: Tenant, name: string) =>
@@ -39,11 +36,7 @@ export const lapsedClaim = (tenant: Tenant, name: string) =>
  * entry names one of its owners, because its members must not learn who else wants the domain.
  * @param condition must still hold; by default there is none
  */
-export function release(
-	tenant: Tenant,
-	claim: Claim | undefined,
-	condition?: SQL,
-) {
+export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQL) {
 	if (!claim) return [];
 	const { id, domain, organization_id } = claim;
 	const owner = sql<number>`(select ${members.user_id} from ${members}

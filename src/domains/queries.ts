@@ -4,9 +4,9 @@ import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { domains, now } from "../db/schema.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import type { create, Domain, update as Update, Verified } from "./shape.ts";
 import { findChallenge } from "./verify.ts";
@@ -17,10 +17,7 @@ const select = ({ db }: Tenant) => db.select(columns).from(domains);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-type Saml = Record<
-	"saml_entity_id" | "saml_acs_url" | "saml_x509_cert",
-	string | null | undefined
->;
+type Saml = Record<"saml_entity_id" | "saml_acs_url" | "saml_x509_cert", string | null | undefined>;
 
 const hasSaml = ({ saml_entity_id, saml_acs_url, saml_x509_cert }: Saml) =>
 	Boolean(saml_entity_id && saml_acs_url && saml_x509_cert);
@@ -32,10 +29,7 @@ const toDomain = (row: Row): z.infer<typeof Domain> => ({
 });
 
 const byId = (tenant: Tenant, id: string) =>
-	and(
-		eq(organization_id, tenant.organization),
-		eq(columns.id, id.toLowerCase()),
-	);
+	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
 
 /** By name. */
 export const list = async (tenant: Tenant, page: Page) =>
@@ -81,7 +75,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toDomain(found(row));
 }
 
-/** The first of behaviour 8's rules that `body` breaks. */
+/** Throws the first rule that `body` breaks (docs/organizations.md#domains). */
 function checkUpdate(row: Row, body: z.infer<typeof Update>) {
 	const unverified = row.verified_at === null;
 	for (const attr of ["jit_provisioning_enabled", "sso_enforcement"] as const)
@@ -104,17 +98,10 @@ function checkUpdate(row: Row, body: z.infer<typeof Update>) {
 		);
 }
 
-export const update = (
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Update>,
-) => retry(() => tryUpdate(tenant, id, body));
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
 
-async function tryUpdate(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Update>,
-) {
+async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
 	const [[before], [claim]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		lapsedClaim(tenant, body.domain ?? ""),
@@ -161,34 +148,23 @@ export async function remove(tenant: Tenant, id: string) {
 	const row = found(await read(tenant, id));
 	const removed = await tenant.remove(
 		{ scope: "Domain", item_id: row.id, name: row.domain },
-		tenant.db
-			.delete(domains)
-			.where(byId(tenant, id))
-			.returning({ id: columns.id }),
+		tenant.db.delete(domains).where(byId(tenant, id)).returning({ id: columns.id }),
 	);
 	found(removed);
 }
 
 /** Asks the DNS. Where the challenge isn't there, nothing changes, and the answer says what was seen. */
-export async function verify(
-	tenant: Tenant,
-	id: string,
-): Promise<z.infer<typeof Verified>> {
+export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
 	const row = found(await read(tenant, id));
 	const { domain, verification_challenge } = row;
 	if (row.verified_at !== null)
-		throw invalid(
-			null,
-			"This domain has already been verified.",
-			"already_verified",
-		);
+		throw invalid(null, "This domain has already been verified.", "already_verified");
 	const verification_error = await findChallenge(
 		tenant.env.DOH_URL,
 		domain,
 		verification_challenge,
 	);
-	if (verification_error !== null)
-		return { ...toDomain(row), verification_error };
+	if (verification_error !== null) return { ...toDomain(row), verification_error };
 	const [after] = await tenant.write({
 		entry: {
 			activity: "verified",
@@ -211,8 +187,6 @@ export async function verify(
 	const { verified_at } = found(after);
 	return {
 		...toDomain(found(after)),
-		verification_error: verified_at
-			? null
-			: "The domain was renamed in the meantime.",
+		verification_error: verified_at ? null : "The domain was renamed in the meantime.",
 	};
 }

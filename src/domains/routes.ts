@@ -1,24 +1,19 @@
 import { ADMIN } from "../db/levels.ts";
-import { atLeast } from "../tenant/tenant.ts";
-import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { ok, created, paginated, noContent, router } from "../http/router.ts";
+import { created, noContent, ok, paginated, router } from "../http/router.ts";
+import { atLeast } from "../tenant/tenant.ts";
+import { body } from "../tenant/valid.ts";
 import * as domains from "./queries.ts";
 import { create, Domain, update, Verified } from "./shape.ts";
 
-/** Interface 4.3, behaviour 8. */
+/** docs/organizations.md#domains */
 export default router()
 	.get("/", paginated(Domain, "List the domains, by name"), async (c) =>
 		c.json(await domains.list(c.var.tenant, page(c))),
 	)
-	.post(
-		"/",
-		created(Domain, "Add a domain"),
-		atLeast(ADMIN),
-		body(create),
-		async (c) =>
-			c.json(await domains.insert(c.var.tenant, c.req.valid("json")), 201),
+	.post("/", created(Domain, "Add a domain"), atLeast(ADMIN), body(create), async (c) =>
+		c.json(await domains.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.get("/:id", ok(Domain, "Retrieve a domain"), async (c) =>
 		c.json(found(await domains.find(c.var.tenant, c.req.param("id")))),
@@ -28,14 +23,7 @@ export default router()
 		ok(Domain, "Change a domain"),
 		atLeast(ADMIN),
 		body(update, domains.find),
-		async (c) =>
-			c.json(
-				await domains.update(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.valid("json"),
-				),
-			),
+		async (c) => c.json(await domains.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.delete("/:id", noContent("Delete a domain"), atLeast(ADMIN), async (c) => {
 		await domains.remove(c.var.tenant, c.req.param("id"));

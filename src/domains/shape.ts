@@ -1,23 +1,11 @@
 import { getDomain } from "tldts";
 import * as z from "zod";
-import {
-	boolean,
-	multilineText,
-	name,
-	text,
-	timestamp,
-} from "../http/fields.ts";
+import { boolean, multilineText, name, text, timestamp } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
-const SSO_ENFORCEMENTS = [
-	"",
-	"saml",
-	"google-oauth2",
-	"github",
-	"gitlab",
-] as const;
+const SSO_ENFORCEMENTS = ["", "saml", "google-oauth2", "github", "gitlab"] as const;
 
-/** Interface 2.5. */
+/** A domain (docs/organizations.md#domains). */
 export const Domain = z
 	.object({
 		id: z.guid(),
@@ -40,16 +28,12 @@ export const Verified = Domain.extend({
 }).meta({ id: "VerifiedDomain" });
 
 const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
-const DOMAIN = new RegExp(
-	`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`,
-);
+const DOMAIN = new RegExp(`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`);
 
 /** A name that somebody can hold: not one under which everybody may register, like co.uk. */
 const domain = name(128)
 	.refine(
-		(domain) =>
-			DOMAIN.test(domain) &&
-			getDomain(domain, { allowPrivateDomains: true }) !== null,
+		(domain) => DOMAIN.test(domain) && getDomain(domain, { allowPrivateDomains: true }) !== null,
 		"Please enter a valid domain or subdomain name.",
 	)
 	.meta({ pattern: DOMAIN.source });

@@ -17,8 +17,6 @@ export async function findChallenge(
 	);
 	if (texts.includes(challenge)) return null;
 	if (texts.length === 0) return `There is no TXT record at ${name}.`;
-	const seen = texts
-		.slice(0, 5)
-		.map((text) => JSON.stringify(text.slice(0, 100)));
+	const seen = texts.slice(0, 5).map((text) => JSON.stringify(text.slice(0, 100)));
 	return `No TXT record at ${name} is the challenge. Found: ${seen.join(", ")}.`;
 }

@@ -59,9 +59,7 @@ function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
 	const { distinct_id, person_id = null, person_properties = null } = event;
 	if (person_id === null && person_properties === null) return [];
 	const derived = v5(`${team_id}:${distinct_id}`, NAMESPACE);
-	return [
-		JSON.stringify([uuid, distinct_id, person_id, derived, person_properties]),
-	];
+	return [JSON.stringify([uuid, distinct_id, person_id, derived, person_properties])];
 }
 
 /**

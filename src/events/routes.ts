@@ -1,9 +1,9 @@
-import { body } from "../tenant/valid.ts";
 import { ok, router } from "../http/router.ts";
+import { body } from "../tenant/valid.ts";
 import * as ingested from "./queries.ts";
 import { Accepted, events } from "./shape.ts";
 
-/** Behaviour 11.3. */
+/** docs/exports.md#events */
 export default router().post(
 	"/",
 	ok(Accepted, "Take in events"),

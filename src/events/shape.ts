@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { whyUnstorable, issue, moment, rawText, uuid } from "../http/fields.ts";
+import { issue, moment, rawText, uuid, whyUnstorable } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
 /** How deep JSON may nest: far less than what the databases read that events are exported to. */
@@ -18,16 +18,14 @@ const whyInvalidNumber = (source: string) =>
 
 /** Neither beyond the largest double nor, unless it is zero, below the smallest. */
 const isInRange = (source: string) =>
-	Number.isFinite(Number(source)) &&
-	(Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
+	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
 /** Why a JSON value can't be kept, if it can't. */
 function whyInvalid(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return whyUnstorable(value);
 	if (JSON.isRawJSON(value)) return whyInvalidNumber(value.rawJSON);
 	if (typeof value !== "object" || value === null) return undefined;
-	if (depth === MAX_DEPTH)
-		return `Ensure this value is nested at most ${MAX_DEPTH} levels deep.`;
+	if (depth === MAX_DEPTH) return `Ensure this value is nested at most ${MAX_DEPTH} levels deep.`;
 	for (const [key, inner] of Object.entries(value)) {
 		const why = whyUnstorable(key) ?? whyInvalid(inner, depth + 1);
 		if (why) return why;

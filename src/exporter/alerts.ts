@@ -54,18 +54,13 @@ async function markTold(
 			undelivered_mailed_at,
 			last_updated_at: sql`${last_updated_at}`,
 		})
-		.where(
-			and(
-				eq(batchExports.id, id),
-				sql`${batchExports.undelivered_mailed_at} is ${before}`,
-			),
-		);
+		.where(and(eq(batchExports.id, id), sql`${batchExports.undelivered_mailed_at} is ${before}`));
 	return meta.changes > 0;
 }
 
 /**
  * Tells the admins how many windows of an export failed or were passed over: at once, and then once a day, so that each of
- * them is told of (behaviour 11.2).
+ * them is told of (docs/exports.md#runs).
  */
 export async function mailUndelivered(env: Env, at: number) {
 	if (!configured(env)) return;

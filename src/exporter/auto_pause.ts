@@ -12,7 +12,7 @@ const MAX_FAILURES_IN_A_ROW = 3;
 
 /**
  * Pauses an export whose last three runs failed, not counting what was cancelled or lies before its last pause, and
- * tells the organization's admins, once a day at most (behaviour 11.2).
+ * tells the organization's admins, once a day at most (docs/exports.md#runs).
  */
 export async function pauseIfFailing(
 	env: Env,

@@ -1,15 +1,10 @@
 import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { type Database, insertWhere } from "../db/client.ts";
-import {
-	batchExportDays,
-	batchExportRuns,
-	batchExports,
-	now,
-} from "../db/schema.ts";
+import { batchExportDays, batchExportRuns, batchExports, now } from "../db/schema.ts";
 import type { Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
-import { pluralize, logIfChanged } from "./run_log.ts";
+import { logIfChanged, pluralize } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
@@ -50,8 +45,7 @@ export type Outcome = Progress &
 	);
 
 /** With a full stop at its end. */
-export const sentence = (text: string) =>
-	/[.!?]$/.test(text) ? text : `${text}.`;
+export const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** What the log says of a run that has ended: what it came to, and of one that failed why, and what to do. */
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
@@ -69,35 +63,23 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 }
 
 /** The statement that adds a run to the figures of its day, if `condition` holds. */
-const addToDay = (
-	db: Database,
-	figures: typeof batchExportDays.$inferInsert,
-	condition: SQL,
-) =>
+const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, condition: SQL) =>
 	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
 		target: [batchExportDays.batch_export_id, batchExportDays.day],
 		set: Object.fromEntries(
-			(["runs", "rows", "bytes", "failures", "seconds"] as const).map(
-				(name) => [
-					name,
-					sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
-				],
-			),
+			(["runs", "rows", "bytes", "failures", "seconds"] as const).map((name) => [
+				name,
+				sql`${batchExportDays[name]} + ${sql.raw(`excluded.${name}`)}`,
+			]),
 		),
 	});
 
 /** Ends the run, once, and logs it. */
-export async function end(
-	env: Env,
-	launched: Launched,
-	run: Loaded["run"],
-	outcome: Outcome,
-) {
+export async function end(env: Env, launched: Launched, run: Loaded["run"], outcome: Outcome) {
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
 	const at = now();
-	const seconds =
-		Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
+	const seconds = Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
 	const isComplete = status === "Completed";
 	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
 		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
@@ -132,11 +114,7 @@ export async function end(
 				last_updated_at: sql`${batchExports.last_updated_at}`,
 			})
 			.where(
-				and(
-					eq(batchExports.id, run.batch_export_id),
-					sql`${status} <> 'Completed'`,
-					hasEnded,
-				),
+				and(eq(batchExports.id, run.batch_export_id), sql`${status} <> 'Completed'`, hasEnded),
 			),
 		addToDay(
 			db,

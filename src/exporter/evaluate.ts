@@ -1,3 +1,6 @@
+import { parseExact } from "../http/exact.ts";
+import { readMoment } from "../http/fields.ts";
+import { like } from "./like.ts";
 import {
 	comparedAs,
 	type Expression,
@@ -6,9 +9,6 @@ import {
 	kindOf,
 	partsOf,
 } from "./query/query.ts";
-import { parseExact } from "../http/exact.ts";
-import { readMoment } from "../http/fields.ts";
-import { like } from "./like.ts";
 import type { Kind, Row } from "./rows.ts";
 
 /** JSON: a column's whole text, or the value that is in it at a path; `exact` is the same with all digits of numbers. */
@@ -33,8 +33,7 @@ export function columnsOf(expressions: Expression[]): string[] {
 }
 
 /** A decimal number with white space around it, and no pattern that has to try twice. */
-const NUMBER =
-	/^[ \t-\r]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t-\r]*$/;
+const NUMBER = /^[ \t-\r]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t-\r]*$/;
 
 const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
 
@@ -46,9 +45,7 @@ function numberToText(number: number) {
 	if (!Number.isFinite(number)) return null;
 	if (Number.isSafeInteger(number)) return String(number);
 	const digits = Number.isInteger(number) ? 16 : 15;
-	const [mantissa = "", exponent = ""] = number
-		.toExponential(digits - 1)
-		.split("e");
+	const [mantissa = "", exponent = ""] = number.toExponential(digits - 1).split("e");
 	if (Number(exponent) >= -4 && Number(exponent) < digits)
 		return withoutZeros(number.toFixed(digits - 1 - Number(exponent)));
 	const [sign = "", ...rest] = exponent;
@@ -58,8 +55,7 @@ function numberToText(number: number) {
 const withoutZeros = (decimal: string) =>
 	decimal.includes(".") ? decimal.replace(/\.?0+$/, "") : decimal;
 
-const isJson = (value: Value): value is Json =>
-	typeof value === "object" && value !== null;
+const isJson = (value: Value): value is Json => typeof value === "object" && value !== null;
 
 /** null for what is nested too deep to be written. */
 function stringify({ value, exact }: Exclude<Json, { text: string }>) {
@@ -80,8 +76,7 @@ function toText(value: Value): string | null {
 	return typeof value.value === "string" ? value.value : stringify(value);
 }
 
-const textToNumber = (text: string) =>
-	NUMBER.test(text) ? Number(text) : null;
+const textToNumber = (text: string) => (NUMBER.test(text) ? Number(text) : null);
 
 function toNumber(value: Value): number | null {
 	if (typeof value === "number") return value;
@@ -99,8 +94,7 @@ function toJson(value: Value): string | null {
 
 /** Whether there is a value that is not false, 0 or the empty text; null: there is no value. */
 function toBoolean(value: Value): boolean | null {
-	if (typeof value === "number")
-		return Number.isFinite(value) ? value !== 0 : null;
+	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
 	if (!isJson(value)) return value;
 	return "text" in value || ![false, "", 0].some((no) => no === value.value);
@@ -115,9 +109,7 @@ function toDate(value: Value): string | null {
 		return Number(month) <= 12 ? date : null;
 	const at = new Date(`${date}T00:00Z`);
 	// The 30th of February is read as another day.
-	return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date)
-		? date
-		: null;
+	return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date) ? date : null;
 }
 
 const toMoment = (value: Value) => readMoment(toText(value) ?? "") ?? null;
@@ -126,18 +118,14 @@ const toMoment = (value: Value) => readMoment(toText(value) ?? "") ?? null;
 function valueAt(json: unknown, path: string[]): unknown {
 	let value = json;
 	for (const key of path) {
-		if (typeof value !== "object" || value === null || Array.isArray(value))
-			return null;
+		if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
 		value = Object.hasOwn(value, key) ? Reflect.get(value, key) : null;
 	}
 	return value;
 }
 
 /** What is no JSON has nothing in it. */
-function parseJson(
-	text: Row[number] | undefined,
-	parse: (text: string) => unknown,
-): unknown {
+function parseJson(text: Row[number] | undefined, parse: (text: string) => unknown): unknown {
 	try {
 		return (typeof text === "string" && parse(text)) ?? false;
 	} catch {
@@ -243,17 +231,13 @@ function compiler(columns: string[]) {
 	}
 
 	function moment(expression: Expression): Get<string> {
-		if (kindOf(expression) === "timestamp")
-			return compileAs(expression, toText);
+		if (kindOf(expression) === "timestamp") return compileAs(expression, toText);
 		if (!isLiteral(expression)) return compileAs(expression, toMoment);
 		const at = toMoment(expression.value);
 		return () => at;
 	}
 
-	function predicate({
-		name,
-		args,
-	}: Extract<Expression, { type: "predicate" }>): Get<boolean> {
+	function predicate({ name, args }: Extract<Expression, { type: "predicate" }>): Get<boolean> {
 		const [first = NULL, ...others] = args;
 		switch (name) {
 			case "and":
@@ -276,9 +260,7 @@ function compiler(columns: string[]) {
 			case "like": {
 				const text = compileAs(first, toText);
 				const [pattern = NULL] = others;
-				const matches = like(
-					pattern.type === "literal" ? String(pattern.value) : "",
-				);
+				const matches = like(pattern.type === "literal" ? String(pattern.value) : "");
 				return (cells) => {
 					const value = text(cells);
 					return value === null ? null : matches(value);
@@ -306,15 +288,9 @@ function compiler(columns: string[]) {
 			case "toDate":
 				return compileAs(first, toDate);
 			case "lower":
-				return compileAs(
-					first,
-					(value) => toText(value)?.toLowerCase() ?? null,
-				);
+				return compileAs(first, (value) => toText(value)?.toLowerCase() ?? null);
 			case "upper":
-				return compileAs(
-					first,
-					(value) => toText(value)?.toUpperCase() ?? null,
-				);
+				return compileAs(first, (value) => toText(value)?.toUpperCase() ?? null);
 			case "length":
 				return compileAs(first, (value) => {
 					const text = toText(value);
@@ -429,9 +405,7 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 		case "number": {
 			const number = toNumber(value);
 			if (number === null) return null;
-			const fits =
-				Number.isFinite(number) &&
-				(kind === "number" || Math.abs(number) < INT64_LIMIT);
+			const fits = Number.isFinite(number) && (kind === "number" || Math.abs(number) < INT64_LIMIT);
 			return fits ? number : undefined;
 		}
 		case "boolean":
@@ -448,22 +422,14 @@ export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };
 
 /**
  * Compiles a query: takes the rows that meet its condition, and computes its fields of them. A value that its field can't
- * hold, an integer beyond 64 bits or a number that is infinite, is null; `unfit` says how many there were (behaviour 11.2).
+ * hold, an integer beyond 64 bits or a number that is infinite, is null; `unfit` says how many there were (docs/exports.md#runs).
  * @param columns what the values of a row are
  * @param where the condition; null: all rows are taken
  */
-export function evaluator(
-	columns: string[],
-	fields: Field[],
-	where: Expression | null,
-): Evaluate {
+export function evaluator(columns: string[], fields: Field[], where: Expression | null): Evaluate {
 	const isColumn = ({ expression }: Field, at: number) =>
 		expression.type === "column" && expression.name === columns[at];
-	if (
-		where === null &&
-		fields.length === columns.length &&
-		fields.every(isColumn)
-	)
+	if (where === null && fields.length === columns.length && fields.every(isColumn))
 		return (rows) => ({ rows, unfit: 0 });
 	const { compile, compileAs } = compiler(columns);
 	const condition = where && compileAs(where, toBoolean);

@@ -12,15 +12,8 @@ const TICK_BATCH_SIZE = 100;
 /** As many runs as are begun at once: what an account may start in half a minute. */
 const LAUNCH_BATCH_SIZE = 3000;
 
-const {
-	id,
-	status,
-	finished_at,
-	launched,
-	attempt,
-	next_try_at,
-	last_updated_at,
-} = batchExportRuns;
+const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at } =
+	batchExportRuns;
 
 /** The id of the workflow instance of an attempt. */
 const instanceId = ({ run_id, attempt }: Launched) => `${run_id}-${attempt}`;
@@ -73,9 +66,7 @@ export async function launchLost(env: Env, at: number) {
 	const statuses = await Promise.all(asked.map((one) => statusOf(env, one)));
 	await launch(
 		env,
-		statuses.includes("queued")
-			? sql`(${gone} and ${begun} or ${lost(before(QUEUED_MS))})`
-			: gone,
+		statuses.includes("queued") ? sql`(${gone} and ${begun} or ${lost(before(QUEUED_MS))})` : gone,
 	);
 }
 
@@ -87,10 +78,7 @@ export async function claimNext(
 	{
 		batch_export_id,
 		backfill_id,
-	}: Pick<
-		typeof batchExportRuns.$inferSelect,
-		"batch_export_id" | "backfill_id"
-	>,
+	}: Pick<typeof batchExportRuns.$inferSelect, "batch_export_id" | "backfill_id">,
 ): Promise<Launched | null> {
 	const series = sql`${batchExportRuns.batch_export_id} = ${batch_export_id}
 		and ${batchExportRuns.backfill_id} is ${backfill_id}`;
@@ -138,23 +126,21 @@ export async function launch(env: Env, which: SQL) {
 		.where(inArray(id, chosen))
 		.returning({ run_id: id, attempt });
 	for (let i = 0; i < starts.length; i += TICK_BATCH_SIZE)
-		await start(env, starts.slice(i, i + TICK_BATCH_SIZE)).catch(
-			async (error: unknown) => {
-				console.error(
-					JSON.stringify({
-						warning: "Runs were not started",
-						error: String(error),
-					}),
-				);
-				await db
-					.update(batchExportRuns)
-					.set({ launched: false })
-					.where(
-						sql`(${id}, ${attempt}) in (select value ->> 'run_id', value ->> 'attempt'
+		await start(env, starts.slice(i, i + TICK_BATCH_SIZE)).catch(async (error: unknown) => {
+			console.error(
+				JSON.stringify({
+					warning: "Runs were not started",
+					error: String(error),
+				}),
+			);
+			await db
+				.update(batchExportRuns)
+				.set({ launched: false })
+				.where(
+					sql`(${id}, ${attempt}) in (select value ->> 'run_id', value ->> 'attempt'
 							from json_each(${JSON.stringify(starts.slice(i))}))`,
-					);
-			},
-		);
+				);
+		});
 }
 
 const start = (env: Env, starts: Launched[]) =>

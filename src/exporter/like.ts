@@ -24,11 +24,8 @@ function elementsOf(pattern: string): Element[] {
 /** How many code units the element matches at this place; 0: it doesn't match. */
 function matchedAt(text: string, at: number, element: Element | undefined) {
 	if (at >= text.length) return 0;
-	if (element === ANY_CHARACTER)
-		return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
-	return typeof element === "string" && text.startsWith(element, at)
-		? element.length
-		: 0;
+	if (element === ANY_CHARACTER) return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+	return typeof element === "string" && text.startsWith(element, at) ? element.length : 0;
 }
 
 /**

@@ -1,13 +1,13 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { digest } from "../auth/keys.ts";
-import { parse } from "./query/query.ts";
-import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, batchExports } from "../db/schema.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
 import type { Launched } from "./launch.ts";
+import { parse } from "./query/query.ts";
 import { fieldsOf } from "./rows.ts";
+import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
 /** In a statement: the run has not ended, and this attempt carries it out. */
@@ -24,10 +24,7 @@ export async function load(db: Database, run_id: string) {
 	const [row] = await db
 		.select({ run: batchExportRuns, of: batchExports })
 		.from(batchExportRuns)
-		.innerJoin(
-			batchExports,
-			eq(batchExports.id, batchExportRuns.batch_export_id),
-		)
+		.innerJoin(batchExports, eq(batchExports.id, batchExportRuns.batch_export_id))
 		.where(eq(batchExportRuns.id, run_id));
 	return row;
 }
@@ -40,11 +37,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	const destination = destinationOf(env, type, config);
 	const query = of.xql_query === null ? null : parse(of.xql_query);
 	const where = query?.where ?? null;
-	const fields = fieldsOf(
-		of.model,
-		query?.fields ?? null,
-		destination.database,
-	);
+	const fields = fieldsOf(of.model, query?.fields ?? null, destination.database);
 	const range = {
 		team_id: of.project_id,
 		model: of.model,
@@ -66,8 +59,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 		backfill: run.backfill_id !== null,
 		columns: fields,
 		identified: fields.some(
-			({ expression }) =>
-				expression.type === "column" && expression.name === "uuid",
+			({ expression }) => expression.type === "column" && expression.name === "uuid",
 		),
 	};
 	const fingerprint = await digest(
@@ -82,8 +74,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	return { destination, selection, job, fingerprint };
 }
 
-const namesIn = (value: unknown) =>
-	Array.isArray(value) ? value.map(String) : [];
+const namesIn = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
 /** Whose log a run's entries go to. */
 export const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({

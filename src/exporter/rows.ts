@@ -1,20 +1,13 @@
 // The global of this name is slow to look up in workerd.
 import { Buffer } from "node:buffer";
-import type { Expression, Field } from "./query/query.ts";
 import type { MODELS } from "../db/schema.ts";
+import type { Expression, Field } from "./query/query.ts";
 
 /**
  * What a column holds: `text`, `integer` (to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with milliseconds),
  * `date` (YYYY-MM-DD), or `json` (JSON text).
  */
-export type Kind =
-	| "text"
-	| "integer"
-	| "number"
-	| "boolean"
-	| "timestamp"
-	| "date"
-	| "json";
+export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
 
 export type Column = { name: string; kind: Kind };
 
@@ -32,7 +25,7 @@ const column = (name: string, kind: Kind = "text"): Field => ({
 	expression: { type: "column", name } satisfies Expression,
 });
 
-/** What is written of each model (behaviour 11.3). */
+/** What is written of each model (docs/exports.md#what-is-written). */
 const FIELDS: Record<Model, Field[]> = {
 	events: [
 		column("uuid"),
@@ -77,14 +70,8 @@ export const shadowedKey = (model: Model, query: Field[]) =>
 /**
  * What an export writes of each row: its query's fields, or its model's; for a database also what tells rows apart.
  */
-export function fieldsOf(
-	model: Model,
-	query: Field[] | null,
-	database: boolean,
-): Field[] {
+export function fieldsOf(model: Model, query: Field[] | null, database: boolean): Field[] {
 	const fields = query ?? FIELDS[model];
 	const names = new Set(fields.map(({ name }) => name));
-	return database
-		? [...fields, ...KEYS[model].filter(({ name }) => !names.has(name))]
-		: fields;
+	return database ? [...fields, ...KEYS[model].filter(({ name }) => !names.has(name))] : fields;
 }

@@ -1,20 +1,16 @@
-import {
-	WorkflowEntrypoint,
-	type WorkflowEvent,
-	type WorkflowStep,
-} from "cloudflare:workers";
+import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
 import { and, DrizzleQueryError, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries, batchExportRuns, now } from "../db/schema.ts";
-import { advance } from "./series.ts";
+import { pauseIfFailing } from "./auto_pause.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { clean, end, type Progress, sentence } from "./end.ts";
 import { claimNext, type Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
-import { pluralize, logIfChanged } from "./run_log.ts";
-import { pauseIfFailing } from "./auto_pause.ts";
 import { bytesOf } from "./rows.ts";
+import { logIfChanged, pluralize } from "./run_log.ts";
+import { advance } from "./series.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
@@ -55,21 +51,15 @@ export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
 		let turn: Turn | null = { ...payload, wait_ms: 0 };
 		for (let n = 1; turn !== null && n <= MAX_STEPS; n += 1) {
 			const current: Turn = turn;
-			if (current.wait_ms > 0)
-				await step.sleep(`wait before part ${n}`, current.wait_ms);
+			if (current.wait_ms > 0) await step.sleep(`wait before part ${n}`, current.wait_ms);
 			try {
-				turn = await step.do(`part ${n}`, STEP, () =>
-					runSeries(this.env, current),
-				);
+				turn = await step.do(`part ${n}`, STEP, () => runSeries(this.env, current));
 			} catch (error) {
-				turn = await step.do(`give up part ${n}`, STEP, () =>
-					giveUp(this.env, current, error),
-				);
+				turn = await step.do(`give up part ${n}`, STEP, () => giveUp(this.env, current, error));
 			}
 		}
 		const rest = turn;
-		if (rest)
-			await step.do("leave to the clock", STEP, () => release(this.env, rest));
+		if (rest) await step.do("leave to the clock", STEP, () => release(this.env, rest));
 	}
 }
 
@@ -87,10 +77,7 @@ const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > until;
  * Goes on with a run, and with the next ones of its series, until a run has to wait or the step has done enough. Answers what
  * to go on with; null: nothing is left to do here.
  */
-export async function runSeries(
-	env: Env,
-	first: Launched,
-): Promise<Turn | null> {
+export async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
 		// Only waiting for something outside lets the local server answer requests: its storage is in the same process, and a
@@ -143,8 +130,7 @@ export async function part(
 		const why = reason(error).slice(0, MAX_ERROR_LENGTH);
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
-			const status =
-				error instanceof Misconfigured ? "Failed" : "FailedRetryable";
+			const status = error instanceof Misconfigured ? "Failed" : "FailedRetryable";
 			await end(env, launched, run, { ...progress, status, latest_error: why });
 			return null;
 		}
@@ -162,9 +148,7 @@ const beat = (env: Env, { run_id, attempt }: Launched) =>
 	drizzle(env.DB)
 		.update(batchExportRuns)
 		.set({ last_updated_at: now() })
-		.where(
-			and(eq(batchExportRuns.id, run_id), eq(batchExportRuns.attempt, attempt)),
-		)
+		.where(and(eq(batchExportRuns.id, run_id), eq(batchExportRuns.attempt, attempt)))
 		// The next one may get through.
 		.catch(() => {});
 
@@ -258,24 +242,14 @@ function describeStart(
 /** Takes pages of rows to the destination. True: those were all, and the run has ended; false: there is more to do. */
 async function transferRows(
 	env: Env,
-	{
-		destination,
-		selection,
-		job,
-		fingerprint,
-		launched,
-		run,
-		budget,
-		progress,
-	}: Part,
+	{ destination, selection, job, fingerprint, launched, run, budget, progress }: Part,
 ): Promise<boolean> {
 	const db = drizzle(env.DB);
 	using resources = new DisposableStack();
 	const source = sourceOf(env);
 	resources.defer(() => source.release?.());
 	const position = positionOf(run, fingerprint);
-	let { state, records_completed, records_total_count, bytes, unfit_values } =
-		position;
+	let { state, records_completed, records_total_count, bytes, unfit_values } = position;
 	Object.assign(progress, { records_completed, bytes, unfit_values });
 	let updatedAt = Date.now();
 	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
@@ -299,17 +273,13 @@ async function transferRows(
 		resume_state: null,
 	});
 	const entry = describeStart(run, fingerprint, position);
-	if (entry)
-		await db.insert(batchExportLogEntries).values({ ...logOf(run), ...entry });
+	if (entry) await db.insert(batchExportLogEntries).values({ ...logOf(run), ...entry });
 	const after: Position | null =
 		position.cursor === null ? null : Cursor.parse(JSON.parse(position.cursor));
-	let page =
-		after?.length === END.length ? null : await source.page(selection, after);
+	let page = after?.length === END.length ? null : await source.page(selection, after);
 	if (records_total_count === null) {
 		const isOnlyPage = after === null && page?.next === null;
-		records_total_count = isOnlyPage
-			? (page?.rows.length ?? 0)
-			: await source.count(selection);
+		records_total_count = isOnlyPage ? (page?.rows.length ?? 0) : await source.count(selection);
 		if (!isOnlyPage) await update({ records_total_count });
 	}
 	const sink = await destination.open(job, state, async (kept, isProgress) => {
@@ -369,11 +339,7 @@ const reason = (error: unknown): string => {
 };
 
 /** Ends a run whose step could not be carried out, however often it was tried. Answers what to go on with. */
-export async function giveUp(
-	env: Env,
-	launched: Launched,
-	error: unknown,
-): Promise<Turn | null> {
+export async function giveUp(env: Env, launched: Launched, error: unknown): Promise<Turn | null> {
 	const loaded = await load(drizzle(env.DB), launched.run_id);
 	if (!loaded) return null;
 	const latest_error = reason(error).slice(0, MAX_ERROR_LENGTH);
@@ -401,14 +367,10 @@ const release = async (env: Env, launched: Launched) => {
  * What follows a run that has ended: a pause if it was one failure too many, the next run of its backfill. Answers the next run
  * of its series, for this instance to go on with; null: there is none, or the run is another attempt's.
  */
-export async function afterRun(
-	env: Env,
-	{ run_id, attempt }: Launched,
-): Promise<Launched | null> {
+export async function afterRun(env: Env, { run_id, attempt }: Launched): Promise<Launched | null> {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
-	if (loaded?.run.attempt !== attempt || loaded.run.finished_at === null)
-		return null;
+	if (loaded?.run.attempt !== attempt || loaded.run.finished_at === null) return null;
 	const { status, backfill_id } = loaded.run;
 	if (status === "Failed") await pauseIfFailing(env, loaded.of);
 	if (backfill_id !== null) await advance(db, backfill_id);

@@ -11,15 +11,11 @@ type Note = {
 };
 
 /** How many there are of something, for a message. */
-export const pluralize = (n: number, one: string) =>
-	`${n} ${one}${n === 1 ? "" : "s"}`;
+export const pluralize = (n: number, one: string) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
 /**
  * The statement that writes an entry to an export's log.
  * @param condition what must hold then; by default, that the statement before it in the batch changed a row
  */
-export const logIfChanged = (
-	db: Database,
-	entry: Note,
-	condition = sql`changes() > 0`,
-) => insertWhere(db, batchExportLogEntries, entry, condition);
+export const logIfChanged = (db: Database, entry: Note, condition = sql`changes() > 0`) =>
+	insertWhere(db, batchExportLogEntries, entry, condition);

@@ -9,11 +9,11 @@ import {
 	batchExports,
 } from "../db/schema.ts";
 import { mailUndelivered } from "./alerts.ts";
-import { advance } from "./series.ts";
 import { clean } from "./end.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { pluralize } from "./run_log.ts";
-import { MAX_CATCH_UP_WINDOWS, dueWindows } from "./windows.ts";
+import { advance } from "./series.ts";
+import { dueWindows, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
 /**
  * As many exports as one batch schedules, whose missed runs are one value of D1 (at most 2,000,000 bytes), and as many
@@ -115,9 +115,7 @@ async function makeRuns(db: Database, at: number) {
 				last_updated_at: sql`${last_updated_at}`,
 			})
 			.from(sql`json_each(${JSON.stringify(moves)})`)
-			.where(
-				sql`${batchExports.id} = value ->> 'batch_export_id' and ${still}`,
-			),
+			.where(sql`${batchExports.id} = value ->> 'batch_export_id' and ${still}`),
 	]);
 	return due.length;
 }
@@ -170,10 +168,7 @@ async function cleanUp(env: Env, at: number) {
 
 /** The statements that remove what was deleted before a moment: runs first, so that none takes long. */
 function purgeDeleted(db: Database, before: string) {
-	const dead = and(
-		sql`${batchExports.deleted}`,
-		lt(batchExports.last_updated_at, before),
-	);
+	const dead = and(sql`${batchExports.deleted}`, lt(batchExports.last_updated_at, before));
 	const runs = db
 		.select({ id: batchExportRuns.id })
 		.from(batchExports)

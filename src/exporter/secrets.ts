@@ -16,9 +16,7 @@ export const shown = ({ type, config }: Destination): Destination => {
 	const secret = secretsOf(type);
 	return {
 		type,
-		config: Object.fromEntries(
-			Object.entries(config).filter(([key]) => !secret.includes(key)),
-		),
+		config: Object.fromEntries(Object.entries(config).filter(([key]) => !secret.includes(key))),
 	};
 };
 
@@ -38,9 +36,7 @@ async function eachSecret(
 /** The destination with its secrets in the clear. */
 export const opened = async (cipher: Cipher, destination: Destination) => ({
 	type: destination.type,
-	config: await eachSecret(destination, (sealed, key) =>
-		cipher.unseal(fieldOf(key), sealed),
-	),
+	config: await eachSecret(destination, (sealed, key) => cipher.unseal(fieldOf(key), sealed)),
 });
 
 /**
@@ -48,22 +44,14 @@ export const opened = async (cipher: Cipher, destination: Destination) => ({
  * @throws the refusal of a config that breaks the rules
  */
 export const normalized = (type: string, config: Config): Config =>
-	Object.fromEntries(
-		Object.entries(check(type, config)).filter(([, value]) => value !== null),
-	);
+	Object.fromEntries(Object.entries(check(type, config)).filter(([, value]) => value !== null));
 
 /** A new destination as it is stored: its secrets sealed. */
-export async function sealed(
-	cipher: Cipher,
-	type: string,
-	given: Config,
-): Promise<Destination> {
+export async function sealed(cipher: Cipher, type: string, given: Config): Promise<Destination> {
 	const config = normalized(type, given);
 	return {
 		type,
-		config: await eachSecret({ type, config }, (secret, key) =>
-			cipher.seal(fieldOf(key), secret),
-		),
+		config: await eachSecret({ type, config }, (secret, key) => cipher.seal(fieldOf(key), secret)),
 	};
 }
 
@@ -78,17 +66,12 @@ export async function merged(
 ): Promise<Destination> {
 	const { type } = stored;
 	if (given.type !== undefined && given.type !== type)
-		throw invalid(
-			"destination__type",
-			"The type of a destination can't be changed.",
-		);
+		throw invalid("destination__type", "The type of a destination can't be changed.");
 	const { config: before } = await opened(cipher, stored);
 	const config = normalized(
 		type,
 		Object.fromEntries(
-			Object.entries({ ...before, ...given.config }).filter(
-				([, value]) => value !== null,
-			),
+			Object.entries({ ...before, ...given.config }).filter(([, value]) => value !== null),
 		),
 	);
 	// Whoever may change an export may not thereby learn a secret that somebody else entered.
@@ -96,10 +79,7 @@ export async function merged(
 		(key) => before[key] !== undefined && given.config?.[key] === undefined,
 	);
 	if (keepsSecret && endpointOf(config) !== endpointOf(before))
-		throw invalid(
-			"destination",
-			"Give the secret fields again: the destination leads elsewhere.",
-		);
+		throw invalid("destination", "Give the secret fields again: the destination leads elsewhere.");
 	return {
 		type,
 		config: await eachSecret({ type, config }, async (secret, key) => {

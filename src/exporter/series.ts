@@ -1,7 +1,7 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
-import { pluralize, logIfChanged } from "./run_log.ts";
+import { logIfChanged, pluralize } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
 /** So many backfills of a project run at once. */
@@ -55,10 +55,7 @@ export function begin(
 /** The statement that adds a run to a backfill. */
 const runOf = (
 	db: Database,
-	{
-		id: backfill_id,
-		batch_export_id,
-	}: { id: string; batch_export_id: string | SQL },
+	{ id: backfill_id, batch_export_id }: { id: string; batch_export_id: string | SQL },
 	{ start, end }: Window,
 	condition: SQL,
 ) =>
@@ -80,10 +77,7 @@ const runOf = (
  */
 export async function advance(db: Database, id: string) {
 	const [[backfill], [last]] = await db.batch([
-		db
-			.select()
-			.from(batchExportBackfills)
-			.where(eq(batchExportBackfills.id, id)),
+		db.select().from(batchExportBackfills).where(eq(batchExportBackfills.id, id)),
 		db
 			.select({ end: max(batchExportRuns.data_interval_end) })
 			.from(batchExportRuns)
@@ -109,13 +103,7 @@ export async function advance(db: Database, id: string) {
 		db
 			.update(batchExportBackfills)
 			.set({ status: "Completed", finished_at: now() })
-			.where(
-				and(
-					eq(batchExportBackfills.id, id),
-					isNull(batchExportBackfills.finished_at),
-					idle,
-				),
-			),
+			.where(and(eq(batchExportBackfills.id, id), isNull(batchExportBackfills.finished_at), idle)),
 		logIfChanged(db, {
 			batch_export_id: backfill.batch_export_id,
 			level: "INFO",

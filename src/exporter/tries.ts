@@ -1,6 +1,6 @@
 import { Unavailable } from "./destinations/destination.ts";
 
-/** How many tries in a row may fail without progress, and how long to wait between them (behaviour 11.2). */
+/** How many tries in a row may fail without progress, and how long to wait between them (docs/exports.md#runs). */
 export const MAX_TRIES = 5;
 const MIN_DELAY_MS = 5000;
 const MAX_DELAY_MS = 2 * 60_000;

@@ -33,8 +33,7 @@ const SETTLE_MS = 30_000;
 /** So many windows are caught up, at most. */
 export const MAX_CATCH_UP_WINDOWS = 24;
 
-const iso = (at: number) =>
-	new Date(Math.min(at, Date.parse(NEVER))).toISOString();
+const iso = (at: number) => new Date(Math.min(at, Date.parse(NEVER))).toISOString();
 
 /** The line of the interval's grid at or before `at`. */
 export const boundaryBefore = (interval: Interval, at: number) => {
@@ -51,10 +50,7 @@ const boundaryAfter = (interval: Interval, at: number) =>
  * twelfth, so that not all start at once.
  */
 export const delay = (id: string, interval: Interval) =>
-	Math.max(
-		SETTLE_MS,
-		(Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12),
-	);
+	Math.max(SETTLE_MS, (Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12));
 
 type Scheduled = {
 	id: string;
@@ -78,21 +74,13 @@ const due = (of: Scheduled, end: number) => ({
  */
 export function schedule(of: Scheduled, from: number) {
 	const under = boundaryBefore(of.interval, from) + LENGTHS[of.interval];
-	const first =
-		of.start_at === null
-			? under
-			: boundaryAfter(of.interval, Date.parse(of.start_at));
+	const first = of.start_at === null ? under : boundaryAfter(of.interval, Date.parse(of.start_at));
 	return due(of, Math.max(under, first));
 }
 
 /** Where the window begins that the schedule runs next. */
-export const nextStart = ({
-	interval,
-	next_end_at,
-}: {
-	interval: Interval;
-	next_end_at: string;
-}) => Date.parse(next_end_at) - LENGTHS[interval];
+export const nextStart = ({ interval, next_end_at }: { interval: Interval; next_end_at: string }) =>
+	Date.parse(next_end_at) - LENGTHS[interval];
 
 /** What the schedule of an export becomes whose interval or range changed: no window that ended is left out for it. */
 export function reschedule(
@@ -108,10 +96,7 @@ export function reschedule(
  * The windows that are due `now`, oldest first, the newest 24 at most; how many older ones are passed over; and when
  * the next is due.
  */
-export function dueWindows(
-	of: Scheduled & { next_end_at: string },
-	now: number,
-) {
+export function dueWindows(of: Scheduled & { next_end_at: string }, now: number) {
 	const length = LENGTHS[of.interval];
 	const first = Date.parse(of.next_end_at);
 	const until = Math.min(
@@ -137,23 +122,16 @@ export function resume(
 	now: number,
 ) {
 	const { last_paused_at, end_at } = before;
-	if (last_paused_at === null)
-		return { windows: [], columns: schedule(after, now) };
+	if (last_paused_at === null) return { windows: [], columns: schedule(after, now) };
 	if (iso(boundaryBefore(after.interval, now)) <= last_paused_at)
 		return { windows: [], columns: reschedule(before, after, now) };
-	const until =
-		end_at !== null && end_at < last_paused_at ? end_at : last_paused_at;
+	const until = end_at !== null && end_at < last_paused_at ? end_at : last_paused_at;
 	const { windows } = dueWindows({ ...before, end_at: until }, now);
 	return { windows, columns: schedule(after, now) };
 }
 
 /** How many whole windows there are from `start` on, and the first of them behind `done` windows. */
-export function within(
-	interval: Interval,
-	start: string,
-	end: string,
-	done = 0,
-) {
+export function within(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
 	const at = Date.parse(start) + done * length;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { App } from "../env.ts";
 import { documentAs } from "./router.ts";
 
-/** The body of every answer that is not a success (behaviour 1.4). */
+/** The body of every answer that is not a success (docs/api.md#errors). */
 export const ErrorBody = z
 	.object({
 		type: documentAs(
@@ -42,15 +42,7 @@ export class ApiError extends Error {
 	readonly headers: Record<string, string>;
 	readonly log: string | undefined;
 
-	constructor({
-		status,
-		type,
-		code,
-		detail,
-		attr = null,
-		headers = {},
-		log,
-	}: Parts) {
+	constructor({ status, type, code, detail, attr = null, headers = {}, log }: Parts) {
 		super(detail);
 		this.status = status;
 		this.body = { type, code, detail, attr };
@@ -60,11 +52,7 @@ export class ApiError extends Error {
 }
 
 /** A field (`attr`) or a rule (`attr` null) is broken. */
-export const invalid = (
-	attr: string | null,
-	why: string,
-	code = "invalid_input",
-) =>
+export const invalid = (attr: string | null, why: string, code = "invalid_input") =>
 	new ApiError({
 		status: 400,
 		type: "validation_error",
@@ -75,11 +63,7 @@ export const invalid = (
 
 /** A reference to something that isn't there, or not for the caller. */
 export const doesNotExist = (attr: string, pk: unknown) =>
-	invalid(
-		attr,
-		`Invalid pk "${pk}" - object does not exist.`,
-		"does_not_exist",
-	);
+	invalid(attr, `Invalid pk "${pk}" - object does not exist.`, "does_not_exist");
 
 export const parseError = (why: string) =>
 	new ApiError({
@@ -105,14 +89,11 @@ export const badCredentials = () =>
 		status: 401,
 		type: "authentication_error",
 		code: "authentication_failed",
-		detail:
-			"Personal API key found in request Authorization header is invalid.",
+		detail: "Personal API key found in request Authorization header is invalid.",
 		headers: challenge,
 	});
 
-export const forbidden = (
-	why = "You do not have permission to perform this action.",
-) =>
+export const forbidden = (why = "You do not have permission to perform this action.") =>
 	new ApiError({
 		status: 403,
 		type: "authentication_error",
@@ -134,8 +115,7 @@ export const conflict = () =>
 		status: 409,
 		type: "invalid_request",
 		code: "conflict",
-		detail:
-			"Other requests are changing this object at the same time. Try again.",
+		detail: "Other requests are changing this object at the same time. Try again.",
 	});
 
 export const methodNotAllowed = (method: string, allowed: string[]) =>
@@ -226,5 +206,4 @@ export const onError =
 		return respond(c, known ?? serverError());
 	};
 
-export const onNotFound: NotFoundHandler<App> = (c) =>
-	respond(c, notFound("Endpoint not found."));
+export const onNotFound: NotFoundHandler<App> = (c) => respond(c, notFound("Endpoint not found."));

@@ -11,11 +11,7 @@ const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
-const keepDigits = (
-	_: string,
-	value: unknown,
-	{ source }: { source?: string } = {},
-) =>
+const keepDigits = (_: string, value: unknown, { source }: { source?: string } = {}) =>
 	typeof value === "number" && source !== undefined && String(value) !== source
 		? JSON.rawJSON(source)
 		: value;
@@ -27,10 +23,7 @@ const keepDigits = (
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	const value = JSON.parse(json);
 	// What looks like such a number is often in a string. All strings end here, since this is JSON.
-	if (
-		!MAY_LOSE_DIGITS.test(json) ||
-		!MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""'))
-	)
+	if (!MAY_LOSE_DIGITS.test(json) || !MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""')))
 		return value;
 	try {
 		return JSON.parse(json, keepDigits);

@@ -17,8 +17,7 @@ const MAX_QUOTED_CHARACTERS = 100;
 
 /** That a value is none of those that may be chosen. */
 export function notAChoice(value: unknown) {
-	const said =
-		typeof value === "object" ? JSON.stringify(value) : String(value);
+	const said = typeof value === "object" ? JSON.stringify(value) : String(value);
 	const quoted =
 		said.length > MAX_QUOTED_CHARACTERS
 			? `${said.slice(0, MAX_QUOTED_CHARACTERS).toWellFormed()}…`
@@ -42,28 +41,21 @@ const trimmed = (max?: number, excluded?: RegExp) => {
 		.check(({ value, issues }) => {
 			const why =
 				whyUnstorable(value) ??
-				(excluded?.test(value)
-					? "Control characters are not allowed."
-					: undefined);
+				(excluded?.test(value) ? "Control characters are not allowed." : undefined);
 			if (why) issues.push(issue(value, "invalid_input", why));
 			if (max !== undefined && value.length > max && [...value].length > max)
 				issues.push(
-					issue(
-						value,
-						"max_length",
-						`Ensure this field has no more than ${max} characters.`,
-					),
+					issue(value, "max_length", `Ensure this field has no more than ${max} characters.`),
 				);
 		});
 	return max === undefined ? shape : shape.meta({ maxLength: max });
 };
 
-/** Text in one line: no control characters (behaviour 7). */
+/** Text in one line: no control characters (docs/api.md#requests). */
 export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
 
 /** Text that may have line breaks and tabs. */
-export const multilineText = (max?: number) =>
-	trimmed(max, NOT_IN_SEVERAL_LINES);
+export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES);
 
 /** Text with any characters that can be stored: data of others, or what it is compared with. */
 export const rawText = (max?: number) => trimmed(max);
@@ -95,8 +87,7 @@ export const set = <T extends z.ZodType>(item: T, max: number) =>
 
 /** A preprocessing step: refuses a map with the key `__proto__`, which zod would drop silently. */
 export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
-	const keys =
-		typeof value === "object" && value !== null ? Object.keys(value) : [];
+	const keys = typeof value === "object" && value !== null ? Object.keys(value) : [];
 	const key = keys.find((name) => name.trim() === "__proto__");
 	if (key !== undefined)
 		issues.push({
@@ -107,13 +98,9 @@ export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
 }
 
 /** A map from text to `value`. */
-export const record = <V extends z.ZodType>(
-	value: V,
-	key: z.ZodString = z.string(),
-) =>
+export const record = <V extends z.ZodType>(value: V, key: z.ZodString = z.string()) =>
 	z.preprocess(
-		(entries: Record<string, z.input<V>>, context) =>
-			refuseProto(entries, context),
+		(entries: Record<string, z.input<V>>, context) => refuseProto(entries, context),
 		z.record(key, value),
 	);
 
@@ -130,36 +117,28 @@ const words: Record<string, boolean> = {
 
 // What a client should send is the type of a field's input. What it does send may be anything.
 
-/** true, false, or one of the strings that mean them (behaviour 1.3). */
+/** true, false, or one of the strings that mean them (docs/api.md#requests). */
 export const boolean = () =>
 	z.preprocess(
 		(value: boolean | string) =>
-			typeof value === "string"
-				? (words[value.trim().toLowerCase()] ?? value)
-				: value,
+			typeof value === "string" ? (words[value.trim().toLowerCase()] ?? value) : value,
 		z.boolean(),
 	);
 
 /** One of `values`, trimmed as any text is. */
 export const choice = <const T extends string>(values: readonly T[]) =>
-	z.preprocess(
-		(value: T) => (typeof value === "string" ? value.trim() : value),
-		z.enum(values),
-	);
+	z.preprocess((value: T) => (typeof value === "string" ? value.trim() : value), z.enum(values));
 
 /**
- * One or more of `values` in a query, in any case; the parameter may be repeated (behaviour 1.3). Of a single value
+ * One or more of `values` in a query, in any case; the parameter may be repeated (docs/api.md#requests). Of a single value
  * that is wrong the issue is the parameter's own; of several it names the position.
  */
 export const choices = <const T extends string>(values: readonly T[]) => {
-	const known = new Map<unknown, T>(
-		values.map((value) => [value.toLowerCase(), value]),
-	);
+	const known = new Map<unknown, T>(values.map((value) => [value.toLowerCase(), value]));
 	return z.preprocess(
 		(given: T | T[], { issues }) =>
 			[given].flat().map((item, i) => {
-				const value =
-					typeof item === "string" && known.get(item.trim().toLowerCase());
+				const value = typeof item === "string" && known.get(item.trim().toLowerCase());
 				if (value) return value;
 				issues.push({
 					...issue(item, "invalid_choice", notAChoice(item)),
@@ -174,11 +153,9 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 const DECIMAL = /^-?\d+$/;
 
 const fromDecimal = (value: number | string) =>
-	typeof value === "string" && DECIMAL.test(value.trim())
-		? Number(value)
-		: value;
+	typeof value === "string" && DECIMAL.test(value.trim()) ? Number(value) : value;
 
-/** A 32-bit integer, or its decimal text (behaviour 1.3). */
+/** A 32-bit integer, or its decimal text (docs/api.md#requests). */
 export const integer = (min = -(2 ** 31), max = 2 ** 31 - 1) =>
 	z.preprocess(fromDecimal, z.int().min(min).max(max)).meta({
 		type: ["integer", "string"],
@@ -202,13 +179,11 @@ const MOMENT =
 
 /** ISO 8601 as a date, UTC unless it says otherwise; undefined: it isn't that, or has no year of four digits from 1 on. */
 export function readMoment(value: string) {
-	const [match, date, time = "00:00", seconds = "00", ...rest] =
-		MOMENT.exec(value) ?? [];
+	const [match, date, time = "00:00", seconds = "00", ...rest] = MOMENT.exec(value) ?? [];
 	const [fraction = "0", hours = "+00", minutes = "00"] = rest;
 	const full = `${date}T${time}:${seconds}.${fraction}${hours}:${minutes}`;
 	// The pattern alone takes 2026-02-30, which Date would read as another day.
-	if (!match || !z.iso.datetime({ offset: true }).safeParse(full).success)
-		return undefined;
+	if (!match || !z.iso.datetime({ offset: true }).safeParse(full).success) return undefined;
 	const at = new Date(full);
 	const year = at.getUTCFullYear();
 	return year >= 1 && year <= 9999 ? at.toISOString() : undefined;
@@ -223,11 +198,7 @@ export const moment = () =>
 			const at = readMoment(value);
 			if (at !== undefined) return at;
 			context.issues.push(
-				issue(
-					value,
-					"invalid_input",
-					"Datetime has wrong format. Use ISO 8601.",
-				),
+				issue(value, "invalid_input", "Datetime has wrong format. Use ISO 8601."),
 			);
 			return z.NEVER;
 		})

@@ -25,8 +25,7 @@ export function indent(json: string) {
 /** JSON answers end in a newline, so that a shell's prompt starts on its own line; `?pretty` indents them. */
 export const formatJson = createMiddleware<App>(async (c, next) => {
 	await next();
-	if (!c.res.headers.get("content-type")?.startsWith("application/json"))
-		return;
+	if (!c.res.headers.get("content-type")?.startsWith("application/json")) return;
 	const text = await c.res.text();
 	if (text === "") return;
 	const body = c.req.query("pretty") === undefined ? text : indent(text);

@@ -11,7 +11,7 @@ export type Meter = {
 
 /**
  * Every answer says in `Server-Timing` what it cost, and in `x-d1-bookmark` from where the next may read. A refusal says
- * only how many trips: numbers of rows would tell a stranger what exists (behaviour 3).
+ * only how many trips: numbers of rows would tell a stranger what exists (docs/api.md#responses).
  */
 export const meter = createMiddleware<App>(async (c, next) => {
 	const spent: Meter = {

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../env.ts";
 
-/** Where in a list the caller is (behaviour 1.5). */
+/** Where in a list the caller is (docs/api.md#pages). */
 export type Page = {
 	limit: number;
 	offset: number;
@@ -13,7 +13,7 @@ export type Page = {
 
 export type Key = string | number;
 
-/** The envelope of interface 2.1. */
+/** The envelope of a page (docs/api.md#pages). */
 export type Envelope<T> = {
 	count: number;
 	next: string | null;
@@ -41,9 +41,7 @@ function read(cursor: string | undefined, offset: number): Page["after"] {
 		const bytes = Uint8Array.fromBase64(cursor ?? "", {
 			alphabet: "base64url",
 		});
-		const [place, count, keys] = Cursor.parse(
-			JSON.parse(new TextDecoder().decode(bytes)),
-		);
+		const [place, count, keys] = Cursor.parse(JSON.parse(new TextDecoder().decode(bytes)));
 		return place === offset ? { count, keys } : undefined;
 	} catch {
 		return undefined;
@@ -52,10 +50,7 @@ function read(cursor: string | undefined, offset: number): Page["after"] {
 
 /** The page that the request asks for; what can't be read falls back to the first hundred. */
 export function page(c: Context<App>): Page {
-	const offset = Math.min(
-		positiveOr(c.req.query("offset"), 0),
-		Number.MAX_SAFE_INTEGER,
-	);
+	const offset = Math.min(positiveOr(c.req.query("offset"), 0), Number.MAX_SAFE_INTEGER);
 	return {
 		limit: Math.min(positiveOr(c.req.query("limit"), 100), 1000),
 		offset,
@@ -90,22 +85,14 @@ export function envelope<T>(
 	return {
 		count,
 		next:
-			last && rows.length > page.limit
-				? link(page, end, write([end, count, keys(last)]))
-				: null,
-		previous:
-			page.offset > 0
-				? link(page, Math.max(0, page.offset - page.limit))
-				: null,
+			last && rows.length > page.limit ? link(page, end, write([end, count, keys(last)])) : null,
+		previous: page.offset > 0 ? link(page, Math.max(0, page.offset - page.limit)) : null,
 		results,
 	};
 }
 
 /** The same page of other things. */
-export const mapResults = <A, B>(
-	page: Envelope<A>,
-	to: (row: A) => B,
-): Envelope<B> => ({
+export const mapResults = <A, B>(page: Envelope<A>, to: (row: A) => B): Envelope<B> => ({
 	...page,
 	results: page.results.map((row) => to(row)),
 });

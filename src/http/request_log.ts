@@ -3,9 +3,7 @@ import type { App } from "../env.ts";
 
 /** A path as it may be written down: tokens of invites and values of keys open doors. */
 export const redact = (path: string) =>
-	path
-		.replace(/^((?:\/api)?\/invites\/)[^/]+/, "$1…")
-		.replace(/tnt_\w+/g, "tnt_…");
+	path.replace(/^((?:\/api)?\/invites\/)[^/]+/, "$1…").replace(/tnt_\w+/g, "tnt_…");
 
 /** Logs one line for each request where `LOG_REQUESTS` asks for it: `POST /api/projects 201 12 ms 2 trips`. */
 export const logRequests = createMiddleware<App>(async (c, next) => {

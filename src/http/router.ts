@@ -35,23 +35,18 @@ export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 }
 
 /** The shape to document in place of `shape`, if there is one. */
-export const documentedAs = (shape: z.core.$ZodType) =>
-	documentation.get(shape);
+export const documentedAs = (shape: z.core.$ZodType) => documentation.get(shape);
 
 const operations = new WeakMap<object, Operation>();
 
 /** Notes on a middleware what the routes that it stands in take or answer. */
-export function describeRoute<T extends object>(
-	middleware: T,
-	operation: Operation,
-) {
+export function describeRoute<T extends object>(middleware: T, operation: Operation) {
 	operations.set(middleware, operation);
 	return middleware;
 }
 
 /** What was noted on a route's middleware. */
-export const descriptionOf = (handler: Handler): Operation =>
-	operations.get(handler) ?? {};
+export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
 
 const document = <I extends Input = BlankInput>(operation: Operation) =>
 	describeRoute(
@@ -76,7 +71,7 @@ export const ok = (
 export const created = (answer: z.ZodType, summary: string) =>
 	document({ status: 201, answer, summary });
 
-/** 200 without a body (interface 4.8). */
+/** 200 without a body (docs/api.md#responses-without-a-body). */
 export const noBody = (summary: string) => document({ status: 200, summary });
 
 /** 204 without a body. */
@@ -90,7 +85,7 @@ export const htmlPage = (summary: string, more: Pick<Operation, "form"> = {}) =>
 export const javascript = (summary: string) =>
 	document({ status: 200, media: "text/javascript", summary });
 
-/** The query of every list (behaviour 1.5). Never refused: what can't be read is the default. */
+/** The query of every list (docs/api.md#pages). Never refused: what can't be read is the default. */
 export const Paging = z.object({
 	limit: z
 		.int()
@@ -98,15 +93,11 @@ export const Paging = z.object({
 		.max(1000)
 		.meta({ default: 100, description: "Results per page" })
 		.optional(),
-	offset: z
-		.int()
-		.min(0)
-		.meta({ default: 0, description: "Index of the first result" })
-		.optional(),
+	offset: z.int().min(0).meta({ default: 0, description: "Index of the first result" }).optional(),
 	cursor: z.string().meta({ description: "Opaque; part of `next`" }).optional(),
 });
 
-/** The envelope of interface 2.1. */
+/** The envelope of a page (docs/api.md#pages). */
 const envelopeOf = (item: z.ZodType) => ({
 	count: z.int(),
 	next: z.url().nullable(),
@@ -123,7 +114,7 @@ export const paginated = (item: z.ZodType, summary: string) =>
 		summary,
 	});
 
-/** 200 with a page of `item` that is a `shape`, too (behaviour 1.2): that of its first entry, all null where there is none. */
+/** 200 with a page of `item` that is a `shape`, too (docs/api.md#responses-with-extra-fields): that of its first entry, all null where there is none. */
 export const paginatedAs = (
 	shape: z.ZodObject,
 	item: z.ZodType,
@@ -141,12 +132,8 @@ export const paginatedAs = (
 		...more,
 	});
 
-/** 200 with a `shape` that holds a page of `item`, too (behaviour 1.2). */
-export const paginatedWithin = (
-	shape: z.ZodObject,
-	item: z.ZodType,
-	summary: string,
-) =>
+/** 200 with a `shape` that holds a page of `item`, too (docs/api.md#responses-with-extra-fields). */
+export const paginatedWithin = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
 	document<PageInput>({
 		status: 200,
 		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
@@ -158,9 +145,6 @@ export const paginatedWithin = (
 const nullable = (shape: z.ZodObject) =>
 	z.object(
 		Object.fromEntries(
-			Object.entries(shape.shape).map(([name, field]) => [
-				name,
-				z.nullable(field),
-			]),
+			Object.entries(shape.shape).map(([name, field]) => [name, z.nullable(field)]),
 		),
 	);

@@ -2,13 +2,7 @@ import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import {
-	invalid,
-	ApiError,
-	tooLarge,
-	parseError,
-	unsupportedMediaType,
-} from "./errors.ts";
+import { ApiError, invalid, parseError, tooLarge, unsupportedMediaType } from "./errors.ts";
 import { parseExact } from "./exact.ts";
 import { issue, notAChoice } from "./fields.ts";
 import { describeRoute } from "./router.ts";
@@ -43,7 +37,7 @@ const nameOfType = (value: unknown) =>
 			: ({ string: "str", boolean: "bool" }[String(typeof value)] ??
 				(Array.isArray(value) ? "list" : "dict"));
 
-/** Code, detail and attr of what zod found: behaviour 1.4. */
+/** The error response for an issue that zod found (docs/api.md#errors). */
 export function toApiError(
 	issue: z.core.$ZodIssue,
 	{ path, input }: { path: PropertyKey[]; input?: unknown } = issue,
@@ -51,17 +45,12 @@ export function toApiError(
 	if (path.length === 0 && issue.code === "invalid_type")
 		return invalid(
 			null,
-			issue.expected === "array"
-				? issue.message
-				: "Invalid data. Expected a dictionary.",
+			issue.expected === "array" ? issue.message : "Invalid data. Expected a dictionary.",
 		);
 	const attr = path.length ? path.join("__") : null;
-	if (issue.code === "custom")
-		return invalid(attr, issue.message, issue.params?.code);
-	if (input === undefined)
-		return invalid(attr, "This field is required.", "required");
-	if (input === null)
-		return invalid(attr, "This field may not be null.", "null");
+	if (issue.code === "custom") return invalid(attr, issue.message, issue.params?.code);
+	if (input === undefined) return invalid(attr, "This field is required.", "required");
+	if (input === null) return invalid(attr, "This field may not be null.", "null");
 	switch (issue.code) {
 		case "invalid_type":
 			return issue.expected === "array"
@@ -90,8 +79,7 @@ export function toApiError(
 						"max_value",
 					);
 		case "too_small":
-			if (issue.origin === "string")
-				return invalid(attr, "This field may not be blank.", "blank");
+			if (issue.origin === "string") return invalid(attr, "This field may not be blank.", "blank");
 			return issue.origin === "array"
 				? invalid(attr, "This list may not be empty.", "empty")
 				: invalid(
@@ -101,9 +89,7 @@ export function toApiError(
 					);
 		case "invalid_key": {
 			const [first] = issue.issues;
-			return first
-				? toApiError(first, { path, input: path.at(-1) })
-				: invalid(attr, issue.message);
+			return first ? toApiError(first, { path, input: path.at(-1) }) : invalid(attr, issue.message);
 		}
 		default:
 			return invalid(attr, issue.message);
@@ -134,11 +120,7 @@ type Input<T extends Target, S extends z.ZodType> = {
 	in: Record<T, z.input<S>>;
 	out: Record<T, z.output<S>>;
 };
-type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<
-	App,
-	string,
-	Input<T, S>
->;
+type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<App, string, Input<T, S>>;
 
 /**
  * zod's verdict, answered in our words.
@@ -150,28 +132,20 @@ function validator<T extends Target, S extends z.ZodType>(
 	first: First,
 	choose = (read: unknown) => read,
 ): Validated<T, S> {
-	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (
-		result,
-		c,
-	) => {
+	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (result, c) => {
 		const [issue] = result.success ? [] : result.error.issues;
 		if (!issue) return;
 		await first(c);
 		throw toApiError(issue);
 	};
-	return zValidator<
-		z.ZodType,
-		T,
-		App,
-		string,
-		typeof hook,
-		unknown,
-		unknown,
-		Input<T, S>
-	>(target, shape, hook, {
-		validationFunction: (shape, value) =>
-			shape.safeParse(choose(value), { reportInput: true }),
-	});
+	return zValidator<z.ZodType, T, App, string, typeof hook, unknown, unknown, Input<T, S>>(
+		target,
+		shape,
+		hook,
+		{
+			validationFunction: (shape, value) => shape.safeParse(choose(value), { reportInput: true }),
+		},
+	);
 }
 
 const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
@@ -228,9 +202,7 @@ function parse(json: string, read: Read, where = "") {
 const parseLines = (text: string, read: Read) =>
 	text
 		.split("\n")
-		.flatMap((line, i) =>
-			line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)],
-		);
+		.flatMap((line, i) => (line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)]));
 
 export type BodyOptions = {
 	/** The body may also be JSON lines, which count as the list of their values. */
@@ -249,8 +221,7 @@ async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	if (!isLines && isBlank) return {};
 	if (!isLines && !JSON_TYPE.test(type)) throw unsupportedMediaType(type);
 	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
-	if (!/^utf-?8$/i.test(charset))
-		throw parseError("The charset of the body must be UTF-8.");
+	if (!/^utf-?8$/i.test(charset)) throw parseError("The charset of the body must be UTF-8.");
 	const read = exact ? parseExact : JSON.parse;
 	return isLines ? parseLines(decode(bytes), read) : parse(decode(bytes), read);
 }
@@ -274,8 +245,5 @@ export function body<S extends z.ZodType>(
 }
 
 /** Validates the query of a request; the handler reads it with `c.req.valid("query")`. */
-export const query = <S extends z.ZodObject>(
-	shape: S,
-	first: First,
-): Validated<"query", S> =>
+export const query = <S extends z.ZodObject>(shape: S, first: First): Validated<"query", S> =>
 	describeRoute(validator("query", shape, first), { query: shape });

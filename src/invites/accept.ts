@@ -2,10 +2,9 @@ import { and, eq, gte, ne, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { digest, mask, mint, cache } from "../auth/keys.ts";
-import { ADMIN } from "../db/levels.ts";
+import { cache, digest, mask, mint } from "../auth/keys.ts";
 import { insertWhere, runBatch } from "../db/client.ts";
-import { keyStillWorks } from "../tenant/guard.ts";
+import { ADMIN } from "../db/levels.ts";
 import { record } from "../db/record.ts";
 import {
 	invites,
@@ -16,11 +15,12 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { visibleTo } from "../tenant/visible.ts";
 import type { App } from "../env.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
+import { keyStillWorks } from "../tenant/guard.ts";
+import { visibleTo } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
 import {
@@ -60,11 +60,7 @@ function checkAcceptable(invitation: Invitation) {
 	const { key, invite } = invitation;
 	const recipient = isRecipient(invitation);
 	if (isPastExpiry(invite))
-		throw invalid(
-			null,
-			"This invite has expired. Please ask your admin for a new one.",
-			"expired",
-		);
+		throw invalid(null, "This invite has expired. Please ask your admin for a new one.", "expired");
 	if (!invite.inviter_may_invite)
 		throw invalid(
 			null,
@@ -72,17 +68,9 @@ function checkAcceptable(invitation: Invitation) {
 			"inviter_lost_access",
 		);
 	if ((key && !recipient) || invite.is_active === false)
-		throw invalid(
-			null,
-			"This invite is for another user.",
-			"invalid_recipient",
-		);
+		throw invalid(null, "This invite is for another user.", "invalid_recipient");
 	if (invite.member_level !== null)
-		throw invalid(
-			null,
-			"You already are a member of this organization.",
-			"user_already_member",
-		);
+		throw invalid(null, "You already are a member of this organization.", "user_already_member");
 	// A link that no mail carried proves nothing about the address: its user has to agree.
 	if (invite.user_id !== null && !invite.emailing_attempt_made && !recipient)
 		throw invalid(
@@ -128,9 +116,7 @@ async function write(
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
 			Promise.all(
-				admins.map(({ email }) =>
-					send(c.env, mailAdmins(email, person, invite.organization_name)),
-				),
+				admins.map(({ email }) => send(c.env, mailAdmins(email, person, invite.organization_name))),
 			),
 		);
 	return {
@@ -241,9 +227,7 @@ function joinProjects(invitation: Invitation, isMember: SQL) {
 	if (private_project_access.length === 0) return undefined;
 	// The first entry of a project counts.
 	const levels = new Map(
-		private_project_access
-			.toReversed()
-			.map((access) => [access.id, levelOf(access)]),
+		private_project_access.toReversed().map((access) => [access.id, levelOf(access)]),
 	);
 	const rows = Array.from(levels, ([project_id, level]) => ({
 		id: v7(),
@@ -288,14 +272,8 @@ function joinProjects(invitation: Invitation, isMember: SQL) {
 function toAnswer(invitation: Invitation, rows: NewRows) {
 	const { db, invite } = invitation;
 	return {
-		user: db
-			.select(userColumns)
-			.from(users)
-			.where(eq(users.email, invite.target_email)),
-		key: db
-			.select()
-			.from(personalApiKeys)
-			.where(eq(personalApiKeys.hash, rows.key.hash)),
+		user: db.select(userColumns).from(users).where(eq(users.email, invite.target_email)),
+		key: db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, rows.key.hash)),
 		admins: db
 			.select({ email: users.email })
 			.from(members)

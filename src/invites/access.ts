@@ -17,10 +17,9 @@ const LEVELS = new Map<unknown, number>([
 ]);
 
 /** The level of a project membership that an entry speaks of. */
-export const levelOf = ({ level }: ProjectAccess) =>
-	LEVELS.get(level) ?? MEMBER;
+export const levelOf = ({ level }: ProjectAccess) => LEVELS.get(level) ?? MEMBER;
 
-/** What is wrong with a list of private projects and levels in a request, in the words of behaviour 7. */
+/** What is wrong with a list of private projects and levels in a request, in words (docs/organizations.md#invites). */
 function wrong(list: unknown) {
 	if (!Array.isArray(list)) return "The field must be a list of dictionaries.";
 	if (list.length > MAX_ENTRIES)
@@ -30,10 +29,8 @@ function wrong(list: unknown) {
 			return "Each item in the list must be a dictionary.";
 		if (!("id" in item && "level" in item))
 			return 'Each dictionary must contain "id" and "level" keys.';
-		if (!integer().safeParse(item.id).success)
-			return 'The "id" field must be an integer.';
-		if (!LEVELS.has(item.level))
-			return 'The "level" field must be either "member" or "admin".';
+		if (!integer().safeParse(item.id).success) return 'The "id" field must be an integer.';
+		if (!LEVELS.has(item.level)) return 'The "level" field must be either "member" or "admin".';
 	}
 	return undefined;
 }
@@ -53,7 +50,6 @@ export const shape = documentAs(
 /** Private projects that the invited person will be a member of, and the levels there. */
 export const projectAccess = z.preprocess((list, context) => {
 	const why = wrong(list);
-	if (why !== undefined)
-		context.issues.push({ code: "custom", input: list, message: why });
+	if (why !== undefined) context.issues.push({ code: "custom", input: list, message: why });
 	return why === undefined ? list : [];
 }, shape);

@@ -5,13 +5,13 @@ import type * as z from "zod";
 import { countFailure } from "../auth/authenticate.ts";
 import { digest, type Key } from "../auth/keys.ts";
 import { aliased, connect } from "../db/client.ts";
-import { guard, toKey } from "../tenant/guard.ts";
 import { invites, members, organizations, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notFound, throttled } from "../http/errors.ts";
+import { guard, toKey } from "../tenant/guard.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
-/** Over `invites`: the inviter is still an active member who may invite at the invite's level (behaviour 7). */
+/** Over `invites`: the inviter is still an active member who may invite at the invite's level (docs/organizations.md#invites). */
 export const inviterMayInvite = sql`exists (
   select 1 from ${members} join ${users} on ${users.id} = ${members.user_id}
   where ${members.organization_id} = ${invites.organization_id} and ${members.user_id} = ${invites.created_by}
@@ -42,9 +42,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 				emailing_attempt_made: invites.emailing_attempt_made,
 				created_by: invites.created_by,
 				created_at: invites.created_at,
-				inviter_may_invite: inviterMayInvite
-					.mapWith(Boolean)
-					.as("inviter_may_invite"),
+				inviter_may_invite: inviterMayInvite.mapWith(Boolean).as("inviter_may_invite"),
 				organization_name: organizations.name,
 				slug: organizations.slug,
 				tells_admins: organizations.is_member_join_email_enabled,
@@ -64,10 +62,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 			.leftJoin(users, eq(users.email, invites.target_email))
 			.leftJoin(
 				members,
-				and(
-					eq(members.organization_id, invites.organization_id),
-					eq(members.user_id, users.id),
-				),
+				and(eq(members.organization_id, invites.organization_id), eq(members.user_id, users.id)),
 			)
 			.where(eq(invites.token_hash, await digest(token))),
 	]);
@@ -98,10 +93,7 @@ export const isTakeover = (invitation: Invitation) =>
 	!isRecipient(invitation);
 
 /** What whoever holds the link may know. */
-export async function preview(
-	c: Context<App>,
-	token: string,
-): Promise<z.infer<typeof Preview>> {
+export async function preview(c: Context<App>, token: string): Promise<z.infer<typeof Preview>> {
 	const { invite } = await findInvitation(c, token);
 	const { organization_name, inviter, target_email, first_name } = invite;
 	return {

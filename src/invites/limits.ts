@@ -1,7 +1,7 @@
 import { and, desc, eq, gt, lte, notExists, sql } from "drizzle-orm";
 import { inviteMails, invites } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { invalid, throttled } from "../http/errors.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { LIFETIME_MS } from "./shape.ts";
 
 const MAX_OPEN_INVITES = 1000;
@@ -13,8 +13,7 @@ const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 /** What a request adds: open invites for these addresses, and mails. */
 export type Added = { emails: string[]; mails: number };
 
-const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) =>
-	Number(INVITE_MAILS_PER_HOUR) || 0;
+const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) => Number(INVITE_MAILS_PER_HOUR) || 0;
 
 /** WHERE clause: mails of the last hour, which count against the limit, or older ones. */
 const mailsSince = (tenant: Tenant, compare: typeof gt) =>
@@ -48,7 +47,7 @@ export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
 		.limit(1)
 		.offset(MAX_OPEN_INVITES - emails.length);
 
-/** Throws if the new invites would exceed a limit (behaviour 7). */
+/** Throws if the new invites would exceed a limit (docs/organizations.md#invites). */
 export function checkLimits(
 	{ env }: Tenant,
 	{ mails }: Added,

@@ -4,20 +4,10 @@ import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
 import { type Mail, send, singleLine } from "../mail/mail.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
-import {
-	dateAndTime,
-	introduce,
-	nameOf,
-	type Person,
-	roleOf,
-} from "./wording.ts";
+import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
 
 /** Tells an admin who joined. */
-export const mailAdmins = (
-	to: string,
-	person: Person,
-	organization: string,
-): Mail => ({
+export const mailAdmins = (to: string, person: Person, organization: string): Mail => ({
 	to,
 	subject: `${nameOf(person)} joined ${organization}`,
 	paragraphs: [
@@ -25,11 +15,7 @@ export const mailAdmins = (
 	],
 });
 
-const invitation = (
-	invite: z.infer<typeof Invite>,
-	organization: string,
-	url: string,
-): Mail => {
+const invitation = (invite: z.infer<typeof Invite>, organization: string, url: string): Mail => {
 	const { created_by, target_email, first_name, message, level } = invite;
 	return {
 		to: target_email,

@@ -6,17 +6,12 @@ import type { HtmlEscapedString } from "hono/utils/html";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { invalid, ApiError, parseError } from "../http/errors.ts";
-import { router, htmlPage } from "../http/router.ts";
+import { ApiError, invalid, parseError } from "../http/errors.ts";
+import { htmlPage, router } from "../http/router.ts";
 import { multiLine, singleLine } from "../mail/mail.ts";
 import { accept } from "./accept.ts";
 import { findInvitation, type Invitation, isTakeover } from "./invitation.ts";
-import {
-	type Accepted,
-	expiresAt,
-	accept as form,
-	isExpired,
-} from "./shape.ts";
+import { type Accepted, expiresAt, accept as form, isExpired } from "./shape.ts";
 import { dateAndTime, introduce, roleOf } from "./wording.ts";
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
@@ -115,10 +110,7 @@ ${isTakeover(invitation) && TAKEOVER}
 	);
 }
 
-const welcome = (
-	c: Context<App>,
-	{ organization, personal_api_key }: z.infer<typeof Accepted>,
-) =>
+const welcome = (c: Context<App>, { organization, personal_api_key }: z.infer<typeof Accepted>) =>
 	personal_api_key
 		? show(
 				c,
@@ -151,8 +143,7 @@ function refused(c: Context<App>, error: unknown) {
 	if (!(error instanceof ApiError)) throw error;
 	const { status, body, headers, message } = error;
 	for (const [name, value] of Object.entries(headers)) c.header(name, value);
-	if (status === 404)
-		return show(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
+	if (status === 404) return show(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
 	return show(
 		c,
 		GONE.includes(body.code) ? 410 : status,
@@ -174,16 +165,13 @@ const limit = bodyLimit({
 
 /** Reads no more than a form can hold. A client that goes away while it is read is no error of ours. */
 const small: MiddlewareHandler<App> = (c, next) =>
-	limit(c, next).catch(() =>
-		refused(c, parseError("The form ended too early.")),
-	);
+	limit(c, next).catch(() => refused(c, parseError("The form ended too early.")));
 
 /** What stands for bytes that are no UTF-8. */
 const REPLACEMENT = "\ufffd";
 
 const names = form.refine(
-	({ first_name = "", last_name = "" }) =>
-		!`${first_name}${last_name}`.includes(REPLACEMENT),
+	({ first_name = "", last_name = "" }) => !`${first_name}${last_name}`.includes(REPLACEMENT),
 );
 
 /** The page that an invite's link leads to: works without scripts. */
@@ -195,16 +183,11 @@ export default router()
 			(error) => refused(c, error),
 		),
 	)
-	.post(
-		"/:token",
-		htmlPage("Accept the invite from its page", { form }),
-		small,
-		async (c) => {
-			const sent = names.safeParse(await c.req.parseBody().catch(() => ({})));
-			if (!sent.success) return refused(c, invalid(null, NAMES));
-			return accept(c, c.req.param("token"), sent.data).then(
-				(accepted) => welcome(c, accepted),
-				(error) => refused(c, error),
-			);
-		},
-	);
+	.post("/:token", htmlPage("Accept the invite from its page", { form }), small, async (c) => {
+		const sent = names.safeParse(await c.req.parseBody().catch(() => ({})));
+		if (!sent.success) return refused(c, invalid(null, NAMES));
+		return accept(c, c.req.param("token"), sent.data).then(
+			(accepted) => welcome(c, accepted),
+			(error) => refused(c, error),
+		);
+	});

@@ -2,8 +2,8 @@ import { and, eq, exists, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
+import { aliased, inList, insertEach } from "../db/client.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
-import { inList, aliased, insertEach } from "../db/client.ts";
 import {
 	inviteMails,
 	invites,
@@ -14,11 +14,11 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
-import { visibleProject } from "../tenant/visible.ts";
 import { forbidden, found, invalid, throttled } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
 import { inviterMayInvite } from "./invitation.ts";
@@ -47,9 +47,7 @@ const select = ({ db }: Tenant) =>
 			updated_at: invites.updated_at,
 			message: invites.message,
 			private_project_access: invites.private_project_access,
-			inviter_may_invite: inviterMayInvite
-				.mapWith(Boolean)
-				.as("inviter_may_invite"),
+			inviter_may_invite: inviterMayInvite.mapWith(Boolean).as("inviter_may_invite"),
 		})
 		.from(invites)
 		.innerJoin(users, eq(users.id, invites.created_by));
@@ -73,11 +71,7 @@ const MAX_TRIES = 3;
  * before the write, nothing is written, and the checks run again.
  * @param at where a refused field stands: `""`, or in bulk the position of the invite
  */
-export async function insert(
-	tenant: Tenant,
-	bodies: New[],
-	at: (i: number) => string,
-) {
+export async function insert(tenant: Tenant, bodies: New[], at: (i: number) => string) {
 	const added = {
 		emails: bodies.map(({ target_email }) => target_email),
 		mails: bodies.filter((body) => isMailed(tenant, body)).length,
@@ -96,8 +90,7 @@ export async function insert(
 	throw throttled(1);
 }
 
-const isMailed = ({ env }: Tenant, { send_email = true }: New) =>
-	send_email && configured(env);
+const isMailed = ({ env }: Tenant, { send_email = true }: New) => send_email && configured(env);
 
 type Known = Awaited<ReturnType<typeof readKnown>>;
 
@@ -150,7 +143,7 @@ async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
 	};
 }
 
-/** Throws the first rule of behaviour 7 that the invite breaks. */
+/** Throws the first rule that the invite breaks (docs/organizations.md#invites). */
 function check(
 	tenant: Tenant,
 	{ target_email, level = MEMBER, private_project_access = [] }: New,
@@ -160,14 +153,9 @@ function check(
 	const own = tenant.caller.level;
 	const attr = `${prefix}private_project_access`;
 	if (level > own)
-		throw forbidden(
-			"You cannot invite a user with a higher permission level than your own.",
-		);
+		throw forbidden("You cannot invite a user with a higher permission level than your own.");
 	if (existing.includes(target_email))
-		throw invalid(
-			null,
-			"A user with this email address already belongs to the organization.",
-		);
+		throw invalid(null, "A user with this email address already belongs to the organization.");
 	for (const access of private_project_access) {
 		const project = reachable.find(({ id }) => id === access.id);
 		if (!project)
@@ -205,9 +193,7 @@ async function newInvite(tenant: Tenant, body: New, organization_id: string) {
 async function write(tenant: Tenant, bodies: New[], added: Added) {
 	const { db, caller } = tenant;
 	const organization_id = found(caller.organization_id);
-	const made = await Promise.all(
-		bodies.map((body) => newInvite(tenant, body, organization_id)),
-	);
+	const made = await Promise.all(bodies.map((body) => newInvite(tenant, body, organization_id)));
 	const invited = made.map(({ row }) => row);
 	const sent_at = now();
 	const mails = invited
@@ -251,9 +237,7 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 		),
 	});
 	return made.flatMap(({ row: { id }, token }) =>
-		rows
-			.filter((row) => row.id === id)
-			.map((row) => ({ invite: toInvite(row), token })),
+		rows.filter((row) => row.id === id).map((row) => ({ invite: toInvite(row), token })),
 	);
 }
 

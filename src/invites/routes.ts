@@ -1,9 +1,9 @@
 import { authenticate } from "../auth/authenticate.ts";
-import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { ok, created, paginated, noContent, router } from "../http/router.ts";
+import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import * as valid from "../http/valid.ts";
+import { body } from "../tenant/valid.ts";
 import { accept } from "./accept.ts";
 import { preview } from "./invitation.ts";
 import { deliver } from "./mails.ts";
@@ -19,33 +19,20 @@ import {
 	NewInvites,
 } from "./shape.ts";
 
-/** Interface 4.4, behaviour 7. */
+/** docs/organizations.md#invites */
 export default router()
 	.get("/", paginated(Invite, "List the invites, newest first"), async (c) =>
 		c.json(await invites.list(c.var.tenant, page(c))),
 	)
 	.post("/", created(NewInvite, "Invite a person"), body(create), async (c) => {
-		const [made] = await invites.insert(
-			c.var.tenant,
-			[c.req.valid("json")],
-			() => "",
-		);
+		const [made] = await invites.insert(c.var.tenant, [c.req.valid("json")], () => "");
 		return c.json(deliver(c, found(made)), 201);
 	})
-	.post(
-		"/bulk",
-		ok(NewInvites, "Invite several people, all or none"),
-		body(bulk),
-		async (c) => {
-			const made = await invites.insert(
-				c.var.tenant,
-				c.req.valid("json"),
-				(i) => `${i}__`,
-			);
-			const results = made.map((one) => deliver(c, one));
-			return c.json({ ...found(results[0]), count: results.length, results });
-		},
-	)
+	.post("/bulk", ok(NewInvites, "Invite several people, all or none"), body(bulk), async (c) => {
+		const made = await invites.insert(c.var.tenant, c.req.valid("json"), (i) => `${i}__`);
+		const results = made.map((one) => deliver(c, one));
+		return c.json({ ...found(results[0]), count: results.length, results });
+	})
 	.delete("/:id", noContent("Take an invite back"), async (c) => {
 		await invites.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
@@ -53,9 +40,7 @@ export default router()
 
 /** What the holder of an invite's link may do, with or without a key. */
 export const acceptance = router()
-	.use("*", (c, next) =>
-		c.req.header("authorization") ? authenticate(c, next) : next(),
-	)
+	.use("*", (c, next) => (c.req.header("authorization") ? authenticate(c, next) : next()))
 	.get("/:token", ok(Invitation, "See what an invite is for"), async (c) =>
 		c.json(await preview(c, c.req.param("token"))),
 	)
@@ -63,6 +48,5 @@ export const acceptance = router()
 		"/:token/accept",
 		ok(Accepted, "Accept an invite"),
 		valid.body(Names, (c) => preview(c, c.req.param("token") ?? "")),
-		async (c) =>
-			c.json(await accept(c, c.req.param("token"), c.req.valid("json"))),
+		async (c) => c.json(await accept(c, c.req.param("token"), c.req.valid("json"))),
 	);

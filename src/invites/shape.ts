@@ -13,7 +13,7 @@ import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { Membership, User } from "../users/shape.ts";
 import { projectAccess, shape } from "./access.ts";
 
-/** Interface 2.7. */
+/** An invite (docs/organizations.md#invites). */
 export const Invite = z
 	.object({
 		id: z.guid(),
@@ -45,24 +45,22 @@ export const LIFETIME_MS = 3 * 86_400_000;
 
 type Age = { created_at: string };
 
-export const expiresAt = ({ created_at }: Age) =>
-	new Date(Date.parse(created_at) + LIFETIME_MS);
+export const expiresAt = ({ created_at }: Age) => new Date(Date.parse(created_at) + LIFETIME_MS);
 
-export const isPastExpiry = (invite: Age) =>
-	expiresAt(invite).getTime() <= Date.now();
+export const isPastExpiry = (invite: Age) => expiresAt(invite).getTime() <= Date.now();
 
 type Validity = Age & { inviter_may_invite: boolean };
 
 /** Whether it can no longer be accepted: its time is over, or its inviter may no longer invite. */
-export const isExpired = (invite: Validity) =>
-	isPastExpiry(invite) || !invite.inviter_may_invite;
+export const isExpired = (invite: Validity) => isPastExpiry(invite) || !invite.inviter_may_invite;
 
 export const toInvite = ({
 	inviter_may_invite,
 	...row
-}: Omit<z.infer<typeof Invite>, "is_expired"> & Validity): z.infer<
-	typeof Invite
-> => ({ ...row, is_expired: isExpired({ ...row, inviter_may_invite }) });
+}: Omit<z.infer<typeof Invite>, "is_expired"> & Validity): z.infer<typeof Invite> => ({
+	...row,
+	is_expired: isExpired({ ...row, inviter_may_invite }),
+});
 
 export const create = z.object({
 	target_email: email(),
@@ -98,11 +96,7 @@ export const bulk = z.preprocess(
 			const again = emails.findIndex((email, i) => emails.indexOf(email) < i);
 			if (again >= 0)
 				issues.push({
-					...issue(
-						value,
-						"invalid_input",
-						"This address is in the request more than once.",
-					),
+					...issue(value, "invalid_input", "This address is in the request more than once."),
 					path: [again, "target_email"],
 				});
 		}),

@@ -23,9 +23,8 @@ export function write(
 ) {
 	const instance_id = v7();
 	const rows = entries.map((entry) => ({ id: v7(), ...entry }));
-	const parts = Array.from(
-		{ length: Math.ceil(rows.length / ENTRIES_PER_STATEMENT) },
-		(_, i) => rows.slice(i * ENTRIES_PER_STATEMENT, (i + 1) * ENTRIES_PER_STATEMENT),
+	const parts = Array.from({ length: Math.ceil(rows.length / ENTRIES_PER_STATEMENT) }, (_, i) =>
+		rows.slice(i * ENTRIES_PER_STATEMENT, (i + 1) * ENTRIES_PER_STATEMENT),
 	);
 	return parts.map((part) =>
 		db.insert(pluginLogEntries).select(

@@ -20,11 +20,9 @@ export function allowedHosts({ allowed_hosts: given }: Record<string, unknown>) 
 export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 	override async fetch(request: Request) {
 		const { host, hostname } = new URL(request.url);
-		if (!this.ctx.props.hosts.includes(host))
-			throw new Error(`This plugin may not reach ${host}.`);
+		if (!this.ctx.props.hosts.includes(host)) throw new Error(`This plugin may not reach ${host}.`);
 		const why = await resolveHost(this.env, hostname);
-		if (why !== null)
-			throw new Error(`This plugin may not reach ${host}: ${why}`);
+		if (why !== null) throw new Error(`This plugin may not reach ${host}: ${why}`);
 		return fetch(request, { redirect: "manual" });
 	}
 }

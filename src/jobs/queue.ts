@@ -34,8 +34,7 @@ export const countWaiting = (db: Database) =>
 /** Wakes as many consumers as there are jobs that wait, if the queue can have them: `MAX_WAKE_UPS` at most. */
 export async function wake({ JOBS }: Env, waiting: number) {
 	const messages = Array.from({ length: Math.min(waiting, MAX_WAKE_UPS) });
-	if (messages.length > 0)
-		await JOBS.sendBatch(messages.map(() => ({ body: {} })));
+	if (messages.length > 0) await JOBS.sendBatch(messages.map(() => ({ body: {} })));
 }
 
 /** Whether a message is too old to wake anybody. */

@@ -24,9 +24,7 @@ export type Entry = {
 	message: string;
 };
 
-export type Call =
-	| { kind: "job"; type: string; payload: unknown }
-	| { kind: "task"; name: string };
+export type Call = { kind: "job"; type: string; payload: unknown } | { kind: "task"; name: string };
 
 type Guest = Rpc.WorkerEntrypointBranded & {
 	run(input: unknown): Promise<string | null>;
@@ -95,11 +93,7 @@ export async function run(
 		return !open;
 	};
 
-	const write = (
-		source: Entry["source"],
-		type: Entry["type"],
-		message: string,
-	) =>
+	const write = (source: Entry["source"], type: Entry["type"], message: string) =>
 		entries.push({
 			timestamp: new Date().toISOString(),
 			source,
@@ -119,10 +113,7 @@ export async function run(
 		return { entries, error: error === null ? null : clean(error) };
 	};
 
-	const stored = async (
-		key: unknown,
-		work: (key: string) => Promise<Answer>,
-	): Promise<Answer> => {
+	const stored = async (key: unknown, work: (key: string) => Promise<Answer>): Promise<Answer> => {
 		storageCalls += 1;
 		if (storageCalls > MAX_STORAGE_CALLS + MAX_REFUSED_STORAGE_CALLS)
 			stop(`it called the storage more than ${storageCalls - 1} times.`);
@@ -159,8 +150,7 @@ export async function run(
 				write(read.data.source, read.data.type, read.data.message);
 			}
 		},
-		get: (key: unknown) =>
-			stored(key, async (key) => ({ value: await storage.get(key) })),
+		get: (key: unknown) => stored(key, async (key) => ({ value: await storage.get(key) })),
 		set: (key: unknown, json: unknown) =>
 			stored(key, async (key) => {
 				if (!isJson(json))
@@ -178,11 +168,9 @@ export async function run(
 			}),
 	};
 
-	if (!loader)
-		return end("This runtime has no sandbox (LOADER), so plugins don't run.");
+	if (!loader) return end("This runtime has no sandbox (LOADER), so plugins don't run.");
 	const script = toScript(source);
-	if (script.error !== null)
-		return end(`The plugin can't be read: ${script.error}`);
+	if (script.error !== null) return end(`The plugin can't be read: ${script.error}`);
 
 	const timer = setTimeout(stopLate, timeout);
 	const work = async () => {
@@ -215,15 +203,13 @@ export async function run(
 
 /**
  * The plugin as a function of a CommonJS module, which, unlike code of its own, may use the network and timers as it
- * starts. It answers its top-level functions, which count as exported (behaviour 9).
+ * starts. It answers its top-level functions, which count as exported (docs/plugins.md#source-in-place).
  */
 function wrap(script: string, call: Call) {
 	const names = ["setupPlugin", call.kind === "task" ? call.name : "jobs"];
 	const top = names
 		.filter((name) => /^[A-Za-z_$][\w$]*$/.test(name))
-		.map(
-			(name) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`,
-		);
+		.map((name) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`);
 	return `module.exports = async function (module, exports, require) {${script}\n;return { ${top.join(", ")} };};`;
 }
 
@@ -246,9 +232,7 @@ const isJson = (json: unknown): json is string => {
 };
 
 const explain = (error: unknown) =>
-	error instanceof Error
-		? `${error.name}: ${error.message}`
-		: "The plugin broke its sandbox.";
+	error instanceof Error ? `${error.name}: ${error.message}` : "The plugin broke its sandbox.";
 
 /** Replaces secrets, also as they look within JSON, and cuts the text, without leaving the beginning of a secret at its end. */
 function logRedactor(secrets: string[]) {

@@ -1,6 +1,6 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { cipherOf, digests, isDigest, isSealed } from "../auth/secrets.ts";
-import { inList, type Database } from "../db/client.ts";
+import { type Database, inList } from "../db/client.ts";
 import { pluginStorage } from "../db/schema.ts";
 import type { Run } from "./sandbox.ts";
 
@@ -12,11 +12,7 @@ const MAX_BYTES = 2 ** 20;
  * What a plugin keeps for a config. A value may well be a token and a key somebody's address, so values are sealed, and
  * of a key only a digest is stored.
  */
-export function storage(
-	env: Env,
-	db: Database,
-	plugin_config_id: number,
-): Run["storage"] {
+export function storage(env: Env, db: Database, plugin_config_id: number): Run["storage"] {
 	const { key: stored, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
 	/**
@@ -74,9 +70,7 @@ export function storage(
 			return written.length > 0;
 		},
 		async del(key) {
-			await db
-				.delete(pluginStorage)
-				.where(where(inList(stored, await namesOf(key))));
+			await db.delete(pluginStorage).where(where(inList(stored, await namesOf(key))));
 		},
 	};
 }

@@ -1,8 +1,8 @@
 import { and, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
-import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
+import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
 import type { ConfigRef } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
@@ -18,8 +18,7 @@ const GIVE_UP_BATCH_SIZE = 100;
 /** As many entries as are well below D1's 2 MB for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
 
-const ago = (at: number, milliseconds: number) =>
-	new Date(at - milliseconds).toISOString();
+const ago = (at: number, milliseconds: number) => new Date(at - milliseconds).toISOString();
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -88,11 +87,7 @@ async function runTasks(db: Database, at: number) {
 const formatted = (count: number) => count.toLocaleString("en");
 
 /** One entry a config and minute, however often the minute's tick comes. */
-const logDropped = (
-	db: Database,
-	configs: (ConfigRef & { dropped: number })[],
-	minute: string,
-) =>
+const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], minute: string) =>
 	insertEach(
 		db,
 		pluginLogEntries,
@@ -132,11 +127,7 @@ export async function tick(env: Env, scheduledTime: number) {
 	]);
 	await wake(env, counted?.waiting ?? 0);
 	for (const { id } of cut)
-		await fail(
-			env,
-			id,
-			"The job was cut off by a restart, and is not run again.",
-		);
+		await fail(env, id, "The job was cut off by a restart, and is not run again.");
 	const old = ago(Date.now(), RETENTION_MS);
 	const { timestamp } = pluginLogEntries;
 	await db.batch([

@@ -1,7 +1,7 @@
 import { and, eq, exists, inArray } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { PLUGINS_CONFIG } from "../db/levels.ts";
 import type { Database } from "../db/client.ts";
+import { PLUGINS_CONFIG } from "../db/levels.ts";
 import {
 	now,
 	organizations,
@@ -45,15 +45,9 @@ async function claim(db: Database) {
 				config_schema: plugins.config_schema,
 			})
 			.from(pluginJobs)
-			.innerJoin(
-				pluginConfigs,
-				eq(pluginConfigs.id, pluginJobs.plugin_config_id),
-			)
+			.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
-			.innerJoin(
-				organizations,
-				eq(organizations.id, pluginConfigs.organization_id),
-			)
+			.innerJoin(organizations, eq(organizations.id, pluginConfigs.organization_id))
 			.where(eq(pluginJobs.id, nextId)),
 		db
 			.select({
@@ -61,17 +55,9 @@ async function claim(db: Database) {
 				source: pluginSourceFiles.source,
 			})
 			.from(pluginSourceFiles)
-			.innerJoin(
-				pluginConfigs,
-				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
-			)
+			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(
-				and(
-					eq(pluginJobs.id, nextId),
-					inArray(pluginSourceFiles.filename, MAINS),
-				),
-			),
+			.where(and(eq(pluginJobs.id, nextId), inArray(pluginSourceFiles.filename, MAINS))),
 		db
 			.update(pluginJobs)
 			.set({ status: "running", started_at: now() })
@@ -79,9 +65,7 @@ async function claim(db: Database) {
 		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
 	]);
 	if (!job) return undefined;
-	const main = MAINS.map((name) =>
-		files.find(({ filename }) => filename === name),
-	);
+	const main = MAINS.map((name) => files.find(({ filename }) => filename === name));
 	const source = main.find(Boolean)?.source ?? "";
 	return { ...job, source, more: more.length > 0 };
 }
@@ -121,13 +105,11 @@ export async function work(env: Env) {
 	};
 	const why = whyNotRunnable(job);
 	if (why !== null) return refuse(why);
-	const clear = await opened(
-		configCipher(env, job),
-		fieldsOf(job.config_schema),
-		job.config,
-	).catch((error: unknown) => {
-		console.error(JSON.stringify({ job: id, error: String(error) }));
-	});
+	const clear = await opened(configCipher(env, job), fieldsOf(job.config_schema), job.config).catch(
+		(error: unknown) => {
+			console.error(JSON.stringify({ job: id, error: String(error) }));
+		},
+	);
 	if (!clear) return refuse("the secrets of its config can't be decrypted");
 	const { config, secrets } = clear;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
@@ -143,10 +125,7 @@ export async function work(env: Env) {
 		db,
 		id,
 		job,
-		[
-			...entries,
-			...(error === null ? [step("INFO", `The ${kind} ${name} is done.`)] : []),
-		],
+		[...entries, ...(error === null ? [step("INFO", `The ${kind} ${name} is done.`)] : [])],
 		error,
 	);
 }
@@ -159,9 +138,7 @@ async function finish(
 	entries: Entry[],
 	error: string | null,
 ) {
-	const still = exists(
-		db.select({ id: pluginJobs.id }).from(pluginJobs).where(open(id)),
-	);
+	const still = exists(db.select({ id: pluginJobs.id }).from(pluginJobs).where(open(id)));
 	await db.batch([
 		db
 			.update(pluginConfigs)

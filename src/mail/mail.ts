@@ -14,9 +14,8 @@ export type Mail = {
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is sent at all: it needs a sender, and the address that its links lead to (behaviour 7). */
-export const configured = ({ MAIL_FROM, APP_URL }: Env) =>
-	MAIL_FROM !== "" && APP_URL !== "";
+/** Whether mail is sent at all: it needs a sender, and the address that its links lead to (docs/operating.md#deploying). */
+export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
 /** The text in one line, without control characters and without marks that change the direction of text. */
 export const singleLine = (text: string) =>
@@ -30,10 +29,7 @@ export const multiLine = (text: string) =>
 		.join("\n");
 
 /** The message (RFC 5322), in text and HTML. Header values are single lines, encoded as RFC 2047 says. */
-export async function compose(
-	from: string,
-	{ to, reply_to, subject, paragraphs, link }: Mail,
-) {
+export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
 	const message = new MimeNode("multipart/alternative", { newline: "win" });
 	message.setHeader("From", { name: "Tenantry", address: from });
 	message.setHeader("To", to);
@@ -46,9 +42,7 @@ export async function compose(
 	const clean = paragraphs.map(multiLine);
 	const label = link && singleLine(link.label);
 	const text = [...clean, ...(link ? [`${label}: ${link.url}`] : [])];
-	message
-		.createChild("text/plain; charset=utf-8")
-		.setContent(`${text.join("\n\n")}\n`);
+	message.createChild("text/plain; charset=utf-8").setContent(`${text.join("\n\n")}\n`);
 	message
 		.createChild("text/html; charset=utf-8")
 		.setContent(
@@ -63,14 +57,10 @@ export async function compose(
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		const { EmailMessage } = await import("cloudflare:email");
-		await EMAIL.send(
-			new EmailMessage(MAIL_FROM, mail.to, await compose(MAIL_FROM, mail)),
-		);
+		await EMAIL.send(new EmailMessage(MAIL_FROM, mail.to, await compose(MAIL_FROM, mail)));
 		return true;
 	} catch (error) {
-		console.error(
-			JSON.stringify({ warning: "A mail was not sent", error: String(error) }),
-		);
+		console.error(JSON.stringify({ warning: "A mail was not sent", error: String(error) }));
 		return false;
 	}
 }

@@ -1,12 +1,12 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { ADMIN, OWNER } from "../db/levels.ts";
 import { contains } from "../db/contains.ts";
+import { ADMIN, OWNER } from "../db/levels.ts";
 import { members, organizations, users } from "../db/schema.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
-import { userWith } from "../tenant/visible.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { userWith } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import type { filters, update as Update } from "./shape.ts";
 
@@ -35,19 +35,13 @@ export function list(
 ) {
 	const names = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
 	const filter = and(
-		email
-			? eq(members.user_id, userWith(users.email, email.toLowerCase()))
-			: undefined,
+		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
 		search ? contains(names, search) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
 	const total = sql`(select ${organizations.active_members} from ${organizations} where ${organizations.id} = ${tenant.organization})`;
 	return tenant.page(page, select(tenant).$dynamic(), {
-		where: and(
-			eq(members.organization_id, tenant.organization),
-			eq(users.is_active, true),
-			filter,
-		),
+		where: and(eq(members.organization_id, tenant.organization), eq(users.is_active, true), filter),
 		...(filter ? {} : { total }),
 		by: [members.joined_at, members.id],
 		keys: ({ joined_at, id }) => [joined_at, id],
@@ -59,9 +53,7 @@ export function list(
 const byUser = (tenant: Tenant, uuid: string) =>
 	and(
 		eq(members.organization_id, tenant.organization),
-		uuid === "@me"
-			? eq(users.id, tenant.key.user_id)
-			: eq(users.uuid, uuid.toLowerCase()),
+		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase()),
 	);
 
 type Member = Awaited<ReturnType<typeof select>>[number];
@@ -82,19 +74,13 @@ export async function find(tenant: Tenant, uuid: string) {
 const editable = (tenant: Tenant) =>
 	sql`(select own.level from members as own where own.organization_id = ${tenant.organization} and own.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 
-export async function update(
-	tenant: Tenant,
-	uuid: string,
-	body: z.infer<typeof Update>,
-) {
+export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
 	const { level = member.level } = body;
 	if (body.level !== undefined && isSelf(tenant, member))
 		throw forbidden("You can't change your own access level.");
 	if (level === OWNER && tenant.caller.level < OWNER && body.level)
-		throw forbidden(
-			"You can only make another member owner if you're this organization's owner.",
-		);
+		throw forbidden("You can only make another member owner if you're this organization's owner.");
 	if (level > tenant.caller.level)
 		throw forbidden(
 			"You can only change access level of others to lower or equal to your current one.",
@@ -115,15 +101,12 @@ export async function update(
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const { id, user, level } = await find(tenant, uuid);
-		if (level === OWNER)
-			throw invalid(null, "Cannot leave the organization as its owner!");
+		if (level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
 		return tenant.remove(
 			{ scope: "Member", item_id: id, name: user.email },
 			tenant.db
 				.delete(members)
-				.where(
-					and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)),
-				)
+				.where(and(eq(members.id, id), lt(members.level, OWNER), editable(tenant)))
 				.returning({ id: members.id }),
 		);
 	});

@@ -1,36 +1,22 @@
-import { body, query } from "../tenant/valid.ts";
 import { page } from "../http/page.ts";
-import { ok, paginated, noContent, router } from "../http/router.ts";
+import { noContent, ok, paginated, router } from "../http/router.ts";
+import { body, query } from "../tenant/valid.ts";
 import * as members from "./queries.ts";
 import { filters, Member, update } from "./shape.ts";
 
-/** Interface 4.5, behaviour 6. */
+/** docs/organizations.md#members */
 export default router()
-	.get(
-		"/",
-		paginated(Member, "List the active members, newest first"),
-		query(filters),
-		async (c) =>
-			c.json(await members.list(c.var.tenant, page(c), c.req.valid("query"))),
+	.get("/", paginated(Member, "List the active members, newest first"), query(filters), async (c) =>
+		c.json(await members.list(c.var.tenant, page(c), c.req.valid("query"))),
 	)
 	.patch(
 		"/:user__uuid",
 		ok(Member, "Change a member's level"),
 		body(update, members.find),
 		async (c) =>
-			c.json(
-				await members.update(
-					c.var.tenant,
-					c.req.param("user__uuid"),
-					c.req.valid("json"),
-				),
-			),
+			c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
 	)
-	.delete(
-		"/:user__uuid",
-		noContent("Remove a member, or leave: @me"),
-		async (c) => {
-			await members.remove(c.var.tenant, c.req.param("user__uuid"));
-			return c.body(null, 204);
-		},
-	);
+	.delete("/:user__uuid", noContent("Remove a member, or leave: @me"), async (c) => {
+		await members.remove(c.var.tenant, c.req.param("user__uuid"));
+		return c.body(null, 204);
+	});

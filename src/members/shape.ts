@@ -1,15 +1,9 @@
 import * as z from "zod";
 import { LEVELS, level } from "../db/levels.ts";
-import {
-	integerChoice,
-	queryMoment,
-	rawText,
-	text,
-	timestamp,
-} from "../http/fields.ts";
+import { integerChoice, queryMoment, rawText, text, timestamp } from "../http/fields.ts";
 import { User } from "../users/shape.ts";
 
-/** Interface 2.8. */
+/** A member (docs/organizations.md#members). */
 export const Member = z
 	.object({
 		id: z.guid(),

@@ -5,10 +5,10 @@ import { alias } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, evict, mask, mint } from "../auth/keys.ts";
-import { PLUGINS_ROOT } from "../db/levels.ts";
 import { changes } from "../db/changes.ts";
 import { aliased, type Database, insertEach } from "../db/client.ts";
 import { isUniqueViolation } from "../db/errors.ts";
+import { PLUGINS_ROOT } from "../db/levels.ts";
 import { type Entry, record } from "../db/record.ts";
 import {
 	activityLog,
@@ -18,8 +18,8 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { currentOrganization } from "../tenant/visible.ts";
 import { founding } from "../organizations/queries.ts";
+import { currentOrganization } from "../tenant/visible.ts";
 import type {
 	bootstrap as Bootstrap,
 	keyCreate,
@@ -53,8 +53,7 @@ const log = (db: Database, { organization, ...entry }: OperatorEntry) =>
 	});
 
 /** Of a statement over another table than `users`: the organization in whose log the user's own things are. */
-const homeOf = (user_id: Column) =>
-	eq(organizations.id, currentOrganization(user_id));
+const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
 
 function required<T>(row: T | undefined, what: string): T {
 	if (row === undefined) throw new OperatorError(`There is no ${what}.`);
@@ -176,10 +175,7 @@ export async function bootstrap(
 	};
 }
 
-export async function createKey(
-	{ DB }: Env,
-	{ email, label, scopes }: z.infer<typeof keyCreate>,
-) {
+export async function createKey({ DB }: Env, { email, label, scopes }: z.infer<typeof keyCreate>) {
 	const db = drizzle(DB);
 	const owner = alias(users, "owner");
 	const [user] = await db
@@ -229,10 +225,7 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 }
 
 /** Each organization that the user belongs to gets an entry, as each has one active member less. */
-export async function deactivateUser(
-	{ DB }: Env,
-	{ email }: z.infer<typeof userDeactivate>,
-) {
+export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof userDeactivate>) {
 	const db = drizzle(DB);
 	const byEmail = eq(users.email, email);
 	const [[user], memberships] = await db.batch([
@@ -302,10 +295,7 @@ export async function setOrganization(
 }
 
 /** Newest first. */
-export async function listOrganizations(
-	{ DB }: Env,
-	{ limit }: z.infer<typeof list>,
-) {
+export async function listOrganizations({ DB }: Env, { limit }: z.infer<typeof list>) {
 	const db = drizzle(DB);
 	const [results, [total]] = await db.batch([
 		db
@@ -333,9 +323,7 @@ export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 		db
 			.select({
 				email: users.email,
-				name: sql<string>`trim(${users.first_name} || ' ' || ${users.last_name})`.as(
-					"name",
-				),
+				name: sql<string>`trim(${users.first_name} || ' ' || ${users.last_name})`.as("name"),
 				is_active: users.is_active,
 				organizations: organizationCount.as("organizations"),
 				keys: keyCount.as("keys"),

@@ -6,10 +6,7 @@ import * as shapes from "./shape.ts";
 type Result = Promise<Record<string, unknown>>;
 
 const command =
-	<S extends z.ZodType>(
-		shape: S,
-		query: (env: Env, options: z.output<S>) => Result,
-	) =>
+	<S extends z.ZodType>(shape: S, query: (env: Env, options: z.output<S>) => Result) =>
 	async (env: Env, options: unknown) =>
 		query(env, shape.parse(options, { reportInput: true }));
 
@@ -19,10 +16,7 @@ const commands = new Map([
 	["key revoke", command(shapes.keyRevoke, queries.revokeKey)],
 	["user deactivate", command(shapes.userDeactivate, queries.deactivateUser)],
 	["user list", command(shapes.list, queries.listUsers)],
-	[
-		"organization set",
-		command(shapes.organizationSet, queries.setOrganization),
-	],
+	["organization set", command(shapes.organizationSet, queries.setOrganization)],
 	["organization list", command(shapes.list, queries.listOrganizations)],
 ]);
 
@@ -33,14 +27,10 @@ const explain = (error: z.ZodError) =>
 		.join("\n");
 
 /**
- * Runs one of the operator's commands (behaviour 13).
+ * Runs one of the operator's commands (docs/operating.md#the-operators-command).
  * @throws errors that are not the operator's to correct, such as a database that can't be reached
  */
-export async function run(
-	env: Env,
-	name: string,
-	options: unknown,
-): Promise<shapes.Outcome> {
+export async function run(env: Env, name: string, options: unknown): Promise<shapes.Outcome> {
 	const execute = commands.get(name);
 	if (!execute) return { error: `There is no command "${name}".` };
 	try {

@@ -1,13 +1,13 @@
 import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { OWNER } from "../db/levels.ts";
 import type { Database } from "../db/client.ts";
+import { OWNER } from "../db/levels.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
-import { reachableOrganization, visibleProject } from "../tenant/visible.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { reachableOrganization, visibleProject } from "../tenant/visible.ts";
 import type { create, Team, update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
 
@@ -25,17 +25,12 @@ const select = (tenant: Tenant) =>
         from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
 				.mapWith((json): Team[] => JSON.parse(json))
 				.as("teams"),
-			member_count: sql<string>`cast(${active_members} as text)`.as(
-				"member_count",
-			),
+			member_count: sql<string>`cast(${active_members} as text)`.as("member_count"),
 		})
 		.from(organizations)
 		.innerJoin(
 			members,
-			and(
-				eq(members.organization_id, organizations.id),
-				eq(members.user_id, tenant.key.user_id),
-			),
+			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
 		);
 
 /** Newest first, in the order of the index that finds the caller's memberships. */
@@ -59,21 +54,13 @@ type New = z.infer<typeof create> & {
 };
 
 /** An organization with its owner and a first project, which are the owner's current ones from then on. */
-export function founding(
-	db: Database,
-	user_id: number | SQL<number>,
-	row: New,
-) {
+export function founding(db: Database, user_id: number | SQL<number>, row: New) {
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 	return [
 		db.insert(organizations).values({ ...row, slug }),
-		db
-			.insert(members)
-			.values({ organization_id: row.id, user_id, level: OWNER }),
-		db
-			.insert(projects)
-			.values({ organization_id: row.id, name: "Default project" }),
+		db.insert(members).values({ organization_id: row.id, user_id, level: OWNER }),
+		db.insert(projects).values({ organization_id: row.id, name: "Default project" }),
 		db
 			.update(users)
 			.set({

@@ -1,28 +1,22 @@
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { atLeast } from "../tenant/tenant.ts";
-import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { ok, created, paginated, noContent, router } from "../http/router.ts";
+import { created, noContent, ok, paginated, router } from "../http/router.ts";
+import { atLeast } from "../tenant/tenant.ts";
+import { body } from "../tenant/valid.ts";
 import * as organizations from "./queries.ts";
 import { create, Organization, update } from "./shape.ts";
 
-/** Interface 4.1, behaviour 4. */
+/** docs/organizations.md#organizations */
 export default router()
-	.get(
-		"/",
-		paginated(Organization, "List your organizations, newest first"),
-		async (c) => c.json(await organizations.list(c.var.tenant, page(c))),
+	.get("/", paginated(Organization, "List your organizations, newest first"), async (c) =>
+		c.json(await organizations.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
 		created(Organization, "Create an organization and become its owner"),
 		body(create),
-		async (c) =>
-			c.json(
-				await organizations.insert(c.var.tenant, c.req.valid("json")),
-				201,
-			),
+		async (c) => c.json(await organizations.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
 	.get("/:id", ok(Organization, "Retrieve an organization"), async (c) =>
 		c.json(found(await organizations.find(c.var.tenant))),
@@ -32,8 +26,7 @@ export default router()
 		ok(Organization, "Change an organization"),
 		atLeast(ADMIN),
 		body(update),
-		async (c) =>
-			c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
+		async (c) => c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
 	)
 	.delete(
 		"/:id",

@@ -9,7 +9,7 @@ const Feature = z.object({
 	limit: z.number().optional(),
 });
 
-/** A project as its organization shows it (behaviour 4). */
+/** A project as its organization shows it (docs/organizations.md#organizations). */
 const Team = z.object({
 	id: z.int(),
 	uuid: z.guid(),
@@ -20,7 +20,7 @@ const Team = z.object({
 });
 export type Team = z.infer<typeof Team>;
 
-/** Interface 2.2. */
+/** An organization, as the caller sees it (docs/organizations.md#organizations). */
 export const Organization = z
 	.object({
 		id: z.guid(),

@@ -1,27 +1,16 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import {
-	digest,
-	evict,
-	type Key,
-	mask,
-	mint,
-	cache,
-} from "../auth/keys.ts";
-import { grants } from "../tenant/scopes.ts";
+import { cache, digest, evict, type Key, mask, mint } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { inList, insertWhere } from "../db/client.ts";
 import { members, now, personalApiKeys, projects } from "../db/schema.ts";
+import { doesNotExist, forbidden, found, invalid } from "../http/errors.ts";
+import { mapResults, type Page } from "../http/page.ts";
+import { grants } from "../tenant/scopes.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleTo } from "../tenant/visible.ts";
-import { forbidden, found, invalid, doesNotExist } from "../http/errors.ts";
-import { mapResults, type Page } from "../http/page.ts";
-import {
-	type create,
-	toPersonalApiKey,
-	type update as Update,
-} from "./shape.ts";
+import { type create, toPersonalApiKey, type update as Update } from "./shape.ts";
 
 const MAX_KEYS = 25;
 
@@ -53,26 +42,18 @@ export async function find(tenant: Tenant, id: string) {
 }
 
 /** What a key allows. */
-type Grants = Pick<
-	Row,
-	"scopes" | "scoped_organizations" | "scoped_projects" | "expires_at"
->;
+type Grants = Pick<Row, "scopes" | "scoped_organizations" | "scoped_projects" | "expires_at">;
 
 const grantsOf = (body: z.infer<typeof Update>, before?: Grants): Grants => ({
 	scopes: body.scopes ?? before?.scopes ?? [],
-	scoped_organizations:
-		body.scoped_organizations ?? before?.scoped_organizations ?? [],
+	scoped_organizations: body.scoped_organizations ?? before?.scoped_organizations ?? [],
 	scoped_projects: body.scoped_projects ?? before?.scoped_projects ?? [],
-	expires_at:
-		body.expires_at === undefined
-			? (before?.expires_at ?? null)
-			: body.expires_at,
+	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
 /** Whether a restriction to `list` lets in no more than one to `limit` does; empty: not restricted. */
 const isWithin = <T>(list: T[], limit: T[]) =>
-	limit.length === 0 ||
-	(list.length > 0 && list.every((id) => limit.includes(id)));
+	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
 /** Throws unless the key in use may itself do all that `given` would allow, and for as long. */
 function assertWithinOwn({ caller: { key } }: Tenant, given: Grants) {
@@ -80,10 +61,8 @@ function assertWithinOwn({ caller: { key } }: Tenant, given: Grants) {
 		given.scopes.every((scope) => grants(key.scopes, scope)) &&
 		isWithin(given.scoped_organizations, key.organizations) &&
 		isWithin(given.scoped_projects, key.projects) &&
-		(key.expires_at === null ||
-			(given.expires_at !== null && given.expires_at <= key.expires_at));
-	if (!inside)
-		throw forbidden("An API key can't give more access than it has itself.");
+		(key.expires_at === null || (given.expires_at !== null && given.expires_at <= key.expires_at));
+	if (!inside) throw forbidden("An API key can't give more access than it has itself.");
 }
 
 /** The statements that find those of a body's restrictions that its owner can see. */
@@ -101,12 +80,7 @@ const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 		db
 			.select({ id: projects.id })
 			.from(projects)
-			.where(
-				and(
-					visibleTo(key.user_id),
-					inList(projects.id, body.scoped_projects ?? []),
-				),
-			),
+			.where(and(visibleTo(key.user_id), inList(projects.id, body.scoped_projects ?? []))),
 	] as const;
 
 /** Throws for the first of `wanted` that is not among `seen`. */
@@ -117,10 +91,7 @@ function checkRestrictions<T>(attr: string, wanted: T[] | undefined, seen: { id:
 }
 
 /** The projects of a body, and under which of their two names it has them. */
-const projectsOf = ({
-	scoped_projects,
-	scoped_teams,
-}: z.infer<typeof Update>) =>
+const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =>
 	scoped_projects || !scoped_teams
 		? { attr: "scoped_projects", scoped_projects }
 		: { attr: "scoped_teams", scoped_projects: scoped_teams };
@@ -134,11 +105,7 @@ const toRecord = (tenant: Tenant, row: Row): Key => ({
 	expires_at: row.expires_at,
 });
 
-const entry = (
-	tenant: Tenant,
-	activity: string,
-	{ id, label }: Pick<Row, "id" | "label">,
-) => ({
+const entry = (tenant: Tenant, activity: string, { id, label }: Pick<Row, "id" | "label">) => ({
 	activity,
 	scope: "PersonalApiKey",
 	item_id: id,
@@ -146,15 +113,10 @@ const entry = (
 	organization: tenant.currentOrganization,
 });
 
-export async function insert(
-	tenant: Tenant,
-	{ scoped_teams, ...given }: z.infer<typeof create>,
-) {
+export async function insert(tenant: Tenant, { scoped_teams, ...given }: z.infer<typeof create>) {
 	const { attr, scoped_projects } = projectsOf({ ...given, scoped_teams });
 	const body = { ...given, ...(scoped_projects && { scoped_projects }) };
-	const [organizations, seen] = await tenant.read(
-		...restrictions(tenant, body),
-	);
+	const [organizations, seen] = await tenant.read(...restrictions(tenant, body));
 	assertWithinOwn(tenant, grantsOf(body));
 	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
 	checkRestrictions(attr, scoped_projects, seen);
@@ -177,8 +139,7 @@ export async function insert(
 		),
 		answer: select(tenant).where(ownKeys(tenant, id)),
 	});
-	if (!row)
-		throw invalid(null, `A user can have at most ${MAX_KEYS} personal API keys.`);
+	if (!row) throw invalid(null, `A user can have at most ${MAX_KEYS} personal API keys.`);
 	await cache(tenant.env, hash, toRecord(tenant, row));
 	return toPersonalApiKey(row, value);
 }
@@ -205,10 +166,7 @@ export async function update(
 		masked: ["scoped_organizations", "scoped_projects"],
 	};
 	const after = await tenant.patch(row, body, told, () => ({
-		change: tenant.db
-			.update(personalApiKeys)
-			.set(body)
-			.where(ownKeys(tenant, row.id)),
+		change: tenant.db.update(personalApiKeys).set(body).where(ownKeys(tenant, row.id)),
 		answer: select(tenant).where(ownKeys(tenant, row.id)),
 	}));
 	await cache(tenant.env, after.hash, toRecord(tenant, after));
@@ -252,12 +210,9 @@ export async function roll(tenant: Tenant, id: string) {
 					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
 				),
 			),
-		answer: select(tenant).where(
-			and(ownKeys(tenant, row.id), eq(personalApiKeys.hash, hash)),
-		),
+		answer: select(tenant).where(and(ownKeys(tenant, row.id), eq(personalApiKeys.hash, hash))),
 	});
-	if (!after)
-		throw invalid(null, "The key was rolled or removed by another request.");
+	if (!after) throw invalid(null, "The key was rolled or removed by another request.");
 	await Promise.all([
 		cache(tenant.env, hash, toRecord(tenant, after)),
 		evict(tenant.env, row.hash),

@@ -1,19 +1,10 @@
 import * as z from "zod";
-import { scopes } from "../tenant/scopes.ts";
 import type { personalApiKeys } from "../db/schema.ts";
-import {
-	integer,
-	issue,
-	moment,
-	name,
-	set,
-	text,
-	timestamp,
-	uuid,
-} from "../http/fields.ts";
+import { integer, issue, moment, name, set, text, timestamp, uuid } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
+import { scopes } from "../tenant/scopes.ts";
 
-/** Behaviour 2.1. */
+/** docs/keys.md#personal-api-keys. */
 export const PersonalApiKey = z
 	.object({
 		id: z.guid(),
@@ -52,9 +43,7 @@ const fields = z.object({
 	expires_at: moment().nullable().optional(),
 });
 
-type Projects = Partial<
-	Record<"scoped_projects" | "scoped_teams", number[] | undefined>
->;
+type Projects = Partial<Record<"scoped_projects" | "scoped_teams", number[] | undefined>>;
 
 /** Both names of the projects may be given only where they say the same. */
 const sameProjects: z.core.CheckFn<Projects> = ({ value, issues }) => {

@@ -4,9 +4,9 @@ import { inList, rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { paged } from "../db/list.ts";
 import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { byId } from "./queries.ts";
 import type { logFilters } from "./shape.ts";
 
@@ -24,30 +24,19 @@ export async function list(
 		type_filter?.length ? inList(pluginLogEntries.type, type_filter) : undefined,
 	);
 	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));
-	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [
-		timestamp,
-		id,
-	];
+	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 	const [rows, [counted], [config]] = await tenant.read(
-		...paged(
-			tenant.db,
-			page,
-			tenant.db.select().from(pluginLogEntries).$dynamic(),
-			{
-				where: and(of, filter),
-				by: [pluginLogEntries.timestamp, pluginLogEntries.id],
-				keys,
-				...(filter
-					? {}
-					: {
-							total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${byId(tenant, id)})`,
-						}),
-			},
-		),
-		tenant.db
-			.select({ id: pluginConfigs.id })
-			.from(pluginConfigs)
-			.where(byId(tenant, id)),
+		...paged(tenant.db, page, tenant.db.select().from(pluginLogEntries).$dynamic(), {
+			where: and(of, filter),
+			by: [pluginLogEntries.timestamp, pluginLogEntries.id],
+			keys,
+			...(filter
+				? {}
+				: {
+						total: sql`(select ${pluginConfigs.log_entries} from ${pluginConfigs} where ${byId(tenant, id)})`,
+					}),
+		}),
+		tenant.db.select({ id: pluginConfigs.id }).from(pluginConfigs).where(byId(tenant, id)),
 	);
 	found(config);
 	return envelope(page, rows, counted?.count ?? 0, keys);

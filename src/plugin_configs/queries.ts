@@ -1,29 +1,19 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { changes } from "../db/changes.ts";
 import { inList, rowId } from "../db/client.ts";
-import {
-	now,
-	organizations,
-	pluginConfigs,
-	pluginSourceFiles,
-	plugins,
-} from "../db/schema.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
-import { visiblePlugin } from "../tenant/visible.ts";
-import { found, invalid, doesNotExist } from "../http/errors.ts";
+import { PLUGINS_CONFIG } from "../db/levels.ts";
+import { now, organizations, pluginConfigs, pluginSourceFiles, plugins } from "../db/schema.ts";
+import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { logIfChanged } from "../jobs/job_log.ts";
+import { complete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
-import { complete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
-import type {
-	create,
-	rearrange as Rearrange,
-	update as Update,
-} from "./shape.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { visiblePlugin } from "../tenant/visible.ts";
+import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
 	db
@@ -44,10 +34,7 @@ export const byId = (tenant: Tenant, id: string) =>
 
 export function assertAvailable({ caller }: Tenant) {
 	if (caller.plugins_access_level < PLUGINS_CONFIG)
-		throw invalid(
-			null,
-			"Plugin configuration is not available for the current organization!",
-		);
+		throw invalid(null, "Plugin configuration is not available for the current organization!");
 }
 
 /** Not deleted ones, by order. */
@@ -68,15 +55,10 @@ async function read(tenant: Tenant, id: string) {
 }
 
 /** Deleted ones, too. */
-export const find = async (tenant: Tenant, id: string) =>
-	toPluginConfig(await read(tenant, id));
+export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
 
 /** Whose log the config's is. */
-export const refOf = ({
-	id,
-	team_id,
-	plugin,
-}: Awaited<ReturnType<typeof read>>) => ({
+export const refOf = ({ id, team_id, plugin }: Awaited<ReturnType<typeof read>>) => ({
 	team_id,
 	plugin_id: plugin.id,
 	plugin_config_id: id,
@@ -133,12 +115,7 @@ export async function insert(
 		}),
 		after: (changed) =>
 			messages({ enabled: false }, { enabled }, false).map((message) =>
-				logIfChanged(
-					db,
-					{ team_id: project, plugin_id, plugin_config_id: id },
-					message,
-					changed,
-				),
+				logIfChanged(db, { team_id: project, plugin_id, plugin_config_id: id }, message, changed),
 			),
 		answer: select(tenant).where(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
@@ -148,17 +125,10 @@ export async function insert(
 }
 
 /** What another changed meanwhile is read again, and changed as it then is. */
-export const update = (
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Update>,
-) => retry(() => tryUpdate(tenant, id, body));
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(() => tryUpdate(tenant, id, body));
 
-async function tryUpdate(
-	tenant: Tenant,
-	id: string,
-	{ config, ...body }: z.infer<typeof Update>,
-) {
+async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infer<typeof Update>) {
 	const row = await read(tenant, id);
 	const { db } = tenant;
 	const fields = fieldsOf(row.plugin.config_schema);
@@ -168,8 +138,7 @@ async function tryUpdate(
 			: await merge(configCipher(tenant.env, row), fields, row.config, config);
 	const deleted = body.deleted ?? row.deleted;
 	const enabled = (body.enabled ?? row.enabled) && !deleted;
-	if (enabled && (!row.enabled || config !== undefined))
-		complete(fields, merged);
+	if (enabled && (!row.enabled || config !== undefined)) complete(fields, merged);
 	const set = {
 		...body,
 		...(config !== undefined && { config: merged }),
@@ -213,10 +182,7 @@ export async function remove(tenant: Tenant, id: string) {
 			item_id: row.id,
 			name: row.name ?? row.plugin.name,
 		},
-		tenant.db
-			.delete(pluginConfigs)
-			.where(byId(tenant, id))
-			.returning({ id: pluginConfigs.id }),
+		tenant.db.delete(pluginConfigs).where(byId(tenant, id)).returning({ id: pluginConfigs.id }),
 	);
 	found(removed);
 }
@@ -297,13 +263,8 @@ export async function frontend(tenant: Tenant, id: string) {
 		db
 			.select({ compiled: pluginSourceFiles.compiled })
 			.from(pluginSourceFiles)
-			.innerJoin(
-				pluginConfigs,
-				eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id),
-			)
-			.where(
-				and(byId(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx")),
-			),
+			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
+			.where(and(byId(tenant, id), eq(pluginSourceFiles.filename, "frontend.tsx"))),
 	);
 	const { id: config, team_id } = found(row);
 	return { id: config, team_id, script: file?.compiled ?? null };

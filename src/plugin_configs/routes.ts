@@ -1,32 +1,17 @@
 import type { Context } from "hono";
-import { body, query } from "../tenant/valid.ts";
 import type { App } from "../env.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import {
-	noBody,
-	ok,
-	created,
-	paginated,
-	noContent,
-	router,
-	javascript,
-} from "../http/router.ts";
+import { created, javascript, noBody, noContent, ok, paginated, router } from "../http/router.ts";
 import { PluginConfig } from "../plugins/plugin_config.ts";
-import * as jobs from "./start_job.ts";
+import { body, query } from "../tenant/valid.ts";
 import * as logs from "./logs.ts";
 import * as configs from "./queries.ts";
-import {
-	create,
-	job,
-	logFilters,
-	PluginLogEntry,
-	rearrange,
-	update,
-} from "./shape.ts";
+import { create, job, logFilters, PluginLogEntry, rearrange, update } from "./shape.ts";
+import * as jobs from "./start_job.ts";
 
 /**
- * 200 with an empty body; `link` says where there is something to read (behaviour 1.2). Servers compress even an empty
+ * 200 with an empty body; `link` says where there is something to read (docs/api.md#responses-with-extra-fields). Servers compress even an empty
  * body unless its type is one that they leave alone, as this one is.
  */
 function empty(c: Context<App>, link?: string) {
@@ -36,89 +21,43 @@ function empty(c: Context<App>, link?: string) {
 	return c.body(null, 200);
 }
 
-/** Interface 4.8, behaviour 10. */
+/** docs/plugins.md#plugin-configs */
 export default router()
-	.get(
-		"/",
-		paginated(PluginConfig, "List the plugin configs, by order"),
-		async (c) => c.json(await configs.list(c.var.tenant, page(c))),
+	.get("/", paginated(PluginConfig, "List the plugin configs, by order"), async (c) =>
+		c.json(await configs.list(c.var.tenant, page(c))),
 	)
-	.post(
-		"/",
-		created(PluginConfig, "Add a config of a plugin"),
-		body(create),
-		async (c) =>
-			c.json(await configs.insert(c.var.tenant, c.req.valid("json")), 201),
+	.post("/", created(PluginConfig, "Add a config of a plugin"), body(create), async (c) =>
+		c.json(await configs.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.patch(
-		"/rearrange",
-		noBody("Give enabled configs their order"),
-		body(rearrange),
-		async (c) => {
-			await configs.rearrange(c.var.tenant, c.req.valid("json"));
-			return empty(c);
-		},
-	)
+	.patch("/rearrange", noBody("Give enabled configs their order"), body(rearrange), async (c) => {
+		await configs.rearrange(c.var.tenant, c.req.valid("json"));
+		return empty(c);
+	})
 	.get("/:id", ok(PluginConfig, "Retrieve a config"), async (c) =>
 		c.json(await configs.find(c.var.tenant, c.req.param("id"))),
 	)
-	.patch(
-		"/:id",
-		ok(PluginConfig, "Change a config"),
-		body(update, configs.find),
-		async (c) =>
-			c.json(
-				await configs.update(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.valid("json"),
-				),
-			),
+	.patch("/:id", ok(PluginConfig, "Change a config"), body(update, configs.find), async (c) =>
+		c.json(await configs.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete(
-		"/:id",
-		noContent("Delete a config and its log, for good"),
-		async (c) => {
-			await configs.remove(c.var.tenant, c.req.param("id"));
-			return c.body(null, 204);
-		},
-	)
-	.get(
-		"/:id/activity",
-		noBody("Say where the config's activity is told"),
-		async (c) => {
-			const { id, team_id } = await configs.find(
-				c.var.tenant,
-				c.req.param("id"),
-			);
-			const log = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
-			return empty(c, `<${log}>; rel="alternate"`);
-		},
-	)
-	.get(
-		"/:id/frontend",
-		noBody("Say where the config's script for browsers is"),
-		async (c) => {
-			const { id, team_id, script } = await configs.frontend(
-				c.var.tenant,
-				c.req.param("id"),
-			);
-			if (script === null) return empty(c);
-			const there = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
-			return empty(c, `<${there}>; rel="alternate"; type="text/javascript"`);
-		},
-	)
-	.get(
-		"/:id/frontend.js",
-		javascript("The config's script for browsers"),
-		async (c) => {
-			const { script } = await configs.frontend(
-				c.var.tenant,
-				c.req.param("id"),
-			);
-			return c.body(found(script), 200, { "Content-Type": "text/javascript" });
-		},
-	)
+	.delete("/:id", noContent("Delete a config and its log, for good"), async (c) => {
+		await configs.remove(c.var.tenant, c.req.param("id"));
+		return c.body(null, 204);
+	})
+	.get("/:id/activity", noBody("Say where the config's activity is told"), async (c) => {
+		const { id, team_id } = await configs.find(c.var.tenant, c.req.param("id"));
+		const log = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
+		return empty(c, `<${log}>; rel="alternate"`);
+	})
+	.get("/:id/frontend", noBody("Say where the config's script for browsers is"), async (c) => {
+		const { id, team_id, script } = await configs.frontend(c.var.tenant, c.req.param("id"));
+		if (script === null) return empty(c);
+		const there = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
+		return empty(c, `<${there}>; rel="alternate"; type="text/javascript"`);
+	})
+	.get("/:id/frontend.js", javascript("The config's script for browsers"), async (c) => {
+		const { script } = await configs.frontend(c.var.tenant, c.req.param("id"));
+		return c.body(found(script), 200, { "Content-Type": "text/javascript" });
+	})
 	.post(
 		"/:id/job",
 		noBody("Queue a job of the config's plugin"),
@@ -129,10 +68,7 @@ export default router()
 				c.req.param("id"),
 				c.req.valid("json"),
 			);
-			return empty(
-				c,
-				`</api/projects/${team_id}/plugin_configs/${id}/logs/>; rel="monitor"`,
-			);
+			return empty(c, `</api/projects/${team_id}/plugin_configs/${id}/logs/>; rel="monitor"`);
 		},
 	)
 	.post("/:id/migrate", noBody("Migrate the config"), async (c) => {

@@ -34,7 +34,7 @@ export const create = z.object({
 	name: text(400).nullable().optional(),
 	description: multilineText(1000).nullable().optional(),
 	deleted: boolean().optional(),
-	/** Beyond the interface. */
+	/** An object, or its JSON text. */
 	config,
 });
 
@@ -71,7 +71,7 @@ export const rearrange = z.object({
 
 const TYPES = ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] as const;
 
-/** Interface 2.11. */
+/** An entry of a config's log (docs/plugins.md#logs). */
 export const PluginLogEntry = z
 	.object({
 		id: z.guid(),

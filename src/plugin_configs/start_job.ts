@@ -1,9 +1,9 @@
 import type * as z from "zod";
 import { pluginJobs } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { logIfChanged } from "../jobs/job_log.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { assertAvailable, byId, refOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
@@ -15,19 +15,13 @@ export async function find(tenant: Tenant, id: string) {
 }
 
 /** Queues a job of the config's plugin: a row first, which outlives the message that says so. */
-export async function start(
-	tenant: Tenant,
-	id: string,
-	{ job }: z.infer<typeof Job>,
-) {
+export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof Job>) {
 	const row = await find(tenant, id);
 	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
 	const { type: name, payload = {}, operation = "start" } = job ?? {};
 	if (!name) throw invalid(null, "The job type must be specified!");
 	const { capabilities, public_jobs } = row.plugin;
-	if (
-		![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name)
-	)
+	if (![...(capabilities.jobs ?? []), ...Object.keys(public_jobs)].includes(name))
 		throw invalid(null, `The plugin has no job "${name}".`);
 	const { db } = tenant;
 	const [queued] = await tenant.write({
@@ -39,16 +33,11 @@ export async function start(
 			// Without the payload, which may hold secrets.
 			trigger: { job: { type: name, operation } },
 		},
-		change: db
-			.insert(pluginJobs)
-			.values({ plugin_config_id: row.id, kind: "job", name, payload }),
-		after: (changed) => [
-			logIfChanged(db, refOf(row), `The job ${name} was queued.`, changed),
-		],
+		change: db.insert(pluginJobs).values({ plugin_config_id: row.id, kind: "job", name, payload }),
+		after: (changed) => [logIfChanged(db, refOf(row), `The job ${name} was queued.`, changed)],
 		answer: countWaiting(db),
 	});
 	// Where it can't be sent, the schedule sends one.
-	if (found(queued).waiting <= MAX_WAKE_UPS)
-		tenant.later(() => wake(tenant.env, 1));
+	if (found(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { type TarHeader, unpackTar } from "modern-tar";
-import { invalid, ApiError } from "../http/errors.ts";
+import { ApiError, invalid } from "../http/errors.ts";
 
 const MIB = 2 ** 20;
 export const MAX_ARCHIVE_BYTES = 10 * MIB;
@@ -12,13 +12,9 @@ const MAX_PATH = 255;
 type File = { path: string; bytes: Uint8Array };
 
 const tooLarge = () => invalid(null, "The archive is larger than 10 MiB.");
-const tooMany = () =>
-	invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
+const tooMany = () => invalid(null, `The archive has more than ${MAX_ENTRIES} entries.`);
 const bomb = () =>
-	invalid(
-		null,
-		`The archive unpacks to more than ${MAX_UNPACKED_BYTES / MIB} MiB.`,
-	);
+	invalid(null, `The archive unpacks to more than ${MAX_UNPACKED_BYTES / MIB} MiB.`);
 
 /**
  * Reads the text files of a tgz, by path. A folder that contains everything is left out of the paths. Binary files and
@@ -28,8 +24,7 @@ const bomb = () =>
 export async function unpack(archive: Uint8Array) {
 	if (archive.length > MAX_ARCHIVE_BYTES) throw tooLarge();
 	const [first, second] = archive;
-	if (first !== 0x1f || second !== 0x8b)
-		throw invalid(null, "The archive is no tgz.");
+	if (first !== 0x1f || second !== 0x8b) throw invalid(null, "The archive is no tgz.");
 	const files = await untar(archive).catch((error: unknown) => {
 		if (error instanceof ApiError) throw error;
 		throw invalid(null, "The archive is broken.");
@@ -74,8 +69,7 @@ function safe(path: string) {
 /** Archives of repositories and packages have everything in one folder. */
 function pathInside(files: File[]): File[] {
 	const tops = new Set(files.map(({ path }) => path.split("/", 1)[0]));
-	if (tops.size !== 1 || files.some(({ path }) => !path.includes("/")))
-		return files;
+	if (tops.size !== 1 || files.some(({ path }) => !path.includes("/"))) return files;
 	return files.map(({ path, bytes }) => ({
 		path: path.slice(path.indexOf("/") + 1),
 		bytes,
@@ -87,8 +81,7 @@ function texts(files: File[]) {
 	const found = new Map<string, string>();
 	const seen = new Set<string>();
 	for (const { path, bytes } of files) {
-		if (seen.has(path))
-			throw invalid(null, `The archive has more than one ${path}.`);
+		if (seen.has(path)) throw invalid(null, `The archive has more than one ${path}.`);
 		seen.add(path);
 		if (bytes.includes(0)) continue;
 		try {
@@ -97,9 +90,7 @@ function texts(files: File[]) {
 			// Not UTF-8: an image or the like.
 		}
 	}
-	const folders = files.filter(({ path }) =>
-		/^[^/]+\/plugin\.json$/.test(path),
-	);
+	const folders = files.filter(({ path }) => /^[^/]+\/plugin\.json$/.test(path));
 	if (!seen.has("plugin.json") && folders.length > 1)
 		throw invalid(null, "The archive has more than one plugin.json.");
 	return found;

@@ -17,7 +17,7 @@ const TASK = /^runEvery(Minute|Hour|Day)/;
 type Named = [name: string, value: AnyNode | null];
 
 /**
- * What a plugin can do, read from its JavaScript or TypeScript without running it (behaviour 9).
+ * What a plugin can do, read from its JavaScript or TypeScript without running it (docs/plugins.md#source-in-place).
  * Code that can't be parsed can do nothing.
  */
 export function capabilitiesOf(source: string) {
@@ -87,16 +87,12 @@ function exportedNames(
 		case "ExportDefaultDeclaration":
 			return properties(follow(statement.declaration));
 		case "ExpressionStatement":
-			return assignedNames(statement.expression).flatMap(
-				([{ left }, value]): Named[] => {
-					if (isModule(left)) return properties(follow(value));
-					if (left.type !== "MemberExpression") return [];
-					const name = key(left.property, left.computed);
-					return name && (isModule(left.object) || isExports(left.object))
-						? [[name, value]]
-						: [];
-				},
-			);
+			return assignedNames(statement.expression).flatMap(([{ left }, value]): Named[] => {
+				if (isModule(left)) return properties(follow(value));
+				if (left.type !== "MemberExpression") return [];
+				const name = key(left.property, left.computed);
+				return name && (isModule(left.object) || isExports(left.object)) ? [[name, value]] : [];
+			});
 		default:
 			return [];
 	}
@@ -113,8 +109,7 @@ function assignedNames(node: AnyNode): [AssignmentExpression, AnyNode][] {
 	return chain.map((one) => [one, value]);
 }
 
-const isExports = (node: AnyNode) =>
-	node.type === "Identifier" && node.name === "exports";
+const isExports = (node: AnyNode) => node.type === "Identifier" && node.name === "exports";
 
 const isModule = (node: AnyNode) =>
 	node.type === "MemberExpression" &&
@@ -134,9 +129,7 @@ function properties(node: AnyNode | null): Named[] {
 /** A name in the text; null where it is only known when the code runs. */
 function key(node: AnyNode, computed: boolean) {
 	if (node.type === "Identifier" && !computed) return node.name;
-	return node.type === "Literal" && node.value != null
-		? String(node.value)
-		: null;
+	return node.type === "Literal" && node.value != null ? String(node.value) : null;
 }
 
 /** Whether it may be a function: what a call answers isn't known without running it. */

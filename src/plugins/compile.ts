@@ -16,9 +16,7 @@ prototype.restoreFromSnapshot = function (snapshot) {
 	restoreFromSnapshot.call(this, snapshot);
 };
 
-export type Compiled =
-	| { compiled: string; error: null }
-	| { compiled: null; error: string };
+export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
 /** What becomes of each file that browsers load; other files are kept as they are. */
 const BROWSER = new Map<string, Transform[]>([
@@ -47,17 +45,14 @@ export function compile(
 export function toScript(source: string): Compiled {
 	return attempt(() => {
 		const javascript = toJavaScript(source);
-		const script = isModule(either(javascript))
-			? strip(javascript, ["imports"])
-			: javascript;
+		const script = isModule(either(javascript)) ? strip(javascript, ["imports"]) : javascript;
 		read(script, "script");
 		return script.replace(/^#!.*/, "");
 	});
 }
 
 /** What has neither imports nor exports is CommonJS, which need not be strict. */
-const isModule = ({ body }: Program) =>
-	body.some(({ type }) => /^(Import|Export)/.test(type));
+const isModule = ({ body }: Program) => body.some(({ type }) => /^(Import|Export)/.test(type));
 
 /**
  * The program in JavaScript or TypeScript.

@@ -33,8 +33,7 @@ export function fieldsOf(schema: unknown[] | Config): Field[] {
 	return entries.flatMap((entry) => Field.safeParse(entry).data ?? []);
 }
 
-const empty = (value: unknown) =>
-	value === undefined || value === null || value === "";
+const empty = (value: unknown) => value === undefined || value === null || value === "";
 
 const secretsOf = (fields: Field[]) =>
 	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
@@ -50,15 +49,10 @@ export function masked(fields: Field[], config: Config): Config {
 	);
 }
 
-const textOf = (value: unknown) =>
-	typeof value === "string" ? value : JSON.stringify(value);
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** The stored config with all sealed that is secret by now. */
-export async function sealed(
-	cipher: Cipher,
-	fields: Field[],
-	config: Config,
-): Promise<Config> {
+export async function sealed(cipher: Cipher, fields: Field[], config: Config): Promise<Config> {
 	const secret = secretsOf(fields);
 	const entries = Object.entries(config).map(async ([key, value]) =>
 		secret.has(key) && !empty(value) && !isSealed(value)
@@ -80,16 +74,13 @@ export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 	);
 	return {
 		config: Object.fromEntries(entries.map(({ key, value }) => [key, value])),
-		secrets: entries.flatMap(({ value, hidden }) =>
-			hidden ? [textOf(value)] : [],
-		),
+		secrets: entries.flatMap(({ value, hidden }) => (hidden ? [textOf(value)] : [])),
 	};
 }
 
 /** What is wrong with a field's value in the words of an answer; undefined: nothing. */
 function wrong({ type, choices }: Field, value: unknown) {
-	if (!TYPES.includes(type))
-		return { why: `Unknown type "${type}".`, code: "invalid_input" };
+	if (!TYPES.includes(type)) return { why: `Unknown type "${type}".`, code: "invalid_input" };
 	if (empty(value)) return undefined;
 	if (typeof value !== "string" && type !== "json")
 		return { why: "Not a valid string.", code: "invalid_input" };
@@ -100,7 +91,7 @@ function wrong({ type, choices }: Field, value: unknown) {
 
 /**
  * The config to store, with its secrets sealed: `given` in place of `stored`, but that a secret which is masked, null or
- * missing stays what it is, and "" clears it (behaviour 10).
+ * missing stays what it is, and "" clears it (docs/plugins.md#plugin-configs).
  */
 export async function merge(
 	cipher: Cipher,
@@ -118,20 +109,14 @@ export async function merge(
 			: is.get(key) === MASK && isSealed(was.get(key));
 	for (const field of fields) {
 		const problem = wrong(field, stays(field.key) ? null : is.get(field.key));
-		if (problem)
-			throw invalid(`config__${field.key}`, problem.why, problem.code);
+		if (problem) throw invalid(`config__${field.key}`, problem.why, problem.code);
 	}
 	const merged = [...new Set([...is.keys(), ...secret])].map(async (key) => {
 		if (stays(key)) return [key, was.get(key)];
 		const value = is.get(key);
-		return [
-			key,
-			isSealed(value) ? await cipher.seal(fieldOf(key), value) : value,
-		];
+		return [key, isSealed(value) ? await cipher.seal(fieldOf(key), value) : value];
 	});
-	const chosen = (await Promise.all(merged)).filter(
-		([, value]) => value !== undefined,
-	);
+	const chosen = (await Promise.all(merged)).filter(([, value]) => value !== undefined);
 	return sealed(cipher, fields, Object.fromEntries(chosen));
 }
 

@@ -7,7 +7,7 @@ export const FAMILIES = [
 	"pipeline_import_apps",
 ] as const;
 
-/** One of the three listings over the one table of plugins (behaviour 9). They may overlap. */
+/** One of the three listings over the one table of plugins (docs/plugins.md#families). They may overlap. */
 export type Family = {
 	/** Its name in paths and in `families`. */
 	name: (typeof FAMILIES)[number];
@@ -45,18 +45,13 @@ export const importApp: Family = {
 const families = [destination, frontendApp, importApp];
 
 /** The names of the families that a plugin belongs to, of a statement over `plugins`. */
-export const familyNames =
-	sql<string>`(select json_group_array(name) from (${sql.join(
-		families.map(
-			({ name, holds }) => sql`select ${name} as name where ${holds}`,
-		),
-		sql` union all `,
-	)}))`
-		.mapWith((json): Family["name"][] => JSON.parse(json))
-		.as("families");
+export const familyNames = sql<string>`(select json_group_array(name) from (${sql.join(
+	families.map(({ name, holds }) => sql`select ${name} as name where ${holds}`),
+	sql` union all `,
+)}))`
+	.mapWith((json): Family["name"][] => JSON.parse(json))
+	.as("families");
 
 /** Whether a plugin belongs to one of these families, of a statement over `plugins`. */
 export const inFamilies = (names: Family["name"][]) =>
-	or(
-		...families.filter(({ name }) => names.includes(name)).map((f) => f.holds),
-	);
+	or(...families.filter(({ name }) => names.includes(name)).map((f) => f.holds));

@@ -30,15 +30,10 @@ export function assertSize(files: ReadonlyMap<string, string>) {
  * The capabilities of a plugin with this main file; what would be an empty list is left out. Of a source that can't be
  * read nothing can be said: they stay what they were.
  */
-export const capabilities = (
-	main: string,
-	before: Capabilities = {},
-): Capabilities =>
+export const capabilities = (main: string, before: Capabilities = {}): Capabilities =>
 	toScript(main).error === null
 		? Object.fromEntries(
-				Object.entries(capabilitiesOf(main)).filter(
-					([, names]) => names.length > 0,
-				),
+				Object.entries(capabilitiesOf(main)).filter(([, names]) => names.length > 0),
 			)
 		: before;
 
@@ -61,11 +56,7 @@ export async function install(env: Env, url: string) {
 		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
 	];
 	const files = assertSize(
-		new Map(
-			kept.flatMap(([name, text]) =>
-				text === undefined ? [] : [[name, text] as const],
-			),
-		),
+		new Map(kept.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]))),
 	);
 	return {
 		facts: {

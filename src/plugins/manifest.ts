@@ -28,8 +28,7 @@ export type Manifest = ReturnType<typeof manifest>;
  */
 export function manifest(files: ReadonlyMap<string, string>) {
 	const text = files.get("plugin.json");
-	if (text === undefined)
-		throw invalid(null, "Could not find plugin.json in the plugin");
+	if (text === undefined) throw invalid(null, "Could not find plugin.json in the plugin");
 	const { data, error } = Plugin.safeParse(json(text));
 	if (error) {
 		const [issue] = error.issues;
@@ -54,10 +53,7 @@ function json(text: string): unknown {
 	}
 }
 
-function mainOf(
-	files: ReadonlyMap<string, string>,
-	stated: string | null | undefined,
-) {
+function mainOf(files: ReadonlyMap<string, string>, stated: string | null | undefined) {
 	if (stated) {
 		const path = stated.replace(/^(\.?\/)+/, "");
 		if (files.has(path)) return path;
@@ -65,9 +61,6 @@ function mainOf(
 	}
 	const main = MAINS.find((path) => files.has(path));
 	if (main === undefined && !BROWSER.some((path) => files.has(path)))
-		throw invalid(
-			null,
-			"Could not find main file index.js or index.ts in plugin",
-		);
+		throw invalid(null, "Could not find main file index.js or index.ts in plugin");
 	return main ?? null;
 }

@@ -9,9 +9,9 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
+import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin, visibleProject } from "../tenant/visible.ts";
-import { type Envelope, mapResults, envelope, type Page } from "../http/page.ts";
 import { destination, type Family } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { type Row, select, visible } from "./queries.ts";
@@ -19,11 +19,9 @@ import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
 import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
 
-const NOBODY = Object.fromEntries(
-	Object.keys(Plugin.shape).map((field) => [field, null]),
-);
+const NOBODY = Object.fromEntries(Object.keys(Plugin.shape).map((field) => [field, null]));
 
-/** A page of entries that is its first entry's plugin, too (behaviour 1.2). */
+/** A page of entries that is its first entry's plugin, too (docs/api.md#responses-with-extra-fields). */
 function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	const plugin = page.results[0]?.plugin;
 	return {
@@ -42,10 +40,7 @@ export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
 				.select({ ...entryColumns, plugin: pluginColumns })
 				.from(activityLog)
 				.leftJoin(users, eq(users.id, activityLog.user_id))
-				.innerJoin(
-					plugins,
-					sql`${plugins.id} = cast(${activityLog.item_id} as integer)`,
-				)
+				.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
 				.innerJoin(organizations, itsOrganization)
 				.$dynamic(),
 			{
@@ -66,21 +61,13 @@ export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
 	const used = sql`exists (select 1 from plugin_configs as used
 		where used.organization_id = ${tenant.organization} and used.plugin_id = ${plugins.id} and used.enabled and not used.deleted)`;
 	const filter = and(holds, sql`not ${used}`);
-	const rows = await tenant.page(
-		page,
-		select(tenant).$dynamic(),
-		visible(tenant, page, filter),
-	);
+	const rows = await tenant.page(page, select(tenant).$dynamic(), visible(tenant, page, filter));
 	const [first] = rows.results;
 	return { ...NOBODY, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
 
 /** Enabled configs of the family's destinations, in the projects that the caller sees, newest first. */
-export const exportConfigs = async (
-	tenant: Tenant,
-	{ holds }: Family,
-	page: Page,
-) => {
+export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
 	const rows = await tenant.page(
 		page,
 		tenant.db
@@ -122,14 +109,10 @@ export async function listRepository(tenant: Tenant, page: Page) {
 	const urls = shown.map(({ url }) => url);
 	const [rows] = await tenant.read(
 		select(tenant).where(
-			and(
-				eq(plugins.organization_id, tenant.organization),
-				inList(plugins.url, urls),
-			),
+			and(eq(plugins.organization_id, tenant.organization), inList(plugins.url, urls)),
 		),
 	);
-	const at = (url: string | null) =>
-		rows.find((plugin) => url !== null && plugin.url === url);
+	const at = (url: string | null) => rows.find((plugin) => url !== null && plugin.url === url);
 	const plugin = at(urls[0] ?? null);
 	const entries = shown.map(({ entry, url }) => ({
 		...entry,

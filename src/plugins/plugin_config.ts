@@ -5,7 +5,7 @@ import { timestamp } from "../http/fields.ts";
 import { fieldsOf, masked } from "./config.ts";
 import { pluginColumns, toPlugin } from "./shape.ts";
 
-/** Interface 2.10. */
+/** A config of a plugin (docs/plugins.md#plugin-configs). */
 export const PluginConfig = z
 	.object({
 		id: z.int(),
@@ -54,10 +54,7 @@ export const configColumns = () => ({
 
 type Row = Pick<
 	typeof pluginConfigs.$inferSelect,
-	Exclude<
-		keyof ReturnType<typeof configColumns>,
-		"plugin" | "team_id" | "delivery_rate_24h"
-	>
+	Exclude<keyof ReturnType<typeof configColumns>, "plugin" | "team_id" | "delivery_rate_24h">
 > & {
 	team_id: number;
 	delivery_rate_24h: number | null;
@@ -75,8 +72,7 @@ export const toPluginConfig = ({
 	plugin: plugin.id,
 	config: JSON.stringify(masked(fieldsOf(plugin.config_schema), config)),
 	plugin_info: JSON.stringify(toPlugin(plugin)),
-	delivery_rate_24h:
-		delivery_rate_24h === null ? null : String(delivery_rate_24h),
+	delivery_rate_24h: delivery_rate_24h === null ? null : String(delivery_rate_24h),
 	name: row.name ?? plugin.name,
 	description: row.description ?? plugin.description,
 });

@@ -1,25 +1,21 @@
 import { and, eq, not, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { PLUGINS_ROOT } from "../db/levels.ts";
 import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { isUniqueViolation } from "../db/errors.ts";
+import { PLUGINS_ROOT } from "../db/levels.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
+import { ApiError, forbidden, found, invalid } from "../http/errors.ts";
+import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
-import { forbidden, found, invalid, ApiError } from "../http/errors.ts";
-import { mapResults, type Page } from "../http/page.ts";
-import { reseal } from "./reseal.ts";
-import {
-	assertCodeAuthorized,
-	authorizeCodeChange,
-	codeStatus,
-} from "./code.ts";
+import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, inFamilies } from "./families.ts";
 import { install } from "./install.ts";
 import { identify, latest } from "./registries.ts";
+import { reseal } from "./reseal.ts";
 import {
 	type create,
 	type filters,
@@ -30,10 +26,7 @@ import {
 } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
-	db
-		.select(pluginColumns)
-		.from(plugins)
-		.innerJoin(organizations, itsOrganization);
+	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -58,11 +51,7 @@ export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
 /** The plugins of a family. */
 export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
 	mapResults(
-		await tenant.page(
-			page,
-			select(tenant).$dynamic(),
-			visible(tenant, page, holds),
-		),
+		await tenant.page(page, select(tenant).$dynamic(), visible(tenant, page, holds)),
 		toPlugin,
 	);
 
@@ -91,23 +80,16 @@ async function read(tenant: Tenant, id: string) {
 	return found(row);
 }
 
-export const find = async (tenant: Tenant, id: string) =>
-	toPlugin(await read(tenant, id));
+export const find = async (tenant: Tenant, id: string) => toPlugin(await read(tenant, id));
 
 /** Throws unless the plugin is the organization's own to change. */
-export function isOwn<R extends { organization_id: string }>(
-	{ caller }: Tenant,
-	row: R,
-) {
+export function isOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
 	if (row.organization_id !== caller.organization_id)
-		throw forbidden(
-			"This plugin installation is managed by another organization",
-		);
+		throw forbidden("This plugin installation is managed by another organization");
 	return row;
 }
 
-export const findOwn = async (tenant: Tenant, id: string) =>
-	isOwn(tenant, await read(tenant, id));
+export const findOwn = async (tenant: Tenant, id: string) => isOwn(tenant, await read(tenant, id));
 
 /** As `findOwn`, for a caller who may change the plugin's code. */
 export async function findOwnCode(tenant: Tenant, id: string) {
@@ -147,11 +129,8 @@ function alreadyInstalled(
 }
 
 /** Seals a plugin's token. It is bound to what tells plugins apart and never changes: their id isn't known at first. */
-const tokenCipher = (
-	env: Env,
-	organization_id: string | null,
-	url: string | null,
-) => cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
+const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
+	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
 
 export async function insert(
 	tenant: Tenant,
@@ -166,19 +145,14 @@ export async function insert(
 				.select({ id: plugins.id })
 				.from(plugins)
 				.where(
-					and(
-						eq(plugins.organization_id, tenant.organization),
-						eq(plugins.url, address ?? ""),
-					),
+					and(eq(plugins.organization_id, tenant.organization), eq(plugins.url, address ?? "")),
 				),
 		);
 		mayBeGlobal(tenant, body.is_global === true);
 		if (installed) throw alreadyInstalled(tenant, family, address, installed);
 	};
 	await refuseInstalled();
-	const { facts, files } = url
-		? await install(env, url)
-		: { facts: {}, files: [] };
+	const { facts, files } = url ? await install(env, url) : { facts: {}, files: [] };
 	const id = toNewRow(tenant);
 	const { organization_id } = tenant.caller;
 	const cipher = tokenCipher(env, organization_id, address);
@@ -189,8 +163,7 @@ export async function insert(
 		...facts,
 		organization_id: tenant.organization,
 		url: address,
-		private_token:
-			token === "" ? null : await cipher.seal("private_token", token),
+		private_token: token === "" ? null : await cipher.seal("private_token", token),
 	};
 	const [plugin] = await tenant
 		.write({
@@ -202,9 +175,7 @@ export async function insert(
 			},
 			change: db.insert(plugins).values(row),
 			after: () =>
-				files.map((file) =>
-					db.insert(pluginSourceFiles).values({ ...file, plugin_id: id }),
-				),
+				files.map((file) => db.insert(pluginSourceFiles).values({ ...file, plugin_id: id })),
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(async (error: unknown) => {
@@ -214,11 +185,7 @@ export async function insert(
 	return toPlugin(found(plugin));
 }
 
-export async function update(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof Update>,
-) {
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
 	const [[row], [code]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
@@ -226,8 +193,7 @@ export async function update(
 	const before = isOwn(tenant, found(row));
 	mayBeGlobal(tenant, body.is_global !== undefined);
 	const { capabilities, public_jobs } = body;
-	const isCodeChange =
-		changes(before, { capabilities, public_jobs }).length > 0;
+	const isCodeChange = changes(before, { capabilities, public_jobs }).length > 0;
 	if (isCodeChange) authorizeCodeChange(tenant, code);
 	const same = eq(plugins.id, before.id);
 	const told = { scope: "Plugin", name: body.name ?? before.name };
@@ -255,38 +221,25 @@ const isUsedElsewhere = sql`exists (select 1 from plugin_configs as used where u
   and used.organization_id <> ${plugins.organization_id} and not used.deleted)`;
 
 /** Deletes the plugin with its source and configs. */
-export const remove = (tenant: Tenant, id: string) =>
-	retry(() => tryRemove(tenant, id));
+export const remove = (tenant: Tenant, id: string) => retry(() => tryRemove(tenant, id));
 
 async function tryRemove(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const which = byId(tenant, id);
 	const [[row], [used]] = await tenant.read(
 		select(tenant).where(which),
-		db
-			.select({ id: plugins.id })
-			.from(plugins)
-			.where(and(which, isUsedElsewhere)),
+		db.select({ id: plugins.id }).from(plugins).where(and(which, isUsedElsewhere)),
 	);
 	const plugin = isOwn(tenant, found(row));
 	if (plugin.is_global)
-		throw invalid(
-			null,
-			"This plugin is marked as global! Make it local before uninstallation",
-		);
+		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
 	// Where it was deleted, shared or used meanwhile, the next read says which.
 	return tenant.remove(
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		db
 			.delete(plugins)
-			.where(
-				and(
-					eq(plugins.id, plugin.id),
-					eq(plugins.is_global, false),
-					not(isUsedElsewhere),
-				),
-			)
+			.where(and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)))
 			.returning({ id: plugins.id }),
 	);
 }
@@ -301,11 +254,7 @@ const tokenOf = ({ db }: Tenant, id: string) =>
 /** Where to install the plugin from again; null where it was not installed from a url. */
 async function originOf(
 	{ env }: Tenant,
-	{
-		organization_id,
-		url,
-		plugin_type,
-	}: Pick<Row, "organization_id" | "url" | "plugin_type">,
+	{ organization_id, url, plugin_type }: Pick<Row, "organization_id" | "url" | "plugin_type">,
 	token: string | null | undefined,
 ) {
 	if (!url || ["source", "local"].includes(plugin_type)) return null;
@@ -326,16 +275,10 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 	);
 	const plugin = found(row);
 	const isOwn = plugin.organization_id === tenant.caller.organization_id;
-	const url = isOwn
-		? await originOf(tenant, plugin, secret?.private_token)
-		: null;
-	const latest_tag = url
-		? (await latest(tenant.env, url)).tag
-		: plugin.latest_tag;
+	const url = isOwn ? await originOf(tenant, plugin, secret?.private_token) : null;
+	const latest_tag = url ? (await latest(tenant.env, url)).tag : plugin.latest_tag;
 	if (latest_tag !== plugin.latest_tag)
-		tenant.later((db) =>
-			db.update(plugins).set({ latest_tag }).where(eq(plugins.id, plugin.id)),
-		);
+		tenant.later((db) => db.update(plugins).set({ latest_tag }).where(eq(plugins.id, plugin.id)));
 	return {
 		...toPlugin(plugin),
 		latest_tag,
@@ -366,9 +309,7 @@ export async function upgrade(tenant: Tenant, id: string) {
 		},
 		before: [
 			assertCodeAuthorized(tenant, before.id),
-			db
-				.delete(pluginSourceFiles)
-				.where(eq(pluginSourceFiles.plugin_id, before.id)),
+			db.delete(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, before.id)),
 			...files.map((file) =>
 				db.insert(pluginSourceFiles).values({ ...file, plugin_id: before.id }),
 			),

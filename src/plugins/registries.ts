@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { invalid, ApiError } from "../http/errors.ts";
+import { ApiError, invalid } from "../http/errors.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";
 
 const MIB = 2 ** 20;
@@ -45,8 +45,7 @@ const websites = new Map<string, Website>([
 		"npmjs.com",
 		{
 			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?\/*$/,
-			address: ({ name, ref }) =>
-				`https://www.npmjs.com/package/${name}${pathBelow("/v/", ref)}`,
+			address: ({ name, ref }) => `https://www.npmjs.com/package/${name}${pathBelow("/v/", ref)}`,
 			registry: npm,
 		},
 	],
@@ -54,8 +53,7 @@ const websites = new Map<string, Website>([
 		"github.com",
 		{
 			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+?))?\/*$/,
-			address: ({ name, ref }) =>
-				`https://github.com/${name}${pathBelow("/tree/", ref)}`,
+			address: ({ name, ref }) => `https://github.com/${name}${pathBelow("/tree/", ref)}`,
 			registry: github,
 		},
 	],
@@ -63,8 +61,7 @@ const websites = new Map<string, Website>([
 		"gitlab.com",
 		{
 			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+?))?\/*$/,
-			address: ({ name, ref }) =>
-				`https://gitlab.com/${name}${pathBelow("/-/tree/", ref)}`,
+			address: ({ name, ref }) => `https://gitlab.com/${name}${pathBelow("/-/tree/", ref)}`,
 			registry: gitlab,
 		},
 	],
@@ -101,11 +98,7 @@ export async function latest(env: Env, url: string, milliseconds = TIMEOUT_MS) {
 }
 
 /** The archive at this url, for `unpack`; its version; and what `latest` says. Refused as that is. */
-export async function download(
-	env: Env,
-	url: string,
-	milliseconds = TIMEOUT_MS,
-) {
+export async function download(env: Env, url: string, milliseconds = TIMEOUT_MS) {
 	const registry = registryOf(env, url);
 	const { ask, get } = visit(registry, milliseconds);
 	const { tag, latest_tag, archive } = await registry.find(ask);
@@ -115,10 +108,7 @@ export async function download(
 function registryOf(env: Env, url: string): Registry {
 	const { website, page } = visited(url) ?? {};
 	if (!website || !page)
-		throw invalid(
-			null,
-			"Must be a GitHub/GitLab repository or a npm package URL!",
-		);
+		throw invalid(null, "Must be a GitHub/GitLab repository or a npm package URL!");
 	const registry = website.registry(env, page);
 	if (registry.base === "")
 		throw invalid(null, `Installing from ${registry.label} is not configured.`);
@@ -128,10 +118,7 @@ function registryOf(env: Env, url: string): Registry {
 const Version = z.string().regex(/^\d/);
 const Package = z.object({
 	"dist-tags": z.object({ latest: Version }),
-	versions: z.record(
-		z.string(),
-		z.object({ dist: z.object({ tarball: z.url() }) }),
-	),
+	versions: z.record(z.string(), z.object({ dist: z.object({ tarball: z.url() }) })),
 });
 const Sha = z.string().regex(/^[0-9a-f]{40,64}$/);
 
@@ -156,11 +143,7 @@ function npm(env: Env, { name, ref, token }: Page): Registry {
 			const { latest } = document["dist-tags"];
 			const tag = ref ?? latest;
 			const archive = document.versions[tag]?.dist.tarball;
-			if (!archive)
-				throw invalid(
-					null,
-					`Could not find version ${tag} of npm package ${name}.`,
-				);
+			if (!archive) throw invalid(null, `Could not find version ${tag} of npm package ${name}.`);
 			return { tag, latest_tag: latest, archive };
 		},
 	};
@@ -209,9 +192,7 @@ function visit(registry: Registry, milliseconds: number) {
 			.then((answer) => body(answer, what, limit))
 			.catch((error: unknown) => {
 				if (error instanceof ApiError) throw error;
-				const within = signal.aborted
-					? ` within ${milliseconds / 1000} seconds`
-					: "";
+				const within = signal.aborted ? ` within ${milliseconds / 1000} seconds` : "";
 				throw invalid(null, `Could not reach ${what}${within}.`);
 			});
 
@@ -234,16 +215,11 @@ async function follow(
 	signal: AbortSignal,
 ) {
 	const home = new URL(base.replace(/\/*$/, "/"));
-	const origins = [home, ...(archives ? [new URL(archives)] : [])].map(
-		({ origin }) => origin,
-	);
+	const origins = [home, ...(archives ? [new URL(archives)] : [])].map(({ origin }) => origin);
 	let url = new URL(address, home);
 	for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
 		if (!origins.includes(url.origin))
-			throw invalid(
-				null,
-				`Could not reach ${what}: it is kept at a host that is not configured.`,
-			);
+			throw invalid(null, `Could not reach ${what}: it is kept at a host that is not configured.`);
 		const answer = await fetch(url, {
 			redirect: "manual",
 			signal,
@@ -264,8 +240,7 @@ async function follow(
 const MISSING = [404, 410, 422];
 
 async function body(answer: Response, what: string, limit: number) {
-	if (MISSING.includes(answer.status))
-		throw invalid(null, `Could not find ${what}.`);
+	if (MISSING.includes(answer.status)) throw invalid(null, `Could not find ${what}.`);
 	if (!answer.ok)
 		throw invalid(
 			null,
@@ -276,10 +251,7 @@ async function body(answer: Response, what: string, limit: number) {
 	for await (const chunk of answer.body ?? []) {
 		length += chunk.length;
 		if (length > limit)
-			throw invalid(
-				null,
-				`Could not read ${what}: it is larger than ${limit / MIB} MiB.`,
-			);
+			throw invalid(null, `Could not read ${what}: it is larger than ${limit / MIB} MiB.`);
 		chunks.push(chunk);
 	}
 	return new Uint8Array(await new Blob(chunks).arrayBuffer());

@@ -11,7 +11,7 @@ const Listed = z.object({
 	icon: z.string().nullable().default(null),
 });
 
-/** An entry of the list of plugins to install (behaviour 9). */
+/** An entry of the list of plugins to install (docs/plugins.md#installing-from-a-url). */
 export const RepositoryEntry = Listed.extend({ installed: z.boolean() }).meta({
 	id: "RepositoryEntry",
 });
@@ -27,8 +27,7 @@ export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
 	}).catch(lost);
 	if (!(answer instanceof Response) || !answer.ok) throw lost();
 	const list = z.array(Listed).safeParse(await answer.json().catch(() => null));
-	if (!list.success)
-		throw invalid(null, "The plugin repository answered no list of plugins.");
+	if (!list.success) throw invalid(null, "The plugin repository answered no list of plugins.");
 	return list.data;
 }
 

@@ -1,15 +1,8 @@
 import { ActivityEntry } from "../activity_log/shape.ts";
+import { page } from "../http/page.ts";
+import { created, noContent, ok, paginated, paginatedAs, router } from "../http/router.ts";
 import { pluginAccess } from "../tenant/tenant.ts";
 import { body, query } from "../tenant/valid.ts";
-import { page } from "../http/page.ts";
-import {
-	ok,
-	created,
-	paginated,
-	paginatedAs,
-	noContent,
-	router,
-} from "../http/router.ts";
 import type { Family } from "./families.ts";
 import * as overviews from "./overviews.ts";
 import { PluginConfig } from "./plugin_config.ts";
@@ -27,20 +20,17 @@ import {
 } from "./shape.ts";
 import * as source from "./source_files.ts";
 
-/** All plugins in one list. Each is read and changed at its id below any of the three families (behaviour 9). */
+/** All plugins in one list. Each is read and changed at its id below any of the three families (docs/plugins.md#families). */
 export const allPlugins = router()
 	.use("*", pluginAccess)
 	.get(
 		"/",
 		paginated(ListedPlugin, "List all plugins with their families, newest first"),
 		query(filters),
-		async (c) =>
-			c.json(
-				await plugins.listAll(c.var.tenant, page(c), c.req.valid("query")),
-			),
+		async (c) => c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
 	);
 
-/** Interface 4.6 and 4.7, behaviour 9: one module, mounted once for each family. */
+/** docs/plugins.md#families: one module, mounted once for each family. */
 export default (family: Family) => {
 	return router()
 		.use("*", pluginAccess)
@@ -48,107 +38,61 @@ export default (family: Family) => {
 			c.json(await plugins.list(c.var.tenant, family, page(c))),
 		)
 		.post("/", created(Plugin, "Add a plugin"), body(create), async (c) =>
-			c.json(
-				await plugins.insert(c.var.tenant, family, c.req.valid("json")),
-				201,
-			),
+			c.json(await plugins.insert(c.var.tenant, family, c.req.valid("json")), 201),
 		)
 		.get(
 			"/activity",
-			paginatedAs(
-				Plugin,
-				ActivityEntry,
-				"List what was done to the plugins, newest first",
-			),
-			async (c) =>
-				c.json(await overviews.activity(c.var.tenant, family, page(c))),
+			paginatedAs(Plugin, ActivityEntry, "List what was done to the plugins, newest first"),
+			async (c) => c.json(await overviews.activity(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/exports_unsubscribe_configs",
-			paginatedAs(
-				Plugin,
-				PluginConfig,
-				"List the enabled configs of the destinations",
-			),
-			async (c) =>
-				c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),
+			paginatedAs(Plugin, PluginConfig, "List the enabled configs of the destinations"),
+			async (c) => c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/repository",
-			paginatedAs(
-				Plugin,
-				RepositoryEntry,
-				"List the plugins that can be installed",
-				{ asksElsewhere: true },
-			),
+			paginatedAs(Plugin, RepositoryEntry, "List the plugins that can be installed", {
+				asksElsewhere: true,
+			}),
 			async (c) => c.json(await overviews.listRepository(c.var.tenant, page(c))),
 		)
 		.get(
 			"/unused",
 			paginatedAs(Plugin, Plugin, "List the plugins without an enabled config"),
-			async (c) =>
-				c.json(await overviews.unused(c.var.tenant, family, page(c))),
+			async (c) => c.json(await overviews.unused(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/:id/check_for_updates",
-			ok(
-				PluginUpdate,
-				"Ask where the plugin came from for its newest tag",
-				{ asksElsewhere: true },
-			),
-			async (c) =>
-				c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
+			ok(PluginUpdate, "Ask where the plugin came from for its newest tag", {
+				asksElsewhere: true,
+			}),
+			async (c) => c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
 		)
 		.post(
 			"/:id/upgrade",
 			ok(Plugin, "Install the newest of the plugin"),
 			body(update, plugins.findOwnCode),
-			async (c) =>
-				c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
+			async (c) => c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
 		)
-		.get(
-			"/:id/source",
-			ok(PluginSource, "Retrieve a plugin's source"),
-			async (c) => c.json(await source.find(c.var.tenant, c.req.param("id"))),
+		.get("/:id/source", ok(PluginSource, "Retrieve a plugin's source"), async (c) =>
+			c.json(await source.find(c.var.tenant, c.req.param("id"))),
 		)
 		.patch(
 			"/:id/update_source",
-			ok(
-				PluginSource,
-				"Write files of a plugin's source; null removes one",
-			),
+			ok(PluginSource, "Write files of a plugin's source; null removes one"),
 			body(files, source.findEditable),
 			async (c) =>
-				c.json(
-					await source.update(
-						c.var.tenant,
-						c.req.param("id"),
-						c.req.valid("json"),
-					),
-				),
+				c.json(await source.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
 		.get("/:id", ok(Plugin, "Retrieve a plugin"), async (c) =>
 			c.json(await plugins.find(c.var.tenant, c.req.param("id"))),
 		)
-		.patch(
-			"/:id",
-			ok(Plugin, "Change a plugin"),
-			body(update, plugins.findOwn),
-			async (c) =>
-				c.json(
-					await plugins.update(
-						c.var.tenant,
-						c.req.param("id"),
-						c.req.valid("json"),
-					),
-				),
+		.patch("/:id", ok(Plugin, "Change a plugin"), body(update, plugins.findOwn), async (c) =>
+			c.json(await plugins.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
-		.delete(
-			"/:id",
-			noContent("Delete a plugin, its source and its configs"),
-			async (c) => {
-				await plugins.remove(c.var.tenant, c.req.param("id"));
-				return c.body(null, 204);
-			},
-		);
+		.delete("/:id", noContent("Delete a plugin, its source and its configs"), async (c) => {
+			await plugins.remove(c.var.tenant, c.req.param("id"));
+			return c.body(null, 204);
+		});
 };

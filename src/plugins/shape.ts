@@ -2,28 +2,15 @@ import { eq } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
-import {
-	boolean,
-	choices,
-	multilineText,
-	record,
-	refuseProto,
-	text,
-} from "../http/fields.ts";
+import { boolean, choices, multilineText, record, refuseProto, text } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { FAMILIES } from "./families.ts";
 
-const PLUGIN_TYPES = [
-	"local",
-	"custom",
-	"repository",
-	"source",
-	"inline",
-] as const;
+const PLUGIN_TYPES = ["local", "custom", "repository", "source", "inline"] as const;
 
 const names = z.array(text(200)).max(100);
 
-/** `{methods?, jobs?, scheduled_tasks?}` (behaviour 9). */
+/** `{methods?, jobs?, scheduled_tasks?}` (docs/plugins.md#families). */
 const capabilities = z.object({
 	methods: names.optional(),
 	jobs: names.optional(),
@@ -36,7 +23,7 @@ const metric = z.enum(["sum", "min", "max"]);
 /** A list or a map, as plugins write it. */
 const configSchema = z.union([z.array(z.unknown()), map]);
 
-/** Interface 2.9. */
+/** A plugin (docs/plugins.md). */
 export const Plugin = z
 	.object({
 		id: z.int(),
@@ -80,13 +67,11 @@ export const pluginColumns = {
 /** That the `organizations` of a statement is the plugin's. */
 export const itsOrganization = eq(organizations.id, plugins.organization_id);
 
-export const toPlugin = <
-	R extends Omit<z.infer<typeof Plugin>, "x_function_migration_available">,
->(
+export const toPlugin = <R extends Omit<z.infer<typeof Plugin>, "x_function_migration_available">>(
 	row: R,
 ): z.infer<typeof Plugin> => ({
 	...row,
-	// Until there is something to migrate to (behaviour 10).
+	// Until there is something to migrate to (docs/plugins.md#plugin-configs).
 	x_function_migration_available: "false",
 });
 
@@ -117,7 +102,7 @@ export const update = z.object({
 /** `url` is ours, beyond the interface: what to install. */
 export const create = update.extend({ url: text(800).optional() });
 
-/** A plugin, and the families whose lists it is in (behaviour 9). */
+/** A plugin, and the families whose lists it is in (docs/plugins.md#families). */
 export const ListedPlugin = Plugin.extend({
 	families: z.array(z.enum(FAMILIES)),
 }).meta({ id: "ListedPlugin" });
@@ -128,14 +113,14 @@ export const filters = z.object({
 	family: choices(FAMILIES).optional(),
 });
 
-/** A plugin, and whether there is a newer one (behaviour 1.2). */
+/** A plugin, and whether there is a newer one (docs/api.md#responses-with-extra-fields). */
 export const PluginUpdate = Plugin.extend({
 	update_available: z.boolean(),
 }).meta({
 	id: "PluginUpdate",
 });
 
-/** A plugin and its source (behaviour 1.2). */
+/** A plugin and its source (docs/api.md#responses-with-extra-fields). */
 export const PluginSource = Plugin.extend({
 	files: z.record(z.string(), z.string()),
 }).meta({ id: "PluginSource" });

@@ -2,14 +2,10 @@ import { asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import { inList } from "../db/client.ts";
 import { now, pluginSourceFiles, plugins } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
 import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
-import {
-	assertCodeAuthorized,
-	authorizeCodeChange,
-	codeStatus,
-} from "./code.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
 import { byId, followUpgrade, isOwn, type Row, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
@@ -37,10 +33,7 @@ async function read(tenant: Tenant, id: string) {
 	return { row: found(row), files, code };
 }
 
-const toSource = (
-	row: Row,
-	files: ReadonlyMap<string, string>,
-): z.infer<typeof PluginSource> => ({
+const toSource = (row: Row, files: ReadonlyMap<string, string>): z.infer<typeof PluginSource> => ({
 	...toPlugin(row),
 	files: Object.fromEntries(files),
 });
@@ -83,11 +76,7 @@ function manifest(text: string) {
 }
 
 /** Writes files of the plugin, and deletes those that are null; files that the body doesn't name stay. */
-export async function update(
-	tenant: Tenant,
-	id: string,
-	body: z.infer<typeof source>,
-) {
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
 	const { row, files: before } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
 		([name, text]) => (before.get(name) ?? null) !== text,
@@ -143,8 +132,7 @@ export async function update(
 				updated_at: now(),
 				...facts,
 				...(changed.some(([name]) => MAINS.includes(name)) && {
-					capabilities:
-						main === undefined ? {} : capabilities(main, row.capabilities),
+					capabilities: main === undefined ? {} : capabilities(main, row.capabilities),
 				}),
 			})
 			.where(eq(plugins.id, row.id)),

@@ -3,9 +3,9 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { insertWhere } from "../db/client.ts";
 import { members, projectMembers, users } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
-import { found, invalid, doesNotExist } from "../http/errors.ts";
+import { doesNotExist, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create } from "./shape.ts";
 
@@ -23,28 +23,19 @@ const select = ({ db }: Tenant) =>
 
 const byUser = (tenant: Tenant, uuid: string) =>
 	select(tenant).where(
-		and(
-			eq(projectMembers.project_id, tenant.project),
-			eq(users.uuid, uuid.toLowerCase()),
-		),
+		and(eq(projectMembers.project_id, tenant.project), eq(users.uuid, uuid.toLowerCase())),
 	);
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
 	tenant.page(page, select(tenant).$dynamic(), {
-		where: and(
-			eq(projectMembers.project_id, tenant.project),
-			eq(users.is_active, true),
-		),
+		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true)),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],
 	});
 
 /** Adds a member of the organization. */
-export async function insert(
-	tenant: Tenant,
-	{ user_uuid, level }: z.infer<typeof create>,
-) {
+export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {
 	const { db } = tenant;
 	const [[member], [there]] = await tenant.read(
 		db
@@ -66,11 +57,7 @@ export async function insert(
 	);
 	if (!member) throw doesNotExist("user_uuid", user_uuid);
 	const already = () =>
-		invalid(
-			"user_uuid",
-			"This user is already a member of the project.",
-			"unique",
-		);
+		invalid("user_uuid", "This user is already a member of the project.", "unique");
 	if (there) throw already();
 	const { email, ...who } = member;
 	const id = v7();

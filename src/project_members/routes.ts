@@ -1,32 +1,24 @@
 import { ADMIN } from "../db/levels.ts";
+import { page } from "../http/page.ts";
+import { created, noContent, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
-import { page } from "../http/page.ts";
-import { created, paginated, noContent, router } from "../http/router.ts";
 import * as members from "./queries.ts";
 import { create, ProjectMember } from "./shape.ts";
 
-/** Behaviour 5. */
+/** docs/organizations.md#projects. */
 export default router()
-	.get(
-		"/",
-		paginated(ProjectMember, "List the members of a project, newest first"),
-		async (c) => c.json(await members.list(c.var.tenant, page(c))),
+	.get("/", paginated(ProjectMember, "List the members of a project, newest first"), async (c) =>
+		c.json(await members.list(c.var.tenant, page(c))),
 	)
 	.post(
 		"/",
 		created(ProjectMember, "Add a member of the organization to a project"),
 		atLeast(ADMIN),
 		body(create),
-		async (c) =>
-			c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
+		async (c) => c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.delete(
-		"/:user_uuid",
-		noContent("Remove a member from a project"),
-		atLeast(ADMIN),
-		async (c) => {
-			await members.remove(c.var.tenant, c.req.param("user_uuid"));
-			return c.body(null, 204);
-		},
-	);
+	.delete("/:user_uuid", noContent("Remove a member from a project"), atLeast(ADMIN), async (c) => {
+		await members.remove(c.var.tenant, c.req.param("user_uuid"));
+		return c.body(null, 204);
+	});

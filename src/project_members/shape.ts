@@ -4,7 +4,7 @@ import { integerChoice, timestamp, uuid } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { User } from "../users/shape.ts";
 
-/** Behaviour 5. */
+/** docs/organizations.md#projects. */
 export const ProjectMember = z
 	.object({
 		id: z.guid(),

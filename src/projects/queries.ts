@@ -1,13 +1,13 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { insertWhere } from "../db/client.ts";
+import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members, organizations, projects } from "../db/schema.ts";
+import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
+import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, visibleToMember } from "../tenant/visible.ts";
-import { found, invalid, notFound, doesNotExist } from "../http/errors.ts";
-import type { Page } from "../http/page.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
@@ -34,17 +34,12 @@ export const list = async (tenant: Tenant, page: Page) =>
 	);
 
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(
-		select(tenant).where(eq(projects.id, tenant.project)),
-	);
+	const [[row]] = await tenant.read(select(tenant).where(eq(projects.id, tenant.project)));
 	return row;
 }
 
 /** In the organization of the path, else of the body, else in the caller's current one; for its admins. */
-export async function insert(
-	tenant: Tenant,
-	{ organization, ...body }: z.infer<typeof create>,
-) {
+export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
 	const wanted =
 		tenant.kind === "organization"
 			? tenant.organization
@@ -112,10 +107,7 @@ export async function remove(tenant: Tenant) {
 			organization: sql`${organization}`,
 			project: sql`${id}`,
 		},
-		tenant.db
-			.delete(projects)
-			.where(eq(projects.id, id))
-			.returning({ id: projects.id }),
+		tenant.db.delete(projects).where(eq(projects.id, id)).returning({ id: projects.id }),
 	);
 	if (!removed) throw notFound("Project not found.");
 }

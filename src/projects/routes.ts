@@ -1,18 +1,16 @@
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { atLeast } from "../tenant/tenant.ts";
-import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
-import { ok, created, paginated, noContent, router } from "../http/router.ts";
+import { created, noContent, ok, paginated, router } from "../http/router.ts";
+import { atLeast } from "../tenant/tenant.ts";
+import { body } from "../tenant/valid.ts";
 import * as projects from "./queries.ts";
 import { create, Project, update } from "./shape.ts";
 
-/** Behaviour 5: one router for all of the caller's projects and for those of an organization. */
+/** docs/organizations.md#projects: one router for all of the caller's projects and for those of an organization. */
 export default router()
-	.get(
-		"/",
-		paginated(Project, "List the projects you can see, newest first"),
-		async (c) => c.json(await projects.list(c.var.tenant, page(c))),
+	.get("/", paginated(Project, "List the projects you can see, newest first"), async (c) =>
+		c.json(await projects.list(c.var.tenant, page(c))),
 	)
 	.post("/", created(Project, "Create a project"), body(create), async (c) =>
 		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
@@ -20,20 +18,10 @@ export default router()
 	.get("/:id", ok(Project, "Retrieve a project"), async (c) =>
 		c.json(found(await projects.find(c.var.tenant))),
 	)
-	.patch(
-		"/:id",
-		ok(Project, "Change a project"),
-		atLeast(ADMIN),
-		body(update),
-		async (c) =>
-			c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
+	.patch("/:id", ok(Project, "Change a project"), atLeast(ADMIN), body(update), async (c) =>
+		c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
 	)
-	.delete(
-		"/:id",
-		noContent("Delete a project and all below it"),
-		atLeast(OWNER),
-		async (c) => {
-			await projects.remove(c.var.tenant);
-			return c.body(null, 204);
-		},
-	);
+	.delete("/:id", noContent("Delete a project and all below it"), atLeast(OWNER), async (c) => {
+		await projects.remove(c.var.tenant);
+		return c.body(null, 204);
+	});

@@ -1,14 +1,7 @@
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
-import {
-	boolean,
-	name,
-	notAChoice,
-	text,
-	timestamp,
-	uuid,
-} from "../http/fields.ts";
+import { boolean, name, notAChoice, text, timestamp, uuid } from "../http/fields.ts";
 
 /** The time zone in the spelling of the IANA time zone database; undefined: it knows none of this name. */
 function canonical(timeZone: string) {
@@ -34,7 +27,7 @@ const timezone = text()
 		examples: ["Europe/Berlin"],
 	});
 
-/** Behaviour 5. */
+/** docs/organizations.md#projects. */
 export const Project = z
 	.object({
 		id: z.int(),

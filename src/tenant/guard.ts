@@ -1,10 +1,7 @@
 import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
 import { isExpired, type Key } from "../auth/keys.ts";
-import { ADMIN, insufficientLevel } from "../db/levels.ts";
-import { checkKey, type PathTenant } from "./permit.ts";
-import type { Scope } from "./scopes.ts";
-import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import type { Database } from "../db/client.ts";
+import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import {
 	assertions,
 	members,
@@ -14,6 +11,9 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
+import { badCredentials, forbidden, notFound } from "../http/errors.ts";
+import { checkKey, type PathTenant } from "./permit.ts";
+import type { Scope } from "./scopes.ts";
 import { visibleTo } from "./visible.ts";
 
 /** What the guard asks for: the key by its digest, and the tenant by its id or by SQL that yields it. */
@@ -49,17 +49,11 @@ export const guard = (db: Database, { hash, organization, project }: Asked) =>
 		.leftJoin(organizations, eq(organizations.id, organization))
 		.leftJoin(
 			members,
-			and(
-				eq(members.organization_id, organizations.id),
-				eq(members.user_id, users.id),
-			),
+			and(eq(members.organization_id, organizations.id), eq(members.user_id, users.id)),
 		)
 		.leftJoin(
 			projectMembers,
-			and(
-				eq(projectMembers.project_id, projects.id),
-				eq(projectMembers.user_id, users.id),
-			),
+			and(eq(projectMembers.project_id, projects.id), eq(projectMembers.user_id, users.id)),
 		);
 
 type Found = Awaited<ReturnType<typeof guard>>[number];
@@ -88,7 +82,7 @@ export type Requirements = {
 };
 
 /**
- * The checks that need D1, in the order of behaviour 1.4. Restrictions of the key are held against what the path says,
+ * The checks that need D1, in the order of docs/api.md#order-of-checks. Restrictions of the key are held against what the path says,
  * and against what was found only where that is the caller's own: a stranger learns nothing from them.
  * @throws the refusal of the first that fails
  */
@@ -107,20 +101,16 @@ export function authorize(
 	});
 	if (denied) throw denied;
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
-	const isHidden =
-		!own || (row.access_control && level < ADMIN && !row.project_level);
+	const isHidden = !own || (row.access_control && level < ADMIN && !row.project_level);
 	if (place.named && place.kind === "organization") {
-		if (!organization_id)
-			throw notFound(itself ? undefined : "Organization not found.");
+		if (!organization_id) throw notFound(itself ? undefined : "Organization not found.");
 		if (!own) throw itself ? notFound() : forbidden();
 	}
 	if (place.named && place.kind === "project") {
-		if (!project_id || (isHidden && itself))
-			throw notFound("Project not found.");
+		if (!project_id || (isHidden && itself)) throw notFound("Project not found.");
 		if (isHidden) throw forbidden("You don't have access to the project.");
 	}
-	if (place.child && (!project_id || isHidden))
-		throw notFound("Project not found.");
+	if (place.child && (!project_id || isHidden)) throw notFound("Project not found.");
 	if (level < least) throw insufficientLevel();
 	const { last_used_at, project_level, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
@@ -147,8 +137,7 @@ export function toKey({
 	expires_at,
 	is_active,
 }: Found): Key | undefined {
-	if (!(id && user_id && scopes && organizations && projects && is_active))
-		return undefined;
+	if (!(id && user_id && scopes && organizations && projects && is_active)) return undefined;
 	const key = { id, user_id, scopes, organizations, projects, expires_at };
 	return isExpired(key) ? undefined : key;
 }
@@ -178,8 +167,7 @@ export function assertStillAllowed(
 	caller: Caller,
 	{ orGone = false } = {},
 ) {
-	const { key, organization_id, member_level, project_id, project_level } =
-		caller;
+	const { key, organization_id, member_level, project_id, project_level } = caller;
 	const { user_id } = key;
 	const theMember = and(
 		eq(members.organization_id, organization_id ?? ""),
@@ -194,12 +182,8 @@ export function assertStillAllowed(
 	);
 	const still = and(
 		keyStillWorks(hash, key),
-		member_level === null
-			? undefined
-			: sql`exists (select 1 from ${members} where ${theMember})`,
-		project_id === null
-			? undefined
-			: sql`exists (select 1 from ${projects} where ${theProject})`,
+		member_level === null ? undefined : sql`exists (select 1 from ${members} where ${theMember})`,
+		project_id === null ? undefined : sql`exists (select 1 from ${projects} where ${theProject})`,
 		project_level === null
 			? undefined
 			: sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`,

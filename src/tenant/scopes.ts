@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
-/** What a scope may speak of (behaviour 2). */
+/** What a scope may speak of (docs/keys.md#personal-api-keys). */
 export const objects = [
 	"organization",
 	"organization_member",
@@ -16,10 +16,7 @@ export type ScopeObject = (typeof objects)[number];
 export type Scope = `${ScopeObject}:${"read" | "write"}`;
 
 /** Every scope that a key can be given. */
-export const scopes = [
-	"*",
-	...objects.flatMap((object) => [`${object}:read`, `${object}:write`]),
-];
+export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `${object}:write`])];
 
 /** The rule of section 5 of the interface, stated once: reading needs `:read`, all else `:write`. */
 export const scopeFor = (object: ScopeObject, method: string): Scope =>

@@ -6,18 +6,18 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { v7 } from "uuid";
 import { countFailure } from "../auth/authenticate.ts";
-import { evict, cache } from "../auth/keys.ts";
-import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
-import { checkKey, type PathTenant } from "./permit.ts";
-import type { App } from "../env.ts";
-import { badCredentials, conflict, found, throttled } from "../http/errors.ts";
-import { envelope, type Page } from "../http/page.ts";
+import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { connect, type Database, rowId } from "../db/client.ts";
-import { authorize, type Caller, guard, assertStillAllowed } from "./guard.ts";
+import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
+import type { App } from "../env.ts";
+import { badCredentials, conflict, found, throttled } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
+import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
+import { checkKey, type PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 type Statement = BatchItem<"sqlite">;
@@ -57,9 +57,7 @@ function sessionStart(c: Context<App>) {
 	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
 	// Where the key was just looked up in D1, what follows must know it, too.
 	const bookmark = c.var.bookmark?.() ?? c.req.header("x-d1-bookmark") ?? "";
-	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark)
-		? bookmark
-		: "first-unconstrained";
+	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
 }
 
 /**
@@ -107,8 +105,7 @@ export class Tenant {
 		const known = this.#caller?.organization_id;
 		if (known) return sql`${known}`;
 		const { kind } = this.#where;
-		if (kind === "organization")
-			return this.#id(this.#named, currentOrganization, organizationId);
+		if (kind === "organization") return this.#id(this.#named, currentOrganization, organizationId);
 		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${this.project})`;
 	}
 
@@ -116,8 +113,7 @@ export class Tenant {
 	get project(): SQL<number> {
 		const known = this.#caller?.project_id;
 		if (known) return sql`${known}`;
-		if (this.#where.kind === "project")
-			return this.#id(this.#named, currentProject, rowId);
+		if (this.#where.kind === "project") return this.#id(this.#named, currentProject, rowId);
 		if (this.#child === undefined) return sql`null`;
 		const child = this.#id(this.#child, currentProject, rowId);
 		return sql`(select ${projects.id} from ${projects} where ${projects.id} = ${child} and ${projects.organization_id} = ${this.organization})`;
@@ -158,8 +154,7 @@ export class Tenant {
 			kind,
 			named: name !== undefined,
 			child: this.#child !== undefined,
-			organization:
-				kind === "organization" && literal ? organizationId(literal) : null,
+			organization: kind === "organization" && literal ? organizationId(literal) : null,
 			project: kind === "project" && literal ? rowId(literal) : null,
 		};
 	}
@@ -168,9 +163,7 @@ export class Tenant {
 	 * Answers `queries` in one trip if the guard lets the caller in; throws the refusal if not. Where KV's record of the
 	 * key says no, D1 is asked before the caller hears it: the record may be a minute old.
 	 */
-	read<Q extends readonly Statement[]>(
-		...queries: Q
-	): Promise<BatchResponse<Q>>;
+	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
 		const { key, scope, level = 0, plugins = 0 } = this.#c.var;
 		const place = this.#place;
@@ -221,25 +214,15 @@ export class Tenant {
 		if (last_used_at !== null && last_used_at > before) return;
 		const { id, last_used_at: used } = personalApiKeys;
 		const stale = and(eq(id, key.id), or(isNull(used), lt(used, before)));
-		this.later((db) =>
-			db.update(personalApiKeys).set({ last_used_at: now() }).where(stale),
-		);
+		this.later((db) => db.update(personalApiKeys).set({ last_used_at: now() }).where(stale));
 	}
 
 	/** Carries out a write in one round trip, all or nothing. Fails with 403 if the caller's access has changed. */
-	write<A extends Statement>(
-		parts: Write & { answer: A },
-	): Promise<A["_"]["result"]>;
+	write<A extends Statement>(parts: Write & { answer: A }): Promise<A["_"]["result"]>;
 	write<C extends Statement>(
 		parts: Write & { change: C; answer?: never },
 	): Promise<C["_"]["result"]>;
-	async write({
-		before = [],
-		change,
-		entry = [],
-		after,
-		answer,
-	}: Write): Promise<unknown> {
+	async write({ before = [], change, entry = [], after, answer }: Write): Promise<unknown> {
 		const id = v7();
 		const [first, ...others] = [entry].flat();
 		const entries = first ? [{ ...first, id }, ...others] : [];
@@ -314,15 +297,13 @@ export class Tenant {
 
 	/** One page of the rows of `select`, which is neither filtered nor ordered yet, in one trip. */
 	async page<S extends SQLiteSelect>(page: Page, select: S, list: List<S>) {
-		const [rows, [counted]] = await this.read(
-			...paged(this.db, page, select, list),
-		);
+		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
 		const { keys } = list;
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
 	}
 }
 
-/** How often a write is tried again after another request interfered (behaviour 1.6). */
+/** How often a write is tried again after another request interfered (docs/api.md#conflicts). */
 const MAX_RETRIES = 3;
 
 /**
@@ -330,9 +311,7 @@ const MAX_RETRIES = 3;
  * @param attempt answers undefined where that happened
  * @throws 409 when it happens each time
  */
-export async function retry<T>(
-	attempt: () => Promise<T | undefined>,
-): Promise<T> {
+export async function retry<T>(attempt: () => Promise<T | undefined>): Promise<T> {
 	for (let retries = 0; retries <= MAX_RETRIES; retries++) {
 		const answer = await attempt();
 		if (answer !== undefined) return answer;
@@ -389,7 +368,7 @@ export const atLeast = (level: number) =>
 		await next();
 	});
 
-/** Plugins are read where they may be configured, and written where they may be installed (behaviour 9). */
+/** Plugins are read where they may be configured, and written where they may be installed (docs/plugins.md#access). */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
 	const reads = c.req.method === "GET" || c.req.method === "HEAD";
 	c.set("plugins", reads ? PLUGINS_CONFIG : PLUGINS_INSTALL);

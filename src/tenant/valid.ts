@@ -19,11 +19,8 @@ const authorize = (load?: Load) => async (c: Context<App>) => {
  * Validates the body of a request for a tenant; the handler reads it with `c.req.valid("json")`.
  * @param load the object in the path, whose absence is reported before an error in the body
  */
-export const body = <S extends z.ZodType>(
-	shape: S,
-	load?: Load,
-	options?: valid.BodyOptions,
-) => valid.body(shape, authorize(load), options);
+export const body = <S extends z.ZodType>(shape: S, load?: Load, options?: valid.BodyOptions) =>
+	valid.body(shape, authorize(load), options);
 
 /** Validates the query of a request for a tenant; the handler reads it with `c.req.valid("query")`. */
 export const query = <S extends z.ZodObject>(shape: S, load?: Load) =>

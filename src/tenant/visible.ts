@@ -11,7 +11,7 @@ import {
 } from "../db/schema.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** Of a statement over `projects` and the `members` that the user is: the project is not private, or not to it (behaviour 5). */
+/** Of a statement over `projects` and the `members` that the user is: the project is not private, or not to it (docs/organizations.md#projects). */
 const isOpenTo = (user_id: number) => sql`(
   not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
     select 1 from ${projectMembers}
@@ -59,7 +59,7 @@ export const userWith = (
 
 /**
  * Of a statement over `plugins`: the organization sees the plugin, which is its own, global, or configured in one of
- * its projects (behaviour 9).
+ * its projects (docs/plugins.md#access).
  */
 export const visiblePlugin = ({ organization }: Tenant) => sql`(
   ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
@@ -77,8 +77,7 @@ export function visiblePluginIds(
 	filter: SQL | undefined,
 	page?: { before: string | number | undefined; limit: number },
 ) {
-	const below = (id: SQL) =>
-		page?.before === undefined ? undefined : sql`${id} < ${page.before}`;
+	const below = (id: SQL) => (page?.before === undefined ? undefined : sql`${id} < ${page.before}`);
 	const kept = and(filter, below(sql`${plugins.id}`));
 	const own = and(sql`${plugins.organization_id} = ${organization}`, kept);
 	const global = and(sql`${plugins.is_global}`, kept);
@@ -94,9 +93,7 @@ export function visiblePluginIds(
 }
 
 /** The id of the organization that the user works in: the one it chose, else its oldest; null without any. */
-export const currentOrganization = (
-	user_id: number | Column,
-): SQL<string> => sql`coalesce(
+export const currentOrganization = (user_id: number | Column): SQL<string> => sql`coalesce(
   (select ${members.organization_id} from ${members} join ${users} on ${users.id} = ${members.user_id}
     where ${users.id} = ${user_id} and ${members.organization_id} = ${users.current_organization_id}),
   (select ${members.organization_id} from ${members} where ${members.user_id} = ${user_id} order by ${members.id} limit 1))`;

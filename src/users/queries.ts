@@ -2,20 +2,11 @@ import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
-import type { Tenant } from "../tenant/tenant.ts";
-import {
-	currentProject,
-	reachableOrganization,
-	visibleProject,
-} from "../tenant/visible.ts";
-import { found, doesNotExist } from "../http/errors.ts";
+import { doesNotExist, found } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
-import {
-	type Me,
-	type Membership,
-	type update as Update,
-	userColumns,
-} from "./shape.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { currentProject, reachableOrganization, visibleProject } from "../tenant/visible.ts";
+import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";
 
 /** The caller; `uuid` is `@me` or its own, any other finds nobody. */
 const select = (tenant: Tenant, uuid: string) =>
@@ -37,10 +28,7 @@ const select = (tenant: Tenant, uuid: string) =>
 		.from(users)
 		.leftJoin(
 			projects,
-			and(
-				eq(projects.id, currentProject(tenant.key.user_id)),
-				visibleProject(tenant),
-			),
+			and(eq(projects.id, currentProject(tenant.key.user_id)), visibleProject(tenant)),
 		)
 		.where(
 			and(
@@ -60,8 +48,7 @@ function toTeam(project: Row["project"]) {
 const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
 	...row,
 	team: toTeam(row.project),
-	organization:
-		row.organizations.find(({ id }) => id === organization_id) ?? null,
+	organization: row.organizations.find(({ id }) => id === organization_id) ?? null,
 });
 
 export async function find(tenant: Tenant, uuid: string) {
@@ -86,10 +73,7 @@ export async function update(
 	const moves = organization && organization !== me.organization?.id;
 	if (organization && !me.organizations.some(({ id }) => id === organization))
 		throw doesNotExist("organization", organization);
-	if (
-		project !== undefined &&
-		(!there || (organization && organization !== there.organization))
-	)
+	if (project !== undefined && (!there || (organization && organization !== there.organization)))
 		throw doesNotExist("project", project);
 	const place = {
 		organization: organization ?? there?.organization,
@@ -116,10 +100,7 @@ export async function update(
 			changes: changed,
 			organization: sql`${me.organization?.id ?? null}`,
 		},
-		change: tenant.db
-			.update(users)
-			.set(body)
-			.where(eq(users.id, tenant.key.user_id)),
+		change: tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
 		answer: select(tenant, "@me"),
 	});
 	return toMe(found(after));

@@ -1,27 +1,17 @@
-import { body } from "../tenant/valid.ts";
 import { found } from "../http/errors.ts";
 import { ok, router } from "../http/router.ts";
+import { body } from "../tenant/valid.ts";
 import * as users from "./queries.ts";
 import { Me, update } from "./shape.ts";
 
-/** Behaviour 5. */
+/** docs/organizations.md#users. */
 export default router()
-	.get(
-		"/:uuid",
-		ok(Me, "Retrieve yourself: the uuid is @me, or yours"),
-		async (c) =>
-			c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
+	.get("/:uuid", ok(Me, "Retrieve yourself: the uuid is @me, or yours"), async (c) =>
+		c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
 	)
 	.patch(
 		"/:uuid",
 		ok(Me, "Change yourself, or where you work"),
 		body(update, users.find),
-		async (c) =>
-			c.json(
-				await users.update(
-					c.var.tenant,
-					c.req.param("uuid"),
-					c.req.valid("json"),
-				),
-			),
+		async (c) => c.json(await users.update(c.var.tenant, c.req.param("uuid"), c.req.valid("json"))),
 	);

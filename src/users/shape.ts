@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { level } from "../db/levels.ts";
 import { aliased } from "../db/client.ts";
+import { level } from "../db/levels.ts";
 import { users } from "../db/schema.ts";
 import { integer, text, uuid } from "../http/fields.ts";
 import { Project } from "../projects/shape.ts";
 
-/** The user embedded in other resources (interface 2.6). */
+/** The user embedded in other resources. */
 export const User = z
 	.object({
 		id: z.int(),
@@ -39,7 +39,7 @@ export const Membership = z.object({
 });
 export type Membership = z.infer<typeof Membership>;
 
-/** Behaviour 5: the caller itself, where it works and where it could. */
+/** docs/organizations.md#users: the caller itself, where it works and where it could. */
 export const Me = z
 	.object({
 		...User.shape,

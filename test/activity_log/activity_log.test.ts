@@ -4,15 +4,7 @@ import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { activityCounts, activityLog } from "../../src/db/schema.ts";
 import worker from "../../src/worker.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	person,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, person, times, world } from "../support/world.ts";
 
 test("every change writes one entry, with who, what, and what was before", async () => {
 	const { ask, here, id, owner } = await world();
@@ -134,8 +126,7 @@ test("the page can be filtered by each of its fields", async () => {
 		key: admin.key,
 		body: { name: "two" },
 	});
-	const count = async (query: string) =>
-		(await here("GET", `/activity_log?${query}`)).body.count;
+	const count = async (query: string) => (await here("GET", `/activity_log?${query}`)).body.count;
 	expect(await count("")).toBe(3);
 	expect(await count("scope=Organization")).toBe(2);
 	expect(await count(`scope=Project&item_id=${made.id}`)).toBe(1);
@@ -144,40 +135,30 @@ test("the page can be filtered by each of its fields", async () => {
 	expect(await count("activity=created")).toBe(1);
 	expect(await count(`after=${between}`)).toBe(1);
 	expect(await count(`before=${between}`)).toBe(2);
-	expect(await count(`before=${between}&scope=Project&activity=updated`)).toBe(
-		0,
-	);
+	expect(await count(`before=${between}&scope=Project&activity=updated`)).toBe(0);
 });
 
 test.each([
 	["after", "yesterday", "Datetime has wrong format. Use ISO 8601."],
 	["before", "2026-13-01", "Datetime has wrong format. Use ISO 8601."],
 	["user", "me", "Must be a valid UUID."],
-])(
-	"a filter that can’t be read is a 400: %s=%s",
-	async (name, value, detail) => {
-		const { here } = await world();
-		expect(await here("GET", `/activity_log?${name}=${value}`)).toMatchObject({
-			status: 400,
-			body: {
-				type: "validation_error",
-				code: "invalid_input",
-				detail,
-				attr: name,
-			},
-		});
-		const stranger = await world();
-		const { id } = await world();
-		expect(
-			(
-				await stranger.ask(
-					"GET",
-					`/api/organizations/${id}/activity_log?${name}=${value}`,
-				)
-			).status,
-		).toBe(403);
-	},
-);
+])("a filter that can’t be read is a 400: %s=%s", async (name, value, detail) => {
+	const { here } = await world();
+	expect(await here("GET", `/activity_log?${name}=${value}`)).toMatchObject({
+		status: 400,
+		body: {
+			type: "validation_error",
+			code: "invalid_input",
+			detail,
+			attr: name,
+		},
+	});
+	const stranger = await world();
+	const { id } = await world();
+	expect(
+		(await stranger.ask("GET", `/api/organizations/${id}/activity_log?${name}=${value}`)).status,
+	).toBe(403);
+});
 
 test("what happened in a project is told to those who may know of it", async () => {
 	const { ask, id, project } = await world();
@@ -209,11 +190,7 @@ test("what happened in a project is told to those who may know of it", async () 
 });
 
 /** Fills the log of an organization with `n` entries, a second apart, up to now. */
-const fill = (
-	{ id, owner }: Awaited<ReturnType<typeof world>>,
-	n: number,
-	end = Date.now(),
-) =>
+const fill = ({ id, owner }: Awaited<ReturnType<typeof world>>, n: number, end = Date.now()) =>
 	times(n, (i) =>
 		db.insert(activityLog).values({
 			organization_id: id,
@@ -232,9 +209,7 @@ test("a page costs the same however long the log is", async () => {
 	const read = async ({ here }: typeof short) =>
 		cost(await here("GET", "/activity_log?limit=50")).read;
 	// A seek may look at the row behind the last.
-	expect(
-		Math.abs((await read(long)) - (await read(short))),
-	).toBeLessThanOrEqual(2);
+	expect(Math.abs((await read(long)) - (await read(short)))).toBeLessThanOrEqual(2);
 	expect((await long.here("GET", "/activity_log")).body.count).toBe(4000);
 });
 
@@ -244,10 +219,7 @@ test("entries older than 365 days are removed by the schedule, and no others", a
 	await fill(home, 10, Date.now() - 364 * 86_400_000);
 	await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
 	expect((await home.here("GET", "/activity_log")).body.count).toBe(10);
-	const left = await db
-		.select()
-		.from(activityLog)
-		.where(eq(activityLog.organization_id, home.id));
+	const left = await db.select().from(activityLog).where(eq(activityLog.organization_id, home.id));
 	const [counted] = await db
 		.select()
 		.from(activityCounts)
@@ -257,9 +229,7 @@ test("entries older than 365 days are removed by the schedule, and no others", a
 
 test("an organization's log says nothing of where else its people belong", async () => {
 	const { ask, here, id } = await world();
-	const other = (
-		await ask("POST", "/api/organizations", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	await ask("PATCH", "/api/users/@me", { body: { organization: id } });
 	const key = (
 		await ask("POST", "/api/personal_api_keys", {
@@ -282,11 +252,8 @@ test("an organization's log says nothing of where else its people belong", async
 	]);
 	expect(JSON.stringify(body)).not.toContain(other.id);
 	const values = body.results.flatMap(
-		({
-			detail,
-		}: {
-			detail: { changes: { before: unknown; after: unknown }[] };
-		}) => detail.changes.flatMap(({ before, after }) => [before, after]),
+		({ detail }: { detail: { changes: { before: unknown; after: unknown }[] } }) =>
+			detail.changes.flatMap(({ before, after }) => [before, after]),
 	);
 	expect(new Set(values)).toEqual(new Set(["********"]));
 });

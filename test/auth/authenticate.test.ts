@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { mint, isWellFormed } from "../../src/auth/keys.ts";
+import { isWellFormed, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema.ts";
 import { eventually, exhaust } from "../support/time.ts";
 import { call, cost, db, person } from "../support/world.ts";
@@ -38,9 +38,7 @@ test("nothing else authenticates", async () => {
 	])
 		expect(await status(authorization)).toBe(401);
 	for (const query of [`personal_api_key=${key}`, `token=${key}`])
-		expect((await call("GET", `/api/users/@me?${query}`)).body.code).toBe(
-			"not_authenticated",
-		);
+		expect((await call("GET", `/api/users/@me?${query}`)).body.code).toBe("not_authenticated");
 });
 
 test("a value that differs in one character is refused without any storage being asked", async () => {
@@ -49,14 +47,10 @@ test("a value that differs in one character is refused without any storage being
 	for (let i = 4; i < value.length; i++) {
 		if (value[i] === "_") continue;
 		expect(
-			isWellFormed(
-				`${value.slice(0, i)}${value[i] === "a" ? "b" : "a"}${value.slice(i + 1)}`,
-			),
+			isWellFormed(`${value.slice(0, i)}${value[i] === "a" ? "b" : "a"}${value.slice(i + 1)}`),
 		).toBe(false);
 	}
-	expect(
-		cost(await call("GET", "/api/users/@me", { key: `${value}0` })).trips,
-	).toBe(0);
+	expect(cost(await call("GET", "/api/users/@me", { key: `${value}0` })).trips).toBe(0);
 });
 
 test("a key that has used up its requests gets a 429 with Retry-After", async () => {
@@ -84,9 +78,7 @@ test("a key that has used up its requests gets a 429 with Retry-After", async ()
 	});
 	expect(refused.headers.get("retry-after")).toBe("60");
 	expect(cost(refused).trips).toBe(0);
-	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(
-		200,
-	);
+	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(200);
 });
 
 test("480 requests and 60 failures a minute are let through", async () => {
@@ -99,16 +91,13 @@ test("480 requests and 60 failures a minute are let through", async () => {
 test("failed authentication is throttled by address; a good key there still works", async () => {
 	const { key } = await person();
 	const headers = { "cf-connecting-ip": "192.0.2.7" };
-	const guess = async () =>
-		(await call("GET", "/api/users/@me", { key: mint(), headers })).status;
+	const guess = async () => (await call("GET", "/api/users/@me", { key: mint(), headers })).status;
 	expect(await guess()).toBe(401);
 	await eventually(async () => {
 		await exhaust(env.AUTH_FAILURES, headers["cf-connecting-ip"]);
 		expect(await guess()).toBe(429);
 	});
-	expect((await call("GET", "/api/users/@me", { key, headers })).status).toBe(
-		200,
-	);
+	expect((await call("GET", "/api/users/@me", { key, headers })).status).toBe(200);
 	expect(
 		(
 			await call("GET", "/api/users/@me", {
@@ -124,12 +113,7 @@ test("a request says where in D1’s history it stands, and may say where it mus
 	const first = await call("GET", "/api/users/@me", { key });
 	const bookmark = first.headers.get("x-d1-bookmark") ?? "";
 	expect(bookmark).toMatch(/^[0-9a-f-]+$/);
-	for (const said of [
-		bookmark,
-		"nonsense",
-		"'; drop table users",
-		"-".repeat(500),
-	])
+	for (const said of [bookmark, "nonsense", "'; drop table users", "-".repeat(500)])
 		expect(
 			(
 				await call("GET", "/api/users/@me", {

@@ -14,9 +14,7 @@ async function sealedBefore(secret: string) {
 		bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 	const bytes = Uint8Array.fromBase64(env.SECRETS_KEY ?? "");
 	const digest = await crypto.subtle.digest("SHA-256", bytes);
-	const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, [
-		"encrypt",
-	]);
+	const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt"]);
 	const iv = crypto.getRandomValues(new Uint8Array(12));
 	const data = await crypto.subtle.encrypt(
 		{ name: "AES-GCM", iv },
@@ -34,9 +32,7 @@ test("a sealed value opens at its place, and at no other", async () => {
 	for (const other of [{ table: "users" }, { row: "b" }, { field: "config" }])
 		await expect(unseal(env, sealed, { ...place, ...other })).rejects.toThrow();
 	// Nor does it where it is made to look like one from before.
-	await expect(
-		unseal(env, sealed.replace("sealed:2:", "sealed:"), place),
-	).rejects.toThrow();
+	await expect(unseal(env, sealed.replace("sealed:2:", "sealed:"), place)).rejects.toThrow();
 });
 
 test("a value that was sealed before still opens", async () => {
@@ -50,9 +46,9 @@ test("a value opens with a key that is no longer the newest, and not without its
 	const sealed = await seal(env, "hunter22", place);
 	const rotated = { ...env, SECRETS_KEY: `${newer},${env.SECRETS_KEY}` };
 	expect(await unseal(rotated, sealed, place)).toBe("hunter22");
-	await expect(
-		unseal({ ...env, SECRETS_KEY: newer }, sealed, place),
-	).rejects.toThrow("No key of SECRETS_KEY");
+	await expect(unseal({ ...env, SECRETS_KEY: newer }, sealed, place)).rejects.toThrow(
+		"No key of SECRETS_KEY",
+	);
 });
 
 const steps = (answer: { body: { steps: { error: string | null }[] } }) =>
@@ -78,10 +74,7 @@ test("an export's secret that is copied into another export is of no use there; 
 	const [row] = await db.select().from(batchExports).where(at(one));
 	const trial = (id: string) => here("POST", `/batch_exports/${id}/test`);
 	if (!row) throw new Error("There is no export.");
-	await db
-		.update(batchExports)
-		.set({ destination: row.destination })
-		.where(at(two));
+	await db.update(batchExports).set({ destination: row.destination }).where(at(two));
 	expect((await trial(one)).status).toBe(200);
 	await expect(trial(two)).rejects.toThrow("500");
 	const { type, config } = row.destination;
@@ -106,8 +99,7 @@ test("a plugin's token that is copied into another plugin is of no use there; on
 	const one = await install("private");
 	const [row] = await db.select().from(plugins).where(eq(plugins.id, one));
 	if (!row?.private_token) throw new Error("There is no token.");
-	const upgrade = () =>
-		here("POST", `/pipeline_destinations/${one}/upgrade`, {});
+	const upgrade = () => here("POST", `/pipeline_destinations/${one}/upgrade`, {});
 	const put = (private_token: string) =>
 		db.update(plugins).set({ private_token }).where(eq(plugins.id, one));
 	expect((await upgrade()).status).toBe(200);

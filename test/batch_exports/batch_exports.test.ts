@@ -11,15 +11,7 @@ import {
 } from "../../src/db/schema.ts";
 import { wrong } from "../support/refusals.ts";
 import { stopClock } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	racing,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, racing, times, world } from "../support/world.ts";
 
 const NO_OP = { type: "NoOp", config: {} };
 const S3 = {
@@ -97,12 +89,7 @@ describe("creating", () => {
 			'"sessions" is not a valid choice.',
 			"model",
 		],
-		[
-			{ name: "x", interval: "hour" },
-			"required",
-			"This field is required.",
-			"destination",
-		],
+		[{ name: "x", interval: "hour" }, "required", "This field is required.", "destination"],
 		[
 			{ ...HOURLY, destination: "S3" },
 			"invalid_input",
@@ -115,18 +102,8 @@ describe("creating", () => {
 			'"month" is not a valid choice.',
 			"interval",
 		],
-		[
-			{ ...HOURLY, interval: undefined },
-			"required",
-			"This field is required.",
-			"interval",
-		],
-		[
-			{ ...HOURLY, paused: "perhaps" },
-			"invalid_input",
-			"Must be a valid boolean.",
-			"paused",
-		],
+		[{ ...HOURLY, interval: undefined }, "required", "This field is required.", "interval"],
+		[{ ...HOURLY, paused: "perhaps" }, "invalid_input", "Must be a valid boolean.", "paused"],
 		[
 			{ ...HOURLY, start_at: "soon" },
 			"invalid_input",
@@ -149,12 +126,7 @@ describe("creating", () => {
 			"end_at must not be before start_at.",
 			"end_at",
 		],
-		[
-			{ ...HOURLY, xql_query: 7 },
-			"invalid_input",
-			"Not a valid string.",
-			"xql_query",
-		],
+		[{ ...HOURLY, xql_query: 7 }, "invalid_input", "Not a valid string.", "xql_query"],
 		[
 			{ ...HOURLY, xql_query: "SELECT nothing FROM events" },
 			"invalid_input",
@@ -179,9 +151,7 @@ describe("creating", () => {
 		],
 	])("%j is refused", async (body, code, detail, attr) => {
 		const { here } = await world();
-		expect(await here("POST", "/batch_exports", { body })).toMatchObject(
-			wrong(code, detail, attr),
-		);
+		expect(await here("POST", "/batch_exports", { body })).toMatchObject(wrong(code, detail, attr));
 	});
 
 	test("choices are trimmed, as any text is", async () => {
@@ -232,21 +202,11 @@ describe("creating", () => {
 			.values({ organization_id: id, name: "Second" })
 			.returning();
 		expect((await asMember()).body.team_id).toBe(project);
-		await db
-			.update(projects)
-			.set({ access_control: true })
-			.where(eq(projects.id, project));
+		await db.update(projects).set({ access_control: true }).where(eq(projects.id, project));
 		expect((await asMember()).body.team_id).toBe(second?.id);
-		await db
-			.update(projects)
-			.set({ access_control: true })
-			.where(eq(projects.organization_id, id));
+		await db.update(projects).set({ access_control: true }).where(eq(projects.organization_id, id));
 		expect(await asMember()).toMatchObject(
-			wrong(
-				"invalid_input",
-				"The organization has no project that you can see.",
-				null,
-			),
+			wrong("invalid_input", "The organization has no project that you can see.", null),
 		);
 	});
 
@@ -264,19 +224,18 @@ describe("creating", () => {
 			values: {},
 			xql_query,
 		});
-		const condition =
-			"select event from events where properties.n>1 and event='a'";
+		const condition = "select event from events where properties.n>1 and event='a'";
 		const changed = { body: { xql_query: condition } };
 		expect((await here("PATCH", path, changed)).body.schema).toEqual({
 			fields: [{ expression: "event", alias: "event" }],
 			where: "properties.n > %(val_0)s AND event = %(val_1)s",
 			values: { val_0: 1, val_1: "a" },
-			xql_query:
-				"SELECT event FROM events WHERE properties.n > 1 AND event = 'a'",
+			xql_query: "SELECT event FROM events WHERE properties.n > 1 AND event = 'a'",
 		});
-		expect(
-			(await here("PATCH", path, { body: { xql_query: null } })).body,
-		).toMatchObject({ xql_query: null, schema: null });
+		expect((await here("PATCH", path, { body: { xql_query: null } })).body).toMatchObject({
+			xql_query: null,
+			schema: null,
+		});
 	});
 
 	test("one that is made paused says since when", async () => {
@@ -319,10 +278,7 @@ describe("secrets", () => {
 	test("stay when a PATCH doesn't speak of them, and the log masks what changed", async () => {
 		const { here, made, path } = await exporting({ destination: S3 });
 		const stored = async () => {
-			const [row] = await db
-				.select()
-				.from(batchExports)
-				.where(eq(batchExports.id, made.id));
+			const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
 			return row?.destination.config;
 		};
 		const before = await stored();
@@ -368,14 +324,8 @@ describe("changing", () => {
 
 	test("the type of a destination stays", async () => {
 		const { here, path } = await exporting();
-		expect(
-			await here("PATCH", path, { body: { destination: S3 } }),
-		).toMatchObject(
-			wrong(
-				"invalid_input",
-				"The type of a destination can't be changed.",
-				"destination__type",
-			),
+		expect(await here("PATCH", path, { body: { destination: S3 } })).toMatchObject(
+			wrong("invalid_input", "The type of a destination can't be changed.", "destination__type"),
 		);
 	});
 
@@ -383,9 +333,7 @@ describe("changing", () => {
 		const { here, path } = await exporting({
 			start_at: "2026-02-02T00:00:00Z",
 		});
-		expect(
-			await here("PATCH", path, { body: { end_at: "2026-02-01T00:00:00Z" } }),
-		).toMatchObject(
+		expect(await here("PATCH", path, { body: { end_at: "2026-02-01T00:00:00Z" } })).toMatchObject(
 			wrong("invalid_input", "end_at must not be before start_at.", "end_at"),
 		);
 	});
@@ -395,9 +343,7 @@ describe("changing", () => {
 		const at = `/api/organizations/${id}${path}`;
 		const answer = await ask("PATCH", at, {
 			body: { end_at: "2026-02-01T00:00:00Z" },
-			env: racing(() =>
-				here("PATCH", path, { body: { start_at: "2026-02-02T00:00:00Z" } }),
-			),
+			env: racing(() => here("PATCH", path, { body: { start_at: "2026-02-02T00:00:00Z" } })),
 		});
 		expect(answer).toMatchObject(
 			wrong("invalid_input", "end_at must not be before start_at.", "end_at"),
@@ -433,10 +379,7 @@ describe("changing", () => {
 				status: 200,
 				body: { paused: false, interval: "week" },
 			});
-			const [after] = await db
-				.select()
-				.from(batchExports)
-				.where(eq(batchExports.id, made.id));
+			const [after] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
 			const next = new Date(after?.next_end_at ?? "");
 			expect([next.getUTCDay(), next.getUTCHours()]).toEqual([1, 0]);
 		}
@@ -447,12 +390,9 @@ describe("changing", () => {
 		async (by) => {
 			const { here, made, path } = await exporting({ interval: "week" });
 			const row = eq(batchExports.id, made.id);
-			const next = async () =>
-				(await db.select().from(batchExports).where(row))[0]?.next_end_at;
+			const next = async () => (await db.select().from(batchExports).where(row))[0]?.next_end_at;
 			const WEEK = 7 * 86_400_000;
-			const ended = new Date(
-				Date.parse((await next()) ?? "") - WEEK,
-			).toISOString();
+			const ended = new Date(Date.parse((await next()) ?? "") - WEEK).toISOString();
 			await db.update(batchExports).set({ next_end_at: ended }).where(row);
 			await here("POST", `${path}/pause`);
 			await (by === "PATCH"
@@ -464,10 +404,7 @@ describe("changing", () => {
 
 	test("an export that starts at the end of time is not due before", async () => {
 		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
-		const [row] = await db
-			.select()
-			.from(batchExports)
-			.where(eq(batchExports.id, made.id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
 		expect(String(row?.due_at) > "9999").toBe(true);
 	});
 
@@ -480,10 +417,7 @@ describe("changing", () => {
 		await here("POST", `${path}/runs/${id}/retry`, {
 			env: racing(() => here("DELETE", path)),
 		});
-		const [row] = await db
-			.select()
-			.from(batchExportRuns)
-			.where(eq(batchExportRuns.id, id));
+		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
 		expect(row?.status).toBe("Failed");
 	});
 
@@ -492,10 +426,7 @@ describe("changing", () => {
 		const id = await run(made.id);
 		await here("POST", `${path}/runs/${id}/cancel`);
 		await here("POST", `${path}/runs/${id}/retry`);
-		const [row] = await db
-			.select()
-			.from(batchExportRuns)
-			.where(eq(batchExportRuns.id, id));
+		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
 		expect(row?.launched).toBe(true);
 	});
 
@@ -532,15 +463,9 @@ describe("changing", () => {
 		const { ask, made, project } = await exporting();
 		const id = await run(made.id);
 		expect((await ask("DELETE", `/api/projects/${project}`)).status).toBe(204);
-		const [row] = await db
-			.select()
-			.from(batchExportRuns)
-			.where(eq(batchExportRuns.id, id));
+		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
 		expect(row?.status).toBe("Cancelled");
-		const [of] = await db
-			.select()
-			.from(batchExports)
-			.where(eq(batchExports.id, made.id));
+		const [of] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
 		expect(of?.deleted).toBe(true);
 	});
 });
@@ -553,14 +478,8 @@ describe("two exports that would write the same objects", () => {
 		...more,
 	});
 
-	const warnings = async (
-		{ here }: Awaited<ReturnType<typeof world>>,
-		id: string,
-	) => {
-		const { body } = await here(
-			"GET",
-			`/batch_exports/${id}/logs?level=WARNING`,
-		);
+	const warnings = async ({ here }: Awaited<ReturnType<typeof world>>, id: string) => {
+		const { body } = await here("GET", `/batch_exports/${id}/logs?level=WARNING`);
 		return body.results.map(({ message }: { message: string }) => message);
 	};
 
@@ -570,9 +489,7 @@ describe("two exports that would write the same objects", () => {
 			(await home.here("POST", "/batch_exports", { body })).body.id;
 		const first = await add(export_({}));
 		const second = await add(export_({ prefix: "/same/" }));
-		expect(await warnings(home, second)).toEqual([
-			expect.stringContaining(first),
-		]);
+		expect(await warnings(home, second)).toEqual([expect.stringContaining(first)]);
 		expect(await warnings(home, first)).toEqual([]);
 		const third = await add(export_({ prefix: "other" }));
 		expect(await warnings(home, third)).toEqual([]);
@@ -606,12 +523,8 @@ describe("two exports that would write the same objects", () => {
 			return (await home.here("POST", "/batch_exports", { body })).body.id;
 		};
 		const first = await add(config);
-		expect(await warnings(home, await add(config))).toEqual([
-			expect.stringContaining(first),
-		]);
-		expect(await warnings(home, await add({ ...config, ...other }))).toEqual(
-			[],
-		);
+		expect(await warnings(home, await add(config))).toEqual([expect.stringContaining(first)]);
+		expect(await warnings(home, await add({ ...config, ...other }))).toEqual([]);
 	});
 
 	test.each([
@@ -634,10 +547,7 @@ describe("who sees what", () => {
 		const asMember = (below: string) =>
 			call("GET", `/api/organizations/${id}${below}`, { key: member.key });
 		expect((await asMember(path)).status).toBe(200);
-		await db
-			.update(projects)
-			.set({ access_control: true })
-			.where(eq(projects.id, project));
+		await db.update(projects).set({ access_control: true }).where(eq(projects.id, project));
 		expect((await asMember(path)).status).toBe(404);
 		expect((await asMember("/batch_exports")).body.results).toEqual([]);
 	});
@@ -648,10 +558,7 @@ describe("who sees what", () => {
 			.insert(projects)
 			.values({ organization_id: id, name: "Second" })
 			.returning();
-		const answer = await ask(
-			"GET",
-			`/api/projects/${second?.id}/batch_exports/${made.id}`,
-		);
+		const answer = await ask("GET", `/api/projects/${second?.id}/batch_exports/${made.id}`);
 		expect(answer.status).toBe(404);
 	});
 
@@ -679,9 +586,10 @@ describe("pausing", () => {
 		const second = await here("POST", `${path}/pause`);
 		expect(second.body).toEqual(first.body);
 		const { body: log } = await here("GET", "/activity_log?scope=BatchExport");
-		expect(
-			log.results.map(({ activity }: { activity: string }) => activity),
-		).toEqual(["paused", "created"]);
+		expect(log.results.map(({ activity }: { activity: string }) => activity)).toEqual([
+			"paused",
+			"created",
+		]);
 	});
 
 	test("unpausing keeps when it was paused, and is idempotent", async () => {
@@ -697,9 +605,7 @@ describe("pausing", () => {
 
 	test("other fields of the body are checked, and not applied", async () => {
 		const { here, path } = await exporting();
-		expect(
-			await here("POST", `${path}/pause`, { body: { interval: "month" } }),
-		).toMatchObject(
+		expect(await here("POST", `${path}/pause`, { body: { interval: "month" } })).toMatchObject(
 			wrong("invalid_choice", '"month" is not a valid choice.', "interval"),
 		);
 		const { body } = await here("POST", `${path}/pause`, {
@@ -717,9 +623,7 @@ describe("pausing", () => {
 			stopClock();
 			const { here, path, made } = await exporting({ paused: true });
 			const at = (hours: number) =>
-				new Date(
-					Math.floor(Date.now() / 3_600_000 - hours) * 3_600_000,
-				).toISOString();
+				new Date(Math.floor(Date.now() / 3_600_000 - hours) * 3_600_000).toISOString();
 			await db
 				.update(batchExports)
 				.set({
@@ -731,10 +635,7 @@ describe("pausing", () => {
 			expect(answer).toMatchObject({ status: 200, body: { paused: false } });
 			const { body: runs } = await here("GET", `${path}/runs`);
 			expect(runs.results).toMatchObject([{ data_interval_end: at(5) }]);
-			const [row] = await db
-				.select()
-				.from(batchExports)
-				.where(eq(batchExports.id, made.id));
+			const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
 			expect(row?.next_end_at).toBe(at(-1));
 		},
 	);
@@ -818,26 +719,14 @@ describe("backfills", () => {
 			"Datetime needs an offset from UTC, like Z or +02:00.",
 			"start_at",
 		],
-		[
-			{ start_at: "yesterday" },
-			"Datetime has wrong format. Use ISO 8601.",
-			"start_at",
-		],
-		[
-			{ end_at: "2026-01-01" },
-			"Datetime needs an offset from UTC, like Z or +02:00.",
-			"end_at",
-		],
+		[{ start_at: "yesterday" }, "Datetime has wrong format. Use ISO 8601.", "start_at"],
+		[{ end_at: "2026-01-01" }, "Datetime needs an offset from UTC, like Z or +02:00.", "end_at"],
 		[
 			{ start_at: "2026-01-02T00:00:00Z", end_at: "2026-01-02T00:00:00Z" },
 			"start_at must be before end_at.",
 			"start_at",
 		],
-		[
-			{ end_at: "2999-01-01T00:00:00Z" },
-			"end_at must not be in the future.",
-			"end_at",
-		],
+		[{ end_at: "2999-01-01T00:00:00Z" }, "end_at must not be in the future.", "end_at"],
 		[
 			{ start_at: "2999-01-02T00:00:00Z", end_at: "2999-01-01T00:00:00Z" },
 			"start_at must be before end_at.",
@@ -963,9 +852,7 @@ describe("runs", () => {
 				{ data_interval_start: "2026-01-20T00:00:00.000Z" },
 			],
 		});
-		expect(
-			(await here("GET", `${path}/runs?status=Completed`)).body.count,
-		).toBe(6);
+		expect((await here("GET", `${path}/runs?status=Completed`)).body.count).toBe(6);
 		expect(await here("GET", `${path}/runs?status=done`)).toMatchObject(
 			wrong("invalid_choice", '"done" is not a valid choice.', "status"),
 		);
@@ -988,15 +875,9 @@ describe("runs", () => {
 			body: { id, status: "Cancelled", finished_at: expect.any(String) },
 		});
 		expect(await here("POST", at("cancel"))).toMatchObject(
-			wrong(
-				"invalid_input",
-				"Only a run that has not ended can be cancelled.",
-				null,
-			),
+			wrong("invalid_input", "Only a run that has not ended can be cancelled.", null),
 		);
-		expect(
-			await here("POST", at("retry"), { body: { from: "end" } }),
-		).toMatchObject(
+		expect(await here("POST", at("retry"), { body: { from: "end" } })).toMatchObject(
 			wrong("invalid_choice", '"end" is not a valid choice.', "from"),
 		);
 		expect(await here("POST", at("retry"))).toMatchObject({
@@ -1045,10 +926,7 @@ describe("the log", () => {
 	async function logging() {
 		const home = await exporting();
 		const run_id = await run(home.made.id, { launched: true });
-		const entry = (
-			minute: number,
-			row: Partial<typeof batchExportLogEntries.$inferInsert>,
-		) =>
+		const entry = (minute: number, row: Partial<typeof batchExportLogEntries.$inferInsert>) =>
 			db.insert(batchExportLogEntries).values({
 				batch_export_id: home.made.id,
 				timestamp: `2026-01-01T00:${String(minute).padStart(2, "0")}:00.000Z`,
@@ -1083,10 +961,7 @@ describe("the log", () => {
 			message: "Minute 4",
 			run_id: null,
 		});
-		const next = await here(
-			"GET",
-			`${path}/logs${new URL(answer.body.next).search}`,
-		);
+		const next = await here("GET", `${path}/logs${new URL(answer.body.next).search}`);
 		expect(messages(next)).toEqual(["Minute 2", "Minute 1"]);
 	});
 
@@ -1097,9 +972,7 @@ describe("the log", () => {
 		["before=2026-01-01T00:02:00Z", ["Minute 1"]],
 	])("is filtered by %s", async (query, expected) => {
 		const { here, path } = await logging();
-		expect(messages(await here("GET", `${path}/logs?${query}`))).toEqual(
-			expected,
-		);
+		expect(messages(await here("GET", `${path}/logs?${query}`))).toEqual(expected);
 	});
 
 	test("a run has its own", async () => {
@@ -1111,17 +984,10 @@ describe("the log", () => {
 
 	test.each([
 		["level=LOUD", "invalid_choice", '"LOUD" is not a valid choice.', "level"],
-		[
-			"after=soon",
-			"invalid_input",
-			"Datetime has wrong format. Use ISO 8601.",
-			"after",
-		],
+		["after=soon", "invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"],
 	])("%s is refused", async (query, code, detail, attr) => {
 		const { here, path } = await exporting();
-		expect(await here("GET", `${path}/logs?${query}`)).toMatchObject(
-			wrong(code, detail, attr),
-		);
+		expect(await here("GET", `${path}/logs?${query}`)).toMatchObject(wrong(code, detail, attr));
 	});
 
 	test.each(["logs?level=LOUD", "runs?status=done", "runs/x/logs?after=soon"])(

@@ -104,27 +104,9 @@ describe("is refused", () => {
 	const config = (key: string) => `destination__config__${key}`;
 	test.each([
 		["FTP", {}, choice, '"FTP" is not a valid choice.', "destination__type"],
-		[
-			"toString",
-			{},
-			choice,
-			'"toString" is not a valid choice.',
-			"destination__type",
-		],
-		[
-			"NoOp",
-			[],
-			invalid,
-			"Expected a dictionary of items.",
-			"destination__config",
-		],
-		[
-			"NoOp",
-			{ b: 1, a: 2 },
-			invalid,
-			"Configuration has unknown field/s: 'a', 'b'",
-			"destination",
-		],
+		["toString", {}, choice, '"toString" is not a valid choice.', "destination__type"],
+		["NoOp", [], invalid, "Expected a dictionary of items.", "destination__config"],
+		["NoOp", { b: 1, a: 2 }, invalid, "Configuration has unknown field/s: 'a', 'b'", "destination"],
 		[
 			"R2",
 			{ ...S3 },
@@ -132,20 +114,8 @@ describe("is refused", () => {
 			"Configuration has unknown field/s: 'bucket_name', 'region'",
 			"destination",
 		],
-		[
-			"S3",
-			{},
-			invalid,
-			"Configuration missing required field: 'bucket_name'",
-			"destination",
-		],
-		[
-			"R2",
-			{},
-			invalid,
-			"Configuration missing required field: 'prefix'",
-			"destination",
-		],
+		["S3", {}, invalid, "Configuration missing required field: 'bucket_name'", "destination"],
+		["R2", {}, invalid, "Configuration missing required field: 'prefix'", "destination"],
 		[
 			"S3",
 			{ ...S3, aws_access_key_id: "a" },
@@ -167,48 +137,12 @@ describe("is refused", () => {
 			"This field may not be blank.",
 			config("bucket_name"),
 		],
-		[
-			"S3",
-			{ ...S3, bucket_name: ".." },
-			invalid,
-			expect.any(String),
-			config("bucket_name"),
-		],
-		[
-			"S3",
-			{ ...S3, bucket_name: "a/b" },
-			invalid,
-			expect.any(String),
-			config("bucket_name"),
-		],
-		[
-			"S3",
-			{ ...S3, region: "x.example.com/" },
-			invalid,
-			expect.any(String),
-			config("region"),
-		],
-		[
-			"S3",
-			{ ...S3, prefix: 1 },
-			invalid,
-			"Not a valid string.",
-			config("prefix"),
-		],
-		[
-			"S3",
-			{ ...S3, prefix: "{hours}" },
-			invalid,
-			"Unknown variable {hours}.",
-			config("prefix"),
-		],
-		[
-			"S3",
-			{ ...S3, prefix: "a/../b" },
-			invalid,
-			expect.any(String),
-			config("prefix"),
-		],
+		["S3", { ...S3, bucket_name: ".." }, invalid, expect.any(String), config("bucket_name")],
+		["S3", { ...S3, bucket_name: "a/b" }, invalid, expect.any(String), config("bucket_name")],
+		["S3", { ...S3, region: "x.example.com/" }, invalid, expect.any(String), config("region")],
+		["S3", { ...S3, prefix: 1 }, invalid, "Not a valid string.", config("prefix")],
+		["S3", { ...S3, prefix: "{hours}" }, invalid, "Unknown variable {hours}.", config("prefix")],
+		["S3", { ...S3, prefix: "a/../b" }, invalid, expect.any(String), config("prefix")],
 		[
 			"S3",
 			{ ...S3, file_format: "XML" },
@@ -251,13 +185,7 @@ describe("is refused", () => {
 			"A valid integer is required.",
 			config("max_file_size_mb"),
 		],
-		[
-			"S3",
-			{ ...S3, kms_key_id: "k" },
-			invalid,
-			expect.any(String),
-			config("kms_key_id"),
-		],
+		["S3", { ...S3, kms_key_id: "k" }, invalid, expect.any(String), config("kms_key_id")],
 		[
 			"S3",
 			{ ...S3, kms_key_id: "k", encryption: "AES256" },
@@ -325,13 +253,7 @@ describe("is refused", () => {
 			"Ensure this configuration has no more than 32768 characters.",
 			"destination__config",
 		],
-		[
-			"HTTP",
-			{ url: "example.com" },
-			invalid,
-			"Enter a valid URL.",
-			config("url"),
-		],
+		["HTTP", { url: "example.com" }, invalid, "Enter a valid URL.", config("url")],
 		[
 			"HTTP",
 			{ ...HTTP, token: "a\nb" },
@@ -360,13 +282,7 @@ describe("is refused", () => {
 			"Only printable characters of ASCII can be sent.",
 			config("kms_key_id"),
 		],
-		[
-			"HTTP",
-			{ url: "https://u@example.com" },
-			invalid,
-			expect.any(String),
-			config("url"),
-		],
+		["HTTP", { url: "https://u@example.com" }, invalid, expect.any(String), config("url")],
 		[
 			"Postgres",
 			{ ...POSTGRES, port: "5e3" },
@@ -381,27 +297,9 @@ describe("is refused", () => {
 			"Ensure this value is less than or equal to 65535.",
 			config("port"),
 		],
-		[
-			"Postgres",
-			{ ...POSTGRES, host: "a/b" },
-			invalid,
-			"Enter a valid host.",
-			config("host"),
-		],
-		[
-			"Postgres",
-			{ ...POSTGRES, host: "a:5432" },
-			invalid,
-			"Enter a valid host.",
-			config("host"),
-		],
-		[
-			"Postgres",
-			{ ...POSTGRES, host: "/tmp" },
-			invalid,
-			"Enter a valid host.",
-			config("host"),
-		],
+		["Postgres", { ...POSTGRES, host: "a/b" }, invalid, "Enter a valid host.", config("host")],
+		["Postgres", { ...POSTGRES, host: "a:5432" }, invalid, "Enter a valid host.", config("host")],
+		["Postgres", { ...POSTGRES, host: "/tmp" }, invalid, "Enter a valid host.", config("host")],
 		[
 			"Postgres",
 			{ ...POSTGRES, has_self_signed_cert: "maybe" },
@@ -416,13 +314,7 @@ describe("is refused", () => {
 			"Configuration missing required field: 'database'",
 			"destination",
 		],
-		[
-			"ClickHouse",
-			{ ...CLICKHOUSE, user: "a:b" },
-			invalid,
-			expect.any(String),
-			config("user"),
-		],
+		["ClickHouse", { ...CLICKHOUSE, user: "a:b" }, invalid, expect.any(String), config("user")],
 		[
 			"ClickHouse",
 			{ ...CLICKHOUSE, url: "https://ch.example.com/#a" },
@@ -591,17 +483,16 @@ test("a private key's line breaks may be written as \\n", async () => {
 	const { private_key } = BIGQUERY;
 	const escaped = private_key.trim().replaceAll("\n", "\\n");
 	expect(escaped).not.toContain("\n");
-	expect(
-		check("BigQuery", { ...BIGQUERY, private_key: escaped }),
-	).toMatchObject({ private_key: private_key.trim() });
+	expect(check("BigQuery", { ...BIGQUERY, private_key: escaped })).toMatchObject({
+		private_key: private_key.trim(),
+	});
 });
 
 test("a private key is one of RSA", async () => {
-	const pair = await crypto.subtle.generateKey(
-		{ name: "ECDSA", namedCurve: "P-256" },
-		true,
-		["sign", "verify"],
-	);
+	const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
+		"sign",
+		"verify",
+	]);
 	if (!("privateKey" in pair)) throw new Error("No pair of keys.");
 	const bytes = await crypto.subtle.exportKey("pkcs8", pair.privateKey);
 	if (!(bytes instanceof ArrayBuffer)) throw new Error("No bytes.");
@@ -634,9 +525,7 @@ test.each(["not a url", "http://", ""])(
 	"an endpoint that is not a URL is refused, with its bucket in the host name too: %j",
 	(endpoint_url) => {
 		for (const use_virtual_style_addressing of [true, false])
-			expect(
-				refused("S3", { ...S3, endpoint_url, use_virtual_style_addressing }),
-			).toEqual([
+			expect(refused("S3", { ...S3, endpoint_url, use_virtual_style_addressing })).toEqual([
 				"invalid_input",
 				"Enter a valid URL.",
 				"destination__config__endpoint_url",

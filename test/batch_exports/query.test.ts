@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "../../src/exporter/query/query.ts";
 import { evaluator } from "../../src/exporter/evaluate.ts";
 import { like } from "../../src/exporter/like.ts";
+import { parse } from "../../src/exporter/query/query.ts";
 import type { Row } from "../../src/exporter/rows.ts";
 import { d1 } from "../../src/exporter/sources/d1.ts";
 import { ApiError } from "../../src/http/errors.ts";
@@ -16,8 +16,7 @@ function refusal(text: string) {
 	try {
 		parse(text);
 	} catch (error) {
-		if (error instanceof ApiError)
-			return { status: error.status, body: error.body };
+		if (error instanceof ApiError) return { status: error.status, body: error.body };
 		throw error;
 	}
 	return "It was understood.";
@@ -47,8 +46,7 @@ const properties = {
 	...Object.fromEntries(KEYS.map((key) => [key, `of ${key}`])),
 };
 
-const quoted = (text: string) =>
-	`'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+const quoted = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 
 const TEAM = 11_001;
 
@@ -94,41 +92,23 @@ describe("a query is understood", () => {
 		["\n\tSELECT/* a */uuid -- b\n,event FROM events ", select("uuid, event")],
 		["Select TOSTRING(team_id) From events", select("toString(team_id)")],
 		["SELECT properties.$a FROM events", select("properties.$a")],
-		[
-			"SELECT person_properties.a.b.c x FROM events",
-			select("person_properties.a.b.c AS x"),
-		],
+		["SELECT person_properties.a.b.c x FROM events", select("person_properties.a.b.c AS x")],
 		['SELECT properties."a" FROM "events"', select("properties.a")],
-		[
-			"SELECT properties.`odd name` FROM `events`",
-			select('properties."odd name"'),
-		],
+		["SELECT properties.`odd name` FROM `events`", select('properties."odd name"')],
 		["SELECT properties['a''b'].c FROM events", select('properties."a\'b".c')],
-		[
-			'SELECT properties."say ""so""" FROM events',
-			select('properties."say ""so"""'),
-		],
+		['SELECT properties."say ""so""" FROM events', select('properties."say ""so"""')],
 		["SELECT properties.from FROM events", select("properties.from")],
 		["SELECT properties.größe FROM events", select("properties.größe")],
-		[
-			"SELECT event AS `e f`, uuid AS e FROM events",
-			select('event AS "e f", uuid AS e'),
-		],
+		["SELECT event AS `e f`, uuid AS e FROM events", select('event AS "e f", uuid AS e')],
 		["SELECT event AS event FROM events", select("event")],
 		["SELECT event AS from FROM events", select("event AS from")],
-		[
-			String.raw`SELECT 'it''s \'\\\n' x FROM events`,
-			select(String.raw`'it''s ''\\\n' AS x`),
-		],
+		[String.raw`SELECT 'it''s \'\\\n' x FROM events`, select(String.raw`'it''s ''\\\n' AS x`)],
 		[
 			"SELECT 1.50, .5, 1e3, 1e21, TRUE, Null FROM events",
 			select("1.5, 0.5, 1000, 1e+21, true, null"),
 		],
 		["SELECT (1 + (2 * 3)) FROM events", select("1 + 2 * 3")],
-		[
-			"SELECT (1 + 2) * 3 / (4 / 5) FROM events",
-			select("(1 + 2) * 3 / (4 / 5)"),
-		],
+		["SELECT (1 + 2) * 3 / (4 / 5) FROM events", select("(1 + 2) * 3 / (4 / 5)")],
 		["SELECT 1 - (2 - 3) - 4 FROM events", select("1 - (2 - 3) - 4")],
 		["SELECT - -1, -team_id * 2 FROM events", select("1, (0 - team_id) * 2")],
 		["SELECT 1 - -2 FROM events", select("1 - -2")],
@@ -136,10 +116,7 @@ describe("a query is understood", () => {
 			"SELECT event = 'a' AS is_a, (true) = (1 < 2) FROM events",
 			select("event = 'a' AS is_a, true = (1 < 2)"),
 		],
-		[
-			"select uuid from events where team_id = 1",
-			`${select("uuid")} WHERE team_id = 1`,
-		],
+		["select uuid from events where team_id = 1", `${select("uuid")} WHERE team_id = 1`],
 		[
 			"SELECT uuid FROM events WHERE event <> 'a' and (uuid = 'b' and team_id in (1,-2)) or not(event like 'x%');",
 			`${select("uuid")} WHERE event != 'a' AND uuid = 'b' AND team_id IN (1, -2) OR event NOT LIKE 'x%'`,
@@ -152,10 +129,7 @@ describe("a query is understood", () => {
 			"SELECT uuid FROM events WHERE not (event in ('a')) is null and (not true) = false and (event like 'a') is not null",
 			`${select("uuid")} WHERE (event IN ('a')) IS NOT NULL AND (NOT true) = false AND (event LIKE 'a') IS NOT NULL`,
 		],
-		[
-			"SELECT IF(properties.a, 1, 2) FROM events",
-			select("if(properties.a, 1, 2)"),
-		],
+		["SELECT IF(properties.a, 1, 2) FROM events", select("if(properties.a, 1, 2)")],
 	])("%s", (text, normalised) => {
 		expect(understood(text)).toBe(normalised);
 		expect(understood(normalised)).toBe(normalised);
@@ -182,27 +156,15 @@ describe("a query that is no good is refused in words", () => {
 		["SELECT UUID FROM events", "Unable to resolve field: UUID"],
 		["SELECT uuid.a FROM events", "Unable to resolve field: uuid.a"],
 		["SELECT lower(a.b) FROM events", "Unable to resolve field: a.b"],
-		[
-			"SELECT _inserted_at FROM events",
-			"Unable to resolve field: _inserted_at",
-		],
+		["SELECT _inserted_at FROM events", "Unable to resolve field: _inserted_at"],
 		["SELECT constructor FROM events", "Unable to resolve field: constructor"],
-		[
-			"SELECT uuid FROM events e LEFT JOIN persons p ON 1",
-			"JOINs are not supported",
-		],
+		["SELECT uuid FROM events e LEFT JOIN persons p ON 1", "JOINs are not supported"],
 		["SELECT uuid FROM persons, events", "JOINs are not supported"],
-		[
-			"SELECT uuid FROM events UNION ALL SELECT uuid FROM events",
-			"UNIONs are not supported",
-		],
+		["SELECT uuid FROM events UNION ALL SELECT uuid FROM events", "UNIONs are not supported"],
 		["SELECT 1 UNION SELECT 2", "UNIONs are not supported"],
 		["SELECT (SELECT 1) FROM events", "Subqueries are not supported"],
 		["SELECT lower(select 1) FROM events", "Subqueries are not supported"],
-		[
-			"SELECT uuid FROM (SELECT uuid FROM events)",
-			"Subqueries are not supported",
-		],
+		["SELECT uuid FROM (SELECT uuid FROM events)", "Subqueries are not supported"],
 		["WITH x AS (SELECT 1) SELECT uuid FROM events", "CTEs are not supported"],
 		["SELECT uuid", "Query must SELECT FROM events"],
 		["SELECT foo FROM persons", "Query must SELECT FROM events"],
@@ -211,35 +173,17 @@ describe("a query that is no good is refused in words", () => {
 		["SELECT uuid FROM numbers(10)", "Query must SELECT FROM events"],
 		["SELECT uuid FROM events WHERE", "Failed to parse query"],
 		["SELECT uuid FROM events WHERE event =", "Failed to parse query"],
-		[
-			"SELECT uuid FROM events WHERE event = 'a' = 'b'",
-			"Failed to parse query",
-		],
+		["SELECT uuid FROM events WHERE event = 'a' = 'b'", "Failed to parse query"],
 		["SELECT uuid FROM events WHERE event IN ()", "Failed to parse query"],
 		["SELECT uuid FROM events WHERE foo = 1", "Unable to resolve field: foo"],
 		["SELECT uuid FROM persons WHERE foo = 1", "Query must SELECT FROM events"],
 		["SELECT uuid WHERE true", "Query must SELECT FROM events"],
-		[
-			"SELECT uuid FROM events WHERE event IN (SELECT 1)",
-			"Subqueries are not supported",
-		],
-		[
-			"SELECT uuid FROM events WHERE true UNION SELECT 1",
-			"UNIONs are not supported",
-		],
-		[
-			"SELECT uuid FROM events WHERE true GROUP BY uuid",
-			"GROUP BY is not supported",
-		],
+		["SELECT uuid FROM events WHERE event IN (SELECT 1)", "Subqueries are not supported"],
+		["SELECT uuid FROM events WHERE true UNION SELECT 1", "UNIONs are not supported"],
+		["SELECT uuid FROM events WHERE true GROUP BY uuid", "GROUP BY is not supported"],
 		["SELECT uuid FROM events PREWHERE true", "PREWHERE is not supported"],
-		[
-			"SELECT uuid FROM events WHERE timestamp > 1",
-			"Unable to compare timestamp with integer",
-		],
-		[
-			"SELECT uuid FROM events WHERE true IN (0.5)",
-			"Unable to compare boolean with number",
-		],
+		["SELECT uuid FROM events WHERE timestamp > 1", "Unable to compare timestamp with integer"],
+		["SELECT uuid FROM events WHERE true IN (0.5)", "Unable to compare boolean with number"],
 		[
 			"SELECT uuid FROM events WHERE 'tomorrow' < timestamp",
 			"Unable to read as a time: 'tomorrow'",
@@ -252,10 +196,7 @@ describe("a query that is no good is refused in words", () => {
 			"SELECT uuid FROM events WHERE properties.id = 9007199254740993",
 			"Integers beyond 9007199254740991 lose digits: compare with text, in quotes",
 		],
-		[
-			"SELECT uuid FROM events WHERE event LIKE uuid",
-			"LIKE takes a text in quotes",
-		],
+		["SELECT uuid FROM events WHERE event LIKE uuid", "LIKE takes a text in quotes"],
 		[
 			`SELECT uuid FROM events WHERE event LIKE '${"%".repeat(256)}'`,
 			"A pattern has at most 255 characters",
@@ -270,18 +211,9 @@ describe("a query that is no good is refused in words", () => {
 		["SELECT LOWER() FROM events", "lower takes 1 argument"],
 		["SELECT if(1, 2) FROM events", "if takes 3 arguments"],
 		["SELECT concat() FROM events", "concat takes 1 to 100 arguments"],
-		[
-			"SELECT uuid, event AS uuid FROM events",
-			"Names of fields must be distinct: uuid",
-		],
-		[
-			'SELECT uuid AS "" FROM events',
-			"Names of fields have 1 to 255 characters: use AS",
-		],
-		[
-			'SELECT properties."" FROM events',
-			"Names of fields have 1 to 255 characters: use AS",
-		],
+		["SELECT uuid, event AS uuid FROM events", "Names of fields must be distinct: uuid"],
+		['SELECT uuid AS "" FROM events', "Names of fields have 1 to 255 characters: use AS"],
+		['SELECT properties."" FROM events', "Names of fields have 1 to 255 characters: use AS"],
 		[
 			`SELECT uuid AS ${"a".repeat(256)} FROM events`,
 			"Names of fields have 1 to 255 characters: use AS",
@@ -292,11 +224,7 @@ describe("a query that is no good is refused in words", () => {
 });
 
 describe("a query has bounds", () => {
-	const deep = wrong(
-		"invalid_input",
-		"Expressions are nested too deeply",
-		"xql_query",
-	);
+	const deep = wrong("invalid_input", "Expressions are nested too deeply", "xql_query");
 	const nested = (depth: number, before: string, after = "") =>
 		select(`${before.repeat(depth)}team_id${after.repeat(depth)} AS x`);
 	const numbered = (count: number) =>
@@ -313,22 +241,15 @@ describe("a query has bounds", () => {
 		["negations", "not ", ""],
 		["comparisons", "null = (", ")"],
 		["lists", "null in (", ")"],
-	])(
-		"%s: 50 deep can be evaluated, deeper is refused",
-		async (_, before, after) => {
-			await expect(answered(nested(50, before, after))).resolves.toHaveLength(
-				1,
-			);
-			expect(refusal(nested(51, before, after))).toEqual(deep);
-			expect(refusal(nested(200, before, after))).toEqual(deep);
-		},
-	);
+	])("%s: 50 deep can be evaluated, deeper is refused", async (_, before, after) => {
+		await expect(answered(nested(50, before, after))).resolves.toHaveLength(1);
+		expect(refusal(nested(51, before, after))).toEqual(deep);
+		expect(refusal(nested(200, before, after))).toEqual(deep);
+	});
 
 	test("any number of conditions beside each other is one level", async () => {
 		const where = Array(130).fill("1 = 1").join(" and ");
-		await expect(
-			answered(`${select("event")} where ${where}`),
-		).resolves.toEqual(["Signed Up"]);
+		await expect(answered(`${select("event")} where ${where}`)).resolves.toEqual(["Signed Up"]);
 	});
 
 	test("90 fields", async () => {
@@ -342,23 +263,18 @@ describe("a query has bounds", () => {
 		["long", 10, Array(20).fill("person_properties.a").join(" + ")],
 		["deep", 16, `${"lower(- ".repeat(8)}uuid${")".repeat(8)}`],
 		["wide", 4, `concat(${Array(99).fill("person_properties.a").join()})`],
-	])(
-		"400 parts can be evaluated when they are %s, and no more",
-		async (_, count, part) => {
-			const parts = (fields: number) =>
-				select(
-					Array.from({ length: fields }, (_, at) => `${part} AS c${at}`).join(),
-				);
-			await expect(answered(parts(count))).resolves.toHaveLength(count);
-			expect(refusal(parts(count + 1))).toEqual(
-				wrong(
-					"invalid_input",
-					"A query has at most 400 columns, literals, operators and functions",
-					"xql_query",
-				),
-			);
-		},
-	);
+	])("400 parts can be evaluated when they are %s, and no more", async (_, count, part) => {
+		const parts = (fields: number) =>
+			select(Array.from({ length: fields }, (_, at) => `${part} AS c${at}`).join());
+		await expect(answered(parts(count))).resolves.toHaveLength(count);
+		expect(refusal(parts(count + 1))).toEqual(
+			wrong(
+				"invalid_input",
+				"A query has at most 400 columns, literals, operators and functions",
+				"xql_query",
+			),
+		);
+	});
 
 	test.each([
 		"(",
@@ -387,13 +303,10 @@ describe("a query has bounds", () => {
 			"Ensure this field has no more than 10000 characters.",
 			"xql_query",
 		);
-		const text = (count: number) =>
-			`SELECT length('${"🦔".repeat(count)}') x FROM events`;
+		const text = (count: number) => `SELECT length('${"🦔".repeat(count)}') x FROM events`;
 		expect(understood(text(9_900))).toContain("🦔");
 		expect(refusal(text(10_000))).toEqual(long);
-		expect(
-			refusal(`SELECT length('${"\n".repeat(9_000)}') x FROM events`),
-		).toEqual(long);
+		expect(refusal(`SELECT length('${"\n".repeat(9_000)}') x FROM events`)).toEqual(long);
 	});
 });
 
@@ -562,9 +475,7 @@ describe("a field has a kind and a value", () => {
 });
 
 const literals = fc.oneof(
-	fc
-		.string({ unit: "grapheme" })
-		.map((text) => quoted(text.replaceAll("\0", ""))),
+	fc.string({ unit: "grapheme" }).map((text) => quoted(text.replaceAll("\0", ""))),
 	fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
 	fc.integer().map(String),
 	fc.constantFrom("true", "FALSE", "null", "' 12.5 '", "'2026-01-02T'"),
@@ -580,9 +491,7 @@ const columns = fc.oneof(
 		"timestamp",
 		"team_id",
 	),
-	fc
-		.constantFrom(...Object.keys(properties), "missing")
-		.map((key) => `properties[${quoted(key)}]`),
+	fc.constantFrom(...Object.keys(properties), "missing").map((key) => `properties[${quoted(key)}]`),
 );
 
 const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
@@ -590,11 +499,7 @@ const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
 		{ maxDepth: 5, depthSize: "large" },
 		fc.oneof(literals, columns),
 		fc
-			.tuple(
-				tie("expressions"),
-				fc.constantFrom("+", "-", "*", "/"),
-				tie("expressions"),
-			)
+			.tuple(tie("expressions"), fc.constantFrom("+", "-", "*", "/"), tie("expressions"))
 			.map((parts) => parts.join(" ")),
 		fc
 			.tuple(
@@ -614,12 +519,7 @@ const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
 		fc
 			.tuple(
 				tie("expressions"),
-				fc.constantFrom(
-					"like '%a_'",
-					"NOT LIKE '\\\\%x'",
-					"is null",
-					"IS NOT NULL",
-				),
+				fc.constantFrom("like '%a_'", "NOT LIKE '\\\\%x'", "is null", "IS NOT NULL"),
 			)
 			.map(([value, test]) => `((${value}) ${test})`),
 		tie("expressions").map((part) => `(not ${part})`),
@@ -627,15 +527,7 @@ const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
 		tie("expressions").map((part) => `- ${part}`),
 		fc
 			.tuple(
-				fc.constantFrom(
-					"toString",
-					"TOINT",
-					"toFloat",
-					"lower",
-					"upper",
-					"length",
-					"toDate",
-				),
+				fc.constantFrom("toString", "TOINT", "toFloat", "lower", "upper", "length", "toDate"),
 				tie("expressions"),
 			)
 			.map(([name, part]) => `${name}(${part})`),
@@ -652,10 +544,7 @@ const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
 }));
 
 const queries = fc
-	.tuple(
-		fc.array(expressions, { minLength: 1, maxLength: 4 }),
-		fc.option(expressions),
-	)
+	.tuple(fc.array(expressions, { minLength: 1, maxLength: 4 }), fc.option(expressions))
 	.map(([parts, where]) => {
 		const fields = parts.map((part, at) => `${part} AS c${at}`).join();
 		return select(fields) + (where === null ? "" : ` WHERE ${where}`);
@@ -668,9 +557,7 @@ const fits = (text: string) => {
 	expect(refused).toEqual(
 		wrong(
 			"invalid_input",
-			expect.stringMatching(
-				/too deeply|at most|^Unable to (compare|read)|lose digits/,
-			),
+			expect.stringMatching(/too deeply|at most|^Unable to (compare|read)|lose digits/),
 			"xql_query",
 		),
 	);
@@ -726,8 +613,7 @@ test("whatever is understood can be evaluated for any row, to values of its fiel
 			fc.pre(fits(text));
 			const { fields } = parse(text);
 			for (const [at, value] of (evaluated(text, row) ?? []).entries())
-				if (value !== null)
-					expect(KINDS[fields[at]?.kind ?? ""]?.(value)).toBe(true);
+				if (value !== null) expect(KINDS[fields[at]?.kind ?? ""]?.(value)).toBe(true);
 		}),
 		{ numRuns: 1000 },
 	);
@@ -737,11 +623,7 @@ test("a condition, its negation and its lack of a value divide the rows", () => 
 	fc.assert(
 		fc.property(expressions, rows, (condition, row) => {
 			const where = (text: string) => `${select("uuid")} WHERE ${text}`;
-			const texts = [
-				`(${condition})`,
-				`not (${condition})`,
-				`(${condition}) is null`,
-			].map(where);
+			const texts = [`(${condition})`, `not (${condition})`, `(${condition}) is null`].map(where);
 			fc.pre(texts.every(fits));
 			const taken = texts.filter((text) => evaluated(text, row) !== null);
 			expect(taken).toHaveLength(1);
@@ -759,20 +641,12 @@ test("numbers keep their digits, wherever they are and whatever else is there", 
 			),
 			{ properties: text },
 		),
-	).toEqual([
-		"12345678901234567890",
-		"12345678901234567890",
-		'[1.50,{"n":-0}]',
-		'"a"',
-		1e-7,
-	]);
+	).toEqual(["12345678901234567890", "12345678901234567890", '[1.50,{"n":-0}]', '"a"', 1e-7]);
 });
 
 test("LIKE is what a regular expression says, for any text", () => {
 	const parts = fc.constantFrom("%", "_", "a", "b", "ab", "🦔", "\\%", "\n");
-	const patterns = fc
-		.array(parts, { maxLength: 12 })
-		.map((all) => all.join(""));
+	const patterns = fc.array(parts, { maxLength: 12 }).map((all) => all.join(""));
 	const texts = fc
 		.array(fc.constantFrom("a", "b", "🦔", "%", "\n"), { maxLength: 12 })
 		.map((all) => all.join(""));
@@ -809,9 +683,7 @@ test("any text is understood or refused", () => {
 	const texts = fc.oneof(
 		fc.string({ unit: "binary", maxLength: 200 }),
 		fc.string({ maxLength: 200 }),
-		fc
-			.array(words, { maxLength: 40 })
-			.map((parts) => `SELECT ${parts.join(" ")}`.slice(0, 200)),
+		fc.array(words, { maxLength: 40 }).map((parts) => `SELECT ${parts.join(" ")}`.slice(0, 200)),
 	);
 	fc.assert(
 		fc.property(texts, (text) => {

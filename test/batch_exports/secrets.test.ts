@@ -46,12 +46,7 @@ const BIGQUERY = {
 
 /** For each type that has any: what is no secret, and what is. */
 const TYPES = [
-	[
-		"S3",
-		S3,
-		{ aws_access_key_id: key_id, aws_secret_access_key: secret },
-		{ region: null },
-	],
+	["S3", S3, { aws_access_key_id: key_id, aws_secret_access_key: secret }, { region: null }],
 	["HTTP", { url: `${env.RECEIVER_URL}/echo/401` }, { token }, { url: "x" }],
 	["Postgres", POSTGRES, { user, password }, { port: 0 }],
 	[
@@ -60,24 +55,9 @@ const TYPES = [
 		{ password },
 		{ url: "x" },
 	],
-	[
-		"AzureBlob",
-		AZURE,
-		{ account_key: `${account_key}==` },
-		{ account_name: "A" },
-	],
-	[
-		"AzureBlob",
-		AZURE,
-		{ sas_token: `sv=2021-12-02&sig=${signature}` },
-		{ sas_token: "x" },
-	],
-	[
-		"GCS",
-		GCS,
-		{ hmac_access_id: key_id, hmac_secret: secret },
-		{ bucket_name: "/" },
-	],
+	["AzureBlob", AZURE, { account_key: `${account_key}==` }, { account_name: "A" }],
+	["AzureBlob", AZURE, { sas_token: `sv=2021-12-02&sig=${signature}` }, { sas_token: "x" }],
+	["GCS", GCS, { hmac_access_id: key_id, hmac_secret: secret }, { bucket_name: "/" }],
 	[
 		"BigQuery",
 		BIGQUERY,
@@ -95,9 +75,7 @@ const without = (text: string) => {
 test.each(TYPES)(
 	"of %s no secret is in an answer, a log or the database",
 	async (type, config, secrets, broken) => {
-		const spies = (["log", "warn", "error"] as const).map((word) =>
-			vi.spyOn(console, word),
-		);
+		const spies = (["log", "warn", "error"] as const).map((word) => vi.spyOn(console, word));
 		const { here, id, key } = await world();
 		const told: unknown[] = [];
 		const post = async (method: string, path: string, body?: object) => {
@@ -122,8 +100,7 @@ test.each(TYPES)(
 			env: racing(() => post("PATCH", path, { name: "z", destination })),
 		});
 		await post("POST", `${path}/backfill`);
-		for (const below of ["", "/runs", "/logs", "/backfills"])
-			await post("GET", path + below);
+		for (const below of ["", "/runs", "/logs", "/backfills"]) await post("GET", path + below);
 		await post("GET", "/batch_exports");
 		await post("GET", "/activity_log");
 		await post("DELETE", path);
@@ -161,9 +138,7 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_access_key_id: key_id,
 			aws_secret_access_key: secret,
 		}),
-	).toBe(
-		`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`,
-	);
+	).toBe(`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`);
 });
 
 describe("a destination that is led elsewhere", () => {
@@ -213,34 +188,31 @@ describe("a destination that is led elsewhere", () => {
 		return { change, secrets, export_id: body.id };
 	}
 
-	test.each(MOVES)(
-		"takes no stored secret along: %s to %j",
-		async (type, moved) => {
-			const { change, secrets, export_id } = await entered(type);
-			const stored = () =>
-				env.DB.prepare("select destination from batch_exports where id = ?")
-					.bind(export_id)
-					.first("destination");
-			const before = await stored();
-			const [one, ...others] = Object.keys(secrets);
-			for (const method of ["PATCH", "POST"] as const) {
-				expect((await change(method, moved)).body).toEqual(REFUSED);
-				if (others.length === 0) continue;
-				// One secret of two is not enough.
-				const some = { ...moved, [one ?? ""]: "mine" };
-				expect((await change(method, some)).body).toEqual(REFUSED);
-			}
-			expect(await stored()).toBe(before);
-			const mine = Object.fromEntries(
-				Object.keys(secrets).map((name) => [
-					name,
-					name === "private_key" ? env.BIGQUERY_PRIVATE_KEY : "mine",
-				]),
-			);
-			const answer = await change("PATCH", { ...moved, ...mine });
-			expect(answer.status).toBe(200);
-		},
-	);
+	test.each(MOVES)("takes no stored secret along: %s to %j", async (type, moved) => {
+		const { change, secrets, export_id } = await entered(type);
+		const stored = () =>
+			env.DB.prepare("select destination from batch_exports where id = ?")
+				.bind(export_id)
+				.first("destination");
+		const before = await stored();
+		const [one, ...others] = Object.keys(secrets);
+		for (const method of ["PATCH", "POST"] as const) {
+			expect((await change(method, moved)).body).toEqual(REFUSED);
+			if (others.length === 0) continue;
+			// One secret of two is not enough.
+			const some = { ...moved, [one ?? ""]: "mine" };
+			expect((await change(method, some)).body).toEqual(REFUSED);
+		}
+		expect(await stored()).toBe(before);
+		const mine = Object.fromEntries(
+			Object.keys(secrets).map((name) => [
+				name,
+				name === "private_key" ? env.BIGQUERY_PRIVATE_KEY : "mine",
+			]),
+		);
+		const answer = await change("PATCH", { ...moved, ...mine });
+		expect(answer.status).toBe(200);
+	});
 
 	test.each([
 		["another account", { account_name: "other" }, REFUSED],
@@ -275,9 +247,7 @@ describe("a destination that is led elsewhere", () => {
 		const url = `${env.RECEIVER_URL}/batches/same-server`;
 		expect((await change("PATCH", { url })).status).toBe(200);
 		expect((await change("POST", {})).body.success).toBe(true);
-		const received = await fetch(
-			`${env.RECEIVER_URL}/received/batches/same-server`,
-		);
+		const received = await fetch(`${env.RECEIVER_URL}/received/batches/same-server`);
 		const [first] = await received.json<{ headers: object }[]>();
 		expect(first?.headers).toMatchObject({ authorization: `Bearer ${token}` });
 	});

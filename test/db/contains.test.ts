@@ -2,11 +2,7 @@ import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
-import {
-	batchExportLogEntries,
-	pluginLogEntries,
-	users,
-} from "../../src/db/schema.ts";
+import { batchExportLogEntries, pluginLogEntries, users } from "../../src/db/schema.ts";
 import { db, furnished, join, world } from "../support/world.ts";
 
 /** Whether the database finds `needle` in `text`. */
@@ -70,20 +66,16 @@ test("members are found by their names in every script", async () => {
 		.set({ first_name: "Mesut", last_name: "Özil" })
 		.where(eq(users.id, someone.id));
 	for (const search of ["özil", "ÖZIL", "t ö"])
-		expect(
-			(await here("GET", `/members?search=${encodeURIComponent(search)}`)).body,
-		).toMatchObject({ count: 1, results: [{ user: { uuid: someone.uuid } }] });
+		expect((await here("GET", `/members?search=${encodeURIComponent(search)}`)).body).toMatchObject(
+			{ count: 1, results: [{ user: { uuid: someone.uuid } }] },
+		);
 	const long = "äöüéèàçñøåæþðýœšžčřďťňğıșț".repeat(7);
-	const { status } = await here(
-		"GET",
-		`/members?search=${encodeURIComponent(long)}`,
-	);
+	const { status } = await here("GET", `/members?search=${encodeURIComponent(long)}`);
 	expect(status).toBe(200);
 });
 
 test("log entries are found by their messages in every script", async () => {
-	const { ask, here, batch_export, config, frontend, project } =
-		await furnished();
+	const { ask, here, batch_export, config, frontend, project } = await furnished();
 	const message = "Grüße aus ÖSTERREICH";
 	await db.batch([
 		db
@@ -100,10 +92,7 @@ test("log entries are found by their messages in every script", async () => {
 		}),
 	]);
 	const search = `search=${encodeURIComponent("GRÜSSE aus österreich")}`;
-	const logs = await here(
-		"GET",
-		`/batch_exports/${batch_export}/logs?${search}`,
-	);
+	const logs = await here("GET", `/batch_exports/${batch_export}/logs?${search}`);
 	expect(logs.body.count).toBe(1);
 	const path = `/api/projects/${project}/plugin_configs/${config}/logs`;
 	expect((await ask("GET", `${path}?${search}`)).body.count).toBe(1);

@@ -1,21 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-	activityLog,
-	batchExports,
-	domains,
-	members,
-	pluginConfigs,
-} from "../../src/db/schema.ts";
-import {
-	call,
-	cost,
-	db,
-	furnished,
-	join,
-	keyFor,
-	racing,
-} from "../support/world.ts";
+import { activityLog, batchExports, domains, members, pluginConfigs } from "../../src/db/schema.ts";
+import { call, cost, db, furnished, join, keyFor, racing } from "../support/world.ts";
 
 type World = Awaited<ReturnType<typeof furnished>>;
 
@@ -33,44 +19,25 @@ const objects: [string, string, (home: World) => string][] = [
 		"ProjectMember",
 		({ project, member }) => `/api/projects/${project}/members/${member}`,
 	],
-	[
-		"a member",
-		"Member",
-		({ id, member }) => `/api/organizations/${id}/members/${member}`,
-	],
-	[
-		"an invite",
-		"Invite",
-		({ id, invite }) => `/api/organizations/${id}/invites/${invite}`,
-	],
-	[
-		"a domain",
-		"Domain",
-		({ id, domain }) => `/api/organizations/${id}/domains/${domain}`,
-	],
+	["a member", "Member", ({ id, member }) => `/api/organizations/${id}/members/${member}`],
+	["an invite", "Invite", ({ id, invite }) => `/api/organizations/${id}/invites/${invite}`],
+	["a domain", "Domain", ({ id, domain }) => `/api/organizations/${id}/domains/${domain}`],
 	[
 		"a plugin",
 		"Plugin",
-		({ id, destination }) =>
-			`/api/organizations/${id}/pipeline_destinations/${destination}`,
+		({ id, destination }) => `/api/organizations/${id}/pipeline_destinations/${destination}`,
 	],
 	[
 		"a plugin config",
 		"PluginConfig",
-		({ project, config }) =>
-			`/api/projects/${project}/plugin_configs/${config}`,
+		({ project, config }) => `/api/projects/${project}/plugin_configs/${config}`,
 	],
 	[
 		"an export",
 		"BatchExport",
-		({ id, batch_export }) =>
-			`/api/organizations/${id}/batch_exports/${batch_export}`,
+		({ id, batch_export }) => `/api/organizations/${id}/batch_exports/${batch_export}`,
 	],
-	[
-		"a key",
-		"PersonalApiKey",
-		({ key_id }) => `/api/personal_api_keys/${key_id}`,
-	],
+	["a key", "PersonalApiKey", ({ key_id }) => `/api/personal_api_keys/${key_id}`],
 ];
 
 describe.each(objects)("20 parallel DELETEs of %s", (_, scope, at) => {
@@ -87,17 +54,11 @@ describe.each(objects)("20 parallel DELETEs of %s", (_, scope, at) => {
 		expect(statuses).toEqual([204, ...Array(19).fill(404)]);
 		const text = scope === "Project" ? "Project not found." : "Not found.";
 		for (const { status, body } of answers)
-			if (status === 404)
-				expect(body).toMatchObject({ code: "not_found", detail: text });
+			if (status === 404) expect(body).toMatchObject({ code: "not_found", detail: text });
 		const entries = await db
 			.select()
 			.from(activityLog)
-			.where(
-				and(
-					eq(activityLog.user_id, home.owner.id),
-					eq(activityLog.activity, "deleted"),
-				),
-			);
+			.where(and(eq(activityLog.user_id, home.owner.id), eq(activityLog.activity, "deleted")));
 		expect(entries.map(({ scope }) => scope)).toEqual([scope]);
 	});
 });
@@ -121,18 +82,14 @@ test("a member that becomes owner meanwhile is not removed, also by an owner", a
 	const admin = await join(id, 8);
 	const its = eq(members.user_id, admin.id);
 	const raise = () => db.update(members).set({ level: 15 }).where(its);
-	const answer = await ask(
-		"DELETE",
-		`/api/organizations/${id}/members/${admin.uuid}`,
-		{ env: racing(async () => raise()) },
-	);
+	const answer = await ask("DELETE", `/api/organizations/${id}/members/${admin.uuid}`, {
+		env: racing(async () => raise()),
+	});
 	expect(answer).toMatchObject({
 		status: 400,
 		body: { detail: "Cannot leave the organization as its owner!" },
 	});
-	expect(await db.select().from(members).where(its)).toMatchObject([
-		{ level: 15 },
-	]);
+	expect(await db.select().from(members).where(its)).toMatchObject([{ level: 15 }]);
 });
 
 describe("a write that others interfere with", () => {

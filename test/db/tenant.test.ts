@@ -2,23 +2,9 @@ import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import {
-	members,
-	organizations,
-	personalApiKeys,
-	users,
-} from "../../src/db/schema.ts";
+import { members, organizations, personalApiKeys, users } from "../../src/db/schema.ts";
 import { eventually, exhaust } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	keyFor,
-	person,
-	racing,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, keyFor, person, racing, world } from "../support/world.ts";
 
 const changed = {
 	status: 403,
@@ -42,12 +28,9 @@ describe("what changes between a request’s two trips", () => {
 				env: revoke,
 			}),
 		).toMatchObject(changed);
-		expect(
-			await db
-				.select()
-				.from(personalApiKeys)
-				.where(eq(personalApiKeys.user_id, id)),
-		).toEqual([]);
+		expect(await db.select().from(personalApiKeys).where(eq(personalApiKeys.user_id, id))).toEqual(
+			[],
+		);
 	});
 
 	test("an owner that leaves, an admin that is demoted, a user that is deactivated change nothing", async () => {
@@ -56,15 +39,9 @@ describe("what changes between a request’s two trips", () => {
 			db
 				.update(members)
 				.set({ level: 1 })
-				.where(
-					and(eq(members.organization_id, id), eq(members.user_id, user_id)),
-				);
+				.where(and(eq(members.organization_id, id), eq(members.user_id, user_id)));
 		const leave = (user_id: number) =>
-			db
-				.delete(members)
-				.where(
-					and(eq(members.organization_id, id), eq(members.user_id, user_id)),
-				);
+			db.delete(members).where(and(eq(members.organization_id, id), eq(members.user_id, user_id)));
 		const deactivate = (user_id: number) =>
 			db.update(users).set({ is_active: false }).where(eq(users.id, user_id));
 		for (const happen of [demote, leave, deactivate]) {
@@ -76,10 +53,7 @@ describe("what changes between a request’s two trips", () => {
 			});
 			expect(answer).toMatchObject(changed);
 		}
-		const [row] = await db
-			.select()
-			.from(organizations)
-			.where(eq(organizations.id, id));
+		const [row] = await db.select().from(organizations).where(eq(organizations.id, id));
 		expect(row?.name).toBe("Before");
 	});
 
@@ -93,9 +67,7 @@ describe("what changes between a request’s two trips", () => {
 			await db
 				.update(members)
 				.set({ level: 1 })
-				.where(
-					and(eq(members.organization_id, id), eq(members.user_id, admin.id)),
-				);
+				.where(and(eq(members.organization_id, id), eq(members.user_id, admin.id)));
 		};
 		expect(
 			await call("PATCH", `/api/projects/${project}`, {
@@ -109,11 +81,9 @@ describe("what changes between a request’s two trips", () => {
 	test("a project that is hidden from a member is not changed by it, though its level stays", async () => {
 		const { id, project, ask } = await world();
 		const path = `/api/projects/${project}/plugin_configs`;
-		const plugin = await ask(
-			"POST",
-			`/api/organizations/${id}/pipeline_destinations`,
-			{ body: { name: "x" } },
-		);
+		const plugin = await ask("POST", `/api/organizations/${id}/pipeline_destinations`, {
+			body: { name: "x" },
+		});
 		const member = await join(id, 1);
 		const hide = () =>
 			ask("PATCH", `/api/projects/${project}`, {
@@ -152,16 +122,12 @@ describe("what changes between a request’s two trips", () => {
 				})
 			).status,
 		).toBe(400);
-		expect(
-			(await call("GET", "/api/projects", { key: other.value })).status,
-		).toBe(200);
+		expect((await call("GET", "/api/projects", { key: other.value })).status).toBe(200);
 	});
 
 	test("an organization that is gone is a 404, and leaves no entry in any log", async () => {
 		const { id, key, ask } = await world();
-		const remove = racing(async () =>
-			db.delete(organizations).where(eq(organizations.id, id)),
-		);
+		const remove = racing(async () => db.delete(organizations).where(eq(organizations.id, id)));
 		const answer = await call("POST", `/api/organizations/${id}/domains`, {
 			key,
 			body: { domain: `${id}.example.com` },
@@ -182,9 +148,7 @@ describe("what a restricted key may learn", () => {
 			`/api/projects/${2 ** 30}`,
 			`/api/projects/${2 ** 30}/members`,
 		];
-		const open = await Promise.all(
-			paths.map((path) => call("GET", path, { key: owner.key })),
-		);
+		const open = await Promise.all(paths.map((path) => call("GET", path, { key: owner.key })));
 		const key = await keyFor(owner.id, { scoped_organizations: [id] });
 		for (const [i, path] of paths.entries())
 			expect((await call("GET", path, { key })).body).toEqual(open[i]?.body);
@@ -201,24 +165,17 @@ describe("what a restricted key may learn", () => {
 		const { owner, id } = await world();
 		const key = await keyFor(owner.id, { scoped_organizations: [id] });
 		const missing = "00000000-0000-0000-0000-000000000000";
-		expect(
-			(await call("GET", `/api/organizations/${missing}`, { key })).body.detail,
-		).toBe(
+		expect((await call("GET", `/api/organizations/${missing}`, { key })).body.detail).toBe(
 			`API key does not have access to the requested organization: ID ${missing}.`,
 		);
-		for (const asked of [
-			{ body: {} },
-			{ raw: "x", headers: { "content-type": "text/plain" } },
-		])
-			expect(
-				(await call("POST", "/api/organizations", { key, ...asked })).body
-					.detail,
-			).toBe("API keys with scoped organizations can't create organizations.");
+		for (const asked of [{ body: {} }, { raw: "x", headers: { "content-type": "text/plain" } }])
+			expect((await call("POST", "/api/organizations", { key, ...asked })).body.detail).toBe(
+				"API keys with scoped organizations can't create organizations.",
+			);
 		const narrow = await keyFor(owner.id, { scoped_projects: [1] });
-		expect(
-			(await call("POST", "/api/projects", { key: narrow, body: {} })).body
-				.detail,
-		).toBe("API keys with scoped projects can't create projects.");
+		expect((await call("POST", "/api/projects", { key: narrow, body: {} })).body.detail).toBe(
+			"API keys with scoped projects can't create projects.",
+		);
 	});
 });
 
@@ -226,13 +183,8 @@ test("a body that is too large is refused after everything else", async () => {
 	const { id } = await world();
 	const raw = JSON.stringify({ name: "x".repeat(2 ** 20) });
 	const headers = { "content-type": "application/json" };
-	const [stranger, member, admin] = [
-		await person(),
-		await join(id, 1),
-		await join(id, 8),
-	];
-	const patch = (key: string) =>
-		call("PATCH", `/api/organizations/${id}`, { key, raw, headers });
+	const [stranger, member, admin] = [await person(), await join(id, 1), await join(id, 8)];
+	const patch = (key: string) => call("PATCH", `/api/organizations/${id}`, { key, raw, headers });
 	expect([
 		(await patch(stranger.key)).status,
 		(await patch(member.key)).status,
@@ -266,19 +218,9 @@ test("a key that a replica does not know yet is asked of the primary", async () 
 		return env.DB.withSession(start);
 	};
 	const DB: D1Database = Object.assign(Object.create(env.DB), { withSession });
-	expect(
-		cost(await call("GET", "/api/users/@me", { key, env: { DB } })).trips,
-	).toBe(1);
+	expect(cost(await call("GET", "/api/users/@me", { key, env: { DB } })).trips).toBe(1);
 	expect(starts).toEqual(["first-unconstrained"]);
-	await db
-		.delete(personalApiKeys)
-		.where(eq(personalApiKeys.hash, await digest(key)));
-	expect(
-		(await call("GET", "/api/users/@me", { key, env: { DB } })).status,
-	).toBe(401);
-	expect(starts).toEqual([
-		"first-unconstrained",
-		"first-unconstrained",
-		"first-primary",
-	]);
+	await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
+	expect((await call("GET", "/api/users/@me", { key, env: { DB } })).status).toBe(401);
+	expect(starts).toEqual(["first-unconstrained", "first-unconstrained", "first-primary"]);
 });

@@ -6,14 +6,12 @@ import { withoutPatience } from "../support/time.ts";
 const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 
 describe("an address", () => {
-	test.each([
-		"1.1.1.1",
-		"2606:4700::1111",
-		"[2606:4700::1111]",
-		"::ffff:1.1.1.1",
-	])("%s is on the internet", async (host) => {
-		expect(await resolveHost(strict, host)).toBeNull();
-	});
+	test.each(["1.1.1.1", "2606:4700::1111", "[2606:4700::1111]", "::ffff:1.1.1.1"])(
+		"%s is on the internet",
+		async (host) => {
+			expect(await resolveHost(strict, host)).toBeNull();
+		},
+	);
 
 	test.each([
 		"127.0.0.1",
@@ -60,9 +58,7 @@ test.each([
 	"db",
 	"",
 ])("%j is a name of a private network", async (host) => {
-	expect(await resolveHost(strict, host)).toBe(
-		`${host} is a name of a private network.`,
-	);
+	expect(await resolveHost(strict, host)).toBe(`${host} is a name of a private network.`);
 });
 
 test.each(["true", "1", "Yes", "on"])(
@@ -80,8 +76,7 @@ test.each(["", "perhaps"])("%j allows nothing", async (words) => {
 });
 
 test("a resolver that can't be asked lets nobody through", async () => {
-	const at = (DOH_URL: string) =>
-		resolveHost({ ...strict, DOH_URL }, "public.example.test");
+	const at = (DOH_URL: string) => resolveHost({ ...strict, DOH_URL }, "public.example.test");
 	expect(await withoutPatience(() => at(env.DOH_SILENT))).toBe(
 		"The resolver did not answer within 3 seconds.",
 	);
@@ -102,9 +97,7 @@ describe("a name", () => {
 	test.each(["nobody.example.test", "right.example.test"])(
 		"%s that leads nowhere is refused",
 		async (host) => {
-			expect(await resolveHost(strict, host)).toBe(
-				`The name ${host} doesn't lead to any address.`,
-			);
+			expect(await resolveHost(strict, host)).toBe(`The name ${host} doesn't lead to any address.`);
 		},
 	);
 

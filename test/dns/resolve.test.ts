@@ -7,9 +7,7 @@ import { assertReachable } from "../../src/exporter/destinations/send.ts";
 
 const label = "x".repeat(63);
 /** 253 characters. */
-const longest = [label, label, label, "x".repeat(57), "test"]
-	.join(".")
-	.slice(1);
+const longest = [label, label, label, "x".repeat(57), "test"].join(".").slice(1);
 
 /** A resolver that would be asked is not there. */
 const ask = (name: string) => resolve(env.DOH_NOBODY, name, "A");
@@ -34,12 +32,9 @@ describe("a name that no DNS message can hold is refused without asking", () => 
 	});
 });
 
-test.each([`${label}.test`, longest, `${longest}.`, "a.test."])(
-	"%s is asked for",
-	async (name) => {
-		expect(await ask(name)).toMatchObject({ retryable: true });
-	},
-);
+test.each([`${label}.test`, longest, `${longest}.`, "a.test."])("%s is asked for", async (name) => {
+	expect(await ask(name)).toMatchObject({ retryable: true });
+});
 
 test("an error of the resolver may pass, so that what needs it is tried again", async () => {
 	const strict = {
@@ -54,44 +49,31 @@ test("an error of the resolver may pass, so that what needs it is tried again", 
 
 const missing = env.DOH_REAL ? "" : " (skipped: install unbound and dnsdist)";
 
-test.skipIf(missing)(
-	`the tests' resolver answers as a real one does${missing}`,
-	async () => {
-		const names = [
-			...[
-				"right",
-				"wrong",
-				"several",
-				"split",
-				"part",
-				"nodata",
-				"missing",
-			].map((label) => `_tenantry-challenge.${label}.example.test`),
-			...["right", "public", "inside", "partly", "nobody", "x.servfail"].map(
-				(label) => `${label}.example.test`,
-			),
-			...["www.alias.test", "more.alias.test", "nobody.alias.test"],
-			...["example.test", "example.com"],
-		];
-		const types = ["A", "AAAA", "TXT"] as const;
-		const questions = names.flatMap((name) =>
-			types.map((type) => ({ name, type })),
+test.skipIf(missing)(`the tests' resolver answers as a real one does${missing}`, async () => {
+	const names = [
+		...["right", "wrong", "several", "split", "part", "nodata", "missing"].map(
+			(label) => `_tenantry-challenge.${label}.example.test`,
+		),
+		...["right", "public", "inside", "partly", "nobody", "x.servfail"].map(
+			(label) => `${label}.example.test`,
+		),
+		...["www.alias.test", "more.alias.test", "nobody.alias.test"],
+		...["example.test", "example.com"],
+	];
+	const types = ["A", "AAAA", "TXT"] as const;
+	const questions = names.flatMap((name) => types.map((type) => ({ name, type })));
+	const ask = (resolver: string) =>
+		Promise.all(
+			questions.map(async ({ name, type }) => {
+				const answer = await resolve(resolver, name, type);
+				const told =
+					"error" in answer
+						? answer.error
+						: answer
+								.map((record) => ("data" in record ? `${record.type} ${record.data}` : ""))
+								.sort();
+				return [name, type, told];
+			}),
 		);
-		const ask = (resolver: string) =>
-			Promise.all(
-				questions.map(async ({ name, type }) => {
-					const answer = await resolve(resolver, name, type);
-					const told =
-						"error" in answer
-							? answer.error
-							: answer
-									.map((record) =>
-										"data" in record ? `${record.type} ${record.data}` : "",
-									)
-									.sort();
-					return [name, type, told];
-				}),
-			);
-		expect(await ask(env.DOH_URL)).toEqual(await ask(env.DOH_REAL));
-	},
-);
+	expect(await ask(env.DOH_URL)).toEqual(await ask(env.DOH_REAL));
+});

@@ -5,24 +5,13 @@ import { describe, expect, test } from "vitest";
 import { domains } from "../../src/db/schema.ts";
 import { wrong } from "../support/refusals.ts";
 import { withoutPatience } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	racing,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, racing, times, world } from "../support/world.ts";
 
 const CHALLENGE = "challenge-challenge-challenge-challenge-123";
 const name = () => `${v7()}.example.com`;
 
 /** A domain of the organization, straight into the database. */
-async function known(
-	organization_id: string,
-	row: Partial<typeof domains.$inferInsert> = {},
-) {
+async function known(organization_id: string, row: Partial<typeof domains.$inferInsert> = {}) {
 	const id = v7();
 	await db.insert(domains).values({
 		id,
@@ -76,9 +65,7 @@ test.each([
 	`${"a".repeat(63)}.example.com`,
 ])("%s is a domain", async (domain) => {
 	const { here } = await world();
-	expect((await here("POST", "/domains", { body: { domain } })).status).toBe(
-		201,
-	);
+	expect((await here("POST", "/domains", { body: { domain } })).status).toBe(201);
 });
 
 test.each([
@@ -102,11 +89,7 @@ test.each([
 ])("%j is none that anybody could hold", async (domain) => {
 	const { here } = await world();
 	expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(
-		wrong(
-			"invalid_input",
-			"Please enter a valid domain or subdomain name.",
-			"domain",
-		),
+		wrong("invalid_input", "Please enter a valid domain or subdomain name.", "domain"),
 	);
 });
 
@@ -115,13 +98,15 @@ test("what is required, and how long it may be", async () => {
 	expect(await here("POST", "/domains", { body: {} })).toMatchObject(
 		wrong("required", "This field is required.", "domain"),
 	);
-	expect(
-		(await here("POST", "/domains", { body: { domain: " " } })).body,
-	).toMatchObject({ code: "blank", attr: "domain" });
+	expect((await here("POST", "/domains", { body: { domain: " " } })).body).toMatchObject({
+		code: "blank",
+		attr: "domain",
+	});
 	const long = `${"a.".repeat(70)}example.com`;
-	expect(
-		(await here("POST", "/domains", { body: { domain: long } })).body,
-	).toMatchObject({ code: "max_length", attr: "domain" });
+	expect((await here("POST", "/domains", { body: { domain: long } })).body).toMatchObject({
+		code: "max_length",
+		attr: "domain",
+	});
 	expect(
 		(
 			await here("POST", "/domains", {
@@ -145,21 +130,15 @@ test("a domain is in one organization only, also when 20 ask at once", async () 
 			expect(answer).toMatchObject(
 				wrong("unique", "domain with this domain already exists.", "domain"),
 			);
-	const counts = [
-		await one.here("GET", "/domains"),
-		await two.here("GET", "/domains"),
-	].map(({ body }) => body.count);
+	const counts = [await one.here("GET", "/domains"), await two.here("GET", "/domains")].map(
+		({ body }) => body.count,
+	);
 	expect(counts.toSorted()).toEqual([0, 1]);
 });
 
 describe("a claim on a name that is not verified", () => {
-	const daysAgo = (days: number) =>
-		new Date(Date.now() - days * 86_400_000).toISOString();
-	const taken = wrong(
-		"unique",
-		"domain with this domain already exists.",
-		"domain",
-	);
+	const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+	const taken = wrong("unique", "domain with this domain already exists.", "domain");
 
 	test("gives way after three days, and its organization is told", async () => {
 		const [old, other] = [await world(), await world()];
@@ -188,15 +167,11 @@ describe("a claim on a name that is not verified", () => {
 				},
 			},
 		]);
-		expect(JSON.stringify((await old.here("GET", log)).body)).not.toContain(
-			other.owner.uuid,
-		);
+		expect(JSON.stringify((await old.here("GET", log)).body)).not.toContain(other.owner.uuid);
 		expect((await other.here("GET", log)).body.results).toMatchObject([
 			{ activity: "created", item_id: added.body.id },
 		]);
-		expect(
-			(await old.here("POST", "/domains", { body: { domain } })).body,
-		).toEqual(taken.body);
+		expect((await old.here("POST", "/domains", { body: { domain } })).body).toEqual(taken.body);
 	});
 
 	test("also gives way to a domain that is renamed to it", async () => {
@@ -204,13 +179,12 @@ describe("a claim on a name that is not verified", () => {
 		const domain = name();
 		const lapsed = await known(old.id, { domain, claimed_at: daysAgo(3) });
 		const id = await known(other.id);
-		expect(
-			await other.here("PATCH", `/domains/${id}`, { body: { domain } }),
-		).toMatchObject({ status: 200, body: { id, domain } });
+		expect(await other.here("PATCH", `/domains/${id}`, { body: { domain } })).toMatchObject({
+			status: 200,
+			body: { id, domain },
+		});
 		expect((await old.here("GET", `/domains/${lapsed}`)).status).toBe(404);
-		expect(
-			(await old.here("GET", "/activity_log?activity=deleted")).body.count,
-		).toBe(1);
+		expect((await old.here("GET", "/activity_log?activity=deleted")).body.count).toBe(1);
 	});
 
 	test("stays when the rename that would take it fails", async () => {
@@ -218,8 +192,7 @@ describe("a claim on a name that is not verified", () => {
 		const domain = name();
 		const lapsed = await known(old.id, { domain, claimed_at: daysAgo(3) });
 		const id = await known(other.id);
-		const verified = () =>
-			db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+		const verified = () => db.update(domains).set({ verified_at }).where(eq(domains.id, id));
 		expect(
 			await other.here("PATCH", `/domains/${id}`, {
 				body: { domain },
@@ -236,9 +209,7 @@ describe("a claim on a name that is not verified", () => {
 		const [old, other] = [await world(), await world()];
 		const domain = name();
 		const id = await known(old.id, { domain, ...row });
-		expect(
-			await other.here("POST", "/domains", { body: { domain } }),
-		).toMatchObject(taken);
+		expect(await other.here("POST", "/domains", { body: { domain } })).toMatchObject(taken);
 		expect((await old.here("GET", `/domains/${id}`)).status).toBe(200);
 		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
 	});
@@ -247,9 +218,7 @@ describe("a claim on a name that is not verified", () => {
 		const { here, id } = await world();
 		const domain = name();
 		await known(id, { domain, claimed_at: daysAgo(3) });
-		expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(
-			taken,
-		);
+		expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(taken);
 		expect((await here("GET", "/domains")).body.count).toBe(1);
 	});
 
@@ -258,26 +227,21 @@ describe("a claim on a name that is not verified", () => {
 		const id = await known(old.id, { claimed_at: daysAgo(3) });
 		const domain = name();
 		await old.here("PATCH", `/domains/${id}`, { body: { domain } });
-		expect(
-			await other.here("POST", "/domains", { body: { domain } }),
-		).toMatchObject(taken);
+		expect(await other.here("POST", "/domains", { body: { domain } })).toMatchObject(taken);
 	});
 
 	test("stays when it is verified while another organization adds the name", async () => {
 		const [old, other] = [await world(), await world()];
 		const domain = name();
 		const id = await known(old.id, { domain, claimed_at: daysAgo(3) });
-		const verify = () =>
-			db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+		const verify = () => db.update(domains).set({ verified_at }).where(eq(domains.id, id));
 		expect(
 			await other.here("POST", "/domains", {
 				body: { domain },
 				env: racing(async () => verify()),
 			}),
 		).toMatchObject(taken);
-		expect((await old.here("GET", `/domains/${id}`)).body.is_verified).toBe(
-			true,
-		);
+		expect((await old.here("GET", `/domains/${id}`)).body.is_verified).toBe(true);
 		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
 	});
 
@@ -292,9 +256,7 @@ describe("a claim on a name that is not verified", () => {
 			),
 		);
 		expect(added.filter((answer) => answer?.status === 201)).toHaveLength(1);
-		expect(
-			(await old.here("GET", "/activity_log?activity=deleted")).body.count,
-		).toBe(1);
+		expect((await old.here("GET", "/activity_log?activity=deleted")).body.count).toBe(1);
 	});
 });
 
@@ -316,13 +278,11 @@ test("any member reads; only admins write", async () => {
 		["DELETE", `/${domain}`],
 		["POST", `/${domain}/verify`],
 	] as const)
-		expect(
-			await call(method, `${path}${below}`, { key, ...(body && { body }) }),
-		).toMatchObject(insufficient);
+		expect(await call(method, `${path}${below}`, { key, ...(body && { body }) })).toMatchObject(
+			insufficient,
+		);
 	const admin = await join(id, 8);
-	expect(
-		(await call("DELETE", `${path}/${domain}`, { key: admin.key })).status,
-	).toBe(204);
+	expect((await call("DELETE", `${path}/${domain}`, { key: admin.key })).status).toBe(204);
 	expect((await here("GET", "/domains")).body.count).toBe(0);
 });
 
@@ -380,12 +340,11 @@ describe("PATCH", () => {
 				body: { sso_enforcement: "github", jit_provisioning_enabled: false },
 			}),
 		).toMatchObject(refusal("jit_provisioning_enabled"));
+		expect(await here("PATCH", path, { body: { sso_enforcement: "" } })).toMatchObject(
+			refusal("sso_enforcement"),
+		);
 		expect(
-			await here("PATCH", path, { body: { sso_enforcement: "" } }),
-		).toMatchObject(refusal("sso_enforcement"));
-		expect(
-			(await here("PATCH", path, { body: { sso_enforcement: "nonsense" } }))
-				.body,
+			(await here("PATCH", path, { body: { sso_enforcement: "nonsense" } })).body,
 		).toMatchObject({
 			code: "invalid_choice",
 			detail: '"nonsense" is not a valid choice.',
@@ -408,8 +367,7 @@ describe("PATCH", () => {
 			sso_enforcement: "github",
 		});
 		expect(
-			(await here("PATCH", path, { body: { sso_enforcement: "" } })).body
-				.sso_enforcement,
+			(await here("PATCH", path, { body: { sso_enforcement: "" } })).body.sso_enforcement,
 		).toBe("");
 	});
 
@@ -421,8 +379,7 @@ describe("PATCH", () => {
 			saml_x509_cert: "MII…",
 		};
 		const one = await known(id, { verified_at, ...saml });
-		const clear = () =>
-			here("PATCH", `/domains/${one}`, { body: { saml_entity_id: null } });
+		const clear = () => here("PATCH", `/domains/${one}`, { body: { saml_entity_id: null } });
 		const enforce = await here("PATCH", `/domains/${one}`, {
 			body: { sso_enforcement: "saml" },
 			env: racing(clear),
@@ -434,10 +391,7 @@ describe("PATCH", () => {
 		const two = await known(id);
 		const before = (await here("GET", `/domains/${two}`)).body;
 		const verified = () =>
-			db
-				.update(domains)
-				.set({ domain: name(), verified_at })
-				.where(eq(domains.id, two));
+			db.update(domains).set({ domain: name(), verified_at }).where(eq(domains.id, two));
 		const stale = await here("PATCH", `/domains/${two}`, {
 			body: { domain: before.domain, saml_entity_id: "q" },
 			env: racing(async () => verified()),
@@ -457,9 +411,7 @@ describe("PATCH", () => {
 			status: 400,
 			body: { code: "invalid_input", attr: "sso_enforcement" },
 		};
-		expect(
-			await here("PATCH", path, { body: { sso_enforcement: "saml" } }),
-		).toMatchObject(refusal);
+		expect(await here("PATCH", path, { body: { sso_enforcement: "saml" } })).toMatchObject(refusal);
 		expect(
 			await here("PATCH", path, {
 				body: { ...saml, saml_acs_url: "", sso_enforcement: "saml" },
@@ -472,9 +424,7 @@ describe("PATCH", () => {
 				})
 			).body,
 		).toMatchObject({ ...saml, has_saml: true, sso_enforcement: "saml" });
-		expect(
-			await here("PATCH", path, { body: { saml_x509_cert: null } }),
-		).toMatchObject(refusal);
+		expect(await here("PATCH", path, { body: { saml_x509_cert: null } })).toMatchObject(refusal);
 		expect(
 			(
 				await here("PATCH", path, {
@@ -488,13 +438,9 @@ describe("PATCH", () => {
 		const { here, id } = await world();
 		const [open, closed] = [await known(id), await known(id, { verified_at })];
 		const before = (await here("GET", `/domains/${open}`)).body;
-		const after = (
-			await here("PATCH", `/domains/${open}`, { body: { domain: name() } })
-		).body;
+		const after = (await here("PATCH", `/domains/${open}`, { body: { domain: name() } })).body;
 		expect(after.domain).not.toBe(before.domain);
-		expect(after.verification_challenge).not.toBe(
-			before.verification_challenge,
-		);
+		expect(after.verification_challenge).not.toBe(before.verification_challenge);
 		expect(
 			(
 				await here("PATCH", `/domains/${open}`, {
@@ -522,9 +468,7 @@ describe("PATCH", () => {
 			await here("PATCH", `/domains/${open}`, {
 				body: { domain: same.domain },
 			}),
-		).toMatchObject(
-			wrong("unique", "domain with this domain already exists.", "domain"),
-		);
+		).toMatchObject(wrong("unique", "domain with this domain already exists.", "domain"));
 	});
 });
 
@@ -535,15 +479,10 @@ test("all of it is in the log", async () => {
 	await here("DELETE", `/domains/${body.id}`);
 	const log = (await here("GET", "/activity_log?scope=Domain")).body.results;
 	expect(
-		log.map(
-			({
-				activity,
-				detail,
-			}: {
-				activity: string;
-				detail: { name: string };
-			}) => [activity, detail.name],
-		),
+		log.map(({ activity, detail }: { activity: string; detail: { name: string } }) => [
+			activity,
+			detail.name,
+		]),
 	).toEqual([
 		["deleted", body.domain],
 		["updated", body.domain],
@@ -555,22 +494,10 @@ describe("verification, asked of a resolver", () => {
 	const verify = async (domain: string, other?: Partial<Env>) => {
 		const { here, id, ask } = await world();
 		const unique = await known(id, { domain });
-		const answer = await here(
-			"POST",
-			`/domains/${unique}/verify/`,
-			other ? { env: other } : {},
-		);
-		const log = (
-			await ask(
-				"GET",
-				`/api/organizations/${id}/activity_log?activity=verified`,
-			)
-		).body.count;
-		const again = await here(
-			"POST",
-			`/domains/${unique}/verify/`,
-			other ? { env: other } : {},
-		);
+		const answer = await here("POST", `/domains/${unique}/verify/`, other ? { env: other } : {});
+		const log = (await ask("GET", `/api/organizations/${id}/activity_log?activity=verified`)).body
+			.count;
+		const again = await here("POST", `/domains/${unique}/verify/`, other ? { env: other } : {});
 		await db.delete(domains).where(eq(domains.id, unique));
 		return { answer, again, log };
 	};
@@ -587,39 +514,27 @@ describe("verification, asked of a resolver", () => {
 		body: { is_verified: false, verified_at: null, verification_error: why },
 	});
 
-	test.each(["right", "several", "split"])(
-		"%s: the challenge is there",
-		async (label) => {
-			const { answer, again, log } = await verify(`${label}.example.test`);
-			expect(answer).toMatchObject(verified);
-			expect(cost(answer).trips).toBe(2);
-			expect(log).toBe(1);
-			expect(again).toMatchObject(
-				wrong(
-					"already_verified",
-					"This domain has already been verified.",
-					null,
-				),
-			);
-		},
-	);
+	test.each(["right", "several", "split"])("%s: the challenge is there", async (label) => {
+		const { answer, again, log } = await verify(`${label}.example.test`);
+		expect(answer).toMatchObject(verified);
+		expect(cost(answer).trips).toBe(2);
+		expect(log).toBe(1);
+		expect(again).toMatchObject(
+			wrong("already_verified", "This domain has already been verified.", null),
+		);
+	});
 
 	test("a challenge that was replaced during the look-up verifies nothing", async () => {
 		const { here, id } = await world();
 		const one = await known(id, { domain: "right.example.test" });
 		const replace = () =>
-			db
-				.update(domains)
-				.set({ verification_challenge: "another" })
-				.where(eq(domains.id, one));
+			db.update(domains).set({ verification_challenge: "another" }).where(eq(domains.id, one));
 		expect(
 			await here("POST", `/domains/${one}/verify`, {
 				env: racing(async () => replace()),
 			}),
 		).toMatchObject(not("The domain was renamed in the meantime."));
-		expect(
-			(await here("GET", "/activity_log?activity=verified")).body.count,
-		).toBe(0);
+		expect((await here("GET", "/activity_log?activity=verified")).body.count).toBe(0);
 		await db.delete(domains).where(eq(domains.id, one));
 	});
 
@@ -649,14 +564,8 @@ describe("verification, asked of a resolver", () => {
 			"part",
 			`No TXT record at _tenantry-challenge.part.example.test is the challenge. Found: "x${CHALLENGE}".`,
 		],
-		[
-			"nodata",
-			"There is no TXT record at _tenantry-challenge.nodata.example.test.",
-		],
-		[
-			"missing",
-			"There is no TXT record at _tenantry-challenge.missing.example.test.",
-		],
+		["nodata", "There is no TXT record at _tenantry-challenge.nodata.example.test."],
+		["missing", "There is no TXT record at _tenantry-challenge.missing.example.test."],
 		[
 			"a.servfail",
 			"The resolver answered SERVFAIL for _tenantry-challenge.a.servfail.example.test.",
@@ -670,19 +579,15 @@ describe("verification, asked of a resolver", () => {
 
 	test("a resolver that refuses, one that never answers, and one that isn’t there", async () => {
 		expect((await verify("elsewhere.example.com")).answer).toMatchObject(
-			not(
-				"The resolver answered REFUSED for _tenantry-challenge.elsewhere.example.com.",
-			),
+			not("The resolver answered REFUSED for _tenantry-challenge.elsewhere.example.com."),
 		);
 		const { answer } = await withoutPatience(() =>
 			verify("right.example.test", { DOH_URL: env.DOH_SILENT }),
 		);
-		expect(answer).toMatchObject(
-			not("The resolver did not answer within 3 seconds."),
+		expect(answer).toMatchObject(not("The resolver did not answer within 3 seconds."));
+		expect((await verify("right.example.test", { DOH_URL: env.DOH_NOBODY })).answer).toMatchObject(
+			not(expect.stringMatching(/^The resolver /)),
 		);
-		expect(
-			(await verify("right.example.test", { DOH_URL: env.DOH_NOBODY })).answer,
-		).toMatchObject(not(expect.stringMatching(/^The resolver /)));
 	});
 
 	test("20 at once verify it once", async () => {
@@ -695,9 +600,7 @@ describe("verification, asked of a resolver", () => {
 			expect([status, body.is_verified ?? body.code]).toEqual(
 				status === 200 ? [200, true] : [400, "already_verified"],
 			);
-		expect(
-			(await here("GET", "/activity_log?activity=verified")).body.count,
-		).toBe(1);
+		expect((await here("GET", "/activity_log?activity=verified")).body.count).toBe(1);
 		await db.delete(domains).where(eq(domains.id, one));
 	});
 });

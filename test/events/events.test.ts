@@ -27,11 +27,7 @@ async function project() {
 		post: (body: unknown) => home.ask("POST", path, { body }),
 		lines: (raw: string) => home.ask("POST", path, { raw, headers: LINES }),
 		kept: () =>
-			db
-				.select()
-				.from(events)
-				.where(eq(events.team_id, home.project))
-				.orderBy(asc(events.uuid)),
+			db.select().from(events).where(eq(events.team_id, home.project)).orderBy(asc(events.uuid)),
 		known: async () => {
 			const rows = await db
 				.select()
@@ -99,13 +95,10 @@ describe("what is posted is kept", () => {
 		const [row] = await kept();
 		expect(row?.properties).toBe(NUMBERS);
 		expect(row?.person_properties).toBe(NUMBERS);
-		const person = await env.DB.prepare(
-			"select properties from persons where team_id = ?",
-		)
+		const person = await env.DB.prepare("select properties from persons where team_id = ?")
 			.bind(team_id)
 			.first<string>("properties");
-		for (const member of NUMBERS.slice(1, -1).split(","))
-			expect(person).toContain(member);
+		for (const member of NUMBERS.slice(1, -1).split(",")) expect(person).toContain(member);
 		expect(person).toContain('"id 2":2234567890123456789');
 	});
 
@@ -114,9 +107,7 @@ describe("what is posted is kept", () => {
 		async (number) => {
 			const { lines, kept } = await project();
 			expect(
-				await lines(
-					`{"event": "e", "distinct_id": "d", "properties": {"a": [${number}]}}`,
-				),
+				await lines(`{"event": "e", "distinct_id": "d", "properties": {"a": [${number}]}}`),
 			).toMatchObject({ status: 400, body: { attr: "0__properties" } });
 			expect(await kept()).toEqual([]);
 		},
@@ -125,17 +116,13 @@ describe("what is posted is kept", () => {
 	test("no number in place of an object", async () => {
 		const { lines } = await project();
 		expect(
-			await lines(
-				'{"event": "e", "distinct_id": "d", "properties": 1234567890123456789}',
-			),
+			await lines('{"event": "e", "distinct_id": "d", "properties": 1234567890123456789}'),
 		).toMatchObject({ status: 400, body: { attr: "0__properties" } });
 	});
 
 	test("a property called __proto__, too", async () => {
 		const { lines, kept } = await project();
-		await lines(
-			'{"event": "e", "distinct_id": "d", "properties": {"__proto__": {"a": 1}}}',
-		);
+		await lines('{"event": "e", "distinct_id": "d", "properties": {"__proto__": {"a": 1}}}');
 		expect((await kept())[0]?.properties).toBe('{"__proto__":{"a":1}}');
 	});
 
@@ -174,9 +161,7 @@ describe("what is posted is kept", () => {
 	test("numbers that a double would write out longer", async () => {
 		const { lines, kept } = await project();
 		const properties = `{"a":[${"1e20,".repeat(200_000)}1]}`;
-		await lines(
-			`{"event": "e", "distinct_id": "d", "properties": ${properties}}`,
-		);
+		await lines(`{"event": "e", "distinct_id": "d", "properties": ${properties}}`);
 		// Not told by `expect`, which would print all of it.
 		expect((await kept())[0]?.properties === properties).toBe(true);
 	});
@@ -195,9 +180,7 @@ describe("what is posted is kept", () => {
 		const log = db
 			.select()
 			.from(activityLog)
-			.where(
-				and(eq(activityLog.project_id, id), eq(activityLog.scope, "Event")),
-			);
+			.where(and(eq(activityLog.project_id, id), eq(activityLog.scope, "Event")));
 		expect(await log).toEqual([]);
 	});
 
@@ -224,83 +207,39 @@ describe("what is posted is kept", () => {
 		const { post, kept } = await project();
 		for (const text of ["x".repeat(1_000_000), '"'.repeat(500_000)])
 			expect((await post(seen({ properties: { text } }))).status).toBe(200);
-		expect(
-			(await kept()).map(
-				({ properties }) => JSON.parse(properties).text.length,
-			),
-		).toEqual([1_000_000, 500_000]);
+		expect((await kept()).map(({ properties }) => JSON.parse(properties).text.length)).toEqual([
+			1_000_000, 500_000,
+		]);
 	});
 });
 
 describe("what can't be kept is named, and nothing of its request is kept", () => {
-	const bad = (field: string) =>
-		wrong("invalid_input", expect.any(String), field);
-	const nested = (levels: number) =>
-		JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+	const bad = (field: string) => wrong("invalid_input", expect.any(String), field);
+	const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
 	test.each([
-		[
-			{ distinct_id: "d" },
-			wrong("required", "This field is required.", "1__event"),
-		],
-		[
-			{ event: "e" },
-			wrong("required", "This field is required.", "1__distinct_id"),
-		],
-		[
-			seen({ event: " " }),
-			wrong("blank", "This field may not be blank.", "1__event"),
-		],
-		[
-			seen({ event: 7 }),
-			wrong("invalid_input", "Not a valid string.", "1__event"),
-		],
-		[
-			seen({ event: null }),
-			wrong("null", "This field may not be null.", "1__event"),
-		],
+		[{ distinct_id: "d" }, wrong("required", "This field is required.", "1__event")],
+		[{ event: "e" }, wrong("required", "This field is required.", "1__distinct_id")],
+		[seen({ event: " " }), wrong("blank", "This field may not be blank.", "1__event")],
+		[seen({ event: 7 }), wrong("invalid_input", "Not a valid string.", "1__event")],
+		[seen({ event: null }), wrong("null", "This field may not be null.", "1__event")],
 		[
 			seen({ distinct_id: "x".repeat(401) }),
-			wrong(
-				"max_length",
-				"Ensure this field has no more than 400 characters.",
-				"1__distinct_id",
-			),
+			wrong("max_length", "Ensure this field has no more than 400 characters.", "1__distinct_id"),
 		],
-		[
-			seen({ uuid: "x" }),
-			wrong("invalid_input", "Must be a valid UUID.", "1__uuid"),
-		],
-		[
-			seen({ person_id: "x" }),
-			wrong("invalid_input", "Must be a valid UUID.", "1__person_id"),
-		],
+		[seen({ uuid: "x" }), wrong("invalid_input", "Must be a valid UUID.", "1__uuid")],
+		[seen({ person_id: "x" }), wrong("invalid_input", "Must be a valid UUID.", "1__person_id")],
 		[
 			seen({ timestamp: "yesterday" }),
-			wrong(
-				"invalid_input",
-				"Datetime has wrong format. Use ISO 8601.",
-				"1__timestamp",
-			),
+			wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "1__timestamp"),
 		],
 		[
 			seen({ properties: [] }),
-			wrong(
-				"invalid_input",
-				"Expected a dictionary of items.",
-				"1__properties",
-			),
+			wrong("invalid_input", "Expected a dictionary of items.", "1__properties"),
 		],
-		[
-			seen({ properties: null }),
-			wrong("null", "This field may not be null.", "1__properties"),
-		],
+		[seen({ properties: null }), wrong("null", "This field may not be null.", "1__properties")],
 		[
 			seen({ person_properties: "{}" }),
-			wrong(
-				"invalid_input",
-				"Expected a dictionary of items.",
-				"1__person_properties",
-			),
+			wrong("invalid_input", "Expected a dictionary of items.", "1__person_properties"),
 		],
 		[
 			seen({ elements_chain: {} }),
@@ -312,11 +251,7 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 		],
 		[
 			seen({ properties: { a: [{ "b\0": 1 }] } }),
-			wrong(
-				"invalid_input",
-				"Null characters are not allowed.",
-				"1__properties",
-			),
+			wrong("invalid_input", "Null characters are not allowed.", "1__properties"),
 		],
 		[
 			seen({ event: "\ud800" }),
@@ -324,11 +259,7 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 		],
 		[
 			seen({ person_properties: { a: "\udc00 " } }),
-			wrong(
-				"invalid_input",
-				"Lone surrogates are not allowed.",
-				"1__person_properties",
-			),
+			wrong("invalid_input", "Lone surrogates are not allowed.", "1__person_properties"),
 		],
 		[
 			seen({ properties: nested(101) }),
@@ -351,9 +282,7 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 		const none = wrong("invalid_input", "Expected a list of events.", null);
 		expect(await post(7)).toMatchObject(none);
 		expect(await post("x")).toMatchObject(none);
-		expect(await post({})).toMatchObject(
-			wrong("required", "This field is required.", "0__event"),
-		);
+		expect(await post({})).toMatchObject(wrong("required", "This field is required.", "0__event"));
 		expect(await ask("POST", path)).toMatchObject(
 			wrong("required", "This field is required.", "0__event"),
 		);
@@ -361,37 +290,31 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 
 	test("a line that is no JSON", async () => {
 		const { lines, kept } = await project();
-		expect(await lines(`${JSON.stringify(seen())}\n\n{"event":`)).toMatchObject(
-			{
-				status: 400,
-				body: {
-					type: "invalid_request",
-					code: "parse_error",
-					detail: expect.stringMatching(/^JSON parse error - line 3: /),
-				},
+		expect(await lines(`${JSON.stringify(seen())}\n\n{"event":`)).toMatchObject({
+			status: 400,
+			body: {
+				type: "invalid_request",
+				code: "parse_error",
+				detail: expect.stringMatching(/^JSON parse error - line 3: /),
 			},
-		);
+		});
 		expect(await kept()).toEqual([]);
 	});
 
 	test("nesting that would exhaust a stack", async () => {
 		const { lines } = await project();
 		const deep = `${'{"a":'.repeat(150_000)}1${"}".repeat(150_000)}`;
-		expect(
-			await lines(`{"event": "e", "distinct_id": "d", "properties": ${deep}}`),
-		).toMatchObject(bad("0__properties"));
+		expect(await lines(`{"event": "e", "distinct_id": "d", "properties": ${deep}}`)).toMatchObject(
+			bad("0__properties"),
+		);
 	});
 
 	test("more than a mebibyte, and other media", async () => {
 		const { ask, path } = await project();
 		const post = (raw: string, type: string) =>
 			ask("POST", path, { raw, headers: { "content-type": type } });
-		expect(
-			(await post("\n".repeat(2 ** 20 + 1), LINES["content-type"])).status,
-		).toBe(413);
-		expect(
-			(await post("\n".repeat(2 ** 20), LINES["content-type"])).status,
-		).toBe(200);
+		expect((await post("\n".repeat(2 ** 20 + 1), LINES["content-type"])).status).toBe(413);
+		expect((await post("\n".repeat(2 ** 20), LINES["content-type"])).status).toBe(200);
 		expect((await post("{}", "text/plain")).status).toBe(415);
 	});
 });
@@ -418,9 +341,7 @@ describe("an event is kept once", () => {
 		const again = { ...first, event: "other", person_properties: { n: 2 } };
 		expect((await post([first, again])).body).toEqual({ accepted: 2 });
 		expect(await kept()).toMatchObject([{ event: "seen" }]);
-		expect(await known()).toMatchObject([
-			{ properties: { n: 1 }, person_version: 1 },
-		]);
+		expect(await known()).toMatchObject([{ properties: { n: 1 }, person_version: 1 }]);
 	});
 
 	test("also when requests race", async () => {
@@ -538,8 +459,7 @@ describe("what events tell of persons is merged", () => {
 
 	test("a person's id is the last that was given, else one that stays", async () => {
 		const [one, other] = [await project(), await project()];
-		const ids = async (of: typeof one) =>
-			(await of.known()).map(({ person_id }) => person_id);
+		const ids = async (of: typeof one) => (await of.known()).map(({ person_id }) => person_id);
 		await one.post([tell({ a: 1 })]);
 		const [derived] = await ids(one);
 		expect(derived).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-5/);
@@ -548,11 +468,7 @@ describe("what events tell of persons is merged", () => {
 		await other.post([tell({ a: 1 })]);
 		expect(await ids(other)).not.toEqual([derived]);
 		const [a, b] = [v7(), v7()];
-		await one.post([
-			seen({ person_id: a }),
-			seen({ person_id: b }),
-			tell({ a: 3 }),
-		]);
+		await one.post([seen({ person_id: a }), seen({ person_id: b }), tell({ a: 3 })]);
 		await one.post([tell({ b: 1 })]);
 		expect(await one.known()).toMatchObject([
 			{ person_id: b, properties: { a: 3, b: 1 }, person_version: 4 },

@@ -26,18 +26,11 @@ test.each<[string, Row, string]>([
 	["keeps JSON that is text", ["x", '"\\n"'], '"\\n"'],
 	["says null", ["x", null], "null"],
 ])("a line %s", (_, row, properties) => {
-	expect(toJson(columns, row)).toBe(
-		`{"a \\"name\\"":"x","properties":${properties}}`,
-	);
+	expect(toJson(columns, row)).toBe(`{"a \\"name\\"":"x","properties":${properties}}`);
 });
 
 /** The file that an export writes of the rows, in pages of `size`, and its media type. */
-async function written(
-	config: object,
-	columns: Column[],
-	rows: Row[],
-	size = rows.length,
-) {
+async function written(config: object, columns: Column[], rows: Row[], size = rows.length) {
 	const prefix = crypto.randomUUID();
 	const destination = destinationOf(env, "R2", { prefix, ...config });
 	const what = job({ columns });
@@ -147,20 +140,13 @@ describe("CSV", () => {
 					`select * from read_csv(PATH, header = true, allow_quoted_nulls = false, compression = '${option}')
 					order by id`,
 				),
-			).toEqual(
-				TEXTS.map((text, i) => ({ id: String(i), 'a, "name"\r\n': text })),
-			);
+			).toEqual(TEXTS.map((text, i) => ({ id: String(i), 'a, "name"\r\n': text })));
 		},
 	);
 
 	test("tells null from the empty text where there is one column", async () => {
 		const columns: Column[] = [{ name: "text", kind: "text" }];
-		const csv = await written({ file_format: "CSV" }, columns, [
-			["a"],
-			[null],
-			[""],
-			[null],
-		]);
+		const csv = await written({ file_format: "CSV" }, columns, [["a"], [null], [""], [null]]);
 		expect(text(csv)).toBe('text\r\na\r\n\r\n""\r\n\r\n');
 		expect(
 			await duckdb(
@@ -209,9 +195,9 @@ describe("zstd", () => {
 	test("holds what can't be compressed", async () => {
 		const noise = () =>
 			Buffer.from(
-				Array.from({ length: 32 }, () =>
-					crypto.getRandomValues(new Uint8Array(2 ** 15)),
-				).flatMap((bytes) => [...bytes]),
+				Array.from({ length: 32 }, () => crypto.getRandomValues(new Uint8Array(2 ** 15))).flatMap(
+					(bytes) => [...bytes],
+				),
 			).toString("base64");
 		const rows = Array.from({ length: 3 }, (_, i): Row => [i, noise()]);
 		const lines = await written({ compression: "zstd" }, columns, rows);
@@ -232,9 +218,7 @@ describe("zstd", () => {
 			});
 			const three: Column[] = [...columns, { name: "more", kind: "json" }];
 			const [zstd, gzip] = await Promise.all(
-				["zstd", "gzip"].map((compression) =>
-					written({ file_format, compression }, three, rows),
-				),
+				["zstd", "gzip"].map((compression) => written({ file_format, compression }, three, rows)),
 			);
 			expect(zstd?.file.length).toBeLessThan(gzip?.file.length ?? 0);
 		},
@@ -288,48 +272,25 @@ describe("Parquet's statistics", () => {
 	test.each([
 		["ASCII", "a".repeat(65), "a".repeat(64), `${"a".repeat(63)}b`],
 		["64 bytes", "a".repeat(64), "a".repeat(64), "a".repeat(64)],
-		[
-			"two bytes",
-			`a${"é".repeat(40)}`,
-			`a${"é".repeat(31)}`,
-			`a${"é".repeat(30)}ê`,
-		],
-		[
-			"four bytes",
-			`a${"😀".repeat(20)}`,
-			`a${"😀".repeat(15)}`,
-			`a${"😀".repeat(14)}😁`,
-		],
+		["two bytes", `a${"é".repeat(40)}`, `a${"é".repeat(31)}`, `a${"é".repeat(30)}ê`],
+		["four bytes", `a${"😀".repeat(20)}`, `a${"😀".repeat(15)}`, `a${"😀".repeat(14)}😁`],
 		[
 			"a successor that is longer",
 			`${"a".repeat(63)}\x7fz`,
 			`${"a".repeat(63)}\x7f`,
 			`${"a".repeat(62)}b`,
 		],
-		[
-			"no successor",
-			`a${"\u{10ffff}".repeat(20)}`,
-			`a${"\u{10ffff}".repeat(15)}`,
-			"b",
-		],
-		[
-			"surrogates",
-			`${"\ud7ff".repeat(30)}`,
-			"\ud7ff".repeat(21),
-			`${"\ud7ff".repeat(20)}\ue000`,
-		],
-	])(
-		"shorten long bounds to whole characters: %s",
-		async (_, name, min, max) => {
-			const isExact = (bound: string) => bound === name;
-			expect(await statisticsOf([name])).toMatchObject({
-				min,
-				max,
-				min_is_exact: isExact(min),
-				max_is_exact: isExact(max),
-			});
-		},
-	);
+		["no successor", `a${"\u{10ffff}".repeat(20)}`, `a${"\u{10ffff}".repeat(15)}`, "b"],
+		["surrogates", `${"\ud7ff".repeat(30)}`, "\ud7ff".repeat(21), `${"\ud7ff".repeat(20)}\ue000`],
+	])("shorten long bounds to whole characters: %s", async (_, name, min, max) => {
+		const isExact = (bound: string) => bound === name;
+		expect(await statisticsOf([name])).toMatchObject({
+			min,
+			max,
+			min_is_exact: isExact(min),
+			max_is_exact: isExact(max),
+		});
+	});
 
 	test("tell no upper bound where none is short", async () => {
 		const { file } = await written({ file_format: "Parquet" }, columns, [
@@ -339,20 +300,13 @@ describe("Parquet's statistics", () => {
 		const statistics = group?.columns[0]?.meta_data?.statistics;
 		expect(statistics).toMatchObject({ min_value: "\u{10ffff}".repeat(16) });
 		expect(statistics).not.toHaveProperty("max_value", expect.anything());
-		const found = await duckdb(
-			file,
-			`select count(*) as n from FILE where name > 'z'`,
-		);
+		const found = await duckdb(file, `select count(*) as n from FILE where name > 'z'`);
 		expect(found).toEqual([{ n: "1" }]);
 	});
 
 	test("let readers find the rows at the edges of row groups, also of a resumed file", async () => {
 		const letters = [..."abcmxyzéßü日本語😀"];
-		const names = letters.flatMap((letter) => [
-			letter,
-			letter.repeat(70),
-			`${letter.repeat(70)}z`,
-		]);
+		const names = letters.flatMap((letter) => [letter, letter.repeat(70), `${letter.repeat(70)}z`]);
 		const padding = (i: number) => `${i}`.padEnd(900_000, `${i} `);
 		const prefix = crypto.randomUUID();
 		const destination = destinationOf(env, "R2", {
@@ -371,9 +325,7 @@ describe("Parquet's statistics", () => {
 			resumed += 1;
 		}
 		const [key = ""] = await sink.close();
-		const file = new Uint8Array(
-			(await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? [],
-		);
+		const file = new Uint8Array((await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? []);
 		expect(resumed).toBeGreaterThan(3);
 		const found = await duckdb(file, metadata);
 		expect(found.length).toBeGreaterThan(3 * columns.length);
@@ -383,9 +335,7 @@ describe("Parquet's statistics", () => {
 			expect(Buffer.byteLength(String(min))).toBeLessThanOrEqual(64);
 			expect(Buffer.byteLength(String(max))).toBeLessThanOrEqual(64);
 		}
-		const each = names.map(
-			(name) => `(select list(n) from FILE where name = '${name}')`,
-		);
+		const each = names.map((name) => `(select list(n) from FILE where name = '${name}')`);
 		const [answer] = await duckdb(file, `select [${each}] as found`);
 		expect(answer?.found).toEqual(names.map((_, i) => [String(i)]));
 	});
@@ -400,9 +350,7 @@ test.each([
 	"\u0000\u001f\u007f\u2028",
 	"half a pair: \ud83e",
 ])("text is escaped as JSON: %j", (text) => {
-	expect(toJson([{ name: "text", kind: "text" }], [text])).toBe(
-		JSON.stringify({ text }),
-	);
+	expect(toJson([{ name: "text", kind: "text" }], [text])).toBe(JSON.stringify({ text }));
 });
 
 test("numbers and booleans are written as they are", () => {
@@ -410,7 +358,5 @@ test("numbers and booleans are written as they are", () => {
 		{ name: "number", kind: "number" },
 		{ name: "boolean", kind: "boolean" },
 	];
-	expect(toJson(columns, [-1.5e300, false])).toBe(
-		'{"number":-1.5e+300,"boolean":false}',
-	);
+	expect(toJson(columns, [-1.5e300, false])).toBe('{"number":-1.5e+300,"boolean":false}');
 });

@@ -1,7 +1,4 @@
-import {
-	introspectWorkflow,
-	introspectWorkflowInstance,
-} from "cloudflare:test";
+import { introspectWorkflow, introspectWorkflowInstance } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { createClient } from "@clickhouse/client-web";
@@ -88,18 +85,13 @@ async function exporting(destination: object, n: number, more: object = {}) {
 
 /** What an export writes of an event, when it is read as JSON. */
 const eventsOf = async (team_id: number): Promise<Json[]> =>
-	(
-		await db
-			.select()
-			.from(events)
-			.where(eq(events.team_id, team_id))
-			.orderBy(asc(events.uuid))
-	).map(({ team_id: _, ...event }) => ({
-		...event,
-		properties: JSON.parse(event.properties),
-		person_properties:
-			event.person_properties && JSON.parse(event.person_properties),
-	}));
+	(await db.select().from(events).where(eq(events.team_id, team_id)).orderBy(asc(events.uuid))).map(
+		({ team_id: _, ...event }) => ({
+			...event,
+			properties: JSON.parse(event.properties),
+			person_properties: event.person_properties && JSON.parse(event.person_properties),
+		}),
+	);
 
 /** Makes a person of each who has an event of the name `event 1`. */
 const people = (team_id: number) =>
@@ -134,10 +126,7 @@ async function checksum(rows: Json[]) {
 	const lines = rows
 		.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
 		.map((row) => JSON.stringify(Object.entries(row).sort()));
-	const digest = await crypto.subtle.digest(
-		"SHA-256",
-		new TextEncoder().encode(lines.join("\n")),
-	);
+	const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(lines.join("\n")));
 	return new Uint8Array(digest).toHex();
 }
 
@@ -173,9 +162,7 @@ async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
 		: "FILE";
 	const rows = await duckdb(file, `select * from ${reader}`);
 	return rows.map((row) =>
-		Object.fromEntries(
-			Object.entries(row).map(([name, value]) => [name, plain(name, value)]),
-		),
+		Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(name, value)])),
 	);
 }
 
@@ -183,9 +170,7 @@ function plain(name: string, value: unknown) {
 	if (value === null || value === undefined) return null;
 	if (/properties$/.test(name)) return JSON.parse(String(value));
 	if (/^(timestamp|created_at|_inserted_at)$/.test(name))
-		return new Date(
-			String(value).replace(" ", "T").replace(/\+00$/, "Z"),
-		).toISOString();
+		return new Date(String(value).replace(" ", "T").replace(/\+00$/, "Z")).toISOString();
 	return /^(team_id|person_version)$/.test(name) ? Number(value) : value;
 }
 
@@ -215,8 +200,7 @@ describe("rows out are rows in", () => {
 			});
 			await people(project);
 			const run = await backfill();
-			const expected =
-				model === "events" ? await eventsOf(project) : await personsOf(project);
+			const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
 			expect(expected.length).toBeGreaterThan(5);
 			expect(run).toMatchObject({
 				status: "Completed",
@@ -229,11 +213,7 @@ describe("rows out are rows in", () => {
 			const file = await fetched(key);
 			const rows = !suffix.startsWith(".jsonl")
 				? await tabular(file, suffix)
-				: parse(
-						new TextDecoder().decode(
-							suffix.endsWith("gz") ? gunzipSync(file) : file,
-						),
-					);
+				: parse(new TextDecoder().decode(suffix.endsWith("gz") ? gunzipSync(file) : file));
 			expect(rows).toHaveLength(expected.length);
 			expect(await checksum(rows)).toBe(await checksum(expected));
 		}
@@ -243,16 +223,13 @@ describe("rows out are rows in", () => {
 		const path = `/batches/${v7()}`;
 		const { project, backfill } = await exporting(HTTP(path), 2345, { model });
 		await people(project);
-		const expected =
-			model === "events" ? await eventsOf(project) : await personsOf(project);
+		const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
 			records_completed: expected.length,
 		});
 		const requests = await received(path);
-		expect(requests[0]?.headers.authorization).toBe(
-			"Bearer the-token-of-nobody",
-		);
+		expect(requests[0]?.headers.authorization).toBe("Bearer the-token-of-nobody");
 		const rows = requests.flatMap(({ text }) => JSON.parse(text).batch);
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
@@ -279,8 +256,7 @@ describe("rows out are rows in", () => {
 			{ model },
 		);
 		await people(project);
-		const expected =
-			model === "events" ? await eventsOf(project) : await personsOf(project);
+		const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
 			records_completed: expected.length,
@@ -353,11 +329,9 @@ describe("rows out are rows in", () => {
 	test.each(["JSONLines", "Parquet", "CSV"])(
 		"with null for a number that its column can't hold, which the log counts, in %s",
 		async (file_format) => {
-			const { ask, here, path, project, backfill } = await exporting(
-				R2({ file_format }),
-				0,
-				{ xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events" },
-			);
+			const { ask, here, path, project, backfill } = await exporting(R2({ file_format }), 0, {
+				xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events",
+			});
 			await ask("POST", `/api/projects/${project}/events`, {
 				body: [1e300, 7].map((n) => ({
 					event: "e",
@@ -404,10 +378,7 @@ describe("rows out are rows in", () => {
 	test.each(Object.entries(READERS))(
 		"with null for person_properties that were not sent, in %s",
 		async (file_format, reader) => {
-			const { ask, project, backfill } = await exporting(
-				R2({ file_format }),
-				0,
-			);
+			const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
 			const event = { distinct_id: "d", timestamp: HOUR.start_at };
 			await ask("POST", `/api/projects/${project}/events`, {
 				body: [
@@ -423,12 +394,7 @@ describe("rows out are rows in", () => {
 				await fetched(key),
 				`select person_properties::varchar as sent from ${reader} order by event`,
 			);
-			expect(rows).toEqual([
-				{ sent: "{}" },
-				{ sent: null },
-				{ sent: null },
-				{ sent: '{"a":""}' },
-			]);
+			expect(rows).toEqual([{ sent: "{}" }, { sent: null }, { sent: null }, { sent: '{"a":""}' }]);
 		},
 	);
 
@@ -456,19 +422,15 @@ describe("rows out are rows in", () => {
 			const client = new pg.Client(config);
 			client.on("error", () => {});
 			await client.connect();
-			const { rows } = await client.query(
-				`select * from ${pg.escapeIdentifier(table_name)}`,
-			);
+			const { rows } = await client.query(`select * from ${pg.escapeIdentifier(table_name)}`);
 			await client.end();
-			const expected = (await eventsOf(project)).map(
-				({ uuid, event, properties, timestamp }) => ({
-					uuid,
-					event,
-					i: Object(properties).i,
-					timestamp,
-					team_id: String(project),
-				}),
-			);
+			const expected = (await eventsOf(project)).map(({ uuid, event, properties, timestamp }) => ({
+				uuid,
+				event,
+				i: Object(properties).i,
+				timestamp,
+				team_id: String(project),
+			}));
 			expect(
 				await checksum(
 					rows.map((row) => ({
@@ -486,14 +448,11 @@ describe("rows out are rows in", () => {
 			const table_name = `${model} ${v7()}`;
 			const { url, username: user, password } = access;
 			const config = { url, user, password, database: "default", table_name };
-			const { project, backfill } = await exporting(
-				{ type: "ClickHouse", config },
-				1234,
-				{ model },
-			);
+			const { project, backfill } = await exporting({ type: "ClickHouse", config }, 1234, {
+				model,
+			});
 			await people(project);
-			const expected =
-				model === "events" ? await eventsOf(project) : await personsOf(project);
+			const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
 			for (let n = 0; n < 2; n += 1)
 				expect(await backfill()).toMatchObject({
 					status: "Completed",
@@ -512,9 +471,7 @@ describe("rows out are rows in", () => {
 						.map(([name, value]) => [
 							name,
 							// ClickHouse writes UTC without saying so.
-							/^(timestamp|.*_at)$/.test(name)
-								? plain(name, `${value}Z`)
-								: plain(name, value),
+							/^(timestamp|.*_at)$/.test(name) ? plain(name, `${value}Z`) : plain(name, value),
 						]),
 				),
 			);
@@ -528,19 +485,15 @@ describe("rows out are rows in", () => {
 			const { id, ask } = await world();
 			// No other test has it: ClickHouse keeps what they put there.
 			const project = 1_000_000;
-			await db
-				.insert(projects)
-				.values({ id: project, organization_id: id, name: "Its own" });
+			await db.insert(projects).values({ id: project, organization_id: id, name: "Its own" });
 			await fill(project, 2345, range);
 			const expected = await eventsOf(project);
 			await create();
 			await mirror(project);
 			await db.delete(events).where(eq(events.team_id, project));
-			const { body } = await ask(
-				"POST",
-				`/api/projects/${project}/batch_exports`,
-				{ body: { name: "Export", interval: "hour", destination: R2() } },
-			);
+			const { body } = await ask("POST", `/api/projects/${project}/batch_exports`, {
+				body: { name: "Export", interval: "hour", destination: R2() },
+			});
 			const { run, find } = await launched(body.id);
 			await carried(run, { EVENT_SOURCE: "clickhouse" });
 			expect(await find()).toMatchObject({
@@ -619,8 +572,7 @@ describe("rows out are rows in", () => {
 		const expected = (await eventsOf(project))
 			.filter(
 				({ event, properties }) =>
-					["event 1", "event 2"].includes(String(event)) &&
-					Number(Object(properties).i) < 1500,
+					["event 1", "event 2"].includes(String(event)) && Number(Object(properties).i) < 1500,
 			)
 			.map(({ uuid, event }) => ({ uuid, event }));
 		expect(await checksum(rows)).toBe(await checksum(expected));
@@ -631,8 +583,7 @@ describe("rows out are rows in", () => {
 			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
 		});
 		const { run, find } = await launched(home.export_id);
-		const step = () =>
-			part(env, run, { pages: 2, until: Number.POSITIVE_INFINITY });
+		const step = () => part(env, run, { pages: 2, until: Number.POSITIVE_INFINITY });
 		expect(await step()).toBe(0);
 		const { cursor } = await find();
 		expect(cursor).not.toBeNull();
@@ -654,17 +605,13 @@ describe("rows out are rows in", () => {
 		expect(body.results).toMatchObject([
 			{
 				level: "INFO",
-				message: expect.stringMatching(
-					/: 1 row, \d{3} bytes, [\d.]+ seconds?, attempt 1, in /,
-				),
+				message: expect.stringMatching(/: 1 row, \d{3} bytes, [\d.]+ seconds?, attempt 1, in /),
 			},
 		]);
 		expect(body.results[0].message).toContain(
 			`The run of ${HOUR.start_at} to ${HOUR.end_at} is complete: `,
 		);
-		expect(body.results[0].message).toContain(
-			`, in ${project}/out/${FILE}-backfill.jsonl.`,
-		);
+		expect(body.results[0].message).toContain(`, in ${project}/out/${FILE}-backfill.jsonl.`);
 	});
 
 	test("a scheduled run takes what came in its window, whenever it happened", async () => {
@@ -741,10 +688,7 @@ describe("the metrics of an export", () => {
 
 describe("a backfill", () => {
 	test("of many windows is answered at once, and other requests are answered while it runs", async () => {
-		const { here, path, ended } = await exporting(
-			{ type: "NoOp", config: {} },
-			0,
-		);
+		const { here, path, ended } = await exporting({ type: "NoOp", config: {} }, 0);
 		const instances = (await workflows.get()).length;
 		const { body, status } = await here("POST", `${path}/backfill`, {
 			body: {
@@ -753,8 +697,7 @@ describe("a backfill", () => {
 			},
 		});
 		expect(status).toBe(200);
-		const progress = async () =>
-			(await here("GET", `${path}/backfills`)).body.results[0];
+		const progress = async () => (await here("GET", `${path}/backfills`)).body.results[0];
 		const first = await progress();
 		expect(first).toMatchObject({ id: body.backfill_id, status: "Running" });
 		expect(first.finished_runs).toBeLessThan(20);
@@ -769,11 +712,7 @@ describe("a backfill", () => {
 		const { body: all } = await here("GET", `${path}/runs?limit=1000`);
 		expect(all.count).toBe(60);
 		expect(
-			new Set(
-				all.results.map(
-					(run: { data_interval_end: string }) => run.data_interval_end,
-				),
-			).size,
+			new Set(all.results.map((run: { data_interval_end: string }) => run.data_interval_end)).size,
 		).toBe(60);
 		expect(await workflows.get()).toHaveLength(instances + 1);
 	}, 90_000);
@@ -787,9 +726,7 @@ describe("a backfill", () => {
 			},
 		});
 		await eventually(async () =>
-			expect(
-				(await here("GET", `${path}/backfills`)).body.results,
-			).toMatchObject([
+			expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
 				{
 					status: "Completed",
 					total_runs: 3,
@@ -799,9 +736,11 @@ describe("a backfill", () => {
 				},
 			]),
 		);
-		expect(
-			(await ended()).map(({ status }: { status: string }) => status),
-		).toEqual(["Completed", "Failed", "Completed"]);
+		expect((await ended()).map(({ status }: { status: string }) => status)).toEqual([
+			"Completed",
+			"Failed",
+			"Completed",
+		]);
 	});
 });
 
@@ -810,16 +749,10 @@ describe("an instance that", () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
 		const { run, find } = await launched(export_id);
 		const id = `${run.run_id}-steps`;
-		await using instance = await introspectWorkflowInstance(
-			env.EXPORT_RUNS,
-			id,
-		);
+		await using instance = await introspectWorkflowInstance(env.EXPORT_RUNS, id);
 		await instance.modify(async (modifier) => {
 			for (let n = 1; n <= 1000; n += 1)
-				await modifier.mockStepResult(
-					{ name: `part ${n}` },
-					{ ...run, wait_ms: 0 },
-				);
+				await modifier.mockStepResult({ name: `part ${n}` }, { ...run, wait_ms: 0 });
 		});
 		await env.EXPORT_RUNS.create({ id, params: run });
 		await instance.waitForStatus("complete");
@@ -838,21 +771,13 @@ describe("an instance that", () => {
 describe("a destination that", () => {
 	test("fails every other time gets each batch once, since what was kept counts as progress", async () => {
 		const path = `/flaky/${v7()}`;
-		const {
-			project,
-			backfill,
-			here,
-			path: at,
-		} = await exporting(HTTP(path), 7500);
+		const { project, backfill, here, path: at } = await exporting(HTTP(path), 7500);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
 			records_completed: 7500,
 		});
 		const taken = new Map(
-			(await received(path)).map(({ headers, text }) => [
-				headers["idempotency-key"],
-				text,
-			]),
+			(await received(path)).map(({ headers, text }) => [headers["idempotency-key"], text]),
 		);
 		const rows = [...taken.values()].flatMap((text) => JSON.parse(text).batch);
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
@@ -867,17 +792,9 @@ describe("a destination that", () => {
 		["/status/429", 'answered 429: "Oops".'],
 		["/close", "127.0.0.1"],
 	])("is %s is tried five times", async (path, why) => {
-		const {
-			backfill,
-			here,
-			path: at,
-			export_id,
-		} = await exporting(HTTP(path), 3);
+		const { backfill, here, path: at, export_id } = await exporting(HTTP(path), 3);
 		const run = await backfill();
-		const [row] = await db
-			.select()
-			.from(batchExports)
-			.where(eq(batchExports.id, export_id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, export_id));
 		expect(row?.undelivered_windows).toBe(1);
 		expect(run).toMatchObject({
 			status: "FailedRetryable",
@@ -901,9 +818,7 @@ describe("a destination that", () => {
 				wait = await part(env, run);
 				const { next_try_at } = await find();
 				if (wait !== null)
-					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(
-						wait - 4000,
-					);
+					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(wait - 4000);
 			}
 			expect(await find()).toMatchObject({
 				status: "FailedRetryable",
@@ -911,20 +826,8 @@ describe("a destination that", () => {
 			});
 			return waited;
 		};
-		expect(await waits("/status/503")).toEqual([
-			5000,
-			15_000,
-			45_000,
-			120_000,
-			null,
-		]);
-		expect(await waits("/status/429/60")).toEqual([
-			60_000,
-			60_000,
-			60_000,
-			120_000,
-			null,
-		]);
+		expect(await waits("/status/503")).toEqual([5000, 15_000, 45_000, 120_000, null]);
+		expect(await waits("/status/429/60")).toEqual([60_000, 60_000, 60_000, 120_000, null]);
 		const [first] = await waits("/status/503/99999");
 		expect(first).toBe(3_600_000);
 		const date = new Date(Date.now() + 300_000).toUTCString();
@@ -953,10 +856,7 @@ describe("a destination that", () => {
 			expect(await part(mailing, run)).toBeNull();
 			await afterRun(mailing, run);
 			expect((await find()).status).toBe("Failed");
-			const { body } = await home.here(
-				"GET",
-				`${home.path}/runs/${run.run_id}/logs`,
-			);
+			const { body } = await home.here("GET", `${home.path}/runs/${run.run_id}/logs`);
 			expect(body.results[0].message).toContain(
 				"It was not tried again, since only a change can help. Make it, then retry the run.",
 			);
@@ -1014,10 +914,7 @@ async function launched(batch_export_id: string, end = HOUR.end_at) {
 		attempt: 1,
 	});
 	const find = async () => {
-		const [row] = await db
-			.select()
-			.from(batchExportRuns)
-			.where(eq(batchExportRuns.id, run_id));
+		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, run_id));
 		if (!row) throw new Error("The run is gone.");
 		return row;
 	};
@@ -1050,10 +947,7 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 }
 
 /** Carries a run out in one attempt: to its end, or to the first try that fails. Answers how long to wait then. */
-async function carried(
-	run: { run_id: string; attempt: number },
-	more: Partial<Env> = {},
-) {
+async function carried(run: { run_id: string; attempt: number }, more: Partial<Env> = {}) {
 	for (;;) {
 		const wait_ms = await part({ ...env, ...more }, run);
 		if (wait_ms !== 0) return wait_ms;
@@ -1083,10 +977,7 @@ describe("a run that", () => {
 		expect(cut.records_completed).toBeGreaterThan(0);
 		expect(cut.cursor).not.toBeNull();
 		expect(await stored(`${project}/`)).toEqual([]);
-		await db
-			.update(batchExportRuns)
-			.set({ attempt: 2 })
-			.where(eq(batchExportRuns.id, run.run_id));
+		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, run.run_id));
 		await carried({ ...run, attempt: 2 });
 		expect(await find()).toMatchObject({
 			status: "Completed",
@@ -1129,10 +1020,7 @@ describe("a run that", () => {
 			run,
 			atPart(2, async () => {
 				upload = (await find()).state;
-				const { status } = await here(
-					"POST",
-					`${path}/runs/${run.run_id}/cancel`,
-				);
+				const { status } = await here("POST", `${path}/runs/${run.run_id}/cancel`);
 				expect(status).toBe(200);
 			}),
 		);
@@ -1140,10 +1028,10 @@ describe("a run that", () => {
 		expect(await stored(`${project}/`)).toEqual([]);
 		const [{ id }] = Object(upload).uploads;
 		await expect(
-			env.EXPORTS.resumeMultipartUpload(
-				`${project}/out/${FILE}.jsonl`,
-				id,
-			).uploadPart(1, new Uint8Array(1)),
+			env.EXPORTS.resumeMultipartUpload(`${project}/out/${FILE}.jsonl`, id).uploadPart(
+				1,
+				new Uint8Array(1),
+			),
 		).rejects.toThrow("(10024)");
 	});
 
@@ -1175,10 +1063,7 @@ describe("a run that", () => {
 			atPart(2, async () => {
 				await here("POST", `${path}/runs/${run.run_id}/cancel`);
 				await clean(env, run.run_id);
-				const { status } = await here(
-					"POST",
-					`${path}/runs/${run.run_id}/retry`,
-				);
+				const { status } = await here("POST", `${path}/runs/${run.run_id}/retry`);
 				expect(status).toBe(200);
 			}),
 		);
@@ -1187,11 +1072,7 @@ describe("a run that", () => {
 
 	test.each([
 		["cancelled", false, async () => {}],
-		[
-			"cancelled and retried",
-			true,
-			async (retry: () => Promise<unknown>) => retry(),
-		],
+		["cancelled and retried", true, async (retry: () => Promise<unknown>) => retry()],
 	])(
 		"is %s while it begins an upload leaves none open, though the bucket fails then",
 		async (_, retried, then) => {
@@ -1226,10 +1107,10 @@ describe("a run that", () => {
 				state: null,
 			});
 			await expect(
-				env.EXPORTS.resumeMultipartUpload(
-					`${project}/out/${FILE}.jsonl`,
-					upload,
-				).uploadPart(1, new Uint8Array(1)),
+				env.EXPORTS.resumeMultipartUpload(`${project}/out/${FILE}.jsonl`, upload).uploadPart(
+					1,
+					new Uint8Array(1),
+				),
 			).rejects.toThrow("(10024)");
 		},
 	);
@@ -1333,8 +1214,8 @@ describe("a run that", () => {
 			return 0;
 		}) as never);
 		const { promise: wasAlive, resolve: endWait } = Promise.withResolvers();
-		const carrying = withoutPatience(() => part(env, run), wasAlive).finally(
-			() => interval.mockRestore(),
+		const carrying = withoutPatience(() => part(env, run), wasAlive).finally(() =>
+			interval.mockRestore(),
 		);
 		await eventually(async () => {
 			expect((await find()).status).toBe("Running");
@@ -1354,8 +1235,7 @@ describe("a run that", () => {
 		const { export_id, project } = await exporting(R2(), 3);
 		const { run, find } = await launched(export_id);
 		const DB: D1Database = Object.assign(Object.create(env.DB), {
-			prepare: (query: string) =>
-				env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
+			prepare: (query: string) => env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
 			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
 		});
 		expect(await part({ ...env, DB }, run)).toBe(5000);
@@ -1366,10 +1246,7 @@ describe("a run that", () => {
 	});
 
 	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
-		const { here, path, project, export_id, ended } = await exporting(
-			R2(),
-			BIG,
-		);
+		const { here, path, project, export_id, ended } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		await carried(
 			run,
@@ -1404,10 +1281,7 @@ describe("a run that", () => {
 
 	test("refuses every fifth post delays a run, however long the names of its columns are", async () => {
 		const path = `/status/200/${v7()}`;
-		const names = Array.from(
-			{ length: 36 },
-			(_, i) => `${i} ${"😀".repeat(245)}`,
-		);
+		const names = Array.from({ length: 36 }, (_, i) => `${i} ${"😀".repeat(245)}`);
 		const { export_id } = await exporting(HTTP(path), 1000, {
 			xql_query: `SELECT uuid, ${names.map((name) => `team_id AS "${name}"`).join(", ")} FROM events`,
 		});
@@ -1452,9 +1326,7 @@ describe("a run that", () => {
 		let left = posts;
 		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
 			left -= 1;
-			return left >= 0
-				? real(input, init)
-				: Promise.resolve(new Response(null, { status: 503 }));
+			return left >= 0 ? real(input, init) : Promise.resolve(new Response(null, { status: 503 }));
 		});
 	}
 
@@ -1488,11 +1360,9 @@ describe("a run that", () => {
 			state: null,
 		});
 		await home.here("PATCH", home.path, { body: change });
-		const answer = await home.here(
-			"POST",
-			`${home.path}/runs/${run.run_id}/retry`,
-			{ ...(body && { body }) },
-		);
+		const answer = await home.here("POST", `${home.path}/runs/${run.run_id}/retry`, {
+			...(body && { body }),
+		});
 		expect(answer).toMatchObject({
 			status: 200,
 			body: { records_completed: body ? 0 : 2000 },
@@ -1500,9 +1370,7 @@ describe("a run that", () => {
 		expect(await home.ended()).toMatchObject([
 			{ status: "Completed", records_completed: completed },
 		]);
-		const batches = (await received(path)).map(
-			({ text }) => JSON.parse(text).batch,
-		);
+		const batches = (await received(path)).map(({ text }) => JSON.parse(text).batch);
 		expect(batches.slice(2).flat()).toHaveLength(sent);
 		const { body: log } = await home.here(
 			"GET",
@@ -1515,9 +1383,9 @@ describe("a run that", () => {
 				500: "The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
 			}[sent],
 		);
-		expect(
-			new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size,
-		).toBe(5000 - (sent === 500 ? 3000 - 300 : 0));
+		expect(new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size).toBe(
+			5000 - (sent === 500 ? 3000 - 300 : 0),
+		);
 		expect(await find()).toMatchObject({ state: null, resume_state: null });
 	});
 
@@ -1537,12 +1405,8 @@ describe("a run that", () => {
 			status: "Completed",
 			records_completed: 3000,
 		});
-		const rows = (await received(second)).flatMap(
-			({ text }) => JSON.parse(text).batch,
-		);
-		expect(await checksum(rows)).toBe(
-			await checksum(await eventsOf(home.project)),
-		);
+		const rows = (await received(second)).flatMap(({ text }) => JSON.parse(text).batch);
+		expect(await checksum(rows)).toBe(await checksum(await eventsOf(home.project)));
 	});
 
 	test("is under way when its query's condition is changed begins anew", async () => {

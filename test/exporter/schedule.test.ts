@@ -23,10 +23,7 @@ const iso = (at: number) => new Date(at).toISOString();
 const behind = (at: number) => at + 6 * 60_000;
 
 /** An hourly export whose next window ends at `next`, straight into the database. */
-async function due(
-	next = hour,
-	row: Partial<typeof batchExports.$inferInsert> = {},
-) {
+async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> = {}) {
 	const home = await world();
 	const { id = v7() } = row;
 	await db.insert(batchExports).values({
@@ -69,10 +66,7 @@ describe("a tick", () => {
 				backfill_id: null,
 			},
 		]);
-		const [row] = await db
-			.select()
-			.from(batchExports)
-			.where(eq(batchExports.id, export_id));
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, export_id));
 		expect(row?.next_end_at).toBe(iso(hour + HOUR));
 	});
 
@@ -197,10 +191,7 @@ describe("a tick", () => {
 		const [first] = await runs();
 		const ended = eq(batchExportRuns.id, first?.id ?? "");
 		await db.batch([
-			db
-				.update(batchExports)
-				.set({ paused: true })
-				.where(eq(batchExports.id, export_id)),
+			db.update(batchExports).set({ paused: true }).where(eq(batchExports.id, export_id)),
 			db
 				.update(batchExportRuns)
 				.set({ status: "Failed", finished_at: iso(Date.now()) })
@@ -256,13 +247,10 @@ describe("a tick", () => {
 		const { set, attemptIn } = await begun();
 		await set({ status: "Starting" });
 		let status = "queued";
-		const EXPORT_RUNS: Workflow = Object.assign(
-			Object.create(still.EXPORT_RUNS),
-			{
-				get: async () => ({ status: async () => ({ status }) }),
-				createBatch: async () => [],
-			},
-		);
+		const EXPORT_RUNS: Workflow = Object.assign(Object.create(still.EXPORT_RUNS), {
+			get: async () => ({ status: async () => ({ status }) }),
+			createBatch: async () => [],
+		});
 		expect(await attemptIn(60, { EXPORT_RUNS })).toBe(1);
 		expect(await attemptIn(301, { EXPORT_RUNS })).toBe(2);
 		await set({ status: "Starting" });
@@ -302,12 +290,7 @@ describe("a tick", () => {
 			db
 				.update(batchExportRuns)
 				.set({ status: "Failed", finished_at: iso(Date.now()) })
-				.where(
-					and(
-						eq(batchExportRuns.backfill_id, id),
-						isNull(batchExportRuns.finished_at),
-					),
-				);
+				.where(and(eq(batchExportRuns.backfill_id, id), isNull(batchExportRuns.finished_at)));
 		for (const windows of [1, 2, 2]) {
 			await Promise.all([tick(still, behind(hour)), tick(still, behind(hour))]);
 			expect(await runs()).toHaveLength(windows);
@@ -332,29 +315,26 @@ describe("a tick", () => {
 		["paused", { paused: true }],
 		["given another interval", { interval: "every 5 minutes" as const }],
 		["given an end", { due_at: "9999-12-31T23:59:59.999Z" }],
-	])(
-		"that meets an export being %s leaves its schedule as it is",
-		async (_, change) => {
-			const { runs, export_id } = await due();
-			const id = eq(batchExports.id, export_id);
-			let met = false;
-			const DB = Object.assign(Object.create(env.DB), {
-				prepare: (query: string) => env.DB.prepare(query),
-				batch: async (statements: D1PreparedStatement[]) => {
-					if (!met) await db.update(batchExports).set(change).where(id);
-					met = true;
-					return env.DB.batch(statements);
-				},
-			});
-			await tick({ ...still, DB }, behind(hour));
-			expect(met).toBe(true);
-			expect(await runs()).toEqual([]);
-			const [row] = await db.select().from(batchExports).where(id);
-			expect(row?.next_end_at).toBe(iso(hour));
-			// No other test has to do with it.
-			await db.update(batchExports).set({ deleted: true }).where(id);
-		},
-	);
+	])("that meets an export being %s leaves its schedule as it is", async (_, change) => {
+		const { runs, export_id } = await due();
+		const id = eq(batchExports.id, export_id);
+		let met = false;
+		const DB = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => env.DB.prepare(query),
+			batch: async (statements: D1PreparedStatement[]) => {
+				if (!met) await db.update(batchExports).set(change).where(id);
+				met = true;
+				return env.DB.batch(statements);
+			},
+		});
+		await tick({ ...still, DB }, behind(hour));
+		expect(met).toBe(true);
+		expect(await runs()).toEqual([]);
+		const [row] = await db.select().from(batchExports).where(id);
+		expect(row?.next_end_at).toBe(iso(hour));
+		// No other test has to do with it.
+		await db.update(batchExports).set({ deleted: true }).where(id);
+	});
 
 	test("reads what is to do, not what was done", async () => {
 		const { export_id } = await due(hour, { paused: true });
@@ -391,9 +371,7 @@ describe("a tick", () => {
 		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
 			resumeMultipartUpload: () => ({
 				abort: async () => {
-					left.push(
-						(await db.select().from(batchExportLogEntries).where(its)).length,
-					);
+					left.push((await db.select().from(batchExportLogEntries).where(its)).length);
 				},
 			}),
 		});
@@ -415,10 +393,7 @@ describe("a tick", () => {
 			level: "INFO",
 			message: "x",
 		});
-		await db
-			.update(batchExports)
-			.set({ deleted: true })
-			.where(eq(batchExports.id, export_id));
+		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
 		const left = async () =>
 			(
 				await db
@@ -428,8 +403,7 @@ describe("a tick", () => {
 			).length;
 		await tick(still, Date.now() + 6 * 24 * HOUR);
 		expect([await left(), (await runs()).length]).toEqual([1, 1]);
-		for (let i = 0; i < 2; i += 1)
-			await tick(still, Date.now() + 8 * 24 * HOUR);
+		for (let i = 0; i < 2; i += 1) await tick(still, Date.now() + 8 * 24 * HOUR);
 		expect([await left(), (await runs()).length]).toEqual([0, 0]);
 	});
 });

@@ -3,18 +3,14 @@ import { createClient } from "@clickhouse/client-web";
 import * as fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "../../src/exporter/query/query.ts";
 import { events, persons } from "../../src/db/schema.ts";
 import { evaluator } from "../../src/exporter/evaluate.ts";
+import { parse } from "../../src/exporter/query/query.ts";
 import { fieldsOf, type Model, type Row } from "../../src/exporter/rows.ts";
 import { clickhouse } from "../../src/exporter/sources/clickhouse.ts";
 import { d1 } from "../../src/exporter/sources/d1.ts";
 import { sourceOf } from "../../src/exporter/sources/index.ts";
-import type {
-	Position,
-	Selection,
-	Source,
-} from "../../src/exporter/sources/source.ts";
+import type { Position, Selection, Source } from "../../src/exporter/sources/source.ts";
 import { fill, metered } from "../support/events.ts";
 import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { db, times } from "../support/world.ts";
@@ -28,9 +24,7 @@ const DAY = {
 	end: "2026-01-02T00:00:00Z",
 };
 
-const selection = (
-	more: Partial<Selection> & { model?: Model },
-): Selection => ({
+const selection = (more: Partial<Selection> & { model?: Model }): Selection => ({
 	team_id: 0,
 	model: "events",
 	fields: fieldsOf(more.model ?? "events", null, false),
@@ -78,57 +72,49 @@ const insert = (rows: ReturnType<typeof event>[]) =>
 const D1 = { name: "D1", source: d1(env.DB), ready: async (_: number) => {} };
 const sources = [
 	D1,
-	...(noClickHouse
-		? []
-		: [{ name: "ClickHouse", source: clickhouse(access), ready: mirror }]),
+	...(noClickHouse ? [] : [{ name: "ClickHouse", source: clickhouse(access), ready: mirror }]),
 ];
 
 beforeAll(create);
 
-describe.skipIf(noClickHouse)(
-	`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
-	() => {
-		test("says what is wrong, without the password", async () => {
-			const wrong = clickhouse({ ...access, password: "wrong-password" });
-			await expect(wrong.count(selection({}))).rejects.toThrow(
-				/^ClickHouse: .*Authentication failed/,
-			);
-			const password = "Authentication";
-			await expect(
-				clickhouse({ ...access, password }).count(selection({})),
-			).rejects.not.toThrow(/Authentication/);
-			const lost = clickhouse({ ...access, database: "nowhere" });
-			await expect(lost.count(selection({}))).rejects.toThrow(/nowhere/);
-		});
+describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`, () => {
+	test("says what is wrong, without the password", async () => {
+		const wrong = clickhouse({ ...access, password: "wrong-password" });
+		await expect(wrong.count(selection({}))).rejects.toThrow(
+			/^ClickHouse: .*Authentication failed/,
+		);
+		const password = "Authentication";
+		await expect(clickhouse({ ...access, password }).count(selection({}))).rejects.not.toThrow(
+			/Authentication/,
+		);
+		const lost = clickhouse({ ...access, database: "nowhere" });
+		await expect(lost.count(selection({}))).rejects.toThrow(/nowhere/);
+	});
 
-		test("keeps the microseconds of a position, and compares milliseconds", async () => {
-			const team_id = team();
-			const client = createClient({
-				...access,
-				keep_alive: { enabled: false },
-			});
-			await client.command({
-				query: `insert into events select {team_id:Int64}, generateUUIDv4(), 'e', 'd', null, '{}', '', '',
+	test("keeps the microseconds of a position, and compares milliseconds", async () => {
+		const team_id = team();
+		const client = createClient({
+			...access,
+			keep_alive: { enabled: false },
+		});
+		await client.command({
+			query: `insert into events select {team_id:Int64}, generateUUIDv4(), 'e', 'd', null, '{}', '', '',
 					toDateTime64('2026-01-01 00:00:00', 6, 'UTC') + toIntervalMicrosecond(intDiv(number, 2)) as at,
 					at, at from numbers(2500)`,
-				query_params: { team_id },
-			});
-			const { rows } = await walk(
-				clickhouse(access),
-				selection({ team_id, by: "event" }),
-			);
-			expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2500);
-			const where = async (condition: string) => {
-				const query = parse(`SELECT timestamp FROM events WHERE ${condition}`);
-				const selected = selection({ team_id, by: "event", ...query });
-				return (await walk(clickhouse(access), selected)).rows.length;
-			};
-			const first = "timestamp <= '2026-01-01T00:00:00Z'";
-			expect(await where(first)).toBe(2000);
-			expect(await where(`${first} or 1 = 2`)).toBe(2000);
+			query_params: { team_id },
 		});
-	},
-);
+		const { rows } = await walk(clickhouse(access), selection({ team_id, by: "event" }));
+		expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2500);
+		const where = async (condition: string) => {
+			const query = parse(`SELECT timestamp FROM events WHERE ${condition}`);
+			const selected = selection({ team_id, by: "event", ...query });
+			return (await walk(clickhouse(access), selected)).rows.length;
+		};
+		const first = "timestamp <= '2026-01-01T00:00:00Z'";
+		expect(await where(first)).toBe(2000);
+		expect(await where(`${first} or 1 = 2`)).toBe(2000);
+	});
+});
 
 describe.each(sources)("$name", ({ source, ready }) => {
 	test("nothing is no page", async () => {
@@ -159,10 +145,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		const start = "2026-01-01T05:00:00.000Z";
 		await fill(team_id, 2300, { start, end: start });
 		await ready(team_id);
-		const { pages, rows } = await walk(
-			source,
-			selection({ team_id, by: "event" }),
-		);
+		const { pages, rows } = await walk(source, selection({ team_id, by: "event" }));
 		expect(pages).toHaveLength(3);
 		expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2300);
 	});
@@ -195,9 +178,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		]);
 		await ready(team_id);
 		const names = async (by: Selection["by"]) =>
-			(await walk(source, selection({ team_id, by }))).rows.map(
-				(row) => row[1],
-			);
+			(await walk(source, selection({ team_id, by }))).rows.map((row) => row[1]);
 		expect(await names("ingestion")).toEqual(["got here 1", "got here 2"]);
 		expect(await names("event")).toEqual(["happened 1", "happened 2"]);
 	});
@@ -243,16 +224,14 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			const { rows } = await walk(source, selection({ team_id, ...more }));
 			return [rows.length, ...new Set(rows.map((row) => row[1]))];
 		};
-		expect(
-			await names({ include_events: ["event 3", "it's", "none"] }),
-		).toEqual([21, "event 3", "it's"]);
-		expect(await names({ include_events: ["none"] })).toEqual([0]);
-		const most = Array.from({ length: 9 }, (_, i) => `event ${i}`);
-		expect(await names({ exclude_events: most })).toEqual([
+		expect(await names({ include_events: ["event 3", "it's", "none"] })).toEqual([
 			21,
-			"event 9",
+			"event 3",
 			"it's",
 		]);
+		expect(await names({ include_events: ["none"] })).toEqual([0]);
+		const most = Array.from({ length: 9 }, (_, i) => `event ${i}`);
+		expect(await names({ exclude_events: most })).toEqual([21, "event 9", "it's"]);
 		expect(
 			await names({
 				include_events: ["event 1", "event 2"],
@@ -270,8 +249,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 				person_id: "p",
 				properties: '{"n":1}',
 				person_version: i,
-				created_at:
-					i % 3 ? "2025-01-01T00:00:00.000Z" : "2026-01-01T00:00:00.000Z",
+				created_at: i % 3 ? "2025-01-01T00:00:00.000Z" : "2026-01-01T00:00:00.000Z",
 				_inserted_at: "2026-01-01T00:00:00.000Z",
 			}),
 		);
@@ -290,10 +268,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			"2026-01-01T00:00:00.000Z",
 			"2026-01-01T00:00:00.000Z",
 		]);
-		const made = await walk(
-			source,
-			selection({ team_id, model: "persons", by: "event" }),
-		);
+		const made = await walk(source, selection({ team_id, model: "persons", by: "event" }));
 		expect(made.rows).toHaveLength(500);
 	});
 
@@ -317,10 +292,8 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		await ready(team_id);
 		const { pages } = await walk(source, selection({ team_id }));
 		expect(pages.slice(0, 4).map(({ length }) => length)).toEqual([1, 3, 2, 1]);
-		const bytes = (rows: Row[]) =>
-			new TextEncoder().encode(JSON.stringify(rows)).length;
-		for (const page of pages)
-			if (page.length > 1) expect(bytes(page)).toBeLessThan(2 ** 19 * 1.1);
+		const bytes = (rows: Row[]) => new TextEncoder().encode(JSON.stringify(rows)).length;
+		for (const page of pages) if (page.length > 1) expect(bytes(page)).toBeLessThan(2 ** 19 * 1.1);
 		expect(pages.length).toBeLessThan(50);
 	});
 
@@ -340,13 +313,9 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			).pages.length;
 		expect(await pages("event")).toBe(1);
 		const once = await pages("properties");
+		expect(await pages("properties.i, properties.padding, length(properties.other)")).toBe(once);
 		expect(
-			await pages("properties.i, properties.padding, length(properties.other)"),
-		).toBe(once);
-		expect(
-			await pages(
-				"properties.padding, concat(properties.padding, properties.padding)",
-			),
+			await pages("properties.padding, concat(properties.padding, properties.padding)"),
 		).toBeGreaterThan(2.5 * once);
 	});
 
@@ -361,9 +330,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 			source,
 			selection({ team_id, fields, include_events: many.concat("event 1") }),
 		);
-		expect(rows).toEqual([
-			[...many.map((_, i) => `text ${i}`), expect.any(String), team_id],
-		]);
+		expect(rows).toEqual([[...many.map((_, i) => `text ${i}`), expect.any(String), team_id]]);
 	});
 
 	test("a query's fields", async () => {
@@ -389,9 +356,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 				if(properties.price, 'yes', 'no') AS paid, toDate(timestamp) AS day, timestamp, 7 / 2 AS half, true AS truth, 'it''s' AS quoted FROM events`,
 		);
 		const { rows } = await walk(source, selection({ team_id, fields }));
-		expect(
-			Object.fromEntries(fields.map(({ name }, i) => [name, rows[0]?.[i]])),
-		).toEqual({
+		expect(Object.fromEntries(fields.map(({ name }, i) => [name, rows[0]?.[i]]))).toEqual({
 			event: "Bought",
 			team: team_id,
 			total: 37.5,
@@ -543,13 +508,8 @@ describe.each(sources)("$name", ({ source, ready }) => {
 					fc.array(conditions, { minLength: 1, maxLength: 3 }),
 					fc.array(conditions, { maxLength: 2 }),
 					async (some, negated) => {
-						const condition = [
-							...some,
-							...negated.map((each) => `not ${each}`),
-						].join(" and ");
-						const { fields, where } = parse(
-							`SELECT event FROM events WHERE ${condition}`,
-						);
+						const condition = [...some, ...negated.map((each) => `not ${each}`)].join(" and ");
+						const { fields, where } = parse(`SELECT event FROM events WHERE ${condition}`);
 						const { rows } = evaluator(names, fields, where)(all.rows);
 						expect(await taken(condition)).toEqual(numbersOf(rows));
 					},
@@ -586,9 +546,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 
 	test("a number that its column can't hold is null, and counted", async () => {
 		const team_id = team();
-		await insert([
-			event({ team_id, properties: JSON.stringify({ n: 1e300, half: 0.5 }) }),
-		]);
+		await insert([event({ team_id, properties: JSON.stringify({ n: 1e300, half: 0.5 }) })]);
 		await ready(team_id);
 		const { fields } = parse(
 			`SELECT toInt(properties.n) AS beyond, toInt('9223372036854775808') AS first, toInt('-9007199254740993') AS inside,
@@ -654,12 +612,8 @@ describe("what D1 reads", () => {
 		const count = (more: Partial<Selection>) => (source: Source) =>
 			source.count(selection({ team_id, ...more }));
 		expect(await reads(count({}))).toBeLessThan(1.2 * 5000);
-		expect(await reads(count({ include_events: ["event 1"] }))).toBeLessThan(
-			3 * 5000,
-		);
-		expect(await reads(count({ start: "2026-01-01T23:00:00Z" }))).toBeLessThan(
-			300,
-		);
+		expect(await reads(count({ include_events: ["event 1"] }))).toBeLessThan(3 * 5000);
+		expect(await reads(count({ start: "2026-01-01T23:00:00Z" }))).toBeLessThan(300);
 	});
 });
 
@@ -671,8 +625,8 @@ describe("EVENT_SOURCE", () => {
 		expect(() => sourceOf({ ...env, EVENT_SOURCE: "kafka" })).toThrow(
 			'EVENT_SOURCE is "d1" or "clickhouse", not "kafka".',
 		);
-		expect(() =>
-			sourceOf({ ...env, EVENT_SOURCE: "clickhouse", CLICKHOUSE_URL: "" }),
-		).toThrow("CLICKHOUSE_URL is no address.");
+		expect(() => sourceOf({ ...env, EVENT_SOURCE: "clickhouse", CLICKHOUSE_URL: "" })).toThrow(
+			"CLICKHOUSE_URL is no address.",
+		);
 	});
 });

@@ -23,52 +23,17 @@ const of = (interval: Interval, more: object = {}) => ({
 
 describe("the grid of UTC", () => {
 	test.each<[Interval, string, string, string]>([
-		[
-			"hour",
-			"2026-03-01T00:00:00.000Z",
-			"2026-02-28T23:00",
-			"2026-03-01T00:00",
-		],
-		[
-			"hour",
-			"2026-03-01T00:59:59.999Z",
-			"2026-02-28T23:00",
-			"2026-03-01T00:00",
-		],
+		["hour", "2026-03-01T00:00:00.000Z", "2026-02-28T23:00", "2026-03-01T00:00"],
+		["hour", "2026-03-01T00:59:59.999Z", "2026-02-28T23:00", "2026-03-01T00:00"],
 		["day", "2026-03-01T00:00:00.000Z", "2026-02-28T00:00", "2026-03-01T00:00"],
 		["day", "2024-03-01T12:00:00.000Z", "2024-02-29T00:00", "2024-03-01T00:00"],
 		["day", "2024-02-29T23:59:59.999Z", "2024-02-28T00:00", "2024-02-29T00:00"],
 		// 2026-11-16 is a Monday.
-		[
-			"week",
-			"2026-11-21T12:00:00.000Z",
-			"2026-11-09T00:00",
-			"2026-11-16T00:00",
-		],
-		[
-			"week",
-			"2026-11-23T00:00:00.000Z",
-			"2026-11-16T00:00",
-			"2026-11-23T00:00",
-		],
-		[
-			"week",
-			"2024-03-01T00:00:00.000Z",
-			"2024-02-19T00:00",
-			"2024-02-26T00:00",
-		],
-		[
-			"every 5 minutes",
-			"2026-01-01T00:04:59.999Z",
-			"2025-12-31T23:55",
-			"2026-01-01T00:00",
-		],
-		[
-			"every 15 minutes",
-			"2026-01-01T00:30:00.000Z",
-			"2026-01-01T00:15",
-			"2026-01-01T00:30",
-		],
+		["week", "2026-11-21T12:00:00.000Z", "2026-11-09T00:00", "2026-11-16T00:00"],
+		["week", "2026-11-23T00:00:00.000Z", "2026-11-16T00:00", "2026-11-23T00:00"],
+		["week", "2024-03-01T00:00:00.000Z", "2024-02-19T00:00", "2024-02-26T00:00"],
+		["every 5 minutes", "2026-01-01T00:04:59.999Z", "2025-12-31T23:55", "2026-01-01T00:00"],
+		["every 15 minutes", "2026-01-01T00:30:00.000Z", "2026-01-01T00:15", "2026-01-01T00:30"],
 	])("the last %s before %s", (interval, now, start, end) => {
 		expect(lastWindow(interval, at(now))).toEqual({
 			start: `${start}:00.000Z`,
@@ -86,8 +51,7 @@ describe("the next window", () => {
 
 	test("is the first to end at or behind start_at", () => {
 		const now = at("2026-01-01T10:20:00Z");
-		const first = (start_at: string) =>
-			schedule(of("day", { start_at }), now).next_end_at;
+		const first = (start_at: string) => schedule(of("day", { start_at }), now).next_end_at;
 		expect(first("2026-01-05T00:00:00.000Z")).toBe("2026-01-05T00:00:00.000Z");
 		expect(first("2026-01-05T00:00:00.001Z")).toBe("2026-01-06T00:00:00.000Z");
 		expect(first("2025-01-01T00:00:00.000Z")).toBe("2026-01-02T00:00:00.000Z");
@@ -95,20 +59,14 @@ describe("the next window", () => {
 
 	test("is never due behind end_at", () => {
 		const now = at("2026-01-01T10:20:00Z");
-		const due = (end_at: string) =>
-			schedule(of("hour", { end_at }), now).due_at;
+		const due = (end_at: string) => schedule(of("hour", { end_at }), now).due_at;
 		expect(due("2026-01-01T11:00:00.000Z") < "2026-01-01T11:06").toBe(true);
 		expect(due("2026-01-01T10:59:59.999Z")).toBe("9999-12-31T23:59:59.999Z");
 	});
 
 	test("is never due where start_at is at the end of all times, and is not the first that is due", () => {
 		for (const interval of ["hour", "day", "week"] as const)
-			expect(
-				schedule(
-					of(interval, { start_at: "9999-12-31T23:59:59.000Z" }),
-					Date.now(),
-				),
-			).toEqual({
+			expect(schedule(of(interval, { start_at: "9999-12-31T23:59:59.000Z" }), Date.now())).toEqual({
 				next_end_at: "9999-12-31T23:59:59.999Z",
 				due_at: "9999-12-31T23:59:59.999Z",
 			});
@@ -159,9 +117,7 @@ describe("the delay of a start", () => {
 			const delays = ids.map((id) => delay(id, interval));
 			expect(Math.min(...delays)).toBeGreaterThanOrEqual(30_000);
 			expect(Math.max(...delays)).toBeLessThan(twelfth);
-			expect(delays.filter((ms) => ms > twelfth / 2).length).toBeGreaterThan(
-				150,
-			);
+			expect(delays.filter((ms) => ms > twelfth / 2).length).toBeGreaterThan(150);
 			expect(ids.map((id) => delay(id, interval))).toEqual(delays);
 		},
 	);
@@ -191,15 +147,8 @@ describe("what is due", () => {
 	test("after downtime are the missed windows, oldest first, the newest 24 at most", () => {
 		const one = hourly();
 		const three = ends(one, at("2026-01-01T02:10:00Z"));
-		expect(three.map((end) => end.slice(11, 16))).toEqual([
-			"00:00",
-			"01:00",
-			"02:00",
-		]);
-		const { windows, passed, next } = dueWindows(
-			one,
-			at("2026-01-02T06:10:00Z"),
-		);
+		expect(three.map((end) => end.slice(11, 16))).toEqual(["00:00", "01:00", "02:00"]);
+		const { windows, passed, next } = dueWindows(one, at("2026-01-02T06:10:00Z"));
 		expect(windows).toHaveLength(24);
 		expect(windows[0]?.end).toBe("2026-01-01T07:00:00.000Z");
 		expect(passed).toBe(7);

@@ -83,8 +83,7 @@ export async function postEvents(
 			}))
 			.catch(() => undefined);
 		if (answer?.status === 200) return true;
-		if (answer && answer.status < 500)
-			throw new Error(`Events were refused: ${answer.text}`);
+		if (answer && answer.status < 500) throw new Error(`Events were refused: ${answer.text}`);
 		posted.lost += 1;
 		return false;
 	}
@@ -117,8 +116,6 @@ export async function postEvents(
 		}
 	}
 
-	await Promise.all(
-		Array.from({ length: CLIENTS }, (_, i) => client(seeded(seed + i))),
-	);
+	await Promise.all(Array.from({ length: CLIENTS }, (_, i) => client(seeded(seed + i))));
 	return posted;
 }

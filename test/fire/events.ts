@@ -91,12 +91,8 @@ export function eventOf(random: Random): Event {
 		]),
 		person_id: random.chance(0.1) ? random.uuid() : null,
 		properties: propertiesOf(random),
-		person_properties: random.chance(0.05)
-			? `{"plan":"free","id":${random.pick(EDGES)}}`
-			: null,
-		elements_chain: random.chance(0.1)
-			? `button.primary:text="${random.hex(20)}";div`
-			: "",
+		person_properties: random.chance(0.05) ? `{"plan":"free","id":${random.pick(EDGES)}}` : null,
+		elements_chain: random.chance(0.1) ? `button.primary:text="${random.hex(20)}";div` : "",
 		timestamp: timeOf(random),
 	};
 }

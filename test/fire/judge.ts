@@ -61,9 +61,7 @@ function filesOf(folder: string) {
 	const files = find("**/*.{jsonl,jsonl.gz,parquet}");
 	const manifests = find("**/*_manifest.json");
 	const named = manifests.flatMap((path) => {
-		const { files }: { files: string[] } = JSON.parse(
-			readFileSync(path, "utf8"),
-		);
+		const { files }: { files: string[] } = JSON.parse(readFileSync(path, "utf8"));
 		return files.map((key) => basename(key));
 	});
 	const found = files.map((path) => basename(path));
@@ -77,10 +75,7 @@ function filesOf(folder: string) {
  * `.parquet`
  * @param names of the outputs
  */
-export async function judge(
-	folder: string,
-	names: string[],
-): Promise<Map<string, Verdict>> {
+export async function judge(folder: string, names: string[]): Promise<Map<string, Verdict>> {
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
 	try {
@@ -98,9 +93,9 @@ export async function judge(
 					? fromLines(files)
 					: NO_ROWS;
 			await connection.run(`create or replace table output as ${rows}`);
-			const differs = FIELDS.map(
-				(field) => `output.${field} is distinct from sent.${field}`,
-			).join(" or ");
+			const differs = FIELDS.map((field) => `output.${field} is distinct from sent.${field}`).join(
+				" or ",
+			);
 			// An event that was sent without a person_id gets one.
 			const reader = await connection.runAndReadAll(`
 				select (select count(*) from output) as rows,

@@ -121,8 +121,7 @@ function save(folder: string, key: string, bytes: Uint8Array) {
 	writeFileSync(path, bytes);
 }
 
-const encoded = (key: string) =>
-	key.split("/").map(encodeURIComponent).join("/");
+const encoded = (key: string) => key.split("/").map(encodeURIComponent).join("/");
 
 /** Saves all objects of the S3 bucket, each at its key below the folder. */
 export async function saveBucket(url: string, folder: string) {
@@ -139,18 +138,10 @@ export async function saveBucket(url: string, folder: string) {
 	}
 	let after = "";
 	for (;;) {
-		const list = await (
-			await get(`?list-type=2&start-after=${encodeURIComponent(after)}`)
-		).text();
-		const keys = [...list.matchAll(/<Key>([^<]*)<\/Key>/g)].map(
-			([, key = ""]) => key,
-		);
+		const list = await (await get(`?list-type=2&start-after=${encodeURIComponent(after)}`)).text();
+		const keys = [...list.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = ""]) => key);
 		for (const key of keys)
-			save(
-				folder,
-				key,
-				new Uint8Array(await (await get(`/${encoded(key)}`)).arrayBuffer()),
-			);
+			save(folder, key, new Uint8Array(await (await get(`/${encoded(key)}`)).arrayBuffer()));
 		if (!list.includes("<IsTruncated>true</IsTruncated>")) return;
 		after = keys.at(-1) ?? "";
 	}
@@ -178,8 +169,7 @@ export async function saveR2(state: string, work: string, folder: string) {
 			const list = await env.EXPORTS.list(cursor ? { cursor } : {});
 			for (const { key } of list.objects) {
 				const object = await env.EXPORTS.get(key);
-				if (object)
-					save(folder, key, new Uint8Array(await object.arrayBuffer()));
+				if (object) save(folder, key, new Uint8Array(await object.arrayBuffer()));
 			}
 			cursor = list.truncated ? list.cursor : undefined;
 		} while (cursor !== undefined);

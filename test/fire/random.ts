@@ -8,10 +8,8 @@ export function seeded(seed: number) {
 		x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
 		return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
 	};
-	const integer = (min: number, max: number) =>
-		min + Math.floor(next() * (max - min + 1));
-	const bytes = (n: number) =>
-		Buffer.from(Array.from({ length: n }, () => integer(0, 255)));
+	const integer = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
+	const bytes = (n: number) => Buffer.from(Array.from({ length: n }, () => integer(0, 255)));
 	return {
 		integer,
 		chance: (probability: number) => next() < probability,
@@ -23,10 +21,7 @@ export function seeded(seed: number) {
 		/** A UUID of version 4. */
 		uuid() {
 			const hex = bytes(16).toString("hex");
-			return hex.replace(
-				/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/,
-				"$1-$2-4$3-8$4-$5",
-			);
+			return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-4$3-8$4-$5");
 		},
 	};
 }

@@ -1,11 +1,7 @@
 /** A receiver of the HTTP destination that fails a fifth of what it is posted, in four ways. */
 import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync } from "node:fs";
-import {
-	createServer,
-	type IncomingMessage,
-	type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseExact } from "../../src/http/exact.ts";
 import { listen } from "../support/peers.ts";
@@ -18,12 +14,7 @@ const MAX_FAILURES_IN_A_ROW = 2;
 
 const SILENCE_MS = 5_000;
 
-const WAYS = [
-	"503",
-	"429",
-	"closed after storing",
-	"silent, then closed",
-] as const;
+const WAYS = ["503", "429", "closed after storing", "silent, then closed"] as const;
 
 /**
  * Starts a receiver that takes each Idempotency-Key once.
@@ -45,8 +36,7 @@ export async function startReceiver(folder: string, random: Random) {
 	function store(key: string, body: string) {
 		const digest = createHash("sha256").update(body).digest("hex");
 		const known = digests.get(key);
-		if (key === "" || (known !== undefined && known !== digest))
-			counts.conflicts += 1;
+		if (key === "" || (known !== undefined && known !== digest)) counts.conflicts += 1;
 		if (known !== undefined) {
 			counts.repeated += 1;
 			return;

@@ -14,8 +14,7 @@ const RETRY_MS = 500;
 const POLL_MS = 2_000;
 
 /** The end of the window that a moment is in. */
-export const windowEnd = (at: number) =>
-	(Math.floor(at / INTERVAL_MS) + 1) * INTERVAL_MS;
+export const windowEnd = (at: number) => (Math.floor(at / INTERVAL_MS) + 1) * INTERVAL_MS;
 
 /** What the operator's command says of the owner that it makes. */
 export const Owner = z.object({ key: z.string(), project: z.int() });
@@ -34,24 +33,18 @@ const Runs = z.object({ results: z.array(Run) });
 type Run = z.infer<typeof Run>;
 
 /** The exports of a project. What reads them waits for an answer while the server is down. */
-export function exportsOf(
-	url: string,
-	{ key, project }: z.infer<typeof Owner>,
-) {
+export function exportsOf(url: string, { key, project }: z.infer<typeof Owner>) {
 	async function ask(path: string, body?: object): Promise<unknown> {
 		const deadline = Date.now() + RUNS_TIMEOUT_MS;
 		for (;;) {
-			const answer = await fetch(
-				`${url}/api/projects/${project}/batch_exports${path}`,
-				{
-					headers: {
-						authorization: `Bearer ${key}`,
-						"content-type": "application/json",
-					},
-					...(body && { method: "POST", body: JSON.stringify(body) }),
-					signal: AbortSignal.timeout(HANG_MS),
+			const answer = await fetch(`${url}/api/projects/${project}/batch_exports${path}`, {
+				headers: {
+					authorization: `Bearer ${key}`,
+					"content-type": "application/json",
 				},
-			)
+				...(body && { method: "POST", body: JSON.stringify(body) }),
+				signal: AbortSignal.timeout(HANG_MS),
+			})
 				.then(async (answer) => ({
 					status: answer.status,
 					text: await answer.text(),

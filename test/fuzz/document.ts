@@ -28,34 +28,21 @@ function map(value: unknown, change: (object: Json) => Json): unknown {
 	if (Array.isArray(value)) return value.map((item) => map(item, change));
 	if (!isObject(value)) return value;
 	return change(
-		Object.fromEntries(
-			Object.entries(value).map(([key, inner]) => [key, map(inner, change)]),
-		),
+		Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, map(inner, change)])),
 	);
 }
 
 /** The ids that an operation may be asked for. What deletes, or ends a key, takes those that nothing else needs. */
-function idsOf(
-	world: World,
-	method: string,
-	path: string,
-): { [name: string]: unknown[] } {
+function idsOf(world: World, method: string, path: string): { [name: string]: unknown[] } {
 	const ends =
 		method === "delete" ||
 		path.endsWith("/roll") ||
 		// A change of its type would end what else can be done with a plugin.
 		(method === "patch" && /\/pipeline_\w+\/\{id\}$/.test(path));
-	const below = path.replace(
-		/^\/api\/(organizations|projects)\/\{\w+_id\}/,
-		"",
-	);
+	const below = path.replace(/^\/api\/(organizations|projects)\/\{\w+_id\}/, "");
 	const { keys, organizations, projects, domains, plugins, invites } = world;
 	const ids: [prefix: string, used: unknown[], spare: unknown[]][] = [
-		[
-			"/api/organizations",
-			[world.organization, "@current", world.strangers],
-			organizations,
-		],
+		["/api/organizations", [world.organization, "@current", world.strangers], organizations],
 		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
 		["/batch_exports", [world.batch_export], world.spareExports],
 		["/domains", domains.slice(0, 1), domains.slice(1)],
@@ -66,8 +53,7 @@ function idsOf(
 		["/plugin_configs", world.configs, world.spareConfigs],
 		["", [String(world.project), "@current"], projects.map(String)],
 	];
-	const [, used = [], spare = []] =
-		ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
+	const [, used = [], spare = []] = ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
 	const [pending, accepted, ...onThePage] = invites.map(({ token }) => token);
 	return {
 		id: ends ? spare : used,
@@ -108,10 +94,7 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 	// Backfills begin there: of a few windows, not of millions.
 	start_at: oneOf(null, world.since),
 	last_paused_at: oneOf(null, world.since),
-	xql_query: oneOf(
-		null,
-		"SELECT event, toString(properties.$browser) AS browser FROM events",
-	),
+	xql_query: oneOf(null, "SELECT event, toString(properties.$browser) AS browser FROM events"),
 	...(path.endsWith("/job") && { type: oneOf("go") }),
 	...(/\/(backfill|pause|unpause)$/.test(path) && {
 		destination: SOME_DESTINATION,
@@ -121,7 +104,7 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 const BOOLEAN = "^\\s*(?i:true|false|1|0|yes|no|on|off)\\s*$";
 
 /**
- * The document names the type that a client should send. The service takes more (behaviour 1.3): booleans and
+ * The document names the type that a client should send. The service takes more (docs/api.md#requests): booleans and
  * integers as text.
  */
 function lenient(schema: Json): Json {
@@ -132,14 +115,13 @@ function lenient(schema: Json): Json {
 	if (types.includes("string")) return schema;
 	if (types.includes("boolean")) return orText({ pattern: BOOLEAN });
 	if (!types.includes("integer")) return schema;
-	if (Array.isArray(schema.enum))
-		return orText({ enum: schema.enum.map(String) });
+	if (Array.isArray(schema.enum)) return orText({ enum: schema.enum.map(String) });
 	return orText({
 		pattern: Number(schema.minimum) > 0 ? "^[1-9]\\d{0,3}$" : "^-?\\d{1,4}$",
 	});
 }
 
-/** Parameters that fall back to a default, whatever they hold (behaviour 1.5 and 6). */
+/** Parameters that fall back to a default, whatever they hold (docs/api.md#pages). */
 const NEVER_REFUSED = ["limit", "offset", "cursor", "order"];
 
 /** The schemas in a request: `fields` by name instead of the document's, and what is lenient. */
@@ -148,10 +130,7 @@ const inRequest = (value: unknown, fields: { [name: string]: Json }) =>
 		const { $ref, properties } = schema;
 		if (typeof $ref === "string") return { $ref: `${$ref}Request` };
 		if (!isObject(properties)) return lenient(schema);
-		const named = Object.entries(properties).map(([name, field]) => [
-			name,
-			fields[name] ?? field,
-		]);
+		const named = Object.entries(properties).map(([name, field]) => [name, fields[name] ?? field]);
 		return { ...schema, properties: Object.fromEntries(named) };
 	});
 
@@ -159,16 +138,15 @@ const mapValues = <T, R>(
 	object: { [key: string]: T },
 	change: (value: T, key: string) => R,
 ): { [key: string]: R } =>
-	Object.fromEntries(
-		Object.entries(object).map(([key, value]) => [key, change(value, key)]),
-	);
+	Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 
 /** The document to judge by. Schemas that requests refer to get a name of their own, so that answers stay strict. */
 export function judged(document: unknown, world: World): Json {
 	const { paths, components, ...rest } = Document.parse(document);
-	const requestSchemas = Object.entries(components.schemas).map(
-		([name, schema]) => [`${name}Request`, inRequest(schema, {})],
-	);
+	const requestSchemas = Object.entries(components.schemas).map(([name, schema]) => [
+		`${name}Request`,
+		inRequest(schema, {}),
+	]);
 	return {
 		...rest,
 		components: {
@@ -186,9 +164,7 @@ export function judged(document: unknown, world: World): Json {
 					if (parameter.in === "path" && ids.length > 0)
 						return { ...parameter, schema: { enum: ids } };
 					const anything = { anyOf: [parameter.schema, { type: "string" }] };
-					return NEVER_REFUSED.includes(name)
-						? { ...parameter, schema: anything }
-						: parameter;
+					return NEVER_REFUSED.includes(name) ? { ...parameter, schema: anything } : parameter;
 				}),
 				...(requestBody && {
 					requestBody: inRequest(requestBody, fieldsOf(world, path)),

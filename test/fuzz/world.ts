@@ -34,11 +34,7 @@ const several = <T>(n: number, make: (i: number) => Promise<T>) =>
 /** @param key of a user who owns `organization`, whose first project is `project` */
 export async function populate(
 	url: string,
-	{
-		key,
-		organization,
-		project,
-	}: { key: string; organization: string; project: number },
+	{ key, organization, project }: { key: string; organization: string; project: number },
 ) {
 	const ask = clientOf(url, key);
 	const make = async (path: string, body: unknown) =>
@@ -61,11 +57,9 @@ export async function populate(
 	/** A new member, with the key that it gets. */
 	async function join(name: string, level = 1) {
 		const { token } = await invite(name, level);
-		const { user, personal_api_key } = await clientOf(url)(
-			"POST",
-			`/api/invites/${token}/accept`,
-			{ first_name: name },
-		);
+		const { user, personal_api_key } = await clientOf(url)("POST", `/api/invites/${token}/accept`, {
+			first_name: name,
+		});
 		return {
 			uuid: z.looseObject({ uuid: z.string() }).parse(user).uuid,
 			key: z.looseObject({ value: z.string() }).parse(personal_api_key).value,
@@ -95,9 +89,7 @@ export async function populate(
 		throw new Error("The runs of an export didn't end.");
 	}
 
-	const [member, ...spareMembers] = await several(SPARES, (i) =>
-		join(`member-${i}`),
-	);
+	const [member, ...spareMembers] = await several(SPARES, (i) => join(`member-${i}`));
 	if (!member) throw new Error("Nobody joined.");
 	const stranger = clientOf(url, member.key);
 	const plugins = {
@@ -108,16 +100,12 @@ export async function populate(
 			"frontend.tsx": "export const scene = {};",
 		}),
 		importer: await plugin("import_apps", "Import", {
-			"index.js":
-				"export function runEveryHour() {}\nexport const jobs = { go() {} };",
+			"index.js": "export function runEveryHour() {}\nexport const jobs = { go() {} };",
 		}),
 	};
 	const config = (plugin: unknown, order: number) =>
 		make(`${below}/plugin_configs`, { plugin, order, enabled: true });
-	const configs = [
-		await config(plugins.importer, 1),
-		await config(plugins.app, 2),
-	];
+	const configs = [await config(plugins.importer, 1), await config(plugins.app, 2)];
 	await ask("POST", `${below}/plugin_configs/${configs[0]}/job`, {
 		job: { type: "go" },
 	});
@@ -125,10 +113,8 @@ export async function populate(
 		{ event: "seen", distinct_id: "someone", properties: { path: "/" } },
 	]);
 	await ask("POST", `${below}/members`, { user_uuid: member.uuid, level: 1 });
-	const domain = (i: number) =>
-		make(`${there}/domains`, { domain: `fuzz-${i}.example.com` });
-	const newKey = (label: string) =>
-		make("/api/personal_api_keys", { label, scopes: ["*"] });
+	const domain = (i: number) => make(`${there}/domains`, { domain: `fuzz-${i}.example.com` });
+	const newKey = (label: string) => make("/api/personal_api_keys", { label, scopes: ["*"] });
 	const first = await exported("Export");
 	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
 	const made = {
@@ -136,16 +122,13 @@ export async function populate(
 		project,
 		second: await make("/api/organizations", { name: "Second" }),
 		/** An organization of somebody else. */
-		strangers: (await stranger("POST", "/api/organizations", { name: "Other" }))
-			.id,
+		strangers: (await stranger("POST", "/api/organizations", { name: "Other" })).id,
 		/** The key in use. */
 		current,
 		keys: await several(SPARES, (i) => newKey(`Spare ${i}`)),
 		member: member.uuid,
 		spareMembers: spareMembers.map(({ uuid }) => uuid),
-		organizations: await several(SPARES, (i) =>
-			make("/api/organizations", { name: `Spare ${i}` }),
-		),
+		organizations: await several(SPARES, (i) => make("/api/organizations", { name: `Spare ${i}` })),
 		projects: await several(SPARES, (i) =>
 			make("/api/projects", { name: `Spare ${i}`, organization }),
 		),

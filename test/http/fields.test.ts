@@ -59,11 +59,9 @@ describe("a moment", () => {
 	test("in a query may have lost its + to decoding", async () => {
 		const { body } = await home.here("GET", "/members");
 		const at = Date.parse(body.results[0].joined_at);
-		const zoned = (ms: number) =>
-			new Date(ms + 7_200_000).toISOString().replace("Z", "+02:00");
+		const zoned = (ms: number) => new Date(ms + 7_200_000).toISOString().replace("Z", "+02:00");
 		const count = async (updated_after: string) =>
-			(await home.here("GET", `/members?updated_after=${updated_after}`)).body
-				.count;
+			(await home.here("GET", `/members?updated_after=${updated_after}`)).body.count;
 		for (const write of [
 			(text: string) => text,
 			(text: string) => text.replace("+", "%2B"),
@@ -127,15 +125,11 @@ describe("an integer", () => {
 			level: "15",
 			private_project_access: [{ id: String(project), level: "8" }],
 		};
-		expect(
-			(await here("POST", "/invites", { body: invite })).body,
-		).toMatchObject({
+		expect((await here("POST", "/invites", { body: invite })).body).toMatchObject({
 			level: 15,
 			private_project_access: [{ id: project, level: 8 }],
 		});
-		const plugin = (
-			await here("POST", "/pipeline_destinations", { body: { name: "x" } })
-		).body;
+		const plugin = (await here("POST", "/pipeline_destinations", { body: { name: "x" } })).body;
 		const configs = `/api/projects/${project}/plugin_configs`;
 		const config = await ask("POST", configs, {
 			body: { plugin: String(plugin.id), order: "5" },
@@ -210,15 +204,9 @@ describe("a choice in a query", () => {
 		};
 		const none = '"loud" is not a valid choice.';
 		expect(await attr("logs?level=loud")).toEqual(["level", none]);
-		expect(await attr("logs?level=info&level=loud")).toEqual([
-			"level__1",
-			none,
-		]);
+		expect(await attr("logs?level=info&level=loud")).toEqual(["level__1", none]);
 		expect(await attr("runs?status=loud")).toEqual(["status", none]);
-		expect(await attr("logs?level=")).toEqual([
-			"level",
-			'"" is not a valid choice.',
-		]);
+		expect(await attr("logs?level=")).toEqual(["level", '"" is not a valid choice.']);
 	});
 
 	test("status and type_filter are taken like level", async () => {
@@ -226,15 +214,12 @@ describe("a choice in a query", () => {
 		expect((await runs("status=failedretryable")).status).toBe(200);
 		expect((await runs("status=RUNNING&status=completed")).body.count).toBe(0);
 		const { ask, here, project } = home;
-		const plugin = (
-			await here("POST", "/pipeline_destinations", { body: { name: "x" } })
-		).body;
+		const plugin = (await here("POST", "/pipeline_destinations", { body: { name: "x" } })).body;
 		const configs = `/api/projects/${project}/plugin_configs`;
 		const { body } = await ask("POST", configs, {
 			body: { plugin: plugin.id, order: 1, enabled: true },
 		});
-		const logs = (query: string) =>
-			ask("GET", `${configs}/${body.id}/logs?${query}`);
+		const logs = (query: string) => ask("GET", `${configs}/${body.id}/logs?${query}`);
 		const all = (await logs("")).body;
 		expect(all.count).toBeGreaterThan(0);
 		const { type } = all.results[0];
@@ -266,12 +251,7 @@ describe("control characters", () => {
 			["PATCH", `/api/projects/${project}`, { name: value }, "name"],
 			["PATCH", "/api/users/@me", { first_name: value }, "first_name"],
 			["PATCH", "/api/users/@me", { last_name: value }, "last_name"],
-			[
-				"POST",
-				"/api/personal_api_keys",
-				{ label: value, scopes: ["*"] },
-				"label",
-			],
+			["POST", "/api/personal_api_keys", { label: value, scopes: ["*"] }, "label"],
 		];
 		for (const character of characters)
 			for (const [method, path, body, attr] of named(`a${character}b`))
@@ -281,16 +261,12 @@ describe("control characters", () => {
 		const below: [string, object, string][] = [
 			["/invites", { target_email: "c@tenantry.test" }, "first_name"],
 			["/pipeline_destinations", {}, "name"],
-			[
-				"/batch_exports",
-				{ destination: { type: "NoOp" }, interval: "hour" },
-				"name",
-			],
+			["/batch_exports", { destination: { type: "NoOp" }, interval: "hour" }, "name"],
 		];
 		for (const [path, body, attr] of below)
-			expect(
-				await here("POST", path, { body: { ...body, [attr]: "a\u202eb" } }),
-			).toMatchObject(wrong("invalid_input", CONTROL, attr));
+			expect(await here("POST", path, { body: { ...body, [attr]: "a\u202eb" } })).toMatchObject(
+				wrong("invalid_input", CONTROL, attr),
+			);
 	});
 
 	test("are in a text of several lines only as tabs and line breaks", async () => {
@@ -301,13 +277,10 @@ describe("control characters", () => {
 			});
 		const message = "Hello,\r\n\twelcome.";
 		expect((await invite(message)).body.message).toBe(message);
-		expect(await invite("a\u0007b")).toMatchObject(
-			wrong("invalid_input", CONTROL, "message"),
-		);
+		expect(await invite("a\u0007b")).toMatchObject(wrong("invalid_input", CONTROL, "message"));
 		const description = "One\nTwo";
 		expect(
-			(await here("POST", "/pipeline_destinations", { body: { description } }))
-				.body.description,
+			(await here("POST", "/pipeline_destinations", { body: { description } })).body.description,
 		).toBe(description);
 	});
 
@@ -327,8 +300,6 @@ describe("control characters", () => {
 		const { ask, project } = home;
 		const event = "a\nb\u0007\u202e";
 		const body = [{ event, distinct_id: "a\tb", elements_chain: "\u0001" }];
-		expect(
-			(await ask("POST", `/api/projects/${project}/events`, { body })).status,
-		).toBe(200);
+		expect((await ask("POST", `/api/projects/${project}/events`, { body })).status).toBe(200);
 	});
 });

@@ -8,15 +8,12 @@ let home: Home;
 beforeAll(async () => {
 	home = await world();
 	await times(249, (i) =>
-		db
-			.insert(projects)
-			.values({ organization_id: home.id, name: `Project ${i}` }),
+		db.insert(projects).values({ organization_id: home.id, name: `Project ${i}` }),
 	);
 });
 
 const get = (query: string) => home.ask("GET", `/api/projects/${query}`);
-const address = (search: string) =>
-	`https://tenantry.test/api/projects/${search}`;
+const address = (search: string) => `https://tenantry.test/api/projects/${search}`;
 /** A link without its cursor. */
 const plain = (link: string) => link.replace(/&cursor=[\w-]+/, "");
 
@@ -30,12 +27,8 @@ describe("a page", () => {
 	});
 
 	test("has a previous, which on the second page drops the offset", async () => {
-		expect((await get("?limit=100&offset=100")).body.previous).toBe(
-			address("?limit=100"),
-		);
-		expect((await get("?limit=100&offset=50")).body.previous).toBe(
-			address("?limit=100"),
-		);
+		expect((await get("?limit=100&offset=100")).body.previous).toBe(address("?limit=100"));
+		expect((await get("?limit=100&offset=50")).body.previous).toBe(address("?limit=100"));
 		expect((await get("?limit=100&offset=200")).body).toMatchObject({
 			next: null,
 			previous: address("?limit=100&offset=100"),
@@ -64,9 +57,7 @@ describe("a page", () => {
 	);
 
 	test("has a thousand at most", async () => {
-		expect(plain((await get("?limit=1")).body.next)).toBe(
-			address("?limit=1&offset=1"),
-		);
+		expect(plain((await get("?limit=1")).body.next)).toBe(address("?limit=1&offset=1"));
 		const { body } = await get("?limit=5000&offset=1");
 		expect(body.previous).toBe(address("?limit=1000"));
 		expect(body.results).toHaveLength(249);
@@ -74,8 +65,7 @@ describe("a page", () => {
 
 	test("keeps the other parameters of the query in its links", async () => {
 		const { here } = home;
-		for (const name of ["a", "b", "c"])
-			await here("PATCH", "", { body: { name } });
+		for (const name of ["a", "b", "c"]) await here("PATCH", "", { body: { name } });
 		const { body } = await here(
 			"GET",
 			"/activity_log/?limit=1&scope=Organization&activity=updated&offset=1",
@@ -118,17 +108,14 @@ test("a page in the middle costs the same wherever it is", async () => {
 		path = answer.body.next;
 	}
 	const [, ...later] = pages;
-	expect(Math.max(...later.slice(0, -1))).toBeLessThan(
-		1.2 * Math.min(...later.slice(0, -1)),
-	);
+	expect(Math.max(...later.slice(0, -1))).toBeLessThan(1.2 * Math.min(...later.slice(0, -1)));
 });
 
 test("rows that arrive or go while a caller walks are neither repeated nor skipped", async () => {
 	const first = await get("?limit=100");
 	await db.insert(projects).values({ organization_id: home.id, name: "Late" });
 	const second = await home.ask("GET", first.body.next);
-	const ids = (answer: typeof first) =>
-		answer.body.results.map(({ id }: { id: number }) => id);
+	const ids = (answer: typeof first) => answer.body.results.map(({ id }: { id: number }) => id);
 	expect(Math.min(...ids(first))).toBe(Math.max(...ids(second)) + 1);
 });
 
@@ -140,23 +127,17 @@ test("a cursor is taken only at the offset that it was made for", async () => {
 	const at = (offset: number) => `?limit=10&offset=${offset}`;
 	expect(await ids(`${at(10)}&cursor=${cursor}`)).toEqual(await ids(at(10)));
 	for (const offset of [0, 20, 100])
-		expect(await ids(`${at(offset)}&cursor=${cursor}`)).toEqual(
-			await ids(at(offset)),
-		);
+		expect(await ids(`${at(offset)}&cursor=${cursor}`)).toEqual(await ids(at(offset)));
 });
 
-test.each([
-	"x",
-	"W10",
-	"WzEsMSxbMV1d",
-	"%00",
-	"eyJhIjoxfQ",
-	"WzEwLC01LFsienp6eiJdXQ",
-])("a cursor that is none, %j, is ignored", async (cursor) => {
-	const { status, body } = await get(`?limit=10&offset=10&cursor=${cursor}`);
-	expect(body.count).toBeGreaterThan(0);
-	expect({ status, results: body.results.length }).toEqual({
-		status: 200,
-		results: 10,
-	});
-});
+test.each(["x", "W10", "WzEsMSxbMV1d", "%00", "eyJhIjoxfQ", "WzEwLC01LFsienp6eiJdXQ"])(
+	"a cursor that is none, %j, is ignored",
+	async (cursor) => {
+		const { status, body } = await get(`?limit=10&offset=10&cursor=${cursor}`);
+		expect(body.count).toBeGreaterThan(0);
+		expect({ status, results: body.results.length }).toEqual({
+			status: 200,
+			results: 10,
+		});
+	},
+);

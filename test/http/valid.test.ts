@@ -18,18 +18,8 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 			"Ensure this field has no more than 64 characters.",
 			"name",
 		],
-		[
-			{ name: "a\0b" },
-			"invalid_input",
-			"Null characters are not allowed.",
-			"name",
-		],
-		[
-			{ name: "x", logo_media_id: "y" },
-			"invalid_input",
-			"Must be a valid UUID.",
-			"logo_media_id",
-		],
+		[{ name: "a\0b" }, "invalid_input", "Null characters are not allowed.", "name"],
+		[{ name: "x", logo_media_id: "y" }, "invalid_input", "Must be a valid UUID.", "logo_media_id"],
 		[
 			{ name: "x", enforce_2fa: "maybe" },
 			"invalid_input",
@@ -63,12 +53,7 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 			'Expected a list of items but got type "dict".',
 			"scopes",
 		],
-		[
-			{ label: "x", scopes: [] },
-			"empty",
-			"This list may not be empty.",
-			"scopes",
-		],
+		[{ label: "x", scopes: [] }, "empty", "This list may not be empty.", "scopes"],
 		[
 			{ label: "x", scopes: ["x".repeat(1000)] },
 			"invalid_choice",
@@ -113,9 +98,9 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 		],
 	])("%j: %s", async (body, code, detail, attr) => {
 		const { ask } = await world();
-		expect(
-			await ask("POST", "/api/personal_api_keys/", { body }),
-		).toMatchObject(wrong(code, detail, attr));
+		expect(await ask("POST", "/api/personal_api_keys/", { body })).toMatchObject(
+			wrong(code, detail, attr),
+		);
 	});
 
 	test("a level that is none: an integer is not a choice, a word is not an integer", async () => {
@@ -135,9 +120,7 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 
 test("characters are counted as people count them: 64 of any plane fit", async () => {
 	expect((await create({ name: "🦔".repeat(64) })).status).toBe(201);
-	expect((await create({ name: "🦔".repeat(65) })).body.code).toBe(
-		"max_length",
-	);
+	expect((await create({ name: "🦔".repeat(65) })).body.code).toBe("max_length");
 });
 
 test("strings are trimmed", async () => {
@@ -183,9 +166,7 @@ test.each([
 	["off", false],
 	[true, true],
 ])("%j means %j", async (word, meaning) => {
-	expect(
-		(await create({ name: "x", enforce_2fa: word })).body.enforce_2fa,
-	).toBe(meaning);
+	expect((await create({ name: "x", enforce_2fa: word })).body.enforce_2fa).toBe(meaning);
 });
 
 test("unknown and read-only fields are ignored", async () => {
@@ -211,9 +192,7 @@ test("a naive moment is UTC, and any offset is understood", async () => {
 			})
 		).body.expires_at;
 	expect(await made("2027-01-02T03:04:05")).toBe("2027-01-02T03:04:05.000Z");
-	expect(await made("2027-01-02T03:04:05.123456+02:00")).toBe(
-		"2027-01-02T01:04:05.123Z",
-	);
+	expect(await made("2027-01-02T03:04:05.123456+02:00")).toBe("2027-01-02T01:04:05.123Z");
 	expect(await made("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
 });
 
@@ -229,11 +208,7 @@ test("a long text that is no moment is refused before the test is given up", asy
 		},
 	});
 	expect(answer).toMatchObject(
-		wrong(
-			"invalid_input",
-			"Datetime has wrong format. Use ISO 8601.",
-			"start_at",
-		),
+		wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "start_at"),
 	);
 });
 
@@ -284,9 +259,7 @@ describe("a body that can’t be read", () => {
 
 	const bytes = (...parts: (string | number[])[]) =>
 		new Blob(
-			parts.map((part) =>
-				typeof part === "string" ? part : new Uint8Array(part),
-			),
+			parts.map((part) => (typeof part === "string" ? part : new Uint8Array(part))),
 		).arrayBuffer();
 	const BOM = [0xef, 0xbb, 0xbf];
 
@@ -299,9 +272,7 @@ describe("a body that can’t be read", () => {
 		const { ask, here } = await world();
 		const raw = await bytes(...parts);
 		const headers = { "content-type": "application/json" };
-		expect(
-			await ask("POST", "/api/organizations", { raw, headers }),
-		).toMatchObject({
+		expect(await ask("POST", "/api/organizations", { raw, headers })).toMatchObject({
 			status: 400,
 			body: {
 				type: "invalid_request",
@@ -321,9 +292,7 @@ describe("a body that can’t be read", () => {
 		const headers = { "content-type": "application/json" };
 		for (const byte of [0x00, 0x0b, 0x1f]) {
 			const raw = await bytes([0x20, byte]);
-			expect((await here("PATCH", "", { raw, headers })).body.code).toBe(
-				"parse_error",
-			);
+			expect((await here("PATCH", "", { raw, headers })).body.code).toBe("parse_error");
 		}
 		const raw = await bytes([0x20, 0x09, 0x0a, 0x0d]);
 		expect((await here("PATCH", "", { raw, headers })).status).toBe(200);
@@ -333,9 +302,7 @@ describe("a body that can’t be read", () => {
 		const { ask, project } = await world();
 		const raw = await bytes(BOM, '{"name": "Zoë"}');
 		const headers = { "content-type": "application/json; Charset=UTF-8" };
-		expect(
-			(await ask("POST", "/api/organizations", { raw, headers })).body.name,
-		).toBe("Zoë");
+		expect((await ask("POST", "/api/organizations", { raw, headers })).body.name).toBe("Zoë");
 		const lines = await bytes(BOM, '{"event": "a", "distinct_id": "b"}\n');
 		expect(
 			await ask("POST", `/api/projects/${project}/events`, {
@@ -353,9 +320,7 @@ describe("a body that can’t be read", () => {
 				body: { name: "x" },
 				headers: { "content-type": `application/json; charset=${charset}` },
 			};
-			expect(
-				(await ask("POST", "/api/organizations", asked)).body,
-			).toMatchObject({
+			expect((await ask("POST", "/api/organizations", asked)).body).toMatchObject({
 				code: "parse_error",
 				detail: "JSON parse error - The charset of the body must be UTF-8.",
 			});
@@ -418,13 +383,9 @@ describe("a body that can’t be read", () => {
 			status: 413,
 			body: { type: "invalid_request", code: "request_too_large", attr: null },
 		};
-		expect(
-			await ask("POST", "/api/organizations", { raw, headers }),
-		).toMatchObject(answer);
+		expect(await ask("POST", "/api/organizations", { raw, headers })).toMatchObject(answer);
 		const stream = new Blob([raw]).stream();
-		expect(
-			await ask("POST", "/api/organizations", { raw: stream, headers }),
-		).toMatchObject(answer);
+		expect(await ask("POST", "/api/organizations", { raw: stream, headers })).toMatchObject(answer);
 	});
 
 	test("counts as {} when there is none", async () => {
@@ -459,15 +420,11 @@ describe("the order of checks: who may not act does not learn what was wrong", (
 			(await join(id, 8)).key,
 		];
 		for (const asked of bad) {
-			expect(
-				(await call("PATCH", path, { key: stranger, ...asked })).status,
-			).toBe(404);
-			expect(
-				(await call("PATCH", path, { key: member, ...asked })).body.detail,
-			).toBe("Your organization access level is insufficient.");
-			expect([400, 415]).toContain(
-				(await call("PATCH", path, { key: admin, ...asked })).status,
+			expect((await call("PATCH", path, { key: stranger, ...asked })).status).toBe(404);
+			expect((await call("PATCH", path, { key: member, ...asked })).body.detail).toBe(
+				"Your organization access level is insufficient.",
 			);
+			expect([400, 415]).toContain((await call("PATCH", path, { key: admin, ...asked })).status);
 		}
 	});
 
@@ -475,13 +432,8 @@ describe("the order of checks: who may not act does not learn what was wrong", (
 		const { ask } = await world();
 		for (const asked of [...bad, { body: { label: 7 } }])
 			expect(
-				(
-					await ask(
-						"PATCH",
-						"/api/personal_api_keys/01a1fee0-f263-7006-bf2a-924fa6cc9800",
-						asked,
-					)
-				).status,
+				(await ask("PATCH", "/api/personal_api_keys/01a1fee0-f263-7006-bf2a-924fa6cc9800", asked))
+					.status,
 			).toBe(404);
 		expect(
 			(
@@ -495,13 +447,8 @@ describe("the order of checks: who may not act does not learn what was wrong", (
 
 test("an address is one that mail servers take", async () => {
 	const { here } = await world();
-	const invite = (target_email: string) =>
-		here("POST", "/invites", { body: { target_email } });
-	const refused = wrong(
-		"invalid_input",
-		"Enter a valid email address.",
-		"target_email",
-	);
+	const invite = (target_email: string) => here("POST", "/invites", { body: { target_email } });
+	const refused = wrong("invalid_input", "Enter a valid email address.", "target_email");
 	expect(await invite(`${"x".repeat(65)}@example.com`)).toMatchObject(refused);
 	expect(await invite("x@-example.com")).toMatchObject(refused);
 	expect(await invite("x@example-.com")).toMatchObject(refused);
@@ -518,11 +465,7 @@ test("a key that is wrong is refused with what is wrong about it", async () => {
 		here("PATCH", `${path}/${made.body.id}/update_source`, { body: files });
 	const name = "x".repeat(201);
 	expect(await write({ [name]: "" })).toMatchObject(
-		wrong(
-			"max_length",
-			"Ensure this field has no more than 200 characters.",
-			name,
-		),
+		wrong("max_length", "Ensure this field has no more than 200 characters.", name),
 	);
 	expect(await write({ " ": "" })).toMatchObject(
 		wrong("blank", "This field may not be blank.", " "),

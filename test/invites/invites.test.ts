@@ -13,17 +13,7 @@ import {
 } from "../../src/db/schema.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually, exhaust } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	keyFor,
-	person,
-	racing,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, keyFor, person, racing, times, world } from "../support/world.ts";
 
 const address = () => `${v7()}@invited.test`;
 const DAY = 86_400_000;
@@ -103,18 +93,8 @@ describe("inviting", () => {
 
 	test.each([
 		[{}, "required", "This field is required.", "target_email"],
-		[
-			{ target_email: "" },
-			"blank",
-			"This field may not be blank.",
-			"target_email",
-		],
-		[
-			{ target_email: "x" },
-			"invalid_input",
-			"Enter a valid email address.",
-			"target_email",
-		],
+		[{ target_email: "" }, "blank", "This field may not be blank.", "target_email"],
+		[{ target_email: "x" }, "invalid_input", "Enter a valid email address.", "target_email"],
 		[
 			{ target_email: "x@y.zz\r\nBcc: z@y.zz" },
 			"invalid_input",
@@ -133,12 +113,7 @@ describe("inviting", () => {
 			"Ensure this field has no more than 30 characters.",
 			"first_name",
 		],
-		[
-			{ target_email: "x@y.zz", level: 2 },
-			"invalid_choice",
-			'"2" is not a valid choice.',
-			"level",
-		],
+		[{ target_email: "x@y.zz", level: 2 }, "invalid_choice", '"2" is not a valid choice.', "level"],
 		[
 			{ target_email: "x@y.zz", level: "admin" },
 			"invalid_input",
@@ -195,9 +170,7 @@ describe("inviting", () => {
 		],
 	])("%j is refused", async (body, code, detail, attr) => {
 		const { here } = await world();
-		expect(await here("POST", "/invites", { body })).toMatchObject(
-			wrong(code, detail, attr),
-		);
+		expect(await here("POST", "/invites", { body })).toMatchObject(wrong(code, detail, attr));
 	});
 
 	test("any member may, not above its own level", async () => {
@@ -220,8 +193,7 @@ describe("inviting", () => {
 		).toMatchObject({
 			status: 403,
 			body: {
-				detail:
-					"You cannot invite a user with a higher permission level than your own.",
+				detail: "You cannot invite a user with a higher permission level than your own.",
 			},
 		});
 	});
@@ -244,10 +216,7 @@ describe("inviting", () => {
 	test("again replaces the older invite", async () => {
 		const { here } = await world();
 		const one = await invited({ here });
-		const two = await invited(
-			{ here },
-			{ target_email: one.target_email.toUpperCase() },
-		);
+		const two = await invited({ here }, { target_email: one.target_email.toUpperCase() });
 		expect((await here("GET", "/invites")).body).toMatchObject({
 			count: 1,
 			results: [{ id: two.id }],
@@ -260,9 +229,7 @@ describe("inviting", () => {
 		const { here } = await world();
 		const target_email = address();
 		const made = await Promise.all(
-			Array.from({ length: 20 }, () =>
-				here("POST", "/invites", { body: { target_email } }),
-			),
+			Array.from({ length: 20 }, () => here("POST", "/invites", { body: { target_email } })),
 		);
 		expect(made.map(({ status }) => status)).toEqual(Array(20).fill(201));
 		expect((await here("GET", "/invites")).body.count).toBe(1);
@@ -323,12 +290,8 @@ describe("inviting", () => {
 			body: { target_email: address() },
 		});
 		expect(on.body).not.toHaveProperty("accept_url");
-		expect(JSON.stringify((await here("GET", "/invites")).body)).not.toContain(
-			token,
-		);
-		expect(JSON.stringify(await db.select().from(invites))).not.toContain(
-			token,
-		);
+		expect(JSON.stringify((await here("GET", "/invites")).body)).not.toContain(token);
+		expect(JSON.stringify(await db.select().from(invites))).not.toContain(token);
 	});
 
 	test("answers the link only to a key that may do as much as the key which the link gives", async () => {
@@ -342,11 +305,7 @@ describe("inviting", () => {
 				key,
 				body: [{ ...body, target_email: address() }],
 			});
-			return [
-				one.body.accept_url,
-				several.body.accept_url,
-				several.body.results?.[0].accept_url,
-			];
+			return [one.body.accept_url, several.body.accept_url, several.body.results?.[0].accept_url];
 		};
 		const link = expect.stringContaining("/invites/");
 		expect(await invite({})).toEqual([link, link, link]);
@@ -357,9 +316,7 @@ describe("inviting", () => {
 		])
 			expect(await invite(power)).toEqual([null, null, null]);
 		// Such a key reaches no organization path at all.
-		expect(await invite({ scoped_projects: [project] })).toEqual(
-			Array(3).fill(undefined),
-		);
+		expect(await invite({ scoped_projects: [project] })).toEqual(Array(3).fill(undefined));
 	});
 
 	test("is listed newest first, and expires after three days", async () => {
@@ -368,12 +325,10 @@ describe("inviting", () => {
 		await age(old.id, 3);
 		const { body } = await here("GET", "/invites");
 		expect(
-			body.results.map(
-				({ id, is_expired }: { id: string; is_expired: boolean }) => [
-					id,
-					is_expired,
-				],
-			),
+			body.results.map(({ id, is_expired }: { id: string; is_expired: boolean }) => [
+				id,
+				is_expired,
+			]),
 		).toEqual([
 			[young.id, false],
 			[old.id, true],
@@ -390,15 +345,11 @@ describe("inviting", () => {
 				body: { target_email: address() },
 			})
 		).body.id;
-		expect(
-			await call("DELETE", `${path}/${mine}`, { key: two.key }),
-		).toMatchObject({
+		expect(await call("DELETE", `${path}/${mine}`, { key: two.key })).toMatchObject({
 			status: 403,
 			body: { detail: "Your organization access level is insufficient." },
 		});
-		expect(
-			(await call("DELETE", `${path}/${mine}/`, { key: one.key })).status,
-		).toBe(204);
+		expect((await call("DELETE", `${path}/${mine}/`, { key: one.key })).status).toBe(204);
 		expect((await here("DELETE", `/invites/${mine}`)).status).toBe(404);
 		const other = (
 			await call("POST", path, {
@@ -406,9 +357,7 @@ describe("inviting", () => {
 				body: { target_email: address() },
 			})
 		).body.id;
-		expect(
-			(await (await world()).here("DELETE", `/invites/${other}`)).status,
-		).toBe(404);
+		expect((await (await world()).here("DELETE", `/invites/${other}`)).status).toBe(404);
 		expect((await here("DELETE", `/invites/${other}`)).status).toBe(204);
 	});
 });
@@ -448,28 +397,21 @@ describe("an organization's mails", () => {
 		// Another organization has its own limit.
 		const other = await world();
 		const elsewhere = { body: several(5), env: mailing(5) };
-		expect((await other.here("POST", "/invites/bulk", elsewhere)).status).toBe(
-			200,
-		);
+		expect((await other.here("POST", "/invites/bulk", elsewhere)).status).toBe(200);
 		const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 		await db
 			.update(inviteMails)
 			.set({ sent_at: hourAgo })
 			.where(eq(inviteMails.organization_id, id));
 		expect((await invite(5)).status).toBe(200);
-		expect(
-			await db.$count(inviteMails, eq(inviteMails.organization_id, id)),
-		).toBe(5);
+		expect(await db.$count(inviteMails, eq(inviteMails.organization_id, id))).toBe(5);
 	});
 
 	test("wait for as many mails to be an hour old as the request sends", async () => {
 		const { here, id } = await world();
 		const env = mailing(4);
 		await here("POST", "/invites/bulk", { body: several(4), env });
-		const mails = await db
-			.select()
-			.from(inviteMails)
-			.where(eq(inviteMails.organization_id, id));
+		const mails = await db.select().from(inviteMails).where(eq(inviteMails.organization_id, id));
 		for (const [i, { invite_id }] of mails.entries())
 			await db
 				.update(inviteMails)
@@ -480,19 +422,15 @@ describe("an organization's mails", () => {
 			const { headers } = await here("POST", "/invites/bulk", { body, env });
 			return Math.round(Number(headers.get("retry-after")) / 60);
 		};
-		expect([
-			await minutes(1),
-			await minutes(2),
-			await minutes(4),
-			await minutes(5),
-		]).toEqual([30, 40, 60, 60]);
+		expect([await minutes(1), await minutes(2), await minutes(4), await minutes(5)]).toEqual([
+			30, 40, 60, 60,
+		]);
 	});
 
 	test("stay counted when their invites are replaced or deleted", async () => {
 		const { here } = await world();
 		const target_email = address();
-		const invite = () =>
-			here("POST", "/invites", { body: { target_email }, env: mailing(2) });
+		const invite = () => here("POST", "/invites", { body: { target_email }, env: mailing(2) });
 		const { body } = await invite();
 		await here("DELETE", `/invites/${body.id}`);
 		expect((await invite()).status).toBe(201);
@@ -520,16 +458,13 @@ describe("an organization's mails", () => {
 		const old = await invited({ here });
 		const { target_email } = old;
 		const env = mailing(1);
-		const other = () =>
-			here("POST", "/invites", { body: { target_email: address() }, env });
+		const other = () => here("POST", "/invites", { body: { target_email: address() }, env });
 		const refused = await here("POST", "/invites", {
 			body: { target_email },
 			env: { ...env, ...racing(other) },
 		});
 		expect(refused).toMatchObject(throttled);
-		expect(
-			(await here("GET", "/activity_log?activity=created")).body.count,
-		).toBe(2);
+		expect((await here("GET", "/activity_log?activity=created")).body.count).toBe(2);
 		expect((await call("GET", `/api/invites/${old.token}`)).status).toBe(200);
 	});
 });
@@ -566,24 +501,16 @@ describe("an organization's open invites", () => {
 			),
 		);
 		expect(made.filter(({ status }) => status === 201)).toHaveLength(5);
-		for (const answer of made)
-			if (answer.status !== 201) expect(answer).toMatchObject(full);
+		for (const answer of made) if (answer.status !== 201) expect(answer).toMatchObject(full);
 		const { target_email } = kept;
 		const again = { body: { target_email } };
 		expect((await here("POST", "/invites", again)).status).toBe(201);
 		const two = [{ target_email }, { target_email: address() }];
-		expect(await here("POST", "/invites/bulk", { body: two })).toMatchObject(
-			full,
-		);
+		expect(await here("POST", "/invites/bulk", { body: two })).toMatchObject(full);
 		expect((await here("GET", "/invites?limit=1")).body.count).toBe(1000);
 		const old = new Date(Date.now() - 3 * DAY).toISOString();
-		await db
-			.update(invites)
-			.set({ created_at: old })
-			.where(eq(invites.organization_id, id));
-		expect((await here("POST", "/invites/bulk", { body: two })).status).toBe(
-			200,
-		);
+		await db.update(invites).set({ created_at: old }).where(eq(invites.organization_id, id));
+		expect((await here("POST", "/invites/bulk", { body: two })).status).toBe(200);
 	});
 });
 
@@ -608,12 +535,8 @@ describe("an inviter who could not invite any more", () => {
 		const loses: Record<string, () => Promise<unknown>> = {
 			"has left": async () => db.delete(members).where(mine),
 			"is deactivated": async () =>
-				db
-					.update(users)
-					.set({ is_active: false })
-					.where(eq(users.id, admin.id)),
-			"stands below its level": async () =>
-				db.update(members).set({ level: 1 }).where(mine),
+				db.update(users).set({ is_active: false }).where(eq(users.id, admin.id)),
+			"stands below its level": async () => db.update(members).set({ level: 1 }).where(mine),
 		};
 		return { ...home, admin, token, loses };
 	}
@@ -639,33 +562,22 @@ describe("an inviter who could not invite any more", () => {
 	test.each(ways)("is noticed in the write itself: %s", async (way) => {
 		const { here, token, loses } = await admins();
 		const before = (await here("GET", "/members")).body.count;
-		expect(
-			await accept(token, { env: racing(async () => loses[way]?.()) }),
-		).toMatchObject(lost);
+		expect(await accept(token, { env: racing(async () => loses[way]?.()) })).toMatchObject(lost);
 		expect((await here("GET", "/invites")).body.count).toBe(1);
-		expect((await here("GET", "/members")).body.count).toBeLessThanOrEqual(
-			before,
-		);
-		expect(
-			(await here("GET", "/activity_log?activity=accepted")).body.count,
-		).toBe(0);
+		expect((await here("GET", "/members")).body.count).toBeLessThanOrEqual(before);
+		expect((await here("GET", "/activity_log?activity=accepted")).body.count).toBe(0);
 	});
 
 	test("doesn't matter while it stands at the invite's level", async () => {
 		const { token, admin } = await admins();
-		await db
-			.update(members)
-			.set({ level: 15 })
-			.where(eq(members.user_id, admin.id));
+		await db.update(members).set({ level: 15 }).where(eq(members.user_id, admin.id));
 		expect((await accept(token)).status).toBe(200);
 	});
 
 	test("of a private project leaves that project out", async () => {
 		const home = await world();
 		const { ask, id, project } = home;
-		const other = (
-			await ask("POST", "/api/projects", { body: { name: "Other" } })
-		).body.id;
+		const other = (await ask("POST", "/api/projects", { body: { name: "Other" } })).body.id;
 		const inviter = await join(id, 1);
 		for (const one of [project, other]) {
 			await ask("PATCH", `/api/projects/${one}`, {
@@ -704,14 +616,9 @@ describe("an inviter who could not invite any more", () => {
 				[other, 1],
 			].toSorted(),
 		);
-		await db
-			.update(projectMembers)
-			.set({ level: 1 })
-			.where(eq(projectMembers.user_id, inviter.id));
+		await db.update(projectMembers).set({ level: 1 }).where(eq(projectMembers.user_id, inviter.id));
 		expect(await joined(one)).toEqual([[other, 1]]);
-		await db
-			.delete(projectMembers)
-			.where(eq(projectMembers.user_id, inviter.id));
+		await db.delete(projectMembers).where(eq(projectMembers.user_id, inviter.id));
 		expect(await joined(none)).toEqual([]);
 	});
 });
@@ -733,16 +640,12 @@ describe("inviting several", () => {
 			first_name: "0",
 			count: 20,
 		});
-		expect(
-			body.results.map(
-				({ target_email }: { target_email: string }) => target_email,
-			),
-		).toEqual(emails);
+		expect(body.results.map(({ target_email }: { target_email: string }) => target_email)).toEqual(
+			emails,
+		);
 		expect(body.results[0].accept_url).toContain("/invites/");
 		expect(body.results[1].accept_url).toBeUndefined();
-		expect((await here("GET", "/activity_log?scope=Invite")).body.count).toBe(
-			20,
-		);
+		expect((await here("GET", "/activity_log?scope=Invite")).body.count).toBe(20);
 	});
 
 	test.each([
@@ -752,12 +655,7 @@ describe("inviting several", () => {
 			"This endpoint needs an array of data for bulk invite creation.",
 			null,
 		],
-		[
-			null,
-			"invalid_input",
-			"This endpoint needs an array of data for bulk invite creation.",
-			null,
-		],
+		[null, "invalid_input", "This endpoint needs an array of data for bulk invite creation.", null],
 		[[], "empty", "This list may not be empty.", null],
 		[
 			Array.from({ length: 21 }, (_, i) => ({ target_email: `${i}@y.zz` })),
@@ -771,18 +669,8 @@ describe("inviting several", () => {
 			"Enter a valid email address.",
 			"1__target_email",
 		],
-		[
-			[{ target_email: "a@y.zz" }, "x"],
-			"invalid_input",
-			"Expected a dictionary of items.",
-			"1",
-		],
-		[
-			[{ target_email: "a@y.zz" }, {}],
-			"required",
-			"This field is required.",
-			"1__target_email",
-		],
+		[[{ target_email: "a@y.zz" }, "x"], "invalid_input", "Expected a dictionary of items.", "1"],
+		[[{ target_email: "a@y.zz" }, {}], "required", "This field is required.", "1__target_email"],
 		[
 			[{ target_email: "a@y.zz" }, { target_email: " A@Y.zz" }],
 			"invalid_input",
@@ -803,9 +691,7 @@ describe("inviting several", () => {
 		],
 	])("%j is refused, whole", async (body, code, detail, attr) => {
 		const { here } = await world();
-		expect(await here("POST", "/invites/bulk", { body })).toMatchObject(
-			wrong(code, detail, attr),
-		);
+		expect(await here("POST", "/invites/bulk", { body })).toMatchObject(wrong(code, detail, attr));
 		expect((await here("GET", "/invites")).body.count).toBe(0);
 	});
 
@@ -823,10 +709,7 @@ describe("inviting several", () => {
 			(
 				await call("POST", `/api/organizations/${id}/invites/bulk`, {
 					key,
-					body: [
-						{ target_email: address() },
-						{ target_email: address(), level: 15 },
-					],
+					body: [{ target_email: address() }, { target_email: address(), level: 15 }],
 				})
 			).status,
 		).toBe(403);
@@ -837,10 +720,7 @@ describe("inviting several", () => {
 describe("whoever holds the link", () => {
 	test("sees what the invite is for, and nothing else", async () => {
 		const { here } = await world("Acme & Co");
-		const { token, target_email } = await invited(
-			{ here },
-			{ first_name: "Ada" },
-		);
+		const { token, target_email } = await invited({ here }, { first_name: "Ada" });
 		expect((await call("GET", `/api/invites/${token}/`)).body).toEqual({
 			organization_name: "Acme & Co",
 			inviter_first_name: "Test",
@@ -856,9 +736,7 @@ describe("whoever holds the link", () => {
 		await ask("PATCH", `/api/projects/${project}`, {
 			body: { access_control: true },
 		});
-		const gone = (
-			await ask("POST", "/api/projects", { body: { name: "Gone" } })
-		).body.id;
+		const gone = (await ask("POST", "/api/projects", { body: { name: "Gone" } })).body.id;
 		const { token, target_email } = await invited(home, {
 			first_name: "Ada",
 			level: 1,
@@ -904,9 +782,9 @@ describe("whoever holds the link", () => {
 		expect(access).toMatchObject({ project_id: project, level: 8 });
 		expect((await here("GET", "/members")).body.count).toBe(2);
 		expect((await here("GET", "/invites")).body.count).toBe(0);
-		expect(
-			(await here("GET", "/activity_log?activity=accepted")).body.results,
-		).toMatchObject([{ scope: "Invite", user: { uuid: user.uuid } }]);
+		expect((await here("GET", "/activity_log?activity=accepted")).body.results).toMatchObject([
+			{ scope: "Invite", user: { uuid: user.uuid } },
+		]);
 		expect((await accept(token)).status).toBe(404);
 		expect((await call("GET", `/api/invites/${token}`)).status).toBe(404);
 	});
@@ -919,20 +797,14 @@ describe("whoever holds the link", () => {
 	test("whose address the mail reached has a verified address", async () => {
 		const { here } = await world();
 		const { token, id: invite } = await invited({ here });
-		await db
-			.update(invites)
-			.set({ emailing_attempt_made: true })
-			.where(eq(invites.id, invite));
+		await db.update(invites).set({ emailing_attempt_made: true }).where(eq(invites.id, invite));
 		expect((await accept(token)).body.user.is_email_verified).toBe(true);
 	});
 
 	/** An invite whose link a mail carried. */
 	async function mailed(home: Pick<Home, "here">, fields: object) {
 		const invite = await invited(home, fields);
-		await db
-			.update(invites)
-			.set({ emailing_attempt_made: true })
-			.where(eq(invites.id, invite.id));
+		await db.update(invites).set({ emailing_attempt_made: true }).where(eq(invites.id, invite.id));
 		return invite;
 	}
 
@@ -949,8 +821,7 @@ describe("whoever holds the link", () => {
 		] as const;
 		for (const [ready, asked] of join) {
 			const { token } =
-				ready ??
-				(await invited({ here }, { target_email: someone.email, level: 8 }));
+				ready ?? (await invited({ here }, { target_email: someone.email, level: 8 }));
 			const { status, body } = await accept(token, {
 				...asked,
 				body: { first_name: "Other" },
@@ -993,9 +864,7 @@ describe("whoever holds the link", () => {
 		const { body } = await accept(token);
 		expect(body.user.is_email_verified).toBe(true);
 		expect(body.personal_api_key.value).toMatch(/^tnt_/);
-		expect((await call("GET", "/api/users/@me", { key: stolen })).status).toBe(
-			401,
-		);
+		expect((await call("GET", "/api/users/@me", { key: stolen })).status).toBe(401);
 		const key = body.personal_api_key.value;
 		const path = `/api/organizations/${home.id}/members`;
 		expect((await call("GET", path, { key })).status).toBe(200);
@@ -1024,17 +893,14 @@ describe("whoever holds the link", () => {
 		const { status, body } = await accept(token, { env: racing(prove) });
 		expect(status).toBe(200);
 		expect(body.personal_api_key).toBeNull();
-		expect(
-			(await call("GET", "/api/users/@me", { key: someone.key })).status,
-		).toBe(200);
+		expect((await call("GET", "/api/users/@me", { key: someone.key })).status).toBe(200);
 	});
 
 	test("with a key that is revoked while it is accepted, changes nothing", async () => {
 		const home = await world();
 		const someone = await person();
 		const { token } = await invited(home, { target_email: someone.email });
-		const revoke = () =>
-			db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, someone.id));
+		const revoke = () => db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, someone.id));
 		const answer = await accept(token, {
 			key: someone.key,
 			env: racing(async () => revoke()),
@@ -1065,8 +931,7 @@ describe("whoever holds the link", () => {
 			const home = await world();
 			const target_email = someone?.email ?? address();
 			const { token } = await mailed(home, { target_email });
-			const again = () =>
-				home.here("POST", "/invites", { body: { target_email } });
+			const again = () => home.here("POST", "/invites", { body: { target_email } });
 			const answer = await accept(token, { env: racing(again) });
 			expect(answer.status).toBe(404);
 			expect((await home.here("GET", "/members")).body.count).toBe(1);
@@ -1082,10 +947,7 @@ describe("whoever holds the link", () => {
 		const { token } = await invited({ here }, { target_email: someone.email });
 		const old = await keyFor(someone.id, { expires_at: "2020-01-01" });
 		expect((await accept(token, { key: old })).status).toBe(401);
-		await db
-			.update(users)
-			.set({ is_active: false })
-			.where(eq(users.id, someone.id));
+		await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
 		const look = `/api/invites/${token}`;
 		expect((await call("GET", look, { key: someone.key })).status).toBe(401);
 		expect((await accept(token, { key: someone.key })).status).toBe(401);
@@ -1095,15 +957,9 @@ describe("whoever holds the link", () => {
 		const { here } = await world();
 		const { token, id } = await invited({ here });
 		await age(id, 3);
-		expect((await call("GET", `/api/invites/${token}`)).body.is_expired).toBe(
-			true,
-		);
+		expect((await call("GET", `/api/invites/${token}`)).body.is_expired).toBe(true);
 		expect(await accept(token)).toMatchObject(
-			wrong(
-				"expired",
-				"This invite has expired. Please ask your admin for a new one.",
-				null,
-			),
+			wrong("expired", "This invite has expired. Please ask your admin for a new one.", null),
 		);
 	});
 
@@ -1117,17 +973,10 @@ describe("whoever holds the link", () => {
 		});
 		expect((await accept(token, { key: "tnt_x" })).status).toBe(401);
 		const revoked = await keyFor(someone.id);
-		await db
-			.delete(personalApiKeys)
-			.where(eq(personalApiKeys.hash, await digest(revoked)));
+		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(revoked)));
 		expect((await accept(token, { key: revoked })).status).toBe(401);
-		const { token: late, target_email } = await invited(
-			{ here },
-			{ target_email: someone.email },
-		);
-		await db
-			.insert(members)
-			.values({ organization_id: id, user_id: someone.id, level: 1 });
+		const { token: late, target_email } = await invited({ here }, { target_email: someone.email });
+		await db.insert(members).values({ organization_id: id, user_id: someone.id, level: 1 });
 		expect(await accept(late)).toMatchObject({
 			status: 400,
 			body: { code: "user_already_member", attr: null },
@@ -1139,10 +988,7 @@ describe("whoever holds the link", () => {
 		const { here } = await world();
 		const someone = await person();
 		const { token } = await invited({ here }, { target_email: someone.email });
-		await db
-			.update(users)
-			.set({ is_active: false })
-			.where(eq(users.id, someone.id));
+		await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
 		expect((await accept(token)).body.code).toBe("invalid_recipient");
 		expect((await here("GET", "/members")).body.count).toBe(1);
 	});
@@ -1172,18 +1018,13 @@ describe("whoever holds the link", () => {
 	test("20 times at once becomes one user with one membership and one key", async () => {
 		const { here } = await world();
 		const { token, target_email } = await invited({ here });
-		const answers = await Promise.all(
-			Array.from({ length: 20 }, () => accept(token)),
-		);
+		const answers = await Promise.all(Array.from({ length: 20 }, () => accept(token)));
 		const good = answers.filter(({ status }) => status === 200);
 		expect(good).toHaveLength(1);
 		for (const { status, body } of answers)
 			if (status !== 200) expect([404, 400]).toContain(status || body);
 		expect((await here("GET", "/members")).body.count).toBe(2);
-		const made = await db
-			.select()
-			.from(users)
-			.where(eq(users.email, target_email));
+		const made = await db.select().from(users).where(eq(users.email, target_email));
 		expect(made).toHaveLength(1);
 		expect(
 			await db
@@ -1191,9 +1032,7 @@ describe("whoever holds the link", () => {
 				.from(personalApiKeys)
 				.where(eq(personalApiKeys.user_id, made[0]?.id ?? 0)),
 		).toHaveLength(1);
-		expect(
-			(await here("GET", "/activity_log?activity=accepted")).body.count,
-		).toBe(1);
+		expect((await here("GET", "/activity_log?activity=accepted")).body.count).toBe(1);
 	});
 
 	test("which no mail carried, joins no user who appears while it is accepted", async () => {
@@ -1222,9 +1061,7 @@ describe("whoever holds the link", () => {
 		};
 		const { status, body } = await accept(token, { env: racing(steal) });
 		expect(status).toBe(200);
-		expect((await call("GET", "/api/users/@me", { key: stolen })).status).toBe(
-			401,
-		);
+		expect((await call("GET", "/api/users/@me", { key: stolen })).status).toBe(401);
 		const key = body.personal_api_key.value;
 		expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
 	});
@@ -1234,10 +1071,7 @@ describe("whoever holds the link", () => {
 		const someone = await person();
 		const { token } = await mailed({ here }, { target_email: someone.email });
 		const deactivate = async () =>
-			db
-				.update(users)
-				.set({ is_active: false })
-				.where(eq(users.id, someone.id));
+			db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
 		const answer = await accept(token, { env: racing(deactivate) });
 		expect(answer.body.code).toBe("invalid_recipient");
 		expect((await here("GET", "/members")).body.count).toBe(1);
@@ -1256,9 +1090,7 @@ describe("whoever holds the link", () => {
 			body.personal_api_key ? [body.personal_api_key.value] : [],
 		);
 		expect(keys).toHaveLength(1);
-		expect(
-			(await call("GET", "/api/organizations", { key: keys[0] })).body.count,
-		).toBe(2);
+		expect((await call("GET", "/api/organizations", { key: keys[0] })).body.count).toBe(2);
 	});
 });
 

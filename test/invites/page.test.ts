@@ -47,11 +47,7 @@ test("the page names the inviter, the organization, the level, the message and t
 		[15, "an owner"],
 	] as const) {
 		const target_email = `${v7()}@invited.test`;
-		const path = await page(
-			home,
-			{ level, message, target_email },
-			{ created_at },
-		);
+		const path = await page(home, { level, message, target_email }, { created_at });
 		const text = await textOf(path);
 		expect(text).toContain(
 			`Test (${owner.email}) invites ${target_email} to join Acme on Tenantry as ${role}.`,
@@ -68,25 +64,15 @@ test("the page names the inviter, the organization, the level, the message and t
 test("the page shows what people wrote as text, without control characters", async () => {
 	const home = await world();
 	const evil = "<b>A</b>\u202ecme\r\n\u0007x";
-	await db
-		.update(organizations)
-		.set({ name: evil })
-		.where(eq(organizations.id, home.id));
-	await db
-		.update(users)
-		.set({ first_name: evil })
-		.where(eq(users.id, home.owner.id));
+	await db.update(organizations).set({ name: evil }).where(eq(organizations.id, home.id));
+	await db.update(users).set({ first_name: evil }).where(eq(users.id, home.owner.id));
 	const path = await page(home, {}, { message: `one\u001b[31m\r\n${evil}` });
 	const { body } = await call("GET", path);
 	expect(body).not.toMatch(/[^\P{Cc}\n]|\u202e|<b>/u);
 	expect(body).toContain("<title>Join &lt;b&gt;A&lt;/b&gt; cme x · Tenantry");
-	expect(body).toContain(
-		"<blockquote>one [31m\n&lt;b&gt;A&lt;/b&gt; cme\nx</blockquote>",
-	);
+	expect(body).toContain("<blockquote>one [31m\n&lt;b&gt;A&lt;/b&gt; cme\nx</blockquote>");
 	const welcome = await call("POST", path);
-	expect(welcome.body).toContain(
-		"<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x · Tenantry",
-	);
+	expect(welcome.body).toContain("<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x · Tenantry");
 });
 
 test("the page says before the button that accepting revokes the keys of a user with an unproved address", async () => {
@@ -97,34 +83,18 @@ test("the page says before the button that accepting revokes the keys of a user 
 	const text = await textOf(path);
 	expect(text).toContain(revokes);
 	expect(text.indexOf(revokes)).toBeLessThan(text.indexOf("Accept the invite"));
-	expect(
-		(await call("GET", "/api/users/@me", { key: someone.key })).status,
-	).toBe(200);
-	await db
-		.update(users)
-		.set({ is_email_verified: true })
-		.where(eq(users.id, someone.id));
+	expect((await call("GET", "/api/users/@me", { key: someone.key })).status).toBe(200);
+	await db.update(users).set({ is_email_verified: true }).where(eq(users.id, someone.id));
 	expect(await textOf(path)).not.toContain(revokes);
 	// Whoever holds a link that no mail carried takes nobody over.
-	await db
-		.update(users)
-		.set({ is_email_verified: false })
-		.where(eq(users.id, someone.id));
-	const handed = await page(
-		home,
-		{ target_email },
-		{ emailing_attempt_made: false },
-	);
+	await db.update(users).set({ is_email_verified: false }).where(eq(users.id, someone.id));
+	const handed = await page(home, { target_email }, { emailing_attempt_made: false });
 	expect(await textOf(handed)).not.toContain(revokes);
 	expect(await textOf(handed, "POST")).toContain("an API key of that user");
 });
 
 test("an invite that is too old has a page that says so", async () => {
-	const path = await page(
-		await world("Acme"),
-		{},
-		{ created_at: "2020-01-01T00:00:00.000Z" },
-	);
+	const path = await page(await world("Acme"), {}, { created_at: "2020-01-01T00:00:00.000Z" });
 	expect((await call("GET", path)).status).toBe(410);
 	expect(await textOf(path)).toContain("Invites to Acme work for three days.");
 	expect((await call("POST", path)).status).toBe(410);
@@ -170,9 +140,7 @@ describe("the form of an invite's page", () => {
 	});
 
 	test("takes names of any letters", async () => {
-		const { status, body } = await post(
-			"first_name=Jos%C3%A9&last_name=%F0%9F%A6%94",
-		);
+		const { status, body } = await post("first_name=Jos%C3%A9&last_name=%F0%9F%A6%94");
 		expect(status).toBe(200);
 		expect(body).toContain("Welcome");
 	});

@@ -47,11 +47,9 @@ async function home(source = SOURCE, enabled = true) {
 			body: { config_schema: schema },
 		})
 	).body;
-	await here.here(
-		"PATCH",
-		`/pipeline_destinations/${plugin.id}/update_source`,
-		{ body: { "index.js": source } },
-	);
+	await here.here("PATCH", `/pipeline_destinations/${plugin.id}/update_source`, {
+		body: { "index.js": source },
+	});
 	const [config] = await db
 		.insert(pluginConfigs)
 		.values({
@@ -65,8 +63,7 @@ async function home(source = SOURCE, enabled = true) {
 		.returning();
 	const path = `/api/projects/${here.project}/plugin_configs/${config?.id}`;
 	await here.ask("PATCH", path, { body: { config: { token: "hunter22" } } });
-	const start = (job: unknown) =>
-		here.ask("POST", `${path}/job/`, { body: { job } });
+	const start = (job: unknown) => here.ask("POST", `${path}/job/`, { body: { job } });
 	const logs = async () =>
 		(await here.ask("GET", `${path}/logs?limit=1000`)).body.results
 			.map(
@@ -119,11 +116,11 @@ test("a job is queued, runs in a sandbox, and says what it did", async () => {
 		payload: { name: "Ada" },
 		operation: "start",
 	});
-	expect([
-		answer.status,
-		answer.body,
-		answer.headers.get("content-length"),
-	]).toEqual([200, null, "0"]);
+	expect([answer.status, answer.body, answer.headers.get("content-length")]).toEqual([
+		200,
+		null,
+		"0",
+	]);
 	expect(answer.headers.get("link")).toBe(`<${path}/logs/>; rel="monitor"`);
 	expect(await ended()).toMatchObject({ kind: "job", status: "done" });
 	await start({ type: "greet", payload: { name: "Eve" } });
@@ -140,9 +137,7 @@ test("a job is queued, runs in a sandbox, and says what it did", async () => {
 		]),
 	);
 	expect(await read()).toMatchObject({ error: null, delivery_rate_24h: "1" });
-	expect(
-		JSON.stringify(await db.select().from(pluginLogEntries)),
-	).not.toContain("hunter22");
+	expect(JSON.stringify(await db.select().from(pluginLogEntries))).not.toContain("hunter22");
 });
 
 test("a field that ceased to be secret is handed to the plugin in the clear, and still not told", async () => {
@@ -161,13 +156,9 @@ test("a job that fails sets the error and the rate, and is not run again", async
 	await start({ type: "greet", payload: {} });
 	await ended();
 	await start({ type: "fail" });
-	await eventually(async () =>
-		expect((await read()).error).toContain("It broke with ***"),
-	);
+	await eventually(async () => expect((await read()).error).toContain("It broke with ***"));
 	expect(await read()).toMatchObject({ delivery_rate_24h: "0.5" });
-	expect(
-		(await logs()).filter((line: string) => line.includes("It broke")),
-	).toHaveLength(1);
+	expect((await logs()).filter((line: string) => line.includes("It broke"))).toHaveLength(1);
 });
 
 test.each([
@@ -204,8 +195,7 @@ test("a public job counts, too; what the code lacks fails", async () => {
 });
 
 describe("what a plugin keeps", () => {
-	const go = (body: string) =>
-		`exports.jobs = { async go(_, { storage, config }) { ${body} } }`;
+	const go = (body: string) => `exports.jobs = { async go(_, { storage, config }) { ${body} } }`;
 	/** Runs one job of this source; how it ended, and what is stored then. */
 	async function keeping(source: string) {
 		const here = await home(source);
@@ -216,10 +206,7 @@ describe("what a plugin keeps", () => {
 			.select()
 			.from(pluginStorage)
 			.where(eq(pluginStorage.plugin_config_id, here.id));
-		const [totals] = await db
-			.select()
-			.from(pluginConfigs)
-			.where(eq(pluginConfigs.id, here.id));
+		const [totals] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, here.id));
 		return { ...here, job, error, rows, totals };
 	}
 	const OLDER = btoa("o".repeat(32));
@@ -235,9 +222,7 @@ describe("what a plugin keeps", () => {
 		const [row] = rows;
 		expect(row?.key).not.toContain("token");
 		const place = { table: "plugin_storage", row: row?.plugin_config_id ?? 0 };
-		expect(
-			await unseal(env, row?.value ?? "", { ...place, field: "token" }),
-		).toBe('"hunter22"');
+		expect(await unseal(env, row?.value ?? "", { ...place, field: "token" })).toBe('"hunter22"');
 		// Neither the row of another config nor another key's opens with it.
 		for (const other of [
 			{ ...place, row: 0, field: "token" },
@@ -251,56 +236,37 @@ describe("what a plugin keeps", () => {
 		[
 			"by the digest of an older key",
 			async (id: number) =>
-				(
-					await digests(
-						{ ...env, SECRETS_KEY: OLDER },
-						"plugin_storage",
-						`${id}:k`,
-					)
-				)[0] ?? "",
+				(await digests({ ...env, SECRETS_KEY: OLDER }, "plugin_storage", `${id}:k`))[0] ?? "",
 		],
-	])(
-		"under a key that was stored %s is found, replaced and removed",
-		async (_, named) => {
-			const { id } = await home();
-			const key = await named(id);
-			const rotated = { ...env, SECRETS_KEY: `${env.SECRETS_KEY},${OLDER}` };
-			const kept = storage(rotated, db, id);
-			const insert = () =>
-				db
-					.insert(pluginStorage)
-					.values({ plugin_config_id: id, key, value: '"old"', bytes: 6 });
-			const rows = () =>
-				db
-					.select()
-					.from(pluginStorage)
-					.where(eq(pluginStorage.plugin_config_id, id));
-			await insert();
-			expect(await kept.get("k")).toBe('"old"');
-			expect(await kept.set("k", '"new"')).toBe(true);
-			expect(await kept.get("k")).toBe('"new"');
-			expect((await rows()).map((row) => row.key)).toEqual([
-				expect.stringMatching(/^hmac:/),
-			]);
-			expect((await rows())[0]?.key).not.toBe(key);
-			const [totals] = await db
-				.select()
-				.from(pluginConfigs)
-				.where(eq(pluginConfigs.id, id));
-			expect(totals).toMatchObject({ storage_keys: 1, storage_bytes: 6 });
-			await kept.del("k");
-			await insert();
-			await kept.del("k");
-			expect(await rows()).toEqual([]);
-			expect(await kept.get("k")).toBeNull();
-			// Two versions of SECRETS_KEY at once: the newer one's row counts.
-			await kept.set("k", "1");
-			await insert();
-			expect(await kept.get("k")).toBe("1");
-			expect(await kept.set("k", "2")).toBe(true);
-			expect(await kept.get("k")).toBe("2");
-		},
-	);
+	])("under a key that was stored %s is found, replaced and removed", async (_, named) => {
+		const { id } = await home();
+		const key = await named(id);
+		const rotated = { ...env, SECRETS_KEY: `${env.SECRETS_KEY},${OLDER}` };
+		const kept = storage(rotated, db, id);
+		const insert = () =>
+			db.insert(pluginStorage).values({ plugin_config_id: id, key, value: '"old"', bytes: 6 });
+		const rows = () =>
+			db.select().from(pluginStorage).where(eq(pluginStorage.plugin_config_id, id));
+		await insert();
+		expect(await kept.get("k")).toBe('"old"');
+		expect(await kept.set("k", '"new"')).toBe(true);
+		expect(await kept.get("k")).toBe('"new"');
+		expect((await rows()).map((row) => row.key)).toEqual([expect.stringMatching(/^hmac:/)]);
+		expect((await rows())[0]?.key).not.toBe(key);
+		const [totals] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
+		expect(totals).toMatchObject({ storage_keys: 1, storage_bytes: 6 });
+		await kept.del("k");
+		await insert();
+		await kept.del("k");
+		expect(await rows()).toEqual([]);
+		expect(await kept.get("k")).toBeNull();
+		// Two versions of SECRETS_KEY at once: the newer one's row counts.
+		await kept.set("k", "1");
+		await insert();
+		expect(await kept.get("k")).toBe("1");
+		expect(await kept.set("k", "2")).toBe(true);
+		expect(await kept.get("k")).toBe("2");
+	});
 
 	test("under a key that looks like a digest is not taken for that digest's row", async () => {
 		const { id } = await home();
@@ -430,9 +396,7 @@ describe("a job that waits when", () => {
 	test("its config is disabled ends if it is a task; a job that was asked for runs", async () => {
 		expect(await waiting("task", disable)).toEqual({
 			status: "failed",
-			said: [
-				"SYSTEM ERROR The task runEveryHour was not run: its config is disabled.",
-			],
+			said: ["SYSTEM ERROR The task runEveryHour was not run: its config is disabled."],
 		});
 		expect(await waiting("job", disable)).toEqual({
 			status: "done",
@@ -482,9 +446,7 @@ test("where the runtime has no sandbox the job ends with a word that says so", a
 	const { LOADER: _, ...without } = env;
 	// Another message that is on its way may take the job first.
 	do {
-		await db
-			.insert(pluginJobs)
-			.values({ plugin_config_id: id, kind: "job", name: "greet" });
+		await db.insert(pluginJobs).values({ plugin_config_id: id, kind: "job", name: "greet" });
 		const batch = createMessageBatch("tenantry-jobs", [
 			{ id: "1", timestamp: new Date(), attempts: 1, body: {} },
 		]);
@@ -500,15 +462,7 @@ test("a plugin reaches the hosts that its config allows, by name, and no others"
 		"api.example.com",
 		"example.org",
 	]);
-	const not = [
-		"localhost",
-		"127.0.0.1",
-		"[::1]",
-		"0x7f.1",
-		"2130706433",
-		"a b",
-		7,
-	];
+	const not = ["localhost", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a b", 7];
 	expect(allowedHosts({ allowed_hosts: not })).toEqual([]);
 	const source = `exports.jobs = { async go() { await fetch("https://other.example.com/") } }`;
 	const { path, ask, start, read, ended } = await home(source);
@@ -524,10 +478,7 @@ describe("a host that a config allows", () => {
 	const asked = (host: string) => {
 		const context = createExecutionContext();
 		const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
-		return new Outbound(
-			Object.assign(context, { props: { hosts: [host] } }),
-			strict,
-		)
+		return new Outbound(Object.assign(context, { props: { hosts: [host] } }), strict)
 			.fetch(new Request(`https://${host}/`))
 			.then(
 				({ status }) => status,
@@ -569,9 +520,7 @@ describe("the queue", () => {
 		const results = await Promise.all([deliver(), deliver(), deliver()]);
 		for (const { explicitAcks } of results) expect(explicitAcks).toEqual(["1"]);
 		await ended();
-		expect(
-			(await logs()).filter((line: string) => line.includes("Hello Ada")),
-		).toHaveLength(1);
+		expect((await logs()).filter((line: string) => line.includes("Hello Ada"))).toHaveLength(1);
 	});
 
 	test("passes a message on while jobs wait, so one message is enough for all of them", async () => {
@@ -583,10 +532,7 @@ describe("the queue", () => {
 				expect(
 					await db.$count(
 						pluginJobs,
-						and(
-							eq(pluginJobs.plugin_config_id, id),
-							eq(pluginJobs.status, "done"),
-						),
+						and(eq(pluginJobs.plugin_config_id, id), eq(pluginJobs.status, "done")),
 					),
 				).toBe(5),
 			);
@@ -695,8 +641,7 @@ describe("organizations take turns:", () => {
 	const MINUTE = "2099-01-01T00:00:00.000Z";
 	const jobs = (id: number) =>
 		db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
-	const forget = (id: number) =>
-		db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
+	const forget = (id: number) => db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
 
 	beforeEach(() => db.update(pluginConfigs).set({ enabled: false }));
 
@@ -741,15 +686,12 @@ describe("organizations take turns:", () => {
 		const few = await home();
 		await tick(Date.parse(MINUTE));
 		const job = await eventually(async () => {
-			const found = (await jobs(few.id)).find(
-				({ name }) => name === "runEveryMinute",
-			);
+			const found = (await jobs(few.id)).find(({ name }) => name === "runEveryMinute");
 			expect(found?.finished_at ?? null).not.toBeNull();
 			return found;
 		});
 		const taken = (await jobs(many.id)).filter(
-			({ started_at }) =>
-				started_at !== null && started_at < (job?.started_at ?? ""),
+			({ started_at }) => started_at !== null && started_at < (job?.started_at ?? ""),
 		);
 		const others = (await Promise.all(copies.map(({ id }) => jobs(id)))).flat();
 		await Promise.all([many.id, ...copies.map(({ id }) => id)].map(forget));
@@ -770,23 +712,17 @@ describe("organizations take turns:", () => {
 		await tick(Date.parse(MINUTE) + 20_000);
 		expect(await jobs(copy?.id ?? 0)).toEqual([]);
 		const { results } = (
-			await many.ask(
-				"GET",
-				`/api/projects/${many.project}/plugin_configs/${copy?.id}/logs`,
-			)
+			await many.ask("GET", `/api/projects/${many.project}/plugin_configs/${copy?.id}/logs`)
 		).body;
 		expect(results).toMatchObject([
 			{
 				source: "SYSTEM",
 				type: "WARN",
 				timestamp: MINUTE,
-				message:
-					"1,200 tasks were dropped: an organization can start 1,000 tasks a minute.",
+				message: "1,200 tasks were dropped: an organization can start 1,000 tasks a minute.",
 			},
 		]);
-		expect(
-			(await many.logs()).filter((line: string) => line.includes("dropped")),
-		).toEqual([
+		expect((await many.logs()).filter((line: string) => line.includes("dropped"))).toEqual([
 			"SYSTEM WARN 200 tasks were dropped: an organization can start 1,000 tasks a minute.",
 		]);
 		await forget(many.id);
@@ -804,9 +740,7 @@ describe("organizations take turns:", () => {
 			"runEveryHour",
 			"runEveryMinute0",
 		]);
-		const still = rows.filter(
-			({ created_at, status }) => created_at === "" && status === "queued",
-		);
+		const still = rows.filter(({ created_at, status }) => created_at === "" && status === "queued");
 		expect(still.length).toBeGreaterThan(0);
 		expect(queued.length + still.length).toBeLessThanOrEqual(1000);
 	});
@@ -860,15 +794,9 @@ describe("organizations take turns:", () => {
 });
 
 describe("the schedule", () => {
-	const at = (hours: number, minutes: number, day = 1) =>
-		Date.UTC(2099, 5, day, hours, minutes);
+	const at = (hours: number, minutes: number, day = 1) => Date.UTC(2099, 5, day, hours, minutes);
 	const tasks = async (id: number) =>
-		(
-			await db
-				.select()
-				.from(pluginJobs)
-				.where(eq(pluginJobs.plugin_config_id, id))
-		)
+		(await db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id)))
 			.map(({ name, scheduled_for }) => `${name} ${scheduled_for}`)
 			.toSorted();
 
@@ -887,8 +815,7 @@ describe("the schedule", () => {
 		expect(await tasks(off.id)).toEqual([]);
 		await eventually(async () => {
 			const said = (await on.logs()).join();
-			for (const word of ["A day", "An hour", "A minute"])
-				expect(said).toContain(word);
+			for (const word of ["A day", "An hour", "A minute"]) expect(said).toContain(word);
 		});
 	});
 
@@ -912,10 +839,7 @@ describe("the schedule", () => {
 		const { id, ask, path } = await home();
 		const { enabled_at } = pluginConfigs;
 		const between = new Date(at(10, 5)).toISOString();
-		await db
-			.update(pluginConfigs)
-			.set({ enabled_at: between })
-			.where(eq(pluginConfigs.id, id));
+		await db.update(pluginConfigs).set({ enabled_at: between }).where(eq(pluginConfigs.id, id));
 		await tick(at(10, 7));
 		const before = ["runEveryMinute 2099-06-01T10:07:00.000Z"];
 		expect(await tasks(id)).toEqual(before);
@@ -958,15 +882,12 @@ describe("the schedule", () => {
 		expect((await logs()).at(-1)).toBe(
 			"SYSTEM ERROR The job was cut off by a restart, and is not run again.",
 		);
-		expect((await read()).error).toBe(
-			"The job was cut off by a restart, and is not run again.",
-		);
+		expect((await read()).error).toBe("The job was cut off by a restart, and is not run again.");
 	});
 
 	test("removes log entries and jobs that are older than seven days, and no others", async () => {
 		const { id, path, ask } = await home();
-		const days = (n: number) =>
-			new Date(Date.now() - n * 86_400_000).toISOString();
+		const days = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString();
 		for (const n of [6, 8]) {
 			await db.insert(pluginLogEntries).values({
 				team_id: 1,
@@ -988,16 +909,13 @@ describe("the schedule", () => {
 		}
 		await tick();
 		const messages = (await ask("GET", `${path}/logs`)).body;
-		expect(
-			messages.results.map(({ message }: { message: string }) => message),
-		).not.toContain("8 days");
+		expect(messages.results.map(({ message }: { message: string }) => message)).not.toContain(
+			"8 days",
+		);
 		expect(messages.results.at(-1).message).toBe("6 days");
 		expect(messages.count).toBe(messages.results.length);
 		const names = (
-			await db
-				.select()
-				.from(pluginJobs)
-				.where(eq(pluginJobs.plugin_config_id, id))
+			await db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id))
 		).map(({ name }) => name);
 		expect(names).toContain("6");
 		expect(names).not.toContain("8");

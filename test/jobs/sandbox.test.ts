@@ -28,14 +28,11 @@ async function play(source: string, changes: Partial<Run> = {}) {
 	return {
 		...result,
 		stored,
-		lines: result.entries.map(
-			({ source, type, message }) => `${source} ${type} ${message}`,
-		),
+		lines: result.entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
 	};
 }
 
-const go = (body: string) =>
-	`export const jobs = { go: async (payload, meta) => { ${body} } };`;
+const go = (body: string) => `export const jobs = { go: async (payload, meta) => { ${body} } };`;
 
 /** Whatever a run did, the next one works. */
 const works = async () =>
@@ -47,27 +44,15 @@ const works = async () =>
 describe("a plugin is run", () => {
 	test.each([
 		["an ES module", "export const jobs = { go: () => console.log('ran') };"],
-		[
-			"its default",
-			"export default { jobs: { go() { console.log('ran') } } };",
-		],
+		["its default", "export default { jobs: { go() { console.log('ran') } } };"],
 		[
 			"TypeScript",
 			"export const jobs = { go: (n: number): void => { console.log('ran' as string) } };",
 		],
-		[
-			"module.exports",
-			"module.exports = { jobs: { go: () => console.log('ran') } };",
-		],
+		["module.exports", "module.exports = { jobs: { go: () => console.log('ran') } };"],
 		["exports.jobs", "exports.jobs = { go: () => console.log('ran') };"],
-		[
-			"a name of the top level",
-			"const jobs = { go: () => console.log('ran') }; // the end",
-		],
-		[
-			"an alias",
-			"const x = { go: () => console.log('ran') }; export { x as jobs };",
-		],
+		["a name of the top level", "const jobs = { go: () => console.log('ran') }; // the end"],
+		["an alias", "const x = { go: () => console.log('ran') }; export { x as jobs };"],
 		[
 			"what awaits as it starts",
 			"const word = await 'ran'; export const jobs = { go: () => console.log(word) };",
@@ -116,14 +101,13 @@ describe("a plugin is run", () => {
 
 	test("for a scheduled task", async () => {
 		const call = { kind: "task", name: "runEveryHour" } as const;
-		const source =
-			"export const runEveryHour = (meta) => meta.logger.log('tick');";
+		const source = "export const runEveryHour = (meta) => meta.logger.log('tick');";
 		expect(await play(source, { call })).toMatchObject({
 			lines: ["PLUGIN LOG tick"],
 		});
-		expect(
-			await play("function runEveryHour() { console.log('tick') }", { call }),
-		).toMatchObject({ lines: ["CONSOLE LOG tick"] });
+		expect(await play("function runEveryHour() { console.log('tick') }", { call })).toMatchObject({
+			lines: ["CONSOLE LOG tick"],
+		});
 	});
 
 	test("in an isolate of its own: nothing is left of the run before", async () => {
@@ -172,11 +156,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 			),
 			"[unreadable]",
 		],
-		[
-			"rejects",
-			go("return Promise.reject(new RangeError('no'))"),
-			"RangeError: no",
-		],
+		["rejects", go("return Promise.reject(new RangeError('no'))"), "RangeError: no"],
 		["throws as it starts", `throw new Error('no'); ${go("")}`, "Error: no"],
 		[
 			"throws in setupPlugin",
@@ -188,21 +168,13 @@ describe("what goes wrong is told, and harms no other run", () => {
 			"module.exports = { get jobs() { throw new Error('no') } }",
 			"Error: no",
 		],
-		[
-			"has a syntax error",
-			"export const = 5",
-			"The plugin can't be read: Unexpected token (1:14)",
-		],
+		["has a syntax error", "export const = 5", "The plugin can't be read: Unexpected token (1:14)"],
 		[
 			"breaks out of its function",
 			"} console.log(1); {",
 			"The plugin can't be read: Unexpected token (1:1)",
 		],
-		[
-			"has no such job",
-			"export const jobs = {}",
-			"The plugin has no job 'go'.",
-		],
+		["has no such job", "export const jobs = {}", "The plugin has no job 'go'."],
 		["has no jobs", "", "The plugin has no job 'go'."],
 		["exports nothing", "module.exports = null", "The plugin has no job 'go'."],
 		[
@@ -228,9 +200,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 		],
 		[
 			"connects",
-			go(
-				"const { connect } = await import('cloudflare:sockets'); connect('127.0.0.1:1')",
-			),
+			go("const { connect } = await import('cloudflare:sockets'); connect('127.0.0.1:1')"),
 			expect.any(String),
 		],
 		[
@@ -289,25 +259,19 @@ describe("what goes wrong is told, and harms no other run", () => {
 			console.log("\\ud800", "a\\0b"); console.log(); console.log("x".repeat(50_000_000));`),
 		);
 		expect(lines).toHaveLength(5);
-		expect(lines[0]).toBe(
-			'CONSOLE LOG {"n":"1n","a":"[seen]"} Symbol(s) () => 1 {} 10',
-		);
+		expect(lines[0]).toBe('CONSOLE LOG {"n":"1n","a":"[seen]"} Symbol(s) () => 1 {} 10');
 		expect(lines[4]).toBe(`CONSOLE LOG ${"x".repeat(4000)}…`);
 	});
 
 	test("a flood of log entries: a thousand are kept", async () => {
-		const { lines, error } = await play(
-			go("for (let i = 0; i < 1_000_000; i++) console.log(i);"),
-		);
+		const { lines, error } = await play(go("for (let i = 0; i < 1_000_000; i++) console.log(i);"));
 		expect(error).toBeNull();
 		expect(lines).toHaveLength(1001);
 		expect(lines[999]).toBe("CONSOLE LOG 999");
 		expect(lines[1000]).toBe(
 			"SYSTEM WARN The run wrote more than 1000 entries; the others were dropped.",
 		);
-		const exactly = await play(
-			go("for (let i = 0; i < 1000; i++) console.log(i);"),
-		);
+		const exactly = await play(go("for (let i = 0; i < 1000; i++) console.log(i);"));
 		expect(exactly.lines).toHaveLength(1000);
 		await works();
 	});
@@ -392,9 +356,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 
 	test("one that ends its isolate", async () => {
 		const { error } = await play(
-			go(
-				"const { abortIsolate } = await import('cloudflare:workers'); abortIsolate('gone')",
-			),
+			go("const { abortIsolate } = await import('cloudflare:workers'); abortIsolate('gone')"),
 			{ timeout: 1000 },
 		);
 		expect(error).toEqual(expect.any(String));
@@ -512,13 +474,8 @@ describe("what goes wrong is told, and harms no other run", () => {
 		test("look at the clock, since a timer may not fire while calls pour in", async () => {
 			vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
 			try {
-				const { count, storage } = counting(async () =>
-					vi.setSystemTime(Date.now() + 1000),
-				);
-				const { error } = await play(
-					go(`for (;;) await meta.storage.get("k");`),
-					{ storage },
-				);
+				const { count, storage } = counting(async () => vi.setSystemTime(Date.now() + 1000));
+				const { error } = await play(go(`for (;;) await meta.storage.get("k");`), { storage });
 				expect(error).toBe("The run was stopped: it took longer than 10 s.");
 				expect(count.started).toBe(10);
 			} finally {
@@ -544,16 +501,13 @@ describe("what goes wrong is told, and harms no other run", () => {
 			const fails = async () => {
 				throw new Error("It is down.");
 			};
-			const { error } = await run(
-				Object.assign(Object.create(env.LOADER), { load }),
-				{
-					source: go(""),
-					call: { kind: "job", type: "go", payload: {} },
-					config: {},
-					secrets: [],
-					storage: { get: fails, set: async () => false, del: async () => {} },
-				},
-			);
+			const { error } = await run(Object.assign(Object.create(env.LOADER), { load }), {
+				source: go(""),
+				call: { kind: "job", type: "go", payload: {} },
+				config: {},
+				secrets: [],
+				storage: { get: fails, set: async () => false, del: async () => {} },
+			});
 			expect(error).toBeNull();
 			const refusal = expect.any(String);
 			expect(answers).toEqual([
@@ -572,21 +526,15 @@ describe("what goes wrong is told, and harms no other run", () => {
 			["too many", `get("k")`, 900],
 			["without a key", `get("")`, 0],
 			["with too large a value", `set("k", "x".repeat(65_536))`, 0],
-		])(
-			"that are refused (%s) and made all the same end the run",
-			async (_, call, started) => {
-				const { storage, count } = counting(async () => {});
-				const { error } = await play(
-					go(`for (;;) await meta.storage.${call}.catch(() => {});`),
-					{ storage },
-				);
-				expect(error).toBe(
-					"The run was stopped: it called the storage more than 5000 times.",
-				);
-				expect(count.started).toBe(started);
-				await works();
-			},
-		);
+		])("that are refused (%s) and made all the same end the run", async (_, call, started) => {
+			const { storage, count } = counting(async () => {});
+			const { error } = await play(go(`for (;;) await meta.storage.${call}.catch(() => {});`), {
+				storage,
+			});
+			expect(error).toBe("The run was stopped: it called the storage more than 5000 times.");
+			expect(count.started).toBe(started);
+			await works();
+		});
 	});
 
 	test("what a plugin sets without waiting is stored when its run ends", async () => {
@@ -599,10 +547,7 @@ describe("a plugin reaches the hosts that it was given", () => {
 	const hosts = ["127.0.0.1:9"];
 
 	test("and no others", async () => {
-		const { error } = await play(
-			go("await fetch('https://example.com/secret')"),
-			{ hosts },
-		);
+		const { error } = await play(go("await fetch('https://example.com/secret')"), { hosts });
 		expect(error).toBe("Error: This plugin may not reach example.com.");
 	});
 
@@ -644,9 +589,7 @@ describe("secrets", () => {
 				config: { a: "hunter22", b: 'quo"te\n5', c: "hunter22extended" },
 			},
 		);
-		expect(lines[0]).toBe(
-			'CONSOLE LOG *** {"a":"***","b":"***","c":"***"} abc',
-		);
+		expect(lines[0]).toBe('CONSOLE LOG *** {"a":"***","b":"***","c":"***"} abc');
 		expect(error).toBe("Error: x******");
 	});
 

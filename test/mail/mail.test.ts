@@ -23,12 +23,8 @@ const headers = (message: string) =>
 const decoded = (message: string) => {
 	const bytes = message
 		.replace(/=\r\n/g, "")
-		.replace(/=([0-9A-F]{2})/g, (_, hex) =>
-			String.fromCharCode(Number.parseInt(hex, 16)),
-		);
-	return new TextDecoder().decode(
-		Uint8Array.from(bytes, (c) => c.charCodeAt(0)),
-	);
+		.replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+	return new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)));
 };
 
 describe("a message", () => {
@@ -48,9 +44,7 @@ describe("a message", () => {
 			]),
 		);
 		const [, text, html] = decoded(message).split(/Content-Type: text\//);
-		expect(text).toContain(
-			"Grüße 🦔\r\n\r\na & b\r\n\r\nJoin: https://app.example.com/invites/x",
-		);
+		expect(text).toContain("Grüße 🦔\r\n\r\na & b\r\n\r\nJoin: https://app.example.com/invites/x");
 		expect(html).toContain(
 			`>Grüße 🦔</p><p style="white-space: pre-line">a &amp; b</p><p><a href="${url}">Join</a></p>`,
 		);
@@ -65,9 +59,7 @@ describe("a message", () => {
 		"é\r\nBcc: evil@example.net",
 		"\u0007\u001b[31m\u0085\u2028\u202e",
 	])("takes no header from what people wrote: %j", async (evil) => {
-		const names = headers(await compose(FROM, mail())).map(
-			(line) => line.split(":")[0],
-		);
+		const names = headers(await compose(FROM, mail())).map((line) => line.split(":")[0]);
 		const message = await compose(
 			FROM,
 			mail({
@@ -92,8 +84,7 @@ describe("a message", () => {
 				},
 			}),
 		);
-		const [, text = "", html = ""] =
-			decoded(message).split(/Content-Type: text\//);
+		const [, text = "", html = ""] = decoded(message).split(/Content-Type: text\//);
 		expect(text).toContain("one\r\ntwo\r\nthree [31m\r\nfour\r\n\r\n");
 		expect(text).toContain("Join https://evil.example: https://x.example\r\n");
 		expect(html).toContain(">one\r\ntwo\r\nthree [31m\r\nfour</p>");
@@ -118,8 +109,7 @@ describe("a message", () => {
 			FROM,
 			mail({ subject: "é".repeat(300), paragraphs: ["x".repeat(5000)] }),
 		);
-		for (const line of message.split("\r\n"))
-			expect(line.length).toBeLessThanOrEqual(78);
+		for (const line of message.split("\r\n")) expect(line.length).toBeLessThanOrEqual(78);
 	});
 });
 
@@ -158,11 +148,7 @@ describe("mails that go out", () => {
 	test("an invite to the invited person, none where send_email is false or mail isn't configured", async () => {
 		const { here } = await world();
 		const { sent, env: other } = outbox();
-		const invite = (
-			target_email: string,
-			more: object = {},
-			variables: Partial<Env> = {},
-		) =>
+		const invite = (target_email: string, more: object = {}, variables: Partial<Env> = {}) =>
 			here("POST", "/invites", {
 				body: { target_email, ...more },
 				env: { ...other, ...variables },
@@ -187,10 +173,7 @@ describe("mails that go out", () => {
 				env: { ...other, APP_URL: "https://app.example.com/" },
 			});
 		const { created_at } = (await invite(8)).body;
-		await db
-			.update(users)
-			.set({ first_name: "" })
-			.where(eq(users.id, owner.id));
+		await db.update(users).set({ first_name: "" }).where(eq(users.id, owner.id));
 		await invite(1);
 		const [first = "", second = ""] = messages;
 		expect(headers(first)).toEqual(
@@ -206,9 +189,7 @@ describe("mails that go out", () => {
 			`Test (${owner.email}) invites you to join Acme on Tenantry as an admin.\n\nHello,\nlook at this.\n\nThe link works once, until ${end.getUTCDate()} `,
 		);
 		expect(text).toContain(` at ${time} UTC.`);
-		expect(text).toMatch(
-			/\nJoin Acme: https:\/\/app\.example\.com\/invites\/[\w-]{43}\n/,
-		);
+		expect(text).toMatch(/\nJoin Acme: https:\/\/app\.example\.com\/invites\/[\w-]{43}\n/);
 		expect(text).not.toContain("tenantry.test/invites");
 		expect(decoded(second)).toContain(
 			`${owner.email} invites you to join Acme on Tenantry as a member.`,
@@ -221,10 +202,7 @@ describe("mails that go out", () => {
 			const admin = await join(id, 8);
 			const away = await join(id, 8);
 			await join(id, 1);
-			await db
-				.update(users)
-				.set({ is_active: false })
-				.where(eq(users.id, away.id));
+			await db.update(users).set({ is_active: false }).where(eq(users.id, away.id));
 			await here("PATCH", "", {
 				body: { is_member_join_email_enabled: wanted },
 			});

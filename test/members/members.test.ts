@@ -2,22 +2,12 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { members, users } from "../../src/db/schema.ts";
 import { forbidden } from "../support/refusals.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	keyFor,
-	racing,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, keyFor, racing, times, world } from "../support/world.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
 const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
 const OWN_LEVEL = "You can't change your own access level.";
-const NOT_OWNER =
-	"You can only make another member owner if you're this organization's owner.";
+const NOT_OWNER = "You can only make another member owner if you're this organization's owner.";
 const LAST_OWNER = "Cannot leave the organization as its owner!";
 
 type Someone = Awaited<ReturnType<typeof join>>;
@@ -73,22 +63,17 @@ test("a member is listed with its user and all fields", async () => {
 test("any member lists the active members, newest first", async () => {
 	const { base, member, admin, admin2, owner2, owner } = await people();
 	const uuids = async (query = "") =>
-		(
-			await call("GET", `${base}${query}`, { key: member.key })
-		).body.results.map(({ user }: { user: { uuid: string } }) => user.uuid);
-	const all = new Set(
-		[member, admin, admin2, owner2, owner].map(({ uuid }) => uuid),
-	);
+		(await call("GET", `${base}${query}`, { key: member.key })).body.results.map(
+			({ user }: { user: { uuid: string } }) => user.uuid,
+		);
+	const all = new Set([member, admin, admin2, owner2, owner].map(({ uuid }) => uuid));
 	expect(new Set(await uuids())).toEqual(all);
 	expect((await uuids()).at(-1)).toBe(owner.uuid);
 	expect((await uuids("?order=joined_at"))[0]).toBe(owner.uuid);
 	expect(await uuids("?order=-joined_at")).toEqual(await uuids());
 	expect(await uuids("?order=joined_at&order=x")).toEqual(await uuids());
 	expect(await uuids("?order=nonsense")).toEqual(await uuids());
-	await db
-		.update(users)
-		.set({ is_active: false })
-		.where(eq(users.id, admin2.id));
+	await db.update(users).set({ is_active: false }).where(eq(users.id, admin2.id));
 	expect(await uuids()).not.toContain(admin2.uuid);
 	expect((await call("GET", base, { key: member.key })).body.count).toBe(4);
 });
@@ -106,49 +91,38 @@ test("the list can be filtered", async () => {
 		);
 	expect(await found(`email=${ada.email.toUpperCase()}`)).toEqual([ada.uuid]);
 	expect(await found(`email=${ada.email.slice(1)}`)).toEqual([]);
-	for (const search of [
-		"ada",
-		"BYRON",
-		"a b",
-		"100%25",
-		ada.email.slice(31, 43),
-	])
+	for (const search of ["ada", "BYRON", "a b", "100%25", ada.email.slice(31, 43)])
 		expect(await found(`search=${search}`)).toEqual([ada.uuid]);
 	expect(await found("search=%25x")).toEqual([]);
 	expect(await found("search=")).toHaveLength(2);
 	const later = new Date(Date.now() + 60_000).toISOString();
 	expect(await found(`updated_after=${later}`)).toEqual([]);
 	expect(await found("updated_after=2020-01-01")).toHaveLength(2);
-	expect((await here("GET", "/members?updated_after=soon")).body).toMatchObject(
-		{ code: "invalid_input", attr: "updated_after" },
-	);
-	expect(
-		(await here("GET", `/members?search=${"x".repeat(201)}`)).body,
-	).toMatchObject({ code: "max_length", attr: "search" });
-	expect(
-		(await here("GET", `/members?email=${owner.email}&limit=1`)).body,
-	).toMatchObject({ count: 1, next: null });
+	expect((await here("GET", "/members?updated_after=soon")).body).toMatchObject({
+		code: "invalid_input",
+		attr: "updated_after",
+	});
+	expect((await here("GET", `/members?search=${"x".repeat(201)}`)).body).toMatchObject({
+		code: "max_length",
+		attr: "search",
+	});
+	expect((await here("GET", `/members?email=${owner.email}&limit=1`)).body).toMatchObject({
+		count: 1,
+		next: null,
+	});
 });
 
 describe("who may change a level, in the order of the checks", () => {
 	test("another’s, without being admin", async () => {
 		const { set, member, owner, admin } = await people();
-		expect(await set(member, owner, { level: 1 })).toMatchObject(
-			forbidden(NOT_ADMIN),
-		);
-		expect(await set(member, admin, { level: "x" })).toMatchObject(
-			forbidden(NOT_ADMIN),
-		);
+		expect(await set(member, owner, { level: 1 })).toMatchObject(forbidden(NOT_ADMIN));
+		expect(await set(member, admin, { level: "x" })).toMatchObject(forbidden(NOT_ADMIN));
 	});
 
 	test("of somebody above", async () => {
 		const { set, admin, owner } = await people();
-		expect(await set(admin, owner, { level: 1 })).toMatchObject(
-			forbidden(ABOVE_YOU),
-		);
-		expect(await set(admin, owner, { level: "x" })).toMatchObject(
-			forbidden(ABOVE_YOU),
-		);
+		expect(await set(admin, owner, { level: 1 })).toMatchObject(forbidden(ABOVE_YOU));
+		expect(await set(admin, owner, { level: "x" })).toMatchObject(forbidden(ABOVE_YOU));
 	});
 
 	test("with a body that is wrong", async () => {
@@ -167,28 +141,20 @@ describe("who may change a level, in the order of the checks", () => {
 			code: "null",
 			attr: "level",
 		});
-		expect((await set(admin, admin, { level: 2 })).body.code).toBe(
-			"invalid_choice",
-		);
-		expect((await set(member, member, { level: 2 })).body.code).toBe(
-			"invalid_choice",
-		);
+		expect((await set(admin, admin, { level: 2 })).body.code).toBe("invalid_choice");
+		expect((await set(member, member, { level: 2 })).body.code).toBe("invalid_choice");
 	});
 
 	test("one’s own", async () => {
 		const { set, admin, member, owner2 } = await people();
 		for (const someone of [admin, member, owner2])
 			for (const level of [1, 8, 15])
-				expect(await set(someone, { uuid: "@me" }, { level })).toMatchObject(
-					forbidden(OWN_LEVEL),
-				);
+				expect(await set(someone, { uuid: "@me" }, { level })).toMatchObject(forbidden(OWN_LEVEL));
 	});
 
 	test("to owner, without being owner", async () => {
 		const { set, admin, member } = await people();
-		expect(await set(admin, member, { level: 15 })).toMatchObject(
-			forbidden(NOT_OWNER),
-		);
+		expect(await set(admin, member, { level: 15 })).toMatchObject(forbidden(NOT_OWNER));
 	});
 
 	test("to what one is oneself", async () => {
@@ -206,36 +172,30 @@ describe("who may change a level, in the order of the checks", () => {
 
 	test("{} changes nothing, not even updated_at", async () => {
 		const { set, admin, member, base } = await people();
-		const before = (
-			await call("GET", base, { key: admin.key })
-		).body.results.find(
+		const before = (await call("GET", base, { key: admin.key })).body.results.find(
 			({ user }: { user: { uuid: string } }) => user.uuid === member.uuid,
 		);
 		expect((await set(admin, member, {})).body).toEqual(before);
 		expect((await set(admin, member, { level: 1 })).body).toEqual(before);
-		expect(
-			(await set(admin, member, { joined_at: null, level: 8 })).body.joined_at,
-		).toBe(before.joined_at);
+		expect((await set(admin, member, { joined_at: null, level: 8 })).body.joined_at).toBe(
+			before.joined_at,
+		);
 	});
 });
 
 test("a member that is none is not found", async () => {
 	const { ask, base } = await people();
 	const stranger = await world();
-	for (const uuid of [
-		stranger.owner.uuid,
-		"x",
-		"1",
-		"00000000-0000-0000-0000-000000000000",
-	])
+	for (const uuid of [stranger.owner.uuid, "x", "1", "00000000-0000-0000-0000-000000000000"])
 		for (const [method, body] of [
 			["PATCH", { level: 1 }],
 			["PATCH", { level: "x" }],
 			["DELETE"],
 		] as const)
-			expect(
-				await ask(method, `${base}/${uuid}`, body ? { body } : {}),
-			).toMatchObject({ status: 404, body: { detail: "Not found." } });
+			expect(await ask(method, `${base}/${uuid}`, body ? { body } : {})).toMatchObject({
+				status: 404,
+				body: { detail: "Not found." },
+			});
 });
 
 describe("who may go, and be removed", () => {
@@ -273,8 +233,7 @@ describe("who may go, and be removed", () => {
 				key: admin.key,
 				env: racing(between),
 			});
-		const raise = () =>
-			ask("PATCH", `${base}/${admin2.uuid}`, { body: { level: 15 } });
+		const raise = () => ask("PATCH", `${base}/${admin2.uuid}`, { body: { level: 15 } });
 		const away = () => ask("DELETE", `${base}/${member.uuid}`);
 		expect((await drop(member.uuid, away)).status).toBe(404);
 		expect((await drop(admin2.uuid, raise)).body.detail).toBe(ABOVE_YOU);
@@ -288,28 +247,17 @@ describe("who may go, and be removed", () => {
 		await ask("POST", `/api/projects/${project}/members`, {
 			body: { user_uuid: member.uuid, level: 8 },
 		});
-		expect(
-			(await call("GET", `/api/projects/${project}`, { key: member.key }))
-				.status,
-		).toBe(200);
+		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(200);
 		await drop(admin, member);
-		expect(
-			(await call("GET", `/api/projects/${project}`, { key: member.key }))
-				.status,
-		).toBe(404);
-		expect(
-			(await call("GET", `/api/organizations/${id}`, { key: member.key }))
-				.status,
-		).toBe(404);
-		expect(
-			(await call("GET", "/api/users/@me", { key: member.key })).body,
-		).toMatchObject({ organization: null, project: null, organizations: [] });
-		await db
-			.insert(members)
-			.values({ organization_id: id, user_id: member.id, level: 1 });
-		expect(
-			(await call("GET", "/api/projects", { key: member.key })).body.count,
-		).toBe(0);
+		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(404);
+		expect((await call("GET", `/api/organizations/${id}`, { key: member.key })).status).toBe(404);
+		expect((await call("GET", "/api/users/@me", { key: member.key })).body).toMatchObject({
+			organization: null,
+			project: null,
+			organizations: [],
+		});
+		await db.insert(members).values({ organization_id: id, user_id: member.id, level: 1 });
+		expect((await call("GET", "/api/projects", { key: member.key })).body.count).toBe(0);
 	});
 });
 
@@ -318,17 +266,11 @@ describe("an organization keeps an owner", () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, owner, owner2, id } = await people();
 			const asked = Array.from({ length: 20 }, (_, i) =>
-				i % 2
-					? set(owner, owner2, { level: 1 })
-					: set(owner2, owner, { level: 8 }),
+				i % 2 ? set(owner, owner2, { level: 1 }) : set(owner2, owner, { level: 8 }),
 			);
 			const answers = await Promise.all(asked);
-			for (const answer of answers)
-				if (answer.status !== 200) expect(answer.status).toBe(403);
-			const rows = await db
-				.select()
-				.from(members)
-				.where(eq(members.organization_id, id));
+			for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(403);
+			const rows = await db.select().from(members).where(eq(members.organization_id, id));
 			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
 		}
 	});
@@ -340,10 +282,7 @@ describe("an organization keeps an owner", () => {
 				set(owner, owner2, { level: 8 }).then(() => drop(owner, owner2)),
 				set(owner2, owner, { level: 8 }).then(() => drop(owner2, owner)),
 			]);
-			const rows = await db
-				.select()
-				.from(members)
-				.where(eq(members.organization_id, id));
+			const rows = await db.select().from(members).where(eq(members.organization_id, id));
 			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
 		}
 	});
@@ -353,10 +292,7 @@ test("a change of level and a removal are in the log", async () => {
 	const { set, drop, admin, member, id, ask } = await people();
 	await set(admin, member, { level: 8 });
 	await drop(admin, member);
-	const { body } = await ask(
-		"GET",
-		`/api/organizations/${id}/activity_log?scope=Member`,
-	);
+	const { body } = await ask("GET", `/api/organizations/${id}/activity_log?scope=Member`);
 	expect(body.results).toMatchObject([
 		{
 			activity: "deleted",
@@ -377,12 +313,8 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 	let home: Awaited<ReturnType<typeof world>>;
 	beforeAll(async () => {
 		home = await world();
-		await times(n, (i) =>
-			db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }),
-		);
-		const made = await db
-			.select({ id: users.id, email: users.email })
-			.from(users);
+		await times(n, (i) => db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }));
+		const made = await db.select({ id: users.id, email: users.email }).from(users);
 		const mine = made.filter(({ email }) => email.startsWith(home.id));
 		await times(n, (i) =>
 			db.insert(members).values({
@@ -443,7 +375,5 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 test("a restricted key lists the members of its organization only", async () => {
 	const { owner, id } = await world();
 	const key = await keyFor(owner.id, { scoped_organizations: [id] });
-	expect(
-		(await call("GET", `/api/organizations/${id}/members`, { key })).status,
-	).toBe(200);
+	expect((await call("GET", `/api/organizations/${id}/members`, { key })).status).toBe(200);
 });

@@ -12,8 +12,7 @@ const operate = async (command: string, options: object = {}) =>
 type Home = Awaited<ReturnType<typeof world>>;
 
 /** The newest entries of an organization's activity log. */
-const log = async ({ here }: Home) =>
-	(await here("GET", "/activity_log/")).body.results;
+const log = async ({ here }: Home) => (await here("GET", "/activity_log/")).body.results;
 
 const byOperator = { user: null, detail: { trigger: { job: "operator" } } };
 
@@ -34,11 +33,7 @@ test("bootstrap makes a user, an organization, a project and a key, once, and lo
 		membership_level: 15,
 		teams: [{ id: result.project }],
 	});
-	const entries = await call(
-		"GET",
-		`/api/organizations/${organization}/activity_log/`,
-		{ key },
-	);
+	const entries = await call("GET", `/api/organizations/${organization}/activity_log/`, { key });
 	expect(entries.body).toMatchObject({ count: 3 });
 	expect(entries.body.results).toMatchObject([
 		{ ...byOperator, activity: "created", scope: "PersonalApiKey" },
@@ -51,9 +46,7 @@ test("bootstrap makes a user, an organization, a project and a key, once, and lo
 
 test("of twenty racing bootstraps of one address, one makes the user and all answer", async () => {
 	const answers = await Promise.all(
-		Array.from({ length: 20 }, () =>
-			operate("bootstrap", { email: "racer@example.com" }),
-		),
+		Array.from({ length: 20 }, () => operate("bootstrap", { email: "racer@example.com" })),
 	);
 	const results = answers.map(({ result }) => result);
 	expect(new Set(results.map(({ user }) => user)).size).toBe(1);
@@ -89,9 +82,7 @@ test("a key is created with its scopes and revoked at once, and its owner's orga
 test("a deactivated user is refused at once, and each of its organizations is told once", async () => {
 	const [one, two, stranger] = [await world(), await world(), await world()];
 	const leaver = await join(one.id, 1);
-	await db
-		.insert(members)
-		.values({ organization_id: two.id, user_id: leaver.id, level: 1 });
+	await db.insert(members).values({ organization_id: two.id, user_id: leaver.id, level: 1 });
 	for (let i = 0; i < 2; i++)
 		expect(await operate("user deactivate", { email: leaver.email })).toEqual({
 			result: { deactivated: leaver.email },
@@ -125,9 +116,7 @@ test("organization set changes what is given, and logs what changed", async () =
 		],
 	});
 	const entries = await log(home);
-	expect(entries).toMatchObject([
-		{ ...byOperator, activity: "updated", scope: "Organization" },
-	]);
+	expect(entries).toMatchObject([{ ...byOperator, activity: "updated", scope: "Organization" }]);
 	expect(entries[0].detail.changes).toHaveLength(3);
 });
 
@@ -164,16 +153,8 @@ test.each([
 	],
 	["key revoke", { id: "x" }, "id: Must be a valid UUID."],
 	["key revoke", { id: crypto.randomUUID() }, "There is no key with this id."],
-	[
-		"user deactivate",
-		{ email: "nobody@example.com" },
-		"There is no user with this address.",
-	],
-	[
-		"user list",
-		{ limit: "0" },
-		"limit: Ensure this value is greater than or equal to 1.",
-	],
+	["user deactivate", { email: "nobody@example.com" }, "There is no user with this address."],
+	["user list", { limit: "0" }, "limit: Ensure this value is greater than or equal to 1."],
 	[
 		"organization set",
 		{ id: crypto.randomUUID() },
@@ -204,15 +185,11 @@ test("no HTTP request reaches the operator's entrypoint", async () => {
 		"/api/Operator/run",
 	])
 		for (const method of ["GET", "POST"])
-			expect(
-				(await call(method, path, { key, ...(method === "POST" && { body }) }))
-					.status,
-			).toBe(404);
+			expect((await call(method, path, { key, ...(method === "POST" && { body }) })).status).toBe(
+				404,
+			);
 	// Without a fetch handler, an entrypoint takes calls through bindings alone.
-	expect(Object.getOwnPropertyNames(Operator.prototype)).toEqual([
-		"constructor",
-		"run",
-	]);
+	expect(Object.getOwnPropertyNames(Operator.prototype)).toEqual(["constructor", "run"]);
 	const { result } = await operate("user list", { limit: 1000 });
 	expect(JSON.stringify(result)).not.toContain("intruder@example.com");
 });

@@ -1,19 +1,12 @@
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import {
-	members,
-	organizations,
-	projects,
-	users,
-} from "../../src/db/schema.ts";
+import { members, organizations, projects, users } from "../../src/db/schema.ts";
 import { call, db, join, keyFor, person, world } from "../support/world.ts";
 
 const uuid = expect.stringMatching(
 	/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/,
 );
-const timestamp = expect.stringMatching(
-	/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
-);
+const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const insufficient = {
 	status: 403,
 	body: {
@@ -63,9 +56,7 @@ test("whoever creates an organization owns it, with a first project, and works t
 		organization: { id: body.id },
 		project: { id: team.id },
 	});
-	expect(
-		(await call("GET", "/api/organizations/@current/", { key })).body,
-	).toEqual(body);
+	expect((await call("GET", "/api/organizations/@current/", { key })).body).toEqual(body);
 });
 
 test("all writable fields are taken, and read back", async () => {
@@ -78,13 +69,10 @@ test("all writable fields are taken, and read back", async () => {
 	};
 	const { body } = await ask("POST", "/api/organizations", { body: fields });
 	expect(body).toMatchObject(fields);
-	expect((await ask("GET", `/api/organizations/${body.id}`)).body).toEqual(
-		body,
-	);
+	expect((await ask("GET", `/api/organizations/${body.id}`)).body).toEqual(body);
 	const cleared = { logo_media_id: null, enforce_2fa: null };
 	expect(
-		(await ask("PATCH", `/api/organizations/${body.id}`, { body: cleared }))
-			.body,
+		(await ask("PATCH", `/api/organizations/${body.id}`, { body: cleared })).body,
 	).toMatchObject({ ...fields, ...cleared });
 });
 
@@ -101,9 +89,7 @@ test("a name that is taken gets a suffix; one that says nothing gets a word", as
 test("20 parallel creates of the same name give 20 distinct slugs", async () => {
 	const { ask } = await world();
 	const made = await Promise.all(
-		Array.from({ length: 20 }, () =>
-			ask("POST", "/api/organizations", { body: { name: "Race" } }),
-		),
+		Array.from({ length: 20 }, () => ask("POST", "/api/organizations", { body: { name: "Race" } })),
 	);
 	expect(made.map(({ status }) => status)).toEqual(Array(20).fill(201));
 	expect(new Set(made.map(({ body }) => body.slug)).size).toBe(20);
@@ -114,9 +100,7 @@ test("a rename keeps the slug, and PATCH {} changes nothing, not even updated_at
 	const path = `/api/organizations/${id}`;
 	const before = (await ask("GET", path)).body;
 	expect((await ask("PATCH", path, { body: {} })).body).toEqual(before);
-	expect((await ask("PATCH", path, { body: { name: "Before" } })).body).toEqual(
-		before,
-	);
+	expect((await ask("PATCH", path, { body: { name: "Before" } })).body).toEqual(before);
 	const after = (await ask("PATCH", path, { body: { name: "After" } })).body;
 	expect(after).toMatchObject({
 		name: "After",
@@ -136,10 +120,7 @@ test("the list is the caller’s own, newest first; empty is a page, too", async
 	});
 	const ids: string[] = [];
 	for (const name of ["1", "2", "3"])
-		ids.unshift(
-			(await call("POST", "/api/organizations", { key, body: { name } })).body
-				.id,
-		);
+		ids.unshift((await call("POST", "/api/organizations", { key, body: { name } })).body.id);
 	const { body } = await call("GET", "/api/organizations", { key });
 	expect(body.results.map(({ id }: { id: string }) => id)).toEqual(ids);
 });
@@ -147,22 +128,12 @@ test("the list is the caller’s own, newest first; empty is a page, too", async
 test("a member reads, an admin changes, an owner deletes", async () => {
 	const { id } = await world();
 	const path = `/api/organizations/${id}`;
-	const [member, admin, owner] = await Promise.all(
-		[1, 8, 15].map((level) => join(id, level)),
-	);
+	const [member, admin, owner] = await Promise.all([1, 8, 15].map((level) => join(id, level)));
 	const change = { body: { name: "Changed" } };
-	expect(
-		(await call("GET", path, { key: member?.key })).body.membership_level,
-	).toBe(1);
-	expect(
-		await call("PATCH", path, { key: member?.key, ...change }),
-	).toMatchObject(insufficient);
-	expect(
-		(await call("PATCH", path, { key: admin?.key, ...change })).body.name,
-	).toBe("Changed");
-	expect(await call("DELETE", path, { key: admin?.key })).toMatchObject(
-		insufficient,
-	);
+	expect((await call("GET", path, { key: member?.key })).body.membership_level).toBe(1);
+	expect(await call("PATCH", path, { key: member?.key, ...change })).toMatchObject(insufficient);
+	expect((await call("PATCH", path, { key: admin?.key, ...change })).body.name).toBe("Changed");
+	expect(await call("DELETE", path, { key: admin?.key })).toMatchObject(insufficient);
 	expect(await call("DELETE", path, { key: owner?.key })).toMatchObject({
 		status: 204,
 		body: null,
@@ -171,53 +142,37 @@ test("a member reads, an admin changes, an owner deletes", async () => {
 
 test("a deleted organization takes all below it along; its people stay and work elsewhere", async () => {
 	const { ask, id, owner } = await world();
-	const other = (
-		await ask("POST", "/api/organizations", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	const someone = await join(id, 1);
 	await ask("PATCH", "/api/users/@me", { body: { organization: id } });
 	expect((await ask("DELETE", `/api/organizations/${id}`)).status).toBe(204);
 	expect((await ask("GET", `/api/organizations/${id}`)).status).toBe(404);
 	for (const table of [members, projects])
-		expect(
-			await db.select().from(table).where(eq(table.organization_id, id)),
-		).toEqual([]);
+		expect(await db.select().from(table).where(eq(table.organization_id, id))).toEqual([]);
 	expect((await ask("GET", "/api/users/@me")).body).toMatchObject({
 		organization: { id: other.id },
 		project: { id: other.teams[0].id },
 	});
-	expect(
-		(await call("GET", "/api/users/@me", { key: someone.key })).body,
-	).toMatchObject({ organization: null, project: null, organizations: [] });
-	expect(
-		(await call("GET", "/api/organizations/@current", { key: someone.key }))
-			.status,
-	).toBe(404);
-	expect(
-		await db.select().from(users).where(eq(users.id, owner.id)),
-	).toHaveLength(1);
+	expect((await call("GET", "/api/users/@me", { key: someone.key })).body).toMatchObject({
+		organization: null,
+		project: null,
+		organizations: [],
+	});
+	expect((await call("GET", "/api/organizations/@current", { key: someone.key })).status).toBe(404);
+	expect(await db.select().from(users).where(eq(users.id, owner.id))).toHaveLength(1);
 });
 
 test("member_count is of active members", async () => {
 	const { ask, id } = await world();
 	const someone = await join(id, 1);
-	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe(
-		"2",
-	);
-	await db
-		.update(users)
-		.set({ is_active: false })
-		.where(eq(users.id, someone.id));
-	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe(
-		"1",
-	);
+	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe("2");
+	await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
+	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe("1");
 });
 
 test("an upper-case id is the same id", async () => {
 	const { ask, id } = await world();
-	expect(
-		(await ask("GET", `/api/organizations/${id.toUpperCase()}`)).body.id,
-	).toBe(id);
+	expect((await ask("GET", `/api/organizations/${id.toUpperCase()}`)).body.id).toBe(id);
 });
 
 test("features that the operator set are shown", async () => {
@@ -227,10 +182,9 @@ test("features that the operator set are shown", async () => {
 		.update(organizations)
 		.set({ available_product_features: features })
 		.where(eq(organizations.id, id));
-	expect(
-		(await ask("GET", `/api/organizations/${id}`)).body
-			.available_product_features,
-	).toEqual(features);
+	expect((await ask("GET", `/api/organizations/${id}`)).body.available_product_features).toEqual(
+		features,
+	);
 });
 
 test("a restricted key sees its organizations only, and creates none", async () => {
@@ -239,13 +193,10 @@ test("a restricted key sees its organizations only, and creates none", async () 
 	const key = await keyFor(owner.id, { scoped_organizations: [id] });
 	const { body } = await call("GET", "/api/organizations", { key });
 	expect(body).toMatchObject({ count: 1, results: [{ id }] });
-	expect(
-		(await call("POST", "/api/organizations", { key, body: { name: "x" } }))
-			.status,
-	).toBe(403);
-	expect(
-		(await call("GET", "/api/organizations/@current", { key })).body.detail,
-	).toMatch(/^API key does not have access to the requested organization: ID /);
+	expect((await call("POST", "/api/organizations", { key, body: { name: "x" } })).status).toBe(403);
+	expect((await call("GET", "/api/organizations/@current", { key })).body.detail).toMatch(
+		/^API key does not have access to the requested organization: ID /,
+	);
 	const narrow = await keyFor(owner.id, { scoped_projects: [1] });
 	for (const method of ["GET", "POST"])
 		expect(
@@ -255,7 +206,5 @@ test("a restricted key sees its organizations only, and creates none", async () 
 					body: method === "POST" ? { name: "x" } : undefined,
 				})
 			).body.detail,
-		).toBe(
-			"API keys with scoped projects are only supported on project-based endpoints.",
-		);
+		).toBe("API keys with scoped projects are only supported on project-based endpoints.");
 });

@@ -4,15 +4,7 @@ import { expect, test } from "vitest";
 import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema.ts";
 import { eventually } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	keyFor,
-	person,
-	times,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, keyFor, person, times, world } from "../support/world.ts";
 
 const path = "/api/personal_api_keys";
 const forbidden = {
@@ -54,9 +46,7 @@ test("a key is made, shown once, and works", async () => {
 			body: { label: "Open", scopes: ["organization:read"] },
 		})
 	).body;
-	expect(
-		(await call("GET", "/api/organizations", { key: open.value })).body.count,
-	).toBe(1);
+	expect((await call("GET", "/api/organizations", { key: open.value })).body.count).toBe(1);
 });
 
 test("the value is stored nowhere; KV has what the contract says", async () => {
@@ -74,17 +64,14 @@ test("the value is stored nowhere; KV has what the contract says", async () => {
 		expires_at: null,
 	});
 	const rows = await db.select().from(personalApiKeys);
-	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(
-		body.value,
-	);
+	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(body.value);
 });
 
 test("a key that KV doesn’t know costs one trip more, once", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id);
 	await env.KEYS.delete(`key:${await digest(key)}`);
-	const ask = async () =>
-		cost(await call("GET", "/api/users/@me", { key })).trips;
+	const ask = async () => cost(await call("GET", "/api/users/@me", { key })).trips;
 	expect(await ask()).toBe(2);
 	await eventually(async () => expect(await ask()).toBe(1));
 });
@@ -94,13 +81,9 @@ test("a revoked key is refused by the next request", async () => {
 	const { body } = await ask("POST", path, {
 		body: { label: "x", scopes: ["*"] },
 	});
-	expect(
-		(await call("GET", "/api/users/@me", { key: body.value })).status,
-	).toBe(200);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
 	expect((await ask("DELETE", `${path}/${body.id}`)).status).toBe(204);
-	expect(
-		(await call("GET", "/api/users/@me", { key: body.value })).status,
-	).toBe(401);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(401);
 	expect((await ask("GET", `${path}/${body.id}`)).status).toBe(404);
 });
 
@@ -111,9 +94,7 @@ test("a key that gets a scope has it at once, also where KV still says otherwise
 	});
 	const name = `key:${await digest(body.value)}`;
 	const old = (await env.KEYS.get(name)) ?? "";
-	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(
-		403,
-	);
+	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(403);
 	expect(
 		(
 			await ask("PATCH", `${path}/${body.id}`, {
@@ -122,12 +103,8 @@ test("a key that gets a scope has it at once, also where KV still says otherwise
 		).body.scopes,
 	).toEqual(["project:read"]);
 	await env.KEYS.put(name, old);
-	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(
-		200,
-	);
-	expect(
-		(await call("GET", "/api/users/@me", { key: body.value })).status,
-	).toBe(403);
+	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(200);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(403);
 });
 
 test("a rolled key has a new value, and the old one is refused", async () => {
@@ -136,9 +113,7 @@ test("a rolled key has a new value, and the old one is refused", async () => {
 	expect(status).toBe(200);
 	expect(body.last_rolled_at).not.toBeNull();
 	expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
-	expect(
-		(await call("GET", "/api/users/@me", { key: body.value })).status,
-	).toBe(200);
+	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
 });
 
 test("20 parallel rolls of a key leave exactly one working value", async () => {
@@ -151,28 +126,19 @@ test("20 parallel rolls of a key leave exactly one working value", async () => {
 	);
 	const values = [
 		body.value,
-		...rolls.flatMap(({ status, body }) =>
-			status === 200 ? [body.value] : [],
-		),
+		...rolls.flatMap(({ status, body }) => (status === 200 ? [body.value] : [])),
 	];
 	const working = await Promise.all(
-		values.map(
-			async (key) =>
-				(await call("GET", "/api/users/@me", { key })).status === 200,
-		),
+		values.map(async (key) => (await call("GET", "/api/users/@me", { key })).status === 200),
 	);
 	expect(working.filter(Boolean)).toHaveLength(1);
-	expect(new Set(rolls.map(({ status }) => status))).toEqual(
-		new Set([200, 400]),
-	);
+	expect(new Set(rolls.map(({ status }) => status))).toEqual(new Set([200, 400]));
 });
 
 test("@current is the key in use", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id, { label: "In use" });
-	expect((await call("GET", `${path}/@current`, { key })).body.label).toBe(
-		"In use",
-	);
+	expect((await call("GET", `${path}/@current`, { key })).body.label).toBe("In use");
 	expect(
 		(
 			await call("PATCH", `${path}/@current`, {
@@ -196,16 +162,12 @@ test("nobody touches another’s keys", async () => {
 		["DELETE", ""],
 		["POST", "/roll"],
 	] as const)
-		expect(
-			(await ask(method, `${path}/${body.id}${below}`, asked)).status,
-		).toBe(404);
+		expect((await ask(method, `${path}/${body.id}${below}`, asked)).status).toBe(404);
 });
 
 test("a key can’t make, widen or roll one that may do more than itself", async () => {
 	const { ask, owner, id, project } = await world();
-	const other = (
-		await ask("POST", "/api/organizations", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	const soon = "2098-01-01T00:00:00.000Z";
 	const key = await keyFor(owner.id, {
 		scopes: ["personal_api_key:write", "plugin:write"],
@@ -235,16 +197,12 @@ test("a key can’t make, widen or roll one that may do more than itself", async
 		{ expires_at: "2098-01-02" },
 	]) {
 		expect(await make(more)).toMatchObject(forbidden);
-		expect(
-			await call("PATCH", `${path}/${made.body.id}`, { key, body: more }),
-		).toMatchObject(forbidden);
+		expect(await call("PATCH", `${path}/${made.body.id}`, { key, body: more })).toMatchObject(
+			forbidden,
+		);
 	}
-	const wide = (
-		await ask("POST", path, { body: { label: "wide", scopes: ["*"] } })
-	).body;
-	expect(await call("POST", `${path}/${wide.id}/roll`, { key })).toMatchObject(
-		forbidden,
-	);
+	const wide = (await ask("POST", path, { body: { label: "wide", scopes: ["*"] } })).body;
+	expect(await call("POST", `${path}/${wide.id}/roll`, { key })).toMatchObject(forbidden);
 	expect(
 		(
 			await call("PATCH", `${path}/${wide.id}`, {
@@ -260,16 +218,14 @@ test("a key is restricted to what its owner can see", async () => {
 	const stranger = await world();
 	const make = (body: object) =>
 		ask("POST", path, { body: { label: "x", scopes: ["*"], ...body } });
-	expect(
-		(await make({ scoped_organizations: [stranger.id] })).body,
-	).toMatchObject({
+	expect((await make({ scoped_organizations: [stranger.id] })).body).toMatchObject({
 		code: "does_not_exist",
 		detail: `Invalid pk "${stranger.id}" - object does not exist.`,
 		attr: "scoped_organizations__0",
 	});
-	expect(
-		(await make({ scoped_projects: [project, stranger.project] })).body.attr,
-	).toBe("scoped_projects__1");
+	expect((await make({ scoped_projects: [project, stranger.project] })).body.attr).toBe(
+		"scoped_projects__1",
+	);
 });
 
 test("a user has 25 keys at most, also when requests race", async () => {
@@ -283,9 +239,7 @@ test("a user has 25 keys at most, also when requests race", async () => {
 		}),
 	);
 	const made = await Promise.all(
-		Array.from({ length: 20 }, () =>
-			ask("POST", path, { body: { label: "x", scopes: ["*"] } }),
-		),
+		Array.from({ length: 20 }, () => ask("POST", path, { body: { label: "x", scopes: ["*"] } })),
 	);
 	expect(made.filter(({ status }) => status === 201)).toHaveLength(5);
 	expect(made.find(({ status }) => status === 400)?.body).toMatchObject({
@@ -298,10 +252,7 @@ test("a user has 25 keys at most, also when requests race", async () => {
 test("the last use is noted, at most once an hour, after the answer", async () => {
 	const { key, id } = await person();
 	const used = async () => {
-		const [row] = await db
-			.select()
-			.from(personalApiKeys)
-			.where(eq(personalApiKeys.user_id, id));
+		const [row] = await db.select().from(personalApiKeys).where(eq(personalApiKeys.user_id, id));
 		return row?.last_used_at ?? null;
 	};
 	expect(cost(await call("GET", "/api/users/@me", { key })).written).toBe(0);
@@ -324,21 +275,16 @@ test("the last use is noted, at most once an hour, after the answer", async () =
 test("a key may revoke any of its owner's", async () => {
 	const { ask, owner } = await world();
 	const narrow = await keyFor(owner.id, { scopes: ["personal_api_key:write"] });
-	const wide = (
-		await ask("POST", path, { body: { label: "x", scopes: ["*"] } })
-	).body;
+	const wide = (await ask("POST", path, { body: { label: "x", scopes: ["*"] } })).body;
 	const gone = await call("DELETE", `${path}/${wide.id}`, { key: narrow });
 	expect(gone.status).toBe(204);
 });
 
 test("scoped_teams is another name of scoped_projects", async () => {
 	const { ask, project } = await world();
-	const second = (
-		await ask("POST", "/api/projects", { body: { name: "Second" } })
-	).body.id;
+	const second = (await ask("POST", "/api/projects", { body: { name: "Second" } })).body.id;
 	const fields = { label: "x", scopes: ["*"] };
-	const make = (projects: object) =>
-		ask("POST", path, { body: { ...fields, ...projects } });
+	const make = (projects: object) => ask("POST", path, { body: { ...fields, ...projects } });
 	const both = (list: number[]) => ({
 		scoped_projects: list,
 		scoped_teams: list,
@@ -355,9 +301,7 @@ test("scoped_teams is another name of scoped_projects", async () => {
 	).toMatchObject(both([project, second]));
 	const at = `${path}/${made.body.id}`;
 	const change = (body: object) => ask("PATCH", at, { body });
-	expect((await change({ scoped_teams: [second] })).body).toMatchObject(
-		both([second]),
-	);
+	expect((await change({ scoped_teams: [second] })).body).toMatchObject(both([second]));
 	expect((await change({ label: "y" })).body).toMatchObject(both([second]));
 	expect((await change({ scoped_teams: [] })).body).toMatchObject(both([]));
 	for (const body of [

@@ -2,12 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { isSealed } from "../../src/auth/secrets.ts";
-import {
-	organizations,
-	pluginConfigs,
-	pluginLogEntries,
-	plugins,
-} from "../../src/db/schema.ts";
+import { organizations, pluginConfigs, pluginLogEntries, plugins } from "../../src/db/schema.ts";
 import { configCipher } from "../../src/plugins/config.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually } from "../support/time.ts";
@@ -53,9 +48,7 @@ const unsealed = async (
 	row: typeof pluginConfigs.$inferSelect | undefined,
 	key = "token",
 	bindings: Env = env,
-) =>
-	row &&
-	configCipher(bindings, row).unseal(`config.${key}`, String(row.config[key]));
+) => row && configCipher(bindings, row).unseal(`config.${key}`, String(row.config[key]));
 
 const configOf = (body: { config: string }) => JSON.parse(body.config);
 
@@ -131,9 +124,7 @@ test.each([
 
 test("a plugin that the organization doesn’t see does not exist for it", async () => {
 	const [mine, other] = [await home(), await home()];
-	expect(
-		await mine.at("POST", "", { plugin: other.plugin.id, order: 1 }),
-	).toMatchObject({
+	expect(await mine.at("POST", "", { plugin: other.plugin.id, order: 1 })).toMatchObject({
 		status: 400,
 		body: { code: "does_not_exist", attr: "plugin" },
 	});
@@ -143,9 +134,10 @@ test("a name of its own stands before the plugin’s; null gives it up", async (
 	const { at, make } = await home();
 	const made = await make({ name: "Mine", description: "My own." });
 	expect(made).toMatchObject({ name: "Mine", description: "My own." });
-	expect(
-		(await at("PATCH", `/${made.id}`, { name: null, description: null })).body,
-	).toMatchObject({ name: "Plugin", description: "About it." });
+	expect((await at("PATCH", `/${made.id}`, { name: null, description: null })).body).toMatchObject({
+		name: "Plugin",
+		description: "About it.",
+	});
 });
 
 describe("a config", () => {
@@ -153,11 +145,9 @@ describe("a config", () => {
 		const { at, make } = await home();
 		const made = await make({ config: { url: "a", extra: { deep: [1] } } });
 		expect(configOf(made)).toEqual({ url: "a", extra: { deep: [1] } });
-		expect(
-			configOf(
-				(await at("PATCH", `/${made.id}`, { config: '{"url": "b"}' })).body,
-			),
-		).toEqual({ url: "b" });
+		expect(configOf((await at("PATCH", `/${made.id}`, { config: '{"url": "b"}' })).body)).toEqual({
+			url: "b",
+		});
 	});
 
 	test("has what is required when it is enabled", async () => {
@@ -171,9 +161,7 @@ describe("a config", () => {
 			}),
 		).toMatchObject(refusal);
 		const made = await make();
-		expect(await at("PATCH", `/${made.id}`, { enabled: true })).toMatchObject(
-			refusal,
-		);
+		expect(await at("PATCH", `/${made.id}`, { enabled: true })).toMatchObject(refusal);
 		expect(
 			(
 				await at("PATCH", `/${made.id}`, {
@@ -182,44 +170,33 @@ describe("a config", () => {
 				})
 			).body.enabled,
 		).toBe(true);
-		expect(await at("PATCH", `/${made.id}`, { config: {} })).toMatchObject(
-			refusal,
-		);
+		expect(await at("PATCH", `/${made.id}`, { config: {} })).toMatchObject(refusal);
 	});
 
 	test.each([
-		[
-			{ mode: "slow" },
-			"invalid_choice",
-			'"slow" is not a valid choice.',
-			"config__mode",
-		],
+		[{ mode: "slow" }, "invalid_choice", '"slow" is not a valid choice.', "config__mode"],
 		[{ url: 7 }, "invalid_input", "Not a valid string.", "config__url"],
 	])("%j is refused", async (config, code, detail, attr) => {
 		const { make, at } = await home();
-		expect(
-			await at("PATCH", `/${(await make()).id}`, { config }),
-		).toMatchObject(wrong(code, detail, attr));
-	});
-
-	test.each([
-		'{"url": "a", "__proto__": "b"}',
-		JSON.stringify('{"url": "a", "__proto__": "b"}'),
-	])("with a key __proto__ is refused: %s", async (config) => {
-		const { ask, project, plugin } = await home();
-		expect(
-			await ask("POST", `/api/projects/${project}/plugin_configs`, {
-				raw: `{"plugin": ${plugin.id}, "order": 1, "config": ${config}}`,
-				headers: { "content-type": "application/json" },
-			}),
-		).toMatchObject(
-			wrong(
-				"invalid_input",
-				'The name "__proto__" is not allowed.',
-				"config____proto__",
-			),
+		expect(await at("PATCH", `/${(await make()).id}`, { config })).toMatchObject(
+			wrong(code, detail, attr),
 		);
 	});
+
+	test.each(['{"url": "a", "__proto__": "b"}', JSON.stringify('{"url": "a", "__proto__": "b"}')])(
+		"with a key __proto__ is refused: %s",
+		async (config) => {
+			const { ask, project, plugin } = await home();
+			expect(
+				await ask("POST", `/api/projects/${project}/plugin_configs`, {
+					raw: `{"plugin": ${plugin.id}, "order": 1, "config": ${config}}`,
+					headers: { "content-type": "application/json" },
+				}),
+			).toMatchObject(
+				wrong("invalid_input", 'The name "__proto__" is not allowed.', "config____proto__"),
+			);
+		},
+	);
 
 	test("of a field of unknown type is refused", async () => {
 		const { at, plugin } = await home([{ key: "k", type: "colour" }]);
@@ -229,9 +206,7 @@ describe("a config", () => {
 				order: 1,
 				config: { k: "red" },
 			}),
-		).toMatchObject(
-			wrong("invalid_input", 'Unknown type "colour".', "config__k"),
-		);
+		).toMatchObject(wrong("invalid_input", 'Unknown type "colour".', "config__k"));
 	});
 
 	test("that another changes meanwhile is changed once, as it then is", async () => {
@@ -240,24 +215,16 @@ describe("a config", () => {
 		const between = async () => {
 			await at("PATCH", `/${id}`, { config: { url: "b", token: "other999" } });
 		};
-		const answer = await ask(
-			"PATCH",
-			`/api/projects/${project}/plugin_configs/${id}`,
-			{ body: { config: { url: "c" }, enabled: true }, env: racing(between) },
-		);
+		const answer = await ask("PATCH", `/api/projects/${project}/plugin_configs/${id}`, {
+			body: { config: { url: "c" }, enabled: true },
+			env: racing(between),
+		});
 		expect(answer.status).toBe(200);
 		expect(configOf(answer.body)).toEqual({ url: "c", token: MASK });
-		const [row] = await db
-			.select()
-			.from(pluginConfigs)
-			.where(eq(pluginConfigs.id, id));
+		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		expect(await unsealed(row)).toBe("other999");
 		const { body } = await at("GET", `/${id}/logs`);
-		expect(
-			body.results
-				.map(({ message }: { message: string }) => message)
-				.toSorted(),
-		).toEqual([
+		expect(body.results.map(({ message }: { message: string }) => message).toSorted()).toEqual([
 			"The config was changed.",
 			"The config was changed.",
 			"The plugin was enabled.",
@@ -280,22 +247,16 @@ describe("a config", () => {
 		const { at, make, here } = await home();
 		const made = await make({ config: { url: "a", token: "hunter22" } });
 		const stored = async () => {
-			const [row] = await db
-				.select()
-				.from(pluginConfigs)
-				.where(eq(pluginConfigs.id, made.id));
+			const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, made.id));
 			return row;
 		};
 		expect(configOf(made)).toEqual({ url: "a", token: MASK });
 		expect(await unsealed(await stored())).toBe("hunter22");
-		for (const config of [
-			{ url: "b", token: MASK },
-			{ url: "c", token: null },
-			{ url: "d" },
-		]) {
-			expect(
-				configOf((await at("PATCH", `/${made.id}`, { config })).body),
-			).toEqual({ url: config.url, token: MASK });
+		for (const config of [{ url: "b", token: MASK }, { url: "c", token: null }, { url: "d" }]) {
+			expect(configOf((await at("PATCH", `/${made.id}`, { config })).body)).toEqual({
+				url: config.url,
+				token: MASK,
+			});
 			expect(await unsealed(await stored())).toBe("hunter22");
 		}
 		await at("PATCH", `/${made.id}`, {
@@ -311,10 +272,7 @@ describe("a config", () => {
 		];
 		expect(JSON.stringify(everything)).not.toMatch(/hunter22|other999/);
 		expect(
-			configOf(
-				(await at("PATCH", `/${made.id}`, { config: { url: "f", token: "" } }))
-					.body,
-			),
+			configOf((await at("PATCH", `/${made.id}`, { config: { url: "f", token: "" } })).body),
 		).toEqual({ url: "f", token: "" });
 	});
 
@@ -332,10 +290,7 @@ describe("a config", () => {
 			const there = await home(field(secret));
 			const { id } = await there.make({ config: { token: "hunter22" } });
 			const stored = async () => {
-				const [row] = await db
-					.select()
-					.from(pluginConfigs)
-					.where(eq(pluginConfigs.id, id));
+				const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 				return row;
 			};
 			const path = `/pipeline_destinations/${there.plugin.id}`;
@@ -352,18 +307,14 @@ describe("a config", () => {
 			expect(await one.read()).toEqual({ token: "hunter22" });
 			await one.turn(true);
 			expect(await one.read()).toEqual({ token: MASK });
-			await eventually(async () =>
-				expect(await unsealed(await one.stored())).toBe("hunter22"),
-			);
+			await eventually(async () => expect(await unsealed(await one.stored())).toBe("hunter22"));
 			const two = await changing(false);
 			const manifest = JSON.stringify({ config: field(true) });
 			await two.here("PATCH", `${two.path}/update_source`, {
 				body: { "plugin.json": manifest },
 			});
 			expect(await two.read()).toEqual({ token: MASK });
-			await eventually(async () =>
-				expect(await unsealed(await two.stored())).toBe("hunter22"),
-			);
+			await eventually(async () => expect(await unsealed(await two.stored())).toBe("hunter22"));
 		});
 
 		test("became secret where nothing could be sealed is masked, and sealed by the next write", async () => {
@@ -400,10 +351,7 @@ describe("a config", () => {
 		const forged = `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`;
 		expect(isSealed(forged)).toBe(true);
 		const { id } = await make({ config: { url: forged, more: forged } });
-		const [row] = await db
-			.select()
-			.from(pluginConfigs)
-			.where(eq(pluginConfigs.id, id));
+		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		expect(await unsealed(row, "url")).toBe(forged);
 		expect(await unsealed(row, "more")).toBe(forged);
 	});
@@ -411,19 +359,13 @@ describe("a config", () => {
 	test("with a secret is refused where no key is configured; a new key reads what an old one sealed", async () => {
 		const { ask, project, plugin, make, at } = await home();
 		const body = { plugin: plugin.id, order: 1, config: { token: "hunter22" } };
-		const answer = await ask(
-			"POST",
-			`/api/projects/${project}/plugin_configs`,
-			{ body, env: { SECRETS_KEY: "" } },
-		);
-		expect(answer.body.detail).toBe(
-			"Secrets can't be kept: SECRETS_KEY is not configured.",
-		);
+		const answer = await ask("POST", `/api/projects/${project}/plugin_configs`, {
+			body,
+			env: { SECRETS_KEY: "" },
+		});
+		expect(answer.body.detail).toBe("Secrets can't be kept: SECRETS_KEY is not configured.");
 		const { id } = await make({ config: { token: "hunter22" } });
-		const [row] = await db
-			.select()
-			.from(pluginConfigs)
-			.where(eq(pluginConfigs.id, id));
+		const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		const rotated = {
 			...env,
 			SECRETS_KEY: `${btoa("n".repeat(32))},${env.SECRETS_KEY}`,
@@ -440,21 +382,21 @@ test("PATCH keeps the plugin, and {} changes nothing", async () => {
 	const { at, make, plugin } = await home();
 	const made = await make();
 	expect((await at("PATCH", `/${made.id}`, {})).body).toEqual(made);
-	expect(
-		(await at("PATCH", `/${made.id}`, { plugin: plugin.id + 1 })).body,
-	).toEqual(made);
-	expect((await at("PATCH", `/${made.id}`, { order: "x" })).body).toMatchObject(
-		{ code: "invalid_input", attr: "order" },
-	);
+	expect((await at("PATCH", `/${made.id}`, { plugin: plugin.id + 1 })).body).toEqual(made);
+	expect((await at("PATCH", `/${made.id}`, { order: "x" })).body).toMatchObject({
+		code: "invalid_input",
+		attr: "order",
+	});
 	expect((await at("PATCH", "/999999999", { order: "x" })).status).toBe(404);
 });
 
 test("a deleted config is disabled and not listed, but there; DELETE is for good", async () => {
 	const { at, make } = await home();
 	const { id } = await make({ config: { url: "a" }, enabled: true });
-	expect(
-		(await at("PATCH", `/${id}`, { deleted: true, enabled: true })).body,
-	).toMatchObject({ deleted: true, enabled: false });
+	expect((await at("PATCH", `/${id}`, { deleted: true, enabled: true })).body).toMatchObject({
+		deleted: true,
+		enabled: false,
+	});
 	expect((await at("GET")).body.count).toBe(0);
 	expect((await at("GET", `/${id}`)).body.deleted).toBe(true);
 	expect((await at("PATCH", `/${id}`, { deleted: false })).body).toMatchObject({
@@ -465,20 +407,14 @@ test("a deleted config is disabled and not listed, but there; DELETE is for good
 	expect((await at("DELETE", `/${id}/`)).status).toBe(204);
 	expect((await at("GET", `/${id}`)).status).toBe(404);
 	expect(
-		await db
-			.select()
-			.from(pluginLogEntries)
-			.where(eq(pluginLogEntries.plugin_config_id, id)),
+		await db.select().from(pluginLogEntries).where(eq(pluginLogEntries.plugin_config_id, id)),
 	).toEqual([]);
 });
 
 test("an organization without access has no configs", async () => {
 	const { at, make, id } = await home();
 	const made = await make();
-	await db
-		.update(organizations)
-		.set({ plugins_access_level: 0 })
-		.where(eq(organizations.id, id));
+	await db.update(organizations).set({ plugins_access_level: 0 }).where(eq(organizations.id, id));
 	const refusal = wrong(
 		"invalid_input",
 		"Plugin configuration is not available for the current organization!",
@@ -486,12 +422,8 @@ test("an organization without access has no configs", async () => {
 	);
 	expect((await at("GET")).body.count).toBe(0);
 	expect((await at("GET", `/${made.id}`)).status).toBe(404);
-	expect(await at("POST", "", { plugin: made.plugin, order: 1 })).toMatchObject(
-		refusal,
-	);
-	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(
-		refusal,
-	);
+	expect(await at("POST", "", { plugin: made.plugin, order: 1 })).toMatchObject(refusal);
+	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(refusal);
 	const job = { job: { type: "go" } };
 	expect(await at("POST", `/${made.id}/job`, job)).toMatchObject(refusal);
 	expect((await at("PATCH", `/${made.id}`, { name: "x" })).status).toBe(404);
@@ -505,8 +437,7 @@ test("the list is by order, which rearrange gives to enabled configs", async () 
 		await make({ order: 1, enabled: true }),
 		await make({ order: 3 }),
 	];
-	const ids = async () =>
-		(await at("GET")).body.results.map(({ id }: { id: number }) => id);
+	const ids = async () => (await at("GET")).body.results.map(({ id }: { id: number }) => id);
 	expect(await ids()).toEqual([b.id, a.id, off.id]);
 	const elsewhere = await home([]);
 	const other = await elsewhere.make({ order: 5, enabled: true });
@@ -524,9 +455,7 @@ test("the list is by order, which rearrange gives to enabled configs", async () 
 	expect(await ids()).toEqual([a.id, b.id, off.id]);
 	expect((await at("GET", `/${off.id}`)).body.order).toBe(3);
 	expect((await elsewhere.at("GET", `/${other.id}`)).body.order).toBe(5);
-	expect(
-		await at("PATCH", "/rearrange", { orders: { [a.id]: "x" } }),
-	).toMatchObject(
+	expect(await at("PATCH", "/rearrange", { orders: { [a.id]: "x" } })).toMatchObject(
 		wrong("invalid_input", "A valid integer is required.", `orders__${a.id}`),
 	);
 });
@@ -540,14 +469,9 @@ describe("rearrange", () => {
 			await there.make({ order: 2, enabled: true }),
 		];
 		const orders = async () =>
-			Promise.all(
-				[a, b].map(
-					async ({ id }) => (await there.at("GET", `/${id}`)).body.order,
-				),
-			);
+			Promise.all([a, b].map(async ({ id }) => (await there.at("GET", `/${id}`)).body.order));
 		const entries = async () =>
-			(await there.here("GET", "/activity_log?activity=rearranged")).body
-				.results;
+			(await there.here("GET", "/activity_log?activity=rearranged")).body.results;
 		const path = `/api/projects/${there.project}/plugin_configs/rearrange`;
 		return { ...there, a, b, orders, entries, path };
 	}
@@ -565,9 +489,7 @@ describe("rearrange", () => {
 				scope: "PluginConfigOrder",
 				item_id: String(project),
 				detail: {
-					changes: [
-						{ field: String(a.id), action: "changed", before: 1, after: 5 },
-					],
+					changes: [{ field: String(a.id), action: "changed", before: 1, after: 5 }],
 				},
 			},
 		]);
@@ -593,8 +515,7 @@ describe("rearrange", () => {
 
 	test("starts again from what another request left meanwhile", async () => {
 		const { at, ask, a, b, orders, entries, path } = await rearranging();
-		const between = () =>
-			at("PATCH", "/rearrange", { orders: { [a.id]: 8, [b.id]: 9 } });
+		const between = () => at("PATCH", "/rearrange", { orders: { [a.id]: 8, [b.id]: 9 } });
 		const answer = await ask("PATCH", path, {
 			body: { orders: { [a.id]: 2, [b.id]: 9 } },
 			env: racing(between),
@@ -609,9 +530,7 @@ describe("rearrange", () => {
 
 	test("takes 10,000 orders at most, and no __proto__", async () => {
 		const { at, ask, a, path } = await rearranging();
-		const many = Object.fromEntries(
-			Array.from({ length: 10_001 }, (_, i) => [i, 1]),
-		);
+		const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [i, 1]));
 		expect(await at("PATCH", "/rearrange", { orders: many })).toMatchObject(
 			wrong(
 				"invalid_input",
@@ -625,21 +544,13 @@ describe("rearrange", () => {
 				headers: { "content-type": "application/json" },
 			}),
 		).toMatchObject(
-			wrong(
-				"invalid_input",
-				'The name "__proto__" is not allowed.',
-				"orders____proto__",
-			),
+			wrong("invalid_input", 'The name "__proto__" is not allowed.', "orders____proto__"),
 		);
 	});
 });
 
 describe("a job", () => {
-	const MISSING = wrong(
-		"invalid_input",
-		"The job type must be specified!",
-		null,
-	);
+	const MISSING = wrong("invalid_input", "The job type must be specified!", null);
 
 	test.each([
 		[undefined],
@@ -662,9 +573,7 @@ describe("a job", () => {
 		const { id } = await make();
 		const job = { type: "go", payload: { token: "hunter22" } };
 		expect((await at("POST", `/${id}/job`, { job })).status).toBe(200);
-		const { results } = (
-			await here("GET", "/activity_log?activity=job_triggered")
-		).body;
+		const { results } = (await here("GET", "/activity_log?activity=job_triggered")).body;
 		expect(results).toMatchObject([
 			{
 				scope: "PluginConfig",
@@ -730,13 +639,12 @@ test("activity and frontend have no body, and a link where there is something", 
 	const { at, make, ask, here, plugin } = await home([]);
 	const { id } = await make({ name: "Linked" });
 	const activity = await at("GET", `/${id}/activity/`);
-	expect([
-		activity.status,
-		activity.body,
-		activity.headers.get("content-length"),
-	]).toEqual([200, null, "0"]);
-	const [, to = ""] =
-		/^<(.+)>; rel="alternate"$/.exec(activity.headers.get("link") ?? "") ?? [];
+	expect([activity.status, activity.body, activity.headers.get("content-length")]).toEqual([
+		200,
+		null,
+		"0",
+	]);
+	const [, to = ""] = /^<(.+)>; rel="alternate"$/.exec(activity.headers.get("link") ?? "") ?? [];
 	expect((await ask("GET", to)).body).toMatchObject({
 		count: 1,
 		results: [{ scope: "PluginConfig", item_id: String(id) }],
@@ -751,9 +659,8 @@ test("activity and frontend have no body, and a link where there is something", 
 	});
 	const frontend = await at("GET", `/${id}/frontend/`);
 	const [, script = ""] =
-		/^<(.+)>; rel="alternate"; type="text\/javascript"$/.exec(
-			frontend.headers.get("link") ?? "",
-		) ?? [];
+		/^<(.+)>; rel="alternate"; type="text\/javascript"$/.exec(frontend.headers.get("link") ?? "") ??
+		[];
 	const { headers, body } = await ask("GET", script);
 	expect(headers.get("content-type")).toBe("text/javascript");
 	expect(body).toContain("React.createElement");
@@ -773,9 +680,7 @@ describe("the log", () => {
 		await at("PATCH", `/${id}`, { config: { url: "b" } });
 		await at("PATCH", `/${id}`, { enabled: false });
 		const { body } = await at("GET", `/${id}/logs/`);
-		expect(
-			body.results.map(({ message }: { message: string }) => message),
-		).toEqual([
+		expect(body.results.map(({ message }: { message: string }) => message)).toEqual([
 			"The plugin was disabled.",
 			"The config was changed.",
 			"The plugin was enabled.",
@@ -817,9 +722,10 @@ describe("the log", () => {
 		expect(await count("search=MESSAGE%207")).toBe(1);
 		expect(await count("after=2026-01-01T00:00:03Z")).toBe(6);
 		expect(await count("before=2026-01-01T00:00:03Z")).toBe(3);
-		expect(
-			(await there.at("GET", `/${id}/logs?type_filter=LOUD`)).body,
-		).toMatchObject({ code: "invalid_choice", attr: "type_filter" });
+		expect((await there.at("GET", `/${id}/logs?type_filter=LOUD`)).body).toMatchObject({
+			code: "invalid_choice",
+			attr: "type_filter",
+		});
 		expect((await there.at("GET", `/${id}/logs?after=x`)).body).toMatchObject({
 			code: "invalid_input",
 			attr: "after",

@@ -18,11 +18,7 @@ const header = (name: string, body: string | Uint8Array): TarHeader => ({
 });
 
 const tgz = async (entries: Entries) =>
-	gzipSync(
-		await packTar(
-			entries.map(([name, body]) => ({ header: header(name, body), body })),
-		),
-	);
+	gzipSync(await packTar(entries.map(([name, body]) => ({ header: header(name, body), body }))));
 
 const refused = (archive: Uint8Array, detail: string) =>
 	expect(unpack(archive)).rejects.toMatchObject({
@@ -31,12 +27,7 @@ const refused = (archive: Uint8Array, detail: string) =>
 	});
 
 /** The archive with these bytes put where the text first stands, or a distance from there. */
-function patched(
-	archive: Uint8Array,
-	text: string,
-	distance: number,
-	bytes: number[],
-) {
+function patched(archive: Uint8Array, text: string, distance: number, bytes: number[]) {
 	const copy = Uint8Array.from(archive);
 	const at = Buffer.from(copy.buffer).indexOf(text, 0, "latin1");
 	expect(at).toBeGreaterThan(-1);
@@ -62,44 +53,25 @@ describe("an archive", () => {
 		expect((await unpack(await tgz([]))).size).toBe(0);
 	});
 
-	test.each(["../a", "a/../../b", "a/.."])(
-		"with %s is refused",
-		async (path) => {
-			await refused(
-				await tgz([[path, ""]]),
-				"The archive has a path that leads out of it.",
-			);
-		},
-	);
+	test.each(["../a", "a/../../b", "a/.."])("with %s is refused", async (path) => {
+		await refused(await tgz([[path, ""]]), "The archive has a path that leads out of it.");
+	});
 
-	test.each(["/etc/passwd", "C:/a", "c:a"])(
-		"with %s is refused",
-		async (path) => {
-			await refused(
-				await tgz([[path, ""]]),
-				"The archive has a path that leads out of it.",
-			);
-		},
-	);
+	test.each(["/etc/passwd", "C:/a", "c:a"])("with %s is refused", async (path) => {
+		await refused(await tgz([[path, ""]]), "The archive has a path that leads out of it.");
+	});
 
 	test.each(["a\nb", "a\x7f", `${"x/".repeat(60)}${"y".repeat(136)}`])(
 		"with a name like %j is refused",
 		async (path) => {
-			await refused(
-				await tgz([[path, ""]]),
-				"The archive has a path that is no proper file name.",
-			);
+			await refused(await tgz([[path, ""]]), "The archive has a path that is no proper file name.");
 		},
 	);
 
 	test("has at most 1,000 entries", async () => {
-		const many = (n: number): Entries =>
-			Array.from({ length: n }, (_, i) => [`${i}.txt`, ""]);
+		const many = (n: number): Entries => Array.from({ length: n }, (_, i) => [`${i}.txt`, ""]);
 		expect((await unpack(await tgz(many(1000)))).size).toBe(1000);
-		await refused(
-			await tgz(many(1001)),
-			"The archive has more than 1000 entries.",
-		);
+		await refused(await tgz(many(1001)), "The archive has more than 1000 entries.");
 	});
 
 	test("that is a bomb is refused", async () => {
@@ -125,9 +97,7 @@ describe("an archive", () => {
 	test("in which any byte is another one is refused, or read as it would be", async () => {
 		const archive = await tgz(plugin);
 		for (let i = 2; i < archive.length; i++) {
-			const copy = Uint8Array.from(archive, (byte, at) =>
-				at === i ? byte ^ 0xff : byte,
-			);
+			const copy = Uint8Array.from(archive, (byte, at) => (at === i ? byte ^ 0xff : byte));
 			await unpack(copy).then(
 				(files) => expect(files).toBeInstanceOf(Map),
 				(error) => expect(error).toMatchObject({ status: 400 }),
@@ -191,10 +161,7 @@ describe("links and devices in a tgz", () => {
 		const archive = await packTar([
 			{ header: { name: "../a", size: 0, type: "symlink", linkname: "b" } },
 		]);
-		await refused(
-			gzipSync(archive),
-			"The archive has a path that leads out of it.",
-		);
+		await refused(gzipSync(archive), "The archive has a path that leads out of it.");
 	});
 });
 
@@ -208,10 +175,7 @@ test("a tgz that says it is longer than it is", async () => {
 describe("plugin.json", () => {
 	const read = (text: string, ...paths: string[]) =>
 		manifest(
-			new Map([
-				["plugin.json", text],
-				...paths.map((path): [string, string] => [path, ""]),
-			]),
+			new Map([["plugin.json", text], ...paths.map((path): [string, string] => [path, ""])]),
 		);
 
 	test("says what the plugin is", () => {
@@ -263,18 +227,13 @@ describe("plugin.json", () => {
 			'{"name": "a\\u0007b"}',
 			"Could not read plugin.json.name: Control characters are not allowed.",
 		],
-		[
-			'{"config": 1}',
-			"Could not read plugin.json.config: Must be a list or an object",
-		],
+		['{"config": 1}', "Could not read plugin.json.config: Must be a list or an object"],
 		['{"publicJobs": []}', /^Could not read plugin\.json\.publicJobs: /],
 	])("%s is refused", (text, why) => {
 		expect(() => read(text)).toThrow(why);
 	});
 
 	test("has to be there", () => {
-		expect(() => manifest(new Map())).toThrow(
-			"Could not find plugin.json in the plugin",
-		);
+		expect(() => manifest(new Map())).toThrow("Could not find plugin.json in the plugin");
 	});
 });

@@ -27,18 +27,12 @@ describe("what a plugin can do is read from its source", () => {
 			"export default { onEvent, composeWebhook() {}, jobs: { a() {} } }",
 			{ methods: ["onEvent", "composeWebhook"], jobs: ["a"] },
 		],
-		[
-			"const plugin = { onSnapshot: () => {} }; export default plugin",
-			{ methods: ["onSnapshot"] },
-		],
+		["const plugin = { onSnapshot: () => {} }; export default plugin", { methods: ["onSnapshot"] }],
 		[
 			"module.exports = { onEvent, ['setupPlugin']: () => {}, jobs: { a, 'b-c': () => {}, 3() {} } }",
 			{ methods: ["onEvent", "setupPlugin"], jobs: ["a", "b-c", "3"] },
 		],
-		[
-			"const all = { onEvent() {} }; module.exports = all",
-			{ methods: ["onEvent"] },
-		],
+		["const all = { onEvent() {} }; module.exports = all", { methods: ["onEvent"] }],
 		[
 			"exports.setupPlugin = async () => {}; module.exports.onEvent = f; module['exports']['getSettings'] = f",
 			{ methods: ["setupPlugin", "onEvent", "getSettings"] },
@@ -54,10 +48,7 @@ describe("what a plugin can do is read from its source", () => {
 				scheduled_tasks: ["runEveryMinute", "runEveryHourOrSo", "runEveryDay"],
 			},
 		],
-		[
-			"export const jobs = { a, b: async () => {}, c() {} }",
-			{ jobs: ["a", "b", "c"] },
-		],
+		["export const jobs = { a, b: async () => {}, c() {} }", { jobs: ["a", "b", "c"] }],
 		["const jobs = { a }; export { jobs }", { jobs: ["a"] }],
 		["const x = { a }; export { x as jobs }", { jobs: ["a"] }],
 		["const x = { a }; module.exports = { jobs: x }", { jobs: ["a"] }],
@@ -77,10 +68,7 @@ describe("what a plugin can do is read from its source", () => {
 			"import type { Plugin } from 'x'; export const onEvent: Plugin['onEvent'] = async (event: E, { config }: Meta): Promise<void> => {}",
 			{ methods: ["onEvent"] },
 		],
-		[
-			"export const jobs: Jobs = { a: async (p: P) => {}, b } satisfies Jobs",
-			{ jobs: ["a", "b"] },
-		],
+		["export const jobs: Jobs = { a: async (p: P) => {}, b } satisfies Jobs", { jobs: ["a", "b"] }],
 		[
 			"const plugin = { onEvent() {} } as const; export default plugin as Plugin",
 			{ methods: ["onEvent"] },
@@ -142,16 +130,15 @@ describe("no source is too much", () => {
 	});
 
 	test("nested parentheses that end", () => {
-		expect(
-			capabilitiesOf(`${"(".repeat(100_000)}1${")".repeat(100_000)}`),
-		).toEqual(none);
+		expect(capabilitiesOf(`${"(".repeat(100_000)}1${")".repeat(100_000)}`)).toEqual(none);
 	});
 
 	test("many assignments in a row", () => {
 		const names = Array.from({ length: 1000 }, (_, i) => `exports.x${i}`);
-		expect(
-			capabilitiesOf(`exports.onEvent = ${names.join(" = ")} = f`),
-		).toEqual({ ...none, methods: ["onEvent"] });
+		expect(capabilitiesOf(`exports.onEvent = ${names.join(" = ")} = f`)).toEqual({
+			...none,
+			methods: ["onEvent"],
+		});
 	});
 
 	test("any text", () => {

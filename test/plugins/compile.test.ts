@@ -17,10 +17,7 @@ describe("files for browsers are compiled", () => {
 
 	test("frontend.tsx, to calls of React.createElement", () => {
 		expect(
-			compile(
-				"frontend.tsx",
-				"export const App = ({ a }: P) => <><b id={a}>hi &amp; bye</b></>;",
-			),
+			compile("frontend.tsx", "export const App = ({ a }: P) => <><b id={a}>hi &amp; bye</b></>;"),
 		).toEqual({
 			compiled:
 				"export const App = ({ a }) => React.createElement(React.Fragment, null, React.createElement('b', { id: a,}, \"hi & bye\"  ));",
@@ -96,14 +93,8 @@ test("whatever the text, an error is a value", () => {
 					.map((all) => all.join(" ")),
 			),
 			(filename, text) => {
-				for (const { compiled, error } of [
-					compile(filename, text),
-					toScript(text),
-				])
-					expect([compiled === null, error === null].sort()).toEqual([
-						false,
-						true,
-					]);
+				for (const { compiled, error } of [compile(filename, text), toScript(text)])
+					expect([compiled === null, error === null].sort()).toEqual([false, true]);
 			},
 		),
 		{ numRuns: 500 },

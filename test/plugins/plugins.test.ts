@@ -11,16 +11,7 @@ import {
 import { forbidden, wrong } from "../support/refusals.ts";
 import { TOKEN } from "../support/registry.ts";
 import { eventually } from "../support/time.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	racing,
-	times,
-	weighing,
-	world,
-} from "../support/world.ts";
+import { call, cost, db, join, racing, times, weighing, world } from "../support/world.ts";
 
 const FAMILIES = [
 	"pipeline_destinations",
@@ -31,21 +22,14 @@ const [DESTINATIONS, FRONTEND, IMPORTS] = FAMILIES;
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-const make = async (
-	{ here }: Home,
-	body: object = {},
-	family: string = DESTINATIONS,
-) => {
+const make = async ({ here }: Home, body: object = {}, family: string = DESTINATIONS) => {
 	const made = await here("POST", `/${family}`, { body });
 	expect(made.status).toBe(201);
 	return made.body;
 };
 
 const access = (id: string, plugins_access_level: number) =>
-	db
-		.update(organizations)
-		.set({ plugins_access_level })
-		.where(eq(organizations.id, id));
+	db.update(organizations).set({ plugins_access_level }).where(eq(organizations.id, id));
 
 test("a plugin is made with what the body says, and found again", async () => {
 	const home = await world();
@@ -71,9 +55,7 @@ test("a plugin is made with what the body says, and found again", async () => {
 		x_function_migration_available: "false",
 		...fields,
 	});
-	expect((await home.here("GET", `/${DESTINATIONS}/${made.id}/`)).body).toEqual(
-		made,
-	);
+	expect((await home.here("GET", `/${DESTINATIONS}/${made.id}/`)).body).toEqual(made);
 	expect((await home.here("GET", `/${DESTINATIONS}/`)).body).toMatchObject({
 		count: 1,
 		results: [made],
@@ -93,11 +75,7 @@ test.each([
 			headers: { "content-type": "application/json" },
 		}),
 	).toMatchObject(
-		wrong(
-			"invalid_input",
-			'The name "__proto__" is not allowed.',
-			`${field}____proto__`,
-		),
+		wrong("invalid_input", 'The name "__proto__" is not allowed.', `${field}____proto__`),
 	);
 });
 
@@ -121,10 +99,7 @@ test("what is made in a family without a word of capabilities is found there", a
 test.each([
 	[{ methods: ["onEvent"] }, [true, false, false]],
 	[{ methods: ["exportEvents", "processEvent"] }, [true, false, false]],
-	[
-		{ methods: ["composeWebhook"], scheduled_tasks: ["runEveryHour"] },
-		[true, false, true],
-	],
+	[{ methods: ["composeWebhook"], scheduled_tasks: ["runEveryHour"] }, [true, false, true]],
 	[{ methods: ["processEvent"] }, [false, false, false]],
 	[{ methods: ["setupPlugin"] }, [false, false, true]],
 	[{ methods: [] }, [false, false, true]],
@@ -162,11 +137,9 @@ describe("the list of all plugins", () => {
 		const used = await make(other, { name: "used" });
 		const shared = await make(other, { name: "shared", is_global: true });
 		await make(home, { name: "new" }, IMPORTS);
-		const configured = await home.ask(
-			"POST",
-			`/api/projects/${home.project}/plugin_configs`,
-			{ body: { plugin: used.id, order: 1 } },
-		);
+		const configured = await home.ask("POST", `/api/projects/${home.project}/plugin_configs`, {
+			body: { plugin: used.id, order: 1 },
+		});
 		// It doesn't exist for who doesn't see it yet.
 		expect(configured.status).toBe(400);
 		await db.insert(pluginConfigs).values([
@@ -217,9 +190,11 @@ describe("the list of all plugins", () => {
 		expect(names(await ask("search=ÜBERBLICK"))).toEqual(["Überblick"]);
 		expect(names(await ask("search=überblick"))).toEqual(["Überblick"]);
 		expect(names(await ask(`family=${FRONTEND}`))).toEqual(["Alpha"]);
-		expect(
-			names(await ask(`family=${IMPORTS}&family=Pipeline_Destinations`)),
-		).toEqual(["Überblick", "C", "B"]);
+		expect(names(await ask(`family=${IMPORTS}&family=Pipeline_Destinations`))).toEqual([
+			"Überblick",
+			"C",
+			"B",
+		]);
 		expect(names(await ask(`search=alpha&family=${IMPORTS}`))).toEqual(["B"]);
 		expect(await ask("family=other")).toMatchObject({
 			status: 400,
@@ -250,8 +225,7 @@ describe("the list of all plugins", () => {
 			await fill(1700);
 			expect(Math.abs((await second()) - few)).toBeLessThanOrEqual(5);
 			let [read, seen] = [0, 0];
-			let path: string | null =
-				`/api/organizations/${home.id}/${list}?limit=100`;
+			let path: string | null = `/api/organizations/${home.id}/${list}?limit=100`;
 			while (path) {
 				const answer = await home.ask("GET", path);
 				read += cost(answer).read;
@@ -270,17 +244,13 @@ describe("the list of all plugins", () => {
 		const page = await home.here("GET", "/plugins?limit=2&offset=2");
 		expect(names(page)).toEqual(["c", "b"]);
 		expect(names(await home.ask("GET", page.body.next))).toEqual(["a"]);
-		expect(names(await home.ask("GET", page.body.previous))).toEqual([
-			"e",
-			"d",
-		]);
+		expect(names(await home.ask("GET", page.body.previous))).toEqual(["e", "d"]);
 	});
 
 	test("reading one plugin costs the same however many there are", async () => {
 		const home = await world();
 		const { id } = await make(home);
-		const one = async () =>
-			cost(await home.here("GET", `/${DESTINATIONS}/${id}`)).read;
+		const one = async () => cost(await home.here("GET", `/${DESTINATIONS}/${id}`)).read;
 		const alone = await one();
 		await times(200, () =>
 			db.insert(plugins).values({
@@ -299,17 +269,16 @@ test("a plugin of no family is installed, read, edited and removed", async () =>
 		url: "https://www.npmjs.com/package/enriching",
 	});
 	expect(made.capabilities).toEqual({ methods: ["processEvent"] });
-	for (const family of FAMILIES)
-		expect((await home.here("GET", `/${family}`)).body.count).toBe(0);
+	for (const family of FAMILIES) expect((await home.here("GET", `/${family}`)).body.count).toBe(0);
 	expect((await home.here("GET", "/plugins")).body).toMatchObject({
 		count: 1,
 		results: [{ id: made.id, families: [] }],
 	});
 	const path = `/${FRONTEND}/${made.id}`;
 	expect((await home.here("GET", path)).body).toEqual(made);
-	expect(
-		(await home.here("PATCH", path, { body: { name: "Enriches" } })).body.name,
-	).toBe("Enriches");
+	expect((await home.here("PATCH", path, { body: { name: "Enriches" } })).body.name).toBe(
+		"Enriches",
+	);
 	expect((await home.here("POST", `${path}/upgrade`)).status).toBe(200);
 	expect((await home.here("DELETE", path)).status).toBe(204);
 	expect((await home.here("GET", "/plugins")).body.count).toBe(0);
@@ -333,11 +302,9 @@ test("a plugin stays at its path when its source moves it to other families", as
 	expect((await home.here("GET", `${path}/source`)).body.files).toEqual({
 		"index.js": source,
 	});
-	const config = await home.ask(
-		"POST",
-		`/api/projects/${home.project}/plugin_configs/`,
-		{ body: { plugin: id, order: 1, enabled: true } },
-	);
+	const config = await home.ask("POST", `/api/projects/${home.project}/plugin_configs/`, {
+		body: { plugin: id, order: 1, enabled: true },
+	});
 	expect(config.status).toBe(201);
 	const configPath = `/api/projects/${home.project}/plugin_configs/${config.body.id}`;
 	const job = await home.ask("POST", `${configPath}/job/`, {
@@ -345,22 +312,15 @@ test("a plugin stays at its path when its source moves it to other families", as
 	});
 	expect(job.status).toBe(200);
 	await eventually(async () =>
-		expect(
-			(await home.ask("GET", `${configPath}/logs?search=Hello`)).body.results,
-		).toMatchObject([{ message: "Hello Ada" }]),
+		expect((await home.ask("GET", `${configPath}/logs?search=Hello`)).body.results).toMatchObject([
+			{ message: "Hello Ada" },
+		]),
 	);
-	expect(
-		(await home.here("PATCH", path, { body: { name: "Renamed" } })).body.name,
-	).toBe("Renamed");
+	expect((await home.here("PATCH", path, { body: { name: "Renamed" } })).body.name).toBe("Renamed");
 });
 
 test.each([
-	[
-		{ plugin_type: "other" },
-		"invalid_choice",
-		'"other" is not a valid choice.',
-		"plugin_type",
-	],
+	[{ plugin_type: "other" }, "invalid_choice", '"other" is not a valid choice.', "plugin_type"],
 	[
 		{ name: "x".repeat(201) },
 		"max_length",
@@ -373,36 +333,16 @@ test.each([
 		"Expected a list or a dictionary of items.",
 		"config_schema",
 	],
-	[
-		{ capabilities: [] },
-		"invalid_input",
-		"Expected a dictionary of items.",
-		"capabilities",
-	],
+	[{ capabilities: [] }, "invalid_input", "Expected a dictionary of items.", "capabilities"],
 	[
 		{ capabilities: { methods: "x" } },
 		"not_a_list",
 		'Expected a list of items but got type "str".',
 		"capabilities__methods",
 	],
-	[
-		{ metrics: { sent: "avg" } },
-		"invalid_choice",
-		'"avg" is not a valid choice.',
-		"metrics__sent",
-	],
-	[
-		{ public_jobs: "x" },
-		"invalid_input",
-		"Expected a dictionary of items.",
-		"public_jobs",
-	],
-	[
-		{ is_global: "maybe" },
-		"invalid_input",
-		"Must be a valid boolean.",
-		"is_global",
-	],
+	[{ metrics: { sent: "avg" } }, "invalid_choice", '"avg" is not a valid choice.', "metrics__sent"],
+	[{ public_jobs: "x" }, "invalid_input", "Expected a dictionary of items.", "public_jobs"],
+	[{ is_global: "maybe" }, "invalid_input", "Must be a valid boolean.", "is_global"],
 	[
 		{ url: "x".repeat(801) },
 		"max_length",
@@ -411,9 +351,7 @@ test.each([
 	],
 ])("%j is refused", async (body, code, detail, attr) => {
 	const { here } = await world();
-	expect(await here("POST", `/${DESTINATIONS}`, { body })).toMatchObject(
-		wrong(code, detail, attr),
-	);
+	expect(await here("POST", `/${DESTINATIONS}`, { body })).toMatchObject(wrong(code, detail, attr));
 });
 
 describe("access", () => {
@@ -423,14 +361,12 @@ describe("access", () => {
 		const LOW = "Your organization's plugin access level is insufficient.";
 		const GLOBAL = "This organization can't manage global plugins!";
 		await access(home.id, 0);
-		expect(await home.here("GET", `/${DESTINATIONS}`)).toMatchObject(
-			forbidden(LOW),
-		);
+		expect(await home.here("GET", `/${DESTINATIONS}`)).toMatchObject(forbidden(LOW));
 		await access(home.id, 3);
 		expect((await home.here("GET", `/${DESTINATIONS}/${id}`)).status).toBe(200);
-		expect(
-			await home.here("PATCH", `/${DESTINATIONS}/${id}`, { body: { name: 7 } }),
-		).toMatchObject(forbidden(LOW));
+		expect(await home.here("PATCH", `/${DESTINATIONS}/${id}`, { body: { name: 7 } })).toMatchObject(
+			forbidden(LOW),
+		);
 		await access(home.id, 6);
 		expect(
 			(
@@ -464,10 +400,7 @@ describe("access", () => {
 				})
 			).body.is_global,
 		).toBe(true);
-		await db
-			.update(plugins)
-			.set({ is_global: false })
-			.where(eq(plugins.id, id));
+		await db.update(plugins).set({ is_global: false }).where(eq(plugins.id, id));
 	});
 
 	test("others see a plugin that is global, or that one of their projects has a config of; they change neither", async () => {
@@ -486,11 +419,8 @@ describe("access", () => {
 		);
 		expect(ids).toEqual(expect.arrayContaining([used.id, shared.id]));
 		expect(ids).not.toContain(hidden.id);
-		expect(
-			(await user.here("GET", `/${DESTINATIONS}/${hidden.id}`)).status,
-		).toBe(404);
-		const OTHERS =
-			"This plugin installation is managed by another organization";
+		expect((await user.here("GET", `/${DESTINATIONS}/${hidden.id}`)).status).toBe(404);
+		const OTHERS = "This plugin installation is managed by another organization";
 		for (const { id } of [shared, used])
 			for (const [method, below, body] of [
 				["PATCH", "", { name: 7 }],
@@ -499,23 +429,14 @@ describe("access", () => {
 				["POST", "/upgrade"],
 			] as const)
 				expect(
-					await user.here(
-						method,
-						`/${DESTINATIONS}/${id}${below}`,
-						body ? { body } : {},
-					),
+					await user.here(method, `/${DESTINATIONS}/${id}${below}`, body ? { body } : {}),
 				).toMatchObject(forbidden(OTHERS));
 		await db
 			.update(pluginConfigs)
 			.set({ deleted: true })
 			.where(eq(pluginConfigs.plugin_id, used.id));
-		expect((await user.here("GET", `/${DESTINATIONS}/${used.id}`)).status).toBe(
-			404,
-		);
-		await db
-			.update(plugins)
-			.set({ is_global: false })
-			.where(eq(plugins.id, shared.id));
+		expect((await user.here("GET", `/${DESTINATIONS}/${used.id}`)).status).toBe(404);
+		await db.update(plugins).set({ is_global: false }).where(eq(plugins.id, shared.id));
 	});
 
 	test("a global plugin is made local before it is deleted; what hangs on it goes along", async () => {
@@ -537,29 +458,19 @@ describe("access", () => {
 		await home.here("PATCH", `/${DESTINATIONS}/${id}`, {
 			body: { is_global: false },
 		});
-		expect((await home.here("DELETE", `/${DESTINATIONS}/${id}`)).status).toBe(
-			204,
-		);
+		expect((await home.here("DELETE", `/${DESTINATIONS}/${id}`)).status).toBe(204);
 		expect((await home.here("GET", `/${DESTINATIONS}/${id}`)).status).toBe(404);
 		expect(
-			await db
-				.select()
-				.from(pluginSourceFiles)
-				.where(eq(pluginSourceFiles.plugin_id, id)),
+			await db.select().from(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, id)),
 		).toEqual([]);
-		expect(
-			(await home.ask("GET", `/api/projects/${home.project}/plugin_configs`))
-				.body.count,
-		).toBe(0);
+		expect((await home.ask("GET", `/api/projects/${home.project}/plugin_configs`)).body.count).toBe(
+			0,
+		);
 	});
 });
 
 describe("a plugin that another organization has a config of", () => {
-	const USED = wrong(
-		"invalid_input",
-		"This plugin is used by other organizations.",
-		null,
-	);
+	const USED = wrong("invalid_input", "This plugin is used by other organizations.", null);
 
 	async function used() {
 		const [home, other] = [await world(), await world()];
@@ -584,10 +495,7 @@ describe("a plugin that another organization has a config of", () => {
 			order: 1,
 		});
 		expect(await home.here("DELETE", path)).toMatchObject(USED);
-		await db
-			.update(pluginConfigs)
-			.set({ deleted: true })
-			.where(eq(pluginConfigs.plugin_id, id));
+		await db.update(pluginConfigs).set({ deleted: true }).where(eq(pluginConfigs.plugin_id, id));
 		expect((await home.here("DELETE", path)).status).toBe(204);
 	});
 
@@ -596,21 +504,15 @@ describe("a plugin that another organization has a config of", () => {
 		const answer = await home.here("DELETE", path, { env: racing(use) });
 		expect(answer).toMatchObject(USED);
 		expect((await home.here("GET", path)).status).toBe(200);
-		expect(
-			(await home.here("GET", "/activity_log?activity=deleted")).body.count,
-		).toBe(0);
+		expect((await home.here("GET", "/activity_log?activity=deleted")).body.count).toBe(0);
 	});
 
 	test("is deleted once, by one of twenty requests", async () => {
 		const { home, path } = await used();
-		const answers = await Promise.all(
-			Array.from({ length: 20 }, () => home.here("DELETE", path)),
-		);
+		const answers = await Promise.all(Array.from({ length: 20 }, () => home.here("DELETE", path)));
 		const statuses = answers.map(({ status }) => status).sort();
 		expect(statuses).toEqual([204, ...Array(19).fill(404)]);
-		expect(
-			(await home.here("GET", "/activity_log?activity=deleted")).body.count,
-		).toBe(1);
+		expect((await home.here("GET", "/activity_log?activity=deleted")).body.count).toBe(1);
 	});
 });
 
@@ -624,9 +526,7 @@ describe("code that runs with stored secrets", () => {
 		const { id } = await make(home, { config_schema: schema });
 		const path = `/${DESTINATIONS}/${id}`;
 		const configs = `/api/projects/${home.project}/plugin_configs`;
-		const config = (
-			await home.ask("POST", configs, { body: { plugin: id, order: 1 } })
-		).body.id;
+		const config = (await home.ask("POST", configs, { body: { plugin: id, order: 1 } })).body.id;
 		const keepSecret = () =>
 			home.ask("PATCH", `${configs}/${config}`, {
 				body: { config: { token: "hunter22" } },
@@ -662,8 +562,7 @@ describe("code that runs with stored secrets", () => {
 	}
 
 	test("is changed by members while there are none, and by admins alone from then on", async () => {
-		const { here, path, keepSecret, member, admin, changes, as } =
-			await shared();
+		const { here, path, keepSecret, member, admin, changes, as } = await shared();
 		for (const change of changes("first"))
 			expect([200, 400]).toContain((await as(member, change)).status);
 		await keepSecret();
@@ -673,15 +572,13 @@ describe("code that runs with stored secrets", () => {
 			capabilities: { jobs: ["first"] },
 			public_jobs: { first: {} },
 		});
-		for (const change of changes())
-			expect(await as(member, change)).toMatchObject(INSUF);
+		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 		expect((await here("GET", `${path}/source`)).body).toEqual(before);
 		// What leaves the code as it is remains a member's to change.
 		const { capabilities, public_jobs } = before;
 		const rename = { name: "Renamed", capabilities, public_jobs };
 		expect((await as(member, ["PATCH", "", rename])).body.name).toBe("Renamed");
-		for (const change of changes())
-			expect([200, 400]).toContain((await as(admin, change)).status);
+		for (const change of changes()) expect([200, 400]).toContain((await as(admin, change)).status);
 	});
 
 	test("is what a plugin stored, too", async () => {
@@ -689,8 +586,7 @@ describe("code that runs with stored secrets", () => {
 		await db
 			.insert(pluginStorage)
 			.values({ plugin_config_id: config, key: "token", value: "sealed" });
-		for (const change of changes())
-			expect(await as(member, change)).toMatchObject(INSUF);
+		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 	});
 
 	test("counts the secrets of other organizations, and those of deleted configs", async () => {
@@ -707,16 +603,14 @@ describe("code that runs with stored secrets", () => {
 			body: { deleted: true },
 		});
 		await share(false);
-		for (const change of changes())
-			expect(await as(member, change)).toMatchObject(INSUF);
+		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 	});
 
 	test("is not changed when a secret is stored while the request is under way", async () => {
 		const { here, path, keepSecret, member, changes, as } = await shared();
 		const before = (await here("GET", `${path}/source`)).body;
 		const valid = changes().filter(
-			([method, , body]) =>
-				method === "PATCH" && !Object.values(body).includes(7),
+			([method, , body]) => method === "PATCH" && !Object.values(body).includes(7),
 		);
 		expect(valid).toHaveLength(3);
 		for (const change of valid) {
@@ -731,16 +625,11 @@ describe("code that runs with stored secrets", () => {
 	test("is not upgraded when a secret is stored while the request is under way", async () => {
 		const { here, ask, project, id } = await world();
 		const url = "https://www.npmjs.com/package/hello";
-		const made = (await here("POST", `/${DESTINATIONS}`, { body: { url } }))
-			.body;
+		const made = (await here("POST", `/${DESTINATIONS}`, { body: { url } })).body;
 		const { key } = await join(id, 1);
-		const config = await ask(
-			"POST",
-			`/api/projects/${project}/plugin_configs`,
-			{
-				body: { plugin: made.id, order: 1 },
-			},
-		);
+		const config = await ask("POST", `/api/projects/${project}/plugin_configs`, {
+			body: { plugin: made.id, order: 1 },
+		});
 		const store = async () => {
 			await db.insert(pluginStorage).values({
 				plugin_config_id: config.body.id,
@@ -753,40 +642,32 @@ describe("code that runs with stored secrets", () => {
 				key,
 				env: racing(store),
 			}),
-		).toMatchObject(
-			forbidden("Your access changed while the request was under way."),
-		);
+		).toMatchObject(forbidden("Your access changed while the request was under way."));
 	});
 });
 
 describe("source", () => {
-	test.each(["__proto__", " __proto__ "])(
-		"named %j is refused",
-		async (name) => {
-			const home = await world();
-			const { id } = await make(home);
-			const path = `/${DESTINATIONS}/${id}`;
-			for (const text of ["x", null])
-				expect(
-					await home.here("PATCH", `${path}/update_source`, {
-						body: Object.fromEntries([
-							[name, text],
-							["index.js", ""],
-						]),
-					}),
-				).toMatchObject(
-					wrong("invalid_input", 'The name "__proto__" is not allowed.', name),
-				);
-			expect((await home.here("GET", `${path}/source`)).body.files).toEqual({});
-		},
-	);
+	test.each(["__proto__", " __proto__ "])("named %j is refused", async (name) => {
+		const home = await world();
+		const { id } = await make(home);
+		const path = `/${DESTINATIONS}/${id}`;
+		for (const text of ["x", null])
+			expect(
+				await home.here("PATCH", `${path}/update_source`, {
+					body: Object.fromEntries([
+						[name, text],
+						["index.js", ""],
+					]),
+				}),
+			).toMatchObject(wrong("invalid_input", 'The name "__proto__" is not allowed.', name));
+		expect((await home.here("GET", `${path}/source`)).body.files).toEqual({});
+	});
 
 	test("named as every object's own functions is kept as any other", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
-		const write = (body: object) =>
-			home.here("PATCH", `${path}/update_source`, { body });
+		const write = (body: object) => home.here("PATCH", `${path}/update_source`, { body });
 		const files = { constructor: "a", toString: "b", hasOwnProperty: "c" };
 		// Removing what isn't there changes nothing.
 		await write({ constructor: null, valueOf: null });
@@ -796,13 +677,9 @@ describe("source", () => {
 			constructor: "d",
 			hasOwnProperty: "c",
 		});
-		const { results } = (
-			await home.here("GET", "/activity_log?activity=source_updated")
-		).body;
+		const { results } = (await home.here("GET", "/activity_log?activity=source_updated")).body;
 		expect(
-			results.map(
-				({ detail }: { detail: { changes: object[] } }) => detail.changes,
-			),
+			results.map(({ detail }: { detail: { changes: object[] } }) => detail.changes),
 		).toMatchObject([
 			[
 				{ field: "constructor", action: "changed" },
@@ -821,14 +698,9 @@ describe("source", () => {
 				"export async function onEvent(event: object) {}\nexport function runEveryHour() {}\nexport const jobs = { retry() {} }",
 			"frontend.tsx": "export const scene = <p>Hello</p>",
 			"site.ts": "export const x: number = (",
-			"plugin.json":
-				'{"name": "Written", "config": [{"key": "k", "type": "string"}]}',
+			"plugin.json": '{"name": "Written", "config": [{"key": "k", "type": "string"}]}',
 		};
-		const { status, body } = await home.here(
-			"PATCH",
-			`${path}/update_source/`,
-			{ body: files },
-		);
+		const { status, body } = await home.here("PATCH", `${path}/update_source/`, { body: files });
 		expect(status).toBe(200);
 		expect(body).toMatchObject({
 			id,
@@ -874,10 +746,7 @@ describe("source", () => {
 		[{ "plugin.json": "[]" }, "plugin.json"],
 		[{ "plugin.json": '{"name": 7}' }, "plugin.json"],
 		[{ "index.js": 7 }, "index.js"],
-		[
-			Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`${i}.js`, ""])),
-			null,
-		],
+		[Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`${i}.js`, ""])), null],
 	])("%j is refused", async (body, attr) => {
 		const home = await world();
 		const { id } = await make(home);
@@ -886,9 +755,7 @@ describe("source", () => {
 				body,
 			}),
 		).toMatchObject({ status: 400, body: { attr } });
-		expect(
-			(await home.here("GET", `/${DESTINATIONS}/${id}/source`)).body.files,
-		).toEqual({});
+		expect((await home.here("GET", `/${DESTINATIONS}/${id}/source`)).body.files).toEqual({});
 	});
 
 	test("that can't be read leaves what the plugin can as it was", async () => {
@@ -910,8 +777,7 @@ describe("source", () => {
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
-		const file = (length: number) =>
-			`export const text = "${"x".repeat(length)}";`;
+		const file = (length: number) => `export const text = "${"x".repeat(length)}";`;
 		const { env: weighed, heaviest } = weighing();
 		const write = async (text: string) => {
 			const body = { "site.ts": text };
@@ -988,9 +854,7 @@ describe("installing from a url", () => {
 		const [family] = (
 			await Promise.all(
 				FAMILIES.map(async (name) =>
-					(await home.here("GET", `/${name}/${old.id}`)).status === 200
-						? [name]
-						: [],
+					(await home.here("GET", `/${name}/${old.id}`)).status === 200 ? [name] : [],
 				),
 			)
 		).flat();
@@ -1002,9 +866,9 @@ describe("installing from a url", () => {
 			update_available: true,
 		});
 		expect(cost(check)).toMatchObject({ trips: 1, written: 0 });
-		expect(
-			Object.keys((await home.here("GET", `${path}/source`)).body.files),
-		).toContain("plugin.json");
+		expect(Object.keys((await home.here("GET", `${path}/source`)).body.files)).toContain(
+			"plugin.json",
+		);
 		const again = await home.here("POST", `${path}/upgrade/`);
 		expect(again).toMatchObject({
 			status: 200,
@@ -1028,8 +892,7 @@ describe("installing from a url", () => {
 				.where(eq(plugins.id, id));
 		await known("1.0.5", { is_global: true });
 		const nowhere = { NPM_REGISTRY_URL: "" };
-		const ask = (env: Partial<Env> = {}) =>
-			other.here("GET", `${path}/check_for_updates`, { env });
+		const ask = (env: Partial<Env> = {}) => other.here("GET", `${path}/check_for_updates`, { env });
 		expect((await ask(nowhere)).body).toMatchObject({
 			latest_tag: "1.0.5",
 			update_available: true,
@@ -1040,9 +903,10 @@ describe("installing from a url", () => {
 			update_available: false,
 		});
 		await known("1.0.5", { is_global: false });
-		expect(
-			(await home.here("GET", `${path}/check_for_updates`)).body,
-		).toMatchObject({ latest_tag: "1.1.0", update_available: false });
+		expect((await home.here("GET", `${path}/check_for_updates`)).body).toMatchObject({
+			latest_tag: "1.1.0",
+			update_available: false,
+		});
 		await eventually(async () =>
 			expect((await home.here("GET", path)).body.latest_tag).toBe("1.1.0"),
 		);
@@ -1055,75 +919,51 @@ describe("installing from a url", () => {
 			body: { url: `${url}?x=1` },
 		});
 		expect(again).toMatchObject(
-			wrong(
-				"invalid_input",
-				`Plugin from URL "${url}" already installed!`,
-				null,
-			),
+			wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null),
 		);
-		const [, there = ""] =
-			/^<(.+)>; rel="item"$/.exec(again.headers.get("link") ?? "") ?? [];
+		const [, there = ""] = /^<(.+)>; rel="item"$/.exec(again.headers.get("link") ?? "") ?? [];
 		expect((await home.ask("GET", there)).body).toEqual(made);
 		await make(other, { url });
 	});
 
 	test("once an organization, however it is written", async () => {
 		const home = await world();
-		const detail =
-			'Plugin from URL "https://github.com/u/hello" already installed!';
+		const detail = 'Plugin from URL "https://github.com/u/hello" already installed!';
 		const made = await make(home, {
 			url: "http://www.GitHub.com/u/hello.git/",
 		});
 		expect(made.url).toBe("https://github.com/u/hello");
-		for (const url of [
-			"https://github.com/u/hello",
-			"https://github.com/u/hello/?x",
-		])
-			expect(
-				await home.here("POST", `/${DESTINATIONS}`, { body: { url } }),
-			).toMatchObject(wrong("invalid_input", detail, null));
+		for (const url of ["https://github.com/u/hello", "https://github.com/u/hello/?x"])
+			expect(await home.here("POST", `/${DESTINATIONS}`, { body: { url } })).toMatchObject(
+				wrong("invalid_input", detail, null),
+			);
 	});
 
 	test("20 times at once installs it once", async () => {
 		const home = await world();
 		const made = await Promise.all(
-			Array.from({ length: 20 }, () =>
-				home.here("POST", `/${DESTINATIONS}`, { body: { url } }),
-			),
+			Array.from({ length: 20 }, () => home.here("POST", `/${DESTINATIONS}`, { body: { url } })),
 		);
 		expect(made.filter(({ status }) => status === 201)).toHaveLength(1);
-		const refusal = wrong(
-			"invalid_input",
-			`Plugin from URL "${url}" already installed!`,
-			null,
-		);
+		const refusal = wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null);
 		for (const answer of made)
 			if (answer.status !== 201) {
 				expect(answer).toMatchObject(refusal);
 				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item"$/);
 			}
 		expect(
-			await db
-				.select()
-				.from(plugins)
-				.where(eq(plugins.organization_id, home.id)),
+			await db.select().from(plugins).where(eq(plugins.organization_id, home.id)),
 		).toHaveLength(1);
 	});
 
 	test.each([
-		[
-			"https://example.com/x",
-			"Must be a GitHub/GitLab repository or a npm package URL!",
-		],
-		[
-			"https://www.npmjs.com/package/absent",
-			"Could not find npm package absent.",
-		],
+		["https://example.com/x", "Must be a GitHub/GitLab repository or a npm package URL!"],
+		["https://www.npmjs.com/package/absent", "Could not find npm package absent."],
 	])("%s is refused", async (bad, detail) => {
 		const { here } = await world();
-		expect(
-			await here("POST", `/${DESTINATIONS}`, { body: { url: bad } }),
-		).toMatchObject(wrong("invalid_input", detail, null));
+		expect(await here("POST", `/${DESTINATIONS}`, { body: { url: bad } })).toMatchObject(
+			wrong("invalid_input", detail, null),
+		);
 	});
 
 	test("where npm is not configured says so", async () => {
@@ -1133,9 +973,7 @@ describe("installing from a url", () => {
 				body: { url },
 				env: { NPM_REGISTRY_URL: "" },
 			}),
-		).toMatchObject(
-			wrong("invalid_input", "Installing from npm is not configured.", null),
-		);
+		).toMatchObject(wrong("invalid_input", "Installing from npm is not configured.", null));
 	});
 
 	test("a private token is used, kept sealed, and shown nowhere", async () => {
@@ -1150,23 +988,18 @@ describe("installing from a url", () => {
 			await db.select().from(plugins),
 		];
 		expect(JSON.stringify(told)).not.toContain(TOKEN);
-		const [row] = await db
-			.select()
-			.from(plugins)
-			.where(eq(plugins.id, made.id));
+		const [row] = await db.select().from(plugins).where(eq(plugins.id, made.id));
 		expect(row?.private_token).toMatch(/^sealed:/);
 	});
 
 	test("upgrade and check_for_updates do nothing for what came from nowhere", async () => {
 		const home = await world();
 		const made = await make(home);
-		expect(
-			(await home.here("POST", `/${DESTINATIONS}/${made.id}/upgrade`)).body,
-		).toEqual(made);
-		expect(
-			(await home.here("GET", `/${DESTINATIONS}/${made.id}/check_for_updates`))
-				.body,
-		).toEqual({ ...made, update_available: false });
+		expect((await home.here("POST", `/${DESTINATIONS}/${made.id}/upgrade`)).body).toEqual(made);
+		expect((await home.here("GET", `/${DESTINATIONS}/${made.id}/check_for_updates`)).body).toEqual({
+			...made,
+			update_available: false,
+		});
 	});
 });
 
@@ -1189,10 +1022,7 @@ describe("what is about many, and a plugin, too", () => {
 
 	test("activity, unused and exports_unsubscribe_configs begin with their first entry’s plugin", async () => {
 		const home = await world();
-		const [one, two] = [
-			await make(home, { name: "one" }),
-			await make(home, { name: "two" }),
-		];
+		const [one, two] = [await make(home, { name: "one" }), await make(home, { name: "two" })];
 		await home.here("PATCH", `/${DESTINATIONS}/${one.id}`, {
 			body: { name: "One" },
 		});
@@ -1203,28 +1033,25 @@ describe("what is about many, and a plugin, too", () => {
 			count: 3,
 			results: [{ activity: "updated", item_id: String(one.id) }, {}, {}],
 		});
+		expect((await home.here("GET", `/${DESTINATIONS}/unused`)).body).toMatchObject({
+			id: two.id,
+			count: 2,
+		});
+		const config = await home.ask("POST", `/api/projects/${home.project}/plugin_configs`, {
+			body: { plugin: two.id, order: 1, enabled: true },
+		});
+		expect((await home.here("GET", `/${DESTINATIONS}/unused`)).body).toMatchObject({
+			id: one.id,
+			count: 1,
+		});
 		expect(
-			(await home.here("GET", `/${DESTINATIONS}/unused`)).body,
-		).toMatchObject({ id: two.id, count: 2 });
-		const config = await home.ask(
-			"POST",
-			`/api/projects/${home.project}/plugin_configs`,
-			{ body: { plugin: two.id, order: 1, enabled: true } },
-		);
-		expect(
-			(await home.here("GET", `/${DESTINATIONS}/unused`)).body,
-		).toMatchObject({ id: one.id, count: 1 });
-		expect(
-			(await home.here("GET", `/${DESTINATIONS}/exports_unsubscribe_configs`))
-				.body,
+			(await home.here("GET", `/${DESTINATIONS}/exports_unsubscribe_configs`)).body,
 		).toMatchObject({
 			id: two.id,
 			count: 1,
 			results: [{ id: config.body.id, plugin: two.id }],
 		});
-		expect((await home.here("GET", `/${FRONTEND}/activity`)).body.count).toBe(
-			0,
-		);
+		expect((await home.here("GET", `/${FRONTEND}/activity`)).body.count).toBe(0);
 	});
 
 	test("configs of projects that the caller doesn’t see are left out", async () => {
@@ -1250,10 +1077,7 @@ describe("what is about many, and a plugin, too", () => {
 
 	test("the repository ships with the worker, in pages, and says what is installed", async () => {
 		const home = await world();
-		const { body } = await home.here(
-			"GET",
-			`/${IMPORTS}/repository?limit=2&offset=1`,
-		);
+		const { body } = await home.here("GET", `/${IMPORTS}/repository?limit=2&offset=1`);
 		expect(body.count).toBeGreaterThan(5);
 		expect(body.results).toHaveLength(2);
 		expect(body.results[0]).toEqual({
@@ -1273,16 +1097,11 @@ describe("what is about many, and a plugin, too", () => {
 			capabilities: {},
 			url,
 		});
-		const after = (
-			await home.here("GET", `/${IMPORTS}/repository?limit=1&offset=1`)
-		).body;
+		const after = (await home.here("GET", `/${IMPORTS}/repository?limit=1&offset=1`)).body;
 		expect(after).toMatchObject({ url, results: [{ url, installed: true }] });
 		expect(
-			(
-				await (
-					await world()
-				).here("GET", `/${IMPORTS}/repository?limit=1&offset=1`)
-			).body.results[0].installed,
+			(await (await world()).here("GET", `/${IMPORTS}/repository?limit=1&offset=1`)).body.results[0]
+				.installed,
 		).toBe(false);
 	});
 
@@ -1318,11 +1137,7 @@ describe("what is about many, and a plugin, too", () => {
 			results: [{ name: "Own", icon: null, installed: false }],
 		});
 		expect(await at("lists/none")).toMatchObject(
-			wrong(
-				"invalid_input",
-				"The plugin repository answered no list of plugins.",
-				null,
-			),
+			wrong("invalid_input", "The plugin repository answered no list of plugins.", null),
 		);
 	});
 

@@ -84,21 +84,12 @@ test.each([
 	],
 	[
 		"https://github.com/u/hello/tree/v1",
-		[
-			"https://github.com/u/hello/commit/v1",
-			"https://github.com/u/hello/releases/tag/v1/",
-		],
+		["https://github.com/u/hello/commit/v1", "https://github.com/u/hello/releases/tag/v1/"],
 	],
-	[
-		"https://gitlab.com/g/sub/hello",
-		["http://www.gitlab.com/g/sub/hello.git/"],
-	],
+	["https://gitlab.com/g/sub/hello", ["http://www.gitlab.com/g/sub/hello.git/"]],
 	[
 		"https://gitlab.com/g/hello/-/tree/v1",
-		[
-			"https://gitlab.com/g/hello/-/tags/v1",
-			"https://gitlab.com/g/hello.git/-/commit/v1/",
-		],
+		["https://gitlab.com/g/hello/-/tags/v1", "https://gitlab.com/g/hello.git/-/commit/v1/"],
 	],
 	[
 		"https://www.npmjs.com/package/hello",
@@ -115,56 +106,32 @@ test.each([
 });
 
 describe("a private source is shown the token, and nobody else", () => {
-	test.each([npm("private"), github("private"), gitlab("private")])(
-		"%s",
-		async (url) => {
-			const at = `${url}?private_token=${TOKEN}`;
-			expect(await named(at)).toHaveProperty("name");
-			const wrong = await download(env, `${url}?private_token=wrong`).catch(
-				({ body }) => body.detail,
-			);
-			expect(wrong).toMatch(/^Could not find .* (\S+\/)?private\.$/);
-			// A value that no header can hold.
-			await expect(
-				download(env, `${url}?private_token=secret%0Asecret`),
-			).rejects.toMatchObject(refused(wrong.replace("find", "reach")));
-		},
-	);
+	test.each([npm("private"), github("private"), gitlab("private")])("%s", async (url) => {
+		const at = `${url}?private_token=${TOKEN}`;
+		expect(await named(at)).toHaveProperty("name");
+		const wrong = await download(env, `${url}?private_token=wrong`).catch(
+			({ body }) => body.detail,
+		);
+		expect(wrong).toMatch(/^Could not find .* (\S+\/)?private\.$/);
+		// A value that no header can hold.
+		await expect(download(env, `${url}?private_token=secret%0Asecret`)).rejects.toMatchObject(
+			refused(wrong.replace("find", "reach")),
+		);
+	});
 });
 
 describe("what can't be had is refused by name", () => {
 	test.each([
 		[npm("absent"), "Could not find npm package absent."],
-		[
-			npm("hello/v/9.9.9"),
-			"Could not find version 9.9.9 of npm package hello.",
-		],
-		[
-			npm("failing"),
-			"Could not reach npm package failing: the answer was the HTTP status 503.",
-		],
+		[npm("hello/v/9.9.9"), "Could not find version 9.9.9 of npm package hello."],
+		[npm("failing"), "Could not reach npm package failing: the answer was the HTTP status 503."],
 		[npm("talking"), "Could not read what is said of npm package talking."],
-		[
-			npm("flooding"),
-			"Could not read npm package flooding: it is larger than 4 MiB.",
-		],
+		[npm("flooding"), "Could not read npm package flooding: it is larger than 4 MiB."],
 		[npm("huge"), "Could not read npm package huge: it is larger than 10 MiB."],
-		[
-			npm("looping"),
-			"Could not reach npm package looping: it is redirected too often.",
-		],
-		[
-			github("hello/tree/v9"),
-			"Could not find GitHub repository u/hello at v9.",
-		],
-		[
-			gitlab("hello/-/tree/v9"),
-			"Could not find GitLab repository g/sub/hello at v9.",
-		],
-		[
-			"https://gitlab.com/g/absent",
-			"Could not find GitLab repository g/absent.",
-		],
+		[npm("looping"), "Could not reach npm package looping: it is redirected too often."],
+		[github("hello/tree/v9"), "Could not find GitHub repository u/hello at v9."],
+		[gitlab("hello/-/tree/v9"), "Could not find GitLab repository g/sub/hello at v9."],
+		["https://gitlab.com/g/absent", "Could not find GitLab repository g/absent."],
 	])("%s", async (url, why) => {
 		await expect(download(env, url)).rejects.toMatchObject(refused(why));
 	});
@@ -188,9 +155,7 @@ describe("what can't be had is refused by name", () => {
 		await expect(latest(nobody, gitlab("hello"))).rejects.toMatchObject({
 			status: 400,
 			body: {
-				detail: expect.stringMatching(
-					/^Could not reach GitLab repository g\/sub\/hello/,
-				),
+				detail: expect.stringMatching(/^Could not reach GitLab repository g\/sub\/hello/),
 			},
 		});
 	});
@@ -219,13 +184,11 @@ test("a host that is not configured is never asked", async () => {
 		[github("straying"), "GitHub repository u/straying"],
 	] as const)
 		await expect(download(env, url)).rejects.toMatchObject(
-			refused(
-				`Could not reach ${what}: it is kept at a host that is not configured.`,
-			),
+			refused(`Could not reach ${what}: it is kept at a host that is not configured.`),
 		);
-	await expect(
-		download({ ...env, GITHUB_ARCHIVE_URL: "" }, github("hello")),
-	).rejects.toMatchObject({ status: 400 });
+	await expect(download({ ...env, GITHUB_ARCHIVE_URL: "" }, github("hello"))).rejects.toMatchObject(
+		{ status: 400 },
+	);
 	expect(await (await fetch(env.FOREIGN_URL)).json()).toEqual({ asked: 0 });
 });
 
@@ -269,32 +232,20 @@ describe.skipIf(unreachable)(
 			const at = `/pipeline_frontend_apps/${made.body.id}`;
 			return {
 				plugin: made.body,
-				ask: (method: string, below: string) =>
-					here(method, `${at}${below}`, { env }),
+				ask: (method: string, below: string) => here(method, `${at}${below}`, { env }),
 			};
 		}
 
 		test.each([
 			["geoip", "GeoIP", { methods: ["processEvent"] }],
-			[
-				"property-filter",
-				"Property Filter",
-				{ methods: ["setupPlugin", "processEvent"] },
-			],
-			[
-				"semver-flattener",
-				"posthog-semver-flattener",
-				{ methods: ["processEvent"] },
-			],
+			["property-filter", "Property Filter", { methods: ["setupPlugin", "processEvent"] }],
+			["semver-flattener", "posthog-semver-flattener", { methods: ["processEvent"] }],
 			["taxonomy", "Taxonomy Plugin", {}],
-		])(
-			"the plugin %s, through the front door",
-			async (package_name, name, capabilities) => {
-				const { plugin } = await installed(package_name);
-				expect(plugin.name).toBe(name);
-				expect(plugin.capabilities).toEqual(capabilities);
-			},
-		);
+		])("the plugin %s, through the front door", async (package_name, name, capabilities) => {
+			const { plugin } = await installed(package_name);
+			expect(plugin.name).toBe(name);
+			expect(plugin.capabilities).toEqual(capabilities);
+		});
 
 		test("a plugin is held against what is published, and upgraded", async () => {
 			const { ask } = await installed("taxonomy");
@@ -307,19 +258,14 @@ describe.skipIf(unreachable)(
 				body: { tag: "0.0.7", name: "Taxonomy Plugin" },
 			});
 			const { body } = await ask("GET", "/source");
-			expect(Object.keys(body.files).sort()).toEqual([
-				"index.js",
-				"plugin.json",
-			]);
+			expect(Object.keys(body.files).sort()).toEqual(["index.js", "plugin.json"]);
 		});
 
 		test("a package that is no plugin", async () => {
 			const { bytes } = await download(real, npm("@posthog/plugin-contrib"));
 			const files = await unpack(bytes);
 			expect(files.get("package.json")).toContain("@posthog/plugin-contrib");
-			expect(() => manifest(files)).toThrow(
-				"Could not find plugin.json in the plugin",
-			);
+			expect(() => manifest(files)).toThrow("Could not find plugin.json in the plugin");
 		});
 	},
 );

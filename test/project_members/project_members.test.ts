@@ -21,9 +21,7 @@ test("an admin adds, lists and removes the members of a project", async () => {
 		count: 1,
 		results: [made.body],
 	});
-	expect(
-		await ask("POST", path, { body: { user_uuid: someone.uuid, level: 1 } }),
-	).toMatchObject({
+	expect(await ask("POST", path, { body: { user_uuid: someone.uuid, level: 1 } })).toMatchObject({
 		status: 400,
 		body: { code: "unique", attr: "user_uuid" },
 	});
@@ -38,8 +36,7 @@ test("only members of the organization can be added, and only by admins", async 
 	const path = `/api/projects/${project}/members/`;
 	const stranger = (await world()).owner;
 	expect(
-		(await ask("POST", path, { body: { user_uuid: stranger.uuid, level: 1 } }))
-			.body,
+		(await ask("POST", path, { body: { user_uuid: stranger.uuid, level: 1 } })).body,
 	).toMatchObject({
 		code: "does_not_exist",
 		detail: `Invalid pk "${stranger.uuid}" - object does not exist.`,
@@ -54,9 +51,7 @@ test("only members of the organization can be added, and only by admins", async 
 			})
 		).status,
 	).toBe(403);
-	expect(
-		(await call("DELETE", `${path}${member.uuid}`, { key: member.key })).status,
-	).toBe(403);
+	expect((await call("DELETE", `${path}${member.uuid}`, { key: member.key })).status).toBe(403);
 });
 
 test("who leaves the organization leaves its projects", async () => {
@@ -67,12 +62,8 @@ test("who leaves the organization leaves its projects", async () => {
 	});
 	await db
 		.delete(members)
-		.where(
-			and(eq(members.organization_id, id), eq(members.user_id, someone.id)),
-		);
-	expect(
-		(await ask("GET", `/api/projects/${project}/members`)).body.count,
-	).toBe(0);
+		.where(and(eq(members.organization_id, id), eq(members.user_id, someone.id)));
+	expect((await ask("GET", `/api/projects/${project}/members`)).body.count).toBe(0);
 });
 
 test("20 parallel additions of the same person make one member", async () => {
@@ -86,7 +77,7 @@ test("20 parallel additions of the same person make one member", async () => {
 		),
 	);
 	expect(made.filter(({ status }) => status === 201)).toHaveLength(1);
-	expect(
-		made.filter(({ status, body }) => status === 400 && body.code === "unique"),
-	).toHaveLength(19);
+	expect(made.filter(({ status, body }) => status === 400 && body.code === "unique")).toHaveLength(
+		19,
+	);
 });

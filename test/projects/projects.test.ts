@@ -14,9 +14,7 @@ const denied = {
 
 test("an admin creates a project where it works, or where it says", async () => {
 	const { ask, id } = await world();
-	const other = (
-		await ask("POST", "/api/organizations", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	const here = await ask("POST", "/api/projects/", { body: { name: "Here" } });
 	expect(here.status).toBe(201);
 	expect(here.body).toEqual({
@@ -78,15 +76,9 @@ test("an admin changes a project, an owner deletes it", async () => {
 	const [member, admin] = [await join(id, 1), await join(id, 8)];
 	const body = { name: "Changed" };
 	expect((await call("GET", path, { key: member.key })).status).toBe(200);
-	expect((await call("PATCH", path, { key: member.key, body })).status).toBe(
-		403,
-	);
-	expect((await call("PATCH", path, { key: admin.key, body })).body.name).toBe(
-		"Changed",
-	);
-	expect(
-		(await call("PATCH", path, { key: admin.key, body: {} })).body.name,
-	).toBe("Changed");
+	expect((await call("PATCH", path, { key: member.key, body })).status).toBe(403);
+	expect((await call("PATCH", path, { key: admin.key, body })).body.name).toBe("Changed");
+	expect((await call("PATCH", path, { key: admin.key, body: {} })).body.name).toBe("Changed");
 	expect((await call("DELETE", path, { key: admin.key })).status).toBe(403);
 	expect((await ask("DELETE", path)).status).toBe(204);
 	expect((await ask("GET", path)).body.detail).toBe("Project not found.");
@@ -105,20 +97,12 @@ test("a private project is there for admins and its members only", async () => {
 		expect((await call("GET", `${path}/members`, { key })).status).toBe(200);
 	}
 	const { key } = member;
-	expect((await call("GET", path, { key })).body.detail).toBe(
-		"Project not found.",
-	);
+	expect((await call("GET", path, { key })).body.detail).toBe("Project not found.");
 	expect(await call("GET", `${path}/members`, { key })).toMatchObject(denied);
-	expect(await call("GET", `${path}/activity_log`, { key })).toMatchObject(
-		denied,
-	);
+	expect(await call("GET", `${path}/activity_log`, { key })).toMatchObject(denied);
 	expect((await call("GET", "/api/projects", { key })).body.count).toBe(0);
-	expect(
-		(await call("GET", `/api/organizations/${id}`, { key })).body.teams,
-	).toEqual([]);
-	expect(
-		(await call("GET", "/api/users/@me", { key })).body.project,
-	).toBeNull();
+	expect((await call("GET", `/api/organizations/${id}`, { key })).body.teams).toEqual([]);
+	expect((await call("GET", "/api/users/@me", { key })).body.project).toBeNull();
 	expect((await here("GET", "")).body.teams).toHaveLength(1);
 
 	await ask("POST", `${path}/members`, {
@@ -126,15 +110,9 @@ test("a private project is there for admins and its members only", async () => {
 	});
 	expect((await call("GET", path, { key })).status).toBe(200);
 	expect((await call("GET", "/api/projects", { key })).body.count).toBe(1);
-	expect(
-		(await call("GET", `/api/organizations/${id}`, { key })).body.teams,
-	).toHaveLength(1);
-	expect((await call("GET", "/api/projects/@current", { key })).body.id).toBe(
-		project,
-	);
-	expect((await call("PATCH", path, { key, body: { name: "x" } })).status).toBe(
-		403,
-	);
+	expect((await call("GET", `/api/organizations/${id}`, { key })).body.teams).toHaveLength(1);
+	expect((await call("GET", "/api/projects/@current", { key })).body.id).toBe(project);
+	expect((await call("PATCH", path, { key, body: { name: "x" } })).status).toBe(403);
 });
 
 test("an admin of the project is one below it, and no owner", async () => {
@@ -154,36 +132,23 @@ test("an admin of the project is one below it, and no owner", async () => {
 			})
 		).body.name,
 	).toBe("Mine");
-	expect(
-		(await call("DELETE", `/api/projects/${project}`, { key: someone.key }))
-			.status,
-	).toBe(403);
+	expect((await call("DELETE", `/api/projects/${project}`, { key: someone.key })).status).toBe(403);
 });
 
 test("a restricted key sees its projects only, and creates none", async () => {
 	const { ask, owner, project, id } = await world();
-	const other = (
-		await ask("POST", "/api/projects", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/projects", { body: { name: "Other" } })).body;
 	const key = await keyFor(owner.id, { scoped_projects: [project] });
 	expect((await call("GET", "/api/projects", { key })).body).toMatchObject({
 		count: 1,
 		results: [{ id: project }],
 	});
-	expect((await call("GET", `/api/projects/${project}`, { key })).status).toBe(
-		200,
-	);
-	expect(
-		(await call("GET", `/api/projects/${other.id}`, { key })).body.detail,
-	).toBe(
+	expect((await call("GET", `/api/projects/${project}`, { key })).status).toBe(200);
+	expect((await call("GET", `/api/projects/${other.id}`, { key })).body.detail).toBe(
 		`API key does not have access to the requested project: ID ${other.id}.`,
 	);
-	expect(
-		(await call("POST", "/api/projects", { key, body: { name: "x" } })).status,
-	).toBe(403);
-	expect(
-		(await call("GET", "/api/users/@me", { key })).body.organizations,
-	).toMatchObject([{ id }]);
+	expect((await call("POST", "/api/projects", { key, body: { name: "x" } })).status).toBe(403);
+	expect((await call("GET", "/api/users/@me", { key })).body.organizations).toMatchObject([{ id }]);
 });
 
 test("a time zone is a name of the IANA database, in its spelling", async () => {
@@ -228,9 +193,7 @@ describe("the projects of one organization", () => {
 	/** Two organizations of one owner, each with a project. */
 	async function two() {
 		const home = await world();
-		const other = (
-			await home.ask("POST", "/api/organizations", { body: { name: "Other" } })
-		).body;
+		const other = (await home.ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 		return { ...home, other: other.id, elsewhere: other.teams[0].id };
 	}
 
@@ -242,14 +205,9 @@ describe("the projects of one organization", () => {
 			count: 1,
 			results: [{ id: project }],
 		});
-		expect(await ids(`/api/organizations/${other}/projects/`)).toEqual([
-			elsewhere,
-		]);
-		expect(await ids("/api/organizations/@current/projects")).toEqual([
-			elsewhere,
-		]);
-		const second = (await here("POST", "/projects", { body: { name: "2" } }))
-			.body;
+		expect(await ids(`/api/organizations/${other}/projects/`)).toEqual([elsewhere]);
+		expect(await ids("/api/organizations/@current/projects")).toEqual([elsewhere]);
+		const second = (await here("POST", "/projects", { body: { name: "2" } })).body;
 		const first = (await here("GET", "/projects?limit=1")).body;
 		expect(first).toMatchObject({ count: 2, results: [{ id: second.id }] });
 		expect((await ask("GET", first.next)).body).toMatchObject({
@@ -275,9 +233,7 @@ describe("the projects of one organization", () => {
 			...made.body,
 			name,
 		});
-		expect((await here("PATCH", at, { body: { name: "" } })).body.code).toBe(
-			"blank",
-		);
+		expect((await here("PATCH", at, { body: { name: "" } })).body.code).toBe("blank");
 		const log = `/activity_log?scope=Project&item_id=${made.body.id}`;
 		expect((await here("DELETE", at)).status).toBe(204);
 		expect((await here("GET", log)).body.results).toMatchObject([
@@ -304,12 +260,7 @@ describe("the projects of one organization", () => {
 		expect((await ask("GET", at)).body.id).toBe(elsewhere);
 		for (const method of ["GET", "PATCH", "DELETE"])
 			expect(
-				(
-					await stranger.ask(
-						method,
-						`/api/organizations/${id}/projects/${project}`,
-					)
-				).status,
+				(await stranger.ask(method, `/api/organizations/${id}/projects/${project}`)).status,
 			).toBe(403);
 		expect((await ask("GET", `/api/projects/${elsewhere}`)).status).toBe(200);
 	});
@@ -317,26 +268,19 @@ describe("the projects of one organization", () => {
 	test("are hidden where they are private, and changed by those who may", async () => {
 		const { ask, here, id, project } = await two();
 		const at = `/api/organizations/${id}/projects/${project}`;
-		const [member, lead, admin] = await Promise.all([
-			join(id, 1),
-			join(id, 1),
-			join(id, 8),
-		]);
+		const [member, lead, admin] = await Promise.all([join(id, 1), join(id, 1), join(id, 8)]);
 		await db.insert(projectMembers).values({
 			organization_id: id,
 			project_id: project,
 			user_id: lead.id,
 			level: 8,
 		});
-		const change = (key: string) =>
-			call("PATCH", at, { key, body: { name: "x" } });
+		const change = (key: string) => call("PATCH", at, { key, body: { name: "x" } });
 		expect((await change(member.key)).body.detail).toBe(INSUFFICIENT);
 		expect((await change(lead.key)).status).toBe(200);
 		expect((await change(admin.key)).status).toBe(200);
 		for (const { key } of [lead, admin])
-			expect((await call("DELETE", at, { key })).body.detail).toBe(
-				INSUFFICIENT,
-			);
+			expect((await call("DELETE", at, { key })).body.detail).toBe(INSUFFICIENT);
 		const create = await call("POST", `/api/organizations/${id}/projects`, {
 			key: member.key,
 			body: { name: "x" },
@@ -347,8 +291,7 @@ describe("the projects of one organization", () => {
 		});
 		expect(await change(member.key)).toMatchObject(missing);
 		const list = `/api/organizations/${id}/projects`;
-		const count = async (key: string) =>
-			(await call("GET", list, { key })).body.count;
+		const count = async (key: string) => (await call("GET", list, { key })).body.count;
 		expect([await count(member.key), await count(lead.key)]).toEqual([0, 1]);
 		expect((await ask("GET", at)).body.access_control).toBe(true);
 	});
@@ -360,15 +303,10 @@ describe("the projects of one organization", () => {
 			const key = await keyFor(owner.id, power);
 			return call("GET", path, { key });
 		};
-		expect(
-			(await get({ scoped_projects: [project] }, `${list}/${project}`)).body
-				.detail,
-		).toBe(
+		expect((await get({ scoped_projects: [project] }, `${list}/${project}`)).body.detail).toBe(
 			"API keys with scoped projects are only supported on project-based endpoints.",
 		);
-		expect(
-			(await get({ scoped_organizations: [other] }, list)).body.detail,
-		).toBe(
+		expect((await get({ scoped_organizations: [other] }, list)).body.detail).toBe(
 			`API key does not have access to the requested organization: ID ${id}.`,
 		);
 		const own = { scoped_organizations: [id] };

@@ -59,9 +59,7 @@ test("what only the operator sets of an organization", async () => {
 		...["--feature", "sso", "--feature", "saml"],
 	);
 	expect(code).toBe(0);
-	expect(
-		await (await ask("/organizations/@current", key)).json(),
-	).toMatchObject({
+	expect(await (await ask("/organizations/@current", key)).json()).toMatchObject({
 		plugins_access_level: 3,
 		customer_id: "c-1",
 		available_product_features: [
@@ -76,9 +74,7 @@ test("a list is a table for people", async () => {
 		STATE_DIR: state,
 	});
 	expect(err).toBe("");
-	expect(out).toMatch(
-		/^email +name +is_active +organizations +keys +created_at\n/,
-	);
+	expect(out).toMatch(/^email +name +is_active +organizations +keys +created_at\n/);
 	expect(out).toMatch(/\nadmin@example\.com +true +1 +1 +20/);
 	expect(out).toMatch(/\ncount: \d+\n$/);
 });
@@ -193,18 +189,13 @@ test("on a database without tables it says what to do", async () => {
 test("where no server runs, commands work on the files, one after another", async () => {
 	await server.stop();
 	const emails = ["a", "b", "c"].map((name) => `file-${name}@example.com`);
-	const made = await Promise.all(
-		emails.map((email) => admin("bootstrap", "--email", email)),
-	);
+	const made = await Promise.all(emails.map((email) => admin("bootstrap", "--email", email)));
 	expect(made.map(({ code, err }) => ({ code, err }))).toEqual(
 		emails.map(() => ({ code: 0, err: "" })),
 	);
 	const { said } = await admin("user", "list", "--limit", "3");
-	expect(
-		said.results.map(({ email }: { email: string }) => email).sort(),
-	).toEqual(emails);
+	expect(said.results.map(({ email }: { email: string }) => email).sort()).toEqual(emails);
 	server = new Server({ PORT: String(port), STATE_DIR: state });
 	await server.says(/listens/);
-	for (const { said } of made)
-		expect((await ask("/users/@me", said.key)).status).toBe(200);
+	for (const { said } of made) expect((await ask("/users/@me", said.key)).status).toBe(200);
 });

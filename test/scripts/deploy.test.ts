@@ -24,22 +24,15 @@ const read = (env?: string): Config =>
 test.each([
 	["", "env.DB (tenantry) "],
 	["staging", "env.DB (tenantry-staging) "],
-])(
-	"npm run deploy makes a worker for the environment '%s'",
-	async (env, database) => {
-		const outdir = folder();
-		const words = ["--dry-run", "--outdir", outdir];
-		const { code, out } = await npm(
-			"deploy",
-			env ? [...words, "--env", env] : words,
-			{},
-		);
-		expect(code).toBe(0);
-		expect(out).toContain(database);
-		expect(out).not.toMatch(/warning/i);
-		discard(outdir);
-	},
-);
+])("npm run deploy makes a worker for the environment '%s'", async (env, database) => {
+	const outdir = folder();
+	const words = ["--dry-run", "--outdir", outdir];
+	const { code, out } = await npm("deploy", env ? [...words, "--env", env] : words, {});
+	expect(code).toBe(0);
+	expect(out).toContain(database);
+	expect(out).not.toMatch(/warning/i);
+	discard(outdir);
+});
 
 test("the staging environment has every variable and binding, none of them shared with production", () => {
 	const [production, staging] = [read(), read("staging")];

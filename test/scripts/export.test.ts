@@ -41,17 +41,14 @@ afterAll(async () => {
 });
 
 async function ask(method: string, path: string, body?: unknown) {
-	const answer = await fetch(
-		`http://127.0.0.1:${port}/api/projects/@current${path}`,
-		{
-			method,
-			headers: {
-				authorization: `Bearer ${key}`,
-				"content-type": "application/json",
-			},
-			...(body !== undefined && { body: JSON.stringify(body) }),
+	const answer = await fetch(`http://127.0.0.1:${port}/api/projects/@current${path}`, {
+		method,
+		headers: {
+			authorization: `Bearer ${key}`,
+			"content-type": "application/json",
 		},
-	);
+		...(body !== undefined && { body: JSON.stringify(body) }),
+	});
 	return answer.json() as Promise<{ id: string; results: Json[] }>;
 }
 
@@ -102,10 +99,7 @@ test("a server killed in the middle of a run goes on with it: nothing is lost, n
 		let text = "";
 		request.on("data", (data) => (text += data));
 		request.on("end", () => {
-			taken.set(
-				String(request.headers["idempotency-key"]),
-				JSON.parse(text).batch,
-			);
+			taken.set(String(request.headers["idempotency-key"]), JSON.parse(text).batch);
 			if (holding && taken.size === 3) held = response;
 			else response.end("{}");
 		});

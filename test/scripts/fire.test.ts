@@ -43,15 +43,10 @@ function evidence() {
 		mkdirSync(dirname(`${path}/${name}`), { recursive: true });
 		writeFileSync(`${path}/${name}`, content);
 	};
-	const json = (values: object[]) =>
-		values.map((value) => `${JSON.stringify(value)}\n`).join("");
+	const json = (values: object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join("");
 	save("sent.jsonl", json(events));
-	save(
-		"acknowledged.jsonl",
-		json(events.slice(0, 2).map(({ uuid }) => ({ uuid }))),
-	);
-	const verdictOf = async (name: string) =>
-		(await judge(path, [name])).get(name);
+	save("acknowledged.jsonl", json(events.slice(0, 2).map(({ uuid }) => ({ uuid }))));
+	const verdictOf = async (name: string) => (await judge(path, [name])).get(name);
 	return { path, events, save, verdictOf };
 }
 
@@ -146,16 +141,10 @@ test("each window has one run, which completed", () => {
 	const first = run("2026-01-01T00:05:00.000Z");
 	const second = run("2026-01-01T00:10:00.000Z");
 	const judged = (...runs: (typeof first)[]) =>
-		judgeRuns(
-			runs,
-			Date.parse(first.data_interval_end),
-			Date.parse(second.data_interval_end),
-		);
+		judgeRuns(runs, Date.parse(first.data_interval_end), Date.parse(second.data_interval_end));
 	expect(judged(second, first)).toBe("");
 	expect(judged(first)).toBe("2026-01-01T00:10:00.000Z has 0 runs");
-	expect(judged(first, second, first)).toBe(
-		"2026-01-01T00:05:00.000Z has 2 runs",
-	);
+	expect(judged(first, second, first)).toBe("2026-01-01T00:05:00.000Z has 2 runs");
 	expect(judged(first, { ...second, status: "FailedRetryable" })).toBe(
 		"the run of 2026-01-01T00:10:00.000Z is FailedRetryable: Oops",
 	);

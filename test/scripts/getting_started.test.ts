@@ -20,8 +20,7 @@ function blocks(): Block[] {
 			? [
 					{
 						commands: text,
-						output:
-							fences[i + 1]?.[1] === "sh" ? undefined : fences[i + 1]?.[2],
+						output: fences[i + 1]?.[1] === "sh" ? undefined : fences[i + 1]?.[2],
 					},
 				]
 			: [],
@@ -83,10 +82,7 @@ async function paste(commands: string) {
 	if (!stdin || !stdout) throw new Error("There is no shell.");
 	const lines = createInterface({ input: stdout });
 	const printed: string[] = [];
-	const text = replacements.reduce(
-		(text, [here, there]) => text.replaceAll(here, there),
-		commands,
-	);
+	const text = replacements.reduce((text, [here, there]) => text.replaceAll(here, there), commands);
 	stdin.write(`${text}\necho; echo "done with the block"\n`);
 	for await (const line of lines) {
 		if (line === "done with the block") break;
@@ -113,9 +109,7 @@ test("the commands of docs/getting-started.md print what it says", async () => {
 });
 
 test("npm start shows the requests, and the link of the invite's mail", async () => {
-	await server.says(
-		/POST \/api\/organizations\/@current\/invites 201 \d+ ms 2 trips/,
-	);
+	await server.says(/POST \/api\/organizations\/@current\/invites 201 \d+ ms 2 trips/);
 	await server.says(/POST \/api\/invites\/…\/accept 200 \d+ ms \d trips/);
 	await server.says(
 		/A mail was sent: \S+\.eml, with the link http:\/\/localhost:\d+\/invites\/[\w-]{43}/,

@@ -1,19 +1,8 @@
 import { mkdirSync, readFileSync } from "node:fs";
-import {
-	type Browser,
-	type BrowserContextOptions,
-	chromium,
-	type Page,
-} from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HANG_MS } from "../support/hang.ts";
-import {
-	browserAt,
-	discard,
-	folder,
-	freePort,
-	Server,
-} from "../support/server.ts";
+import { browserAt, discard, folder, freePort, Server } from "../support/server.ts";
 
 let state: string;
 let port: number;
@@ -73,121 +62,104 @@ test("the link in the mail leads to the invite, for programs and for people", as
 	expect(page.headers.get("content-type")).toContain("text/html");
 	expect(page.headers.get("cache-control")).toBe("no-store");
 	expect(page.headers.get("referrer-policy")).toBe("no-referrer");
-	expect(page.headers.get("content-security-policy")).toContain(
-		"default-src 'none'",
-	);
+	expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
 });
 
 const program = browserAt();
 const missing = program === undefined && "no Chromium is installed";
 
-describe.skipIf(missing)(
-	`in a browser${missing ? ` (${missing})` : ""}`,
-	() => {
-		let browser: Browser;
-		beforeAll(async () => {
-			browser = await chromium.launch({
-				executablePath: program ?? "",
-				timeout: HANG_MS,
-				args: [
-					"--no-sandbox",
-					"--disable-gpu",
-					"--disable-background-networking",
-				],
+describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => {
+	let browser: Browser;
+	beforeAll(async () => {
+		browser = await chromium.launch({
+			executablePath: program ?? "",
+			timeout: HANG_MS,
+			args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+		});
+	});
+	afterAll(() => browser?.close());
+
+	const SIZES = [
+		{ name: "phone", width: 360, height: 740 },
+		{ name: "desktop", width: 1280, height: 800 },
+	];
+
+	/** A page of a session of its own. */
+	async function open(options: BrowserContextOptions = {}) {
+		const page = await browser.newPage(options);
+		page.setDefaultTimeout(HANG_MS);
+		return page;
+	}
+
+	/** Keeps a picture of the page where SCREENSHOTS says, for whoever wants to look. */
+	async function picture(page: Page, name: string) {
+		const { SCREENSHOTS } = process.env;
+		if (!SCREENSHOTS) return;
+		mkdirSync(SCREENSHOTS, { recursive: true });
+		await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
+	}
+
+	const fits = (page: Page) =>
+		page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+
+	test.each(SIZES)(
+		"an invited person gets from the link to a key that works: $name",
+		async ({ name, ...viewport }) => {
+			const email = `${name}@example.org`;
+			const link = await mailed(email, { first_name: "Ada" });
+			const page = await open({
+				viewport,
+				permissions: ["clipboard-read", "clipboard-write"],
 			});
-		});
-		afterAll(() => browser?.close());
-
-		const SIZES = [
-			{ name: "phone", width: 360, height: 740 },
-			{ name: "desktop", width: 1280, height: 800 },
-		];
-
-		/** A page of a session of its own. */
-		async function open(options: BrowserContextOptions = {}) {
-			const page = await browser.newPage(options);
-			page.setDefaultTimeout(HANG_MS);
-			return page;
-		}
-
-		/** Keeps a picture of the page where SCREENSHOTS says, for whoever wants to look. */
-		async function picture(page: Page, name: string) {
-			const { SCREENSHOTS } = process.env;
-			if (!SCREENSHOTS) return;
-			mkdirSync(SCREENSHOTS, { recursive: true });
-			await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
-		}
-
-		const fits = (page: Page) =>
-			page.evaluate(
-				"document.documentElement.scrollWidth <= document.documentElement.clientWidth",
-			);
-
-		test.each(SIZES)(
-			"an invited person gets from the link to a key that works: $name",
-			async ({ name, ...viewport }) => {
-				const email = `${name}@example.org`;
-				const link = await mailed(email, { first_name: "Ada" });
-				const page = await open({
-					viewport,
-					permissions: ["clipboard-read", "clipboard-write"],
-				});
-				const complaints: string[] = [];
-				page.on("console", (message) => complaints.push(message.text()));
-				page.on("pageerror", (error) => complaints.push(error.message));
-				await page.goto(link);
-				expect(await page.textContent("h1")).toBe("Join My organization");
-				expect(await page.inputValue("[name=first_name]")).toBe("Ada");
-				expect(await fits(page)).toBe(true);
-				await picture(page, `invite-${name}`);
-				await page.fill("[name=last_name]", "Byron");
-				await page.click("button");
-				expect(await page.textContent("h1")).toBe("Welcome to My organization");
-				const shown = await page.inputValue("textarea");
-				expect(await fits(page)).toBe(true);
-				await picture(page, `welcome-${name}`);
-				await page.click("text=Copy the key");
-				await page.waitForSelector("text=Copied");
-				expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
-					shown,
-				);
-				expect((await ask("/api/users/@me/", shown)).body).toMatchObject({
-					email,
-					first_name: "Ada",
-					last_name: "Byron",
-					is_email_verified: true,
-				});
-				expect(
-					(await ask("/api/organizations/@current/members/", shown)).status,
-				).toBe(200);
-				await page.goto(link);
-				expect(await page.textContent("h1")).toBe("This invite is unknown");
-				await picture(page, `used-${name}`);
-				expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
-				await page.close();
-			},
-		);
-
-		test("works without scripts", async () => {
-			const link = await mailed("noscript@example.org");
-			const page = await open({ javaScriptEnabled: false });
+			const complaints: string[] = [];
+			page.on("console", (message) => complaints.push(message.text()));
+			page.on("pageerror", (error) => complaints.push(error.message));
 			await page.goto(link);
-			await page.fill("[name=first_name]", "<b>Eve</b>");
+			expect(await page.textContent("h1")).toBe("Join My organization");
+			expect(await page.inputValue("[name=first_name]")).toBe("Ada");
+			expect(await fits(page)).toBe(true);
+			await picture(page, `invite-${name}`);
+			await page.fill("[name=last_name]", "Byron");
 			await page.click("button");
+			expect(await page.textContent("h1")).toBe("Welcome to My organization");
 			const shown = await page.inputValue("textarea");
-			expect(await page.isVisible("text=Copy the key")).toBe(false);
-			expect((await ask("/api/users/@me/", shown)).body.first_name).toBe(
-				"<b>Eve</b>",
-			);
+			expect(await fits(page)).toBe(true);
+			await picture(page, `welcome-${name}`);
+			await page.click("text=Copy the key");
+			await page.waitForSelector("text=Copied");
+			expect(await page.evaluate("navigator.clipboard.readText()")).toBe(shown);
+			expect((await ask("/api/users/@me/", shown)).body).toMatchObject({
+				email,
+				first_name: "Ada",
+				last_name: "Byron",
+				is_email_verified: true,
+			});
+			expect((await ask("/api/organizations/@current/members/", shown)).status).toBe(200);
+			await page.goto(link);
+			expect(await page.textContent("h1")).toBe("This invite is unknown");
+			await picture(page, `used-${name}`);
+			expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
 			await page.close();
-		});
+		},
+	);
 
-		test("an unknown link is said to be one", async () => {
-			const page = await open();
-			const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
-			expect(answer?.status()).toBe(404);
-			expect(await page.textContent("main")).toContain("already used");
-			await page.close();
-		});
-	},
-);
+	test("works without scripts", async () => {
+		const link = await mailed("noscript@example.org");
+		const page = await open({ javaScriptEnabled: false });
+		await page.goto(link);
+		await page.fill("[name=first_name]", "<b>Eve</b>");
+		await page.click("button");
+		const shown = await page.inputValue("textarea");
+		expect(await page.isVisible("text=Copy the key")).toBe(false);
+		expect((await ask("/api/users/@me/", shown)).body.first_name).toBe("<b>Eve</b>");
+		await page.close();
+	});
+
+	test("an unknown link is said to be one", async () => {
+		const page = await open();
+		const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
+		expect(answer?.status()).toBe(404);
+		expect(await page.textContent("main")).toContain("already used");
+		await page.close();
+	});
+});

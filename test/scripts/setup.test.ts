@@ -1,11 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import {
-	cpSync,
-	existsSync,
-	readFileSync,
-	symlinkSync,
-	writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -22,16 +16,9 @@ let printed = "";
 beforeAll(async () => {
 	clone = folder();
 	port = await freePort();
-	for (const name of [
-		"package.json",
-		"wrangler.toml",
-		"scripts",
-		"migrations",
-		"public",
-	])
+	for (const name of ["package.json", "wrangler.toml", "scripts", "migrations", "public"])
 		cpSync(name, `${clone}/${name}`, { recursive: true });
-	for (const name of ["src", "node_modules"])
-		symlinkSync(resolve(name), `${clone}/${name}`);
+	for (const name of ["src", "node_modules"]) symlinkSync(resolve(name), `${clone}/${name}`);
 });
 
 afterAll(async () => {
@@ -119,11 +106,7 @@ test("the setup makes what wrangler dev needs, and leaves the developer's own se
 	const [, key = ""] = /export KEY=(\S+)/.exec(stdout) ?? [];
 	const settings = readFileSync(`${clone}/.dev.vars`, "utf8");
 	expect(settings).toMatch(/^MAIL_FROM=me@example\.com\nSECRETS_KEY="/);
-	for (const name of [
-		"APP_URL",
-		"NPM_REGISTRY_URL",
-		"ALLOW_PRIVATE_DESTINATIONS",
-	])
+	for (const name of ["APP_URL", "NPM_REGISTRY_URL", "ALLOW_PRIVATE_DESTINATIONS"])
 		expect(settings).toMatch(new RegExp(`^${name}=".+"$`, "m"));
 	await wranglerDev();
 	const health = await get("/healthz");
@@ -145,10 +128,7 @@ test("the setup does not touch the files beside a running server", async () => {
 test("a second setup changes nothing, and prints the same key", async () => {
 	const files = [".dev.vars", ".env"].map((name) => `${clone}/${name}`);
 	const read = () => files.map((file) => readFileSync(file, "utf8"));
-	const before = [
-		...read(),
-		readFileSync(`${clone}/.wrangler/state/example-key`, "utf8"),
-	];
+	const before = [...read(), readFileSync(`${clone}/.wrangler/state/example-key`, "utf8")];
 	const { stdout } = await script("setup");
 	expect(stdout).toContain(`export KEY=${before[2]}`);
 	expect(stdout).not.toContain("Applied");

@@ -2,13 +2,7 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { explain } from "../../scripts/output.ts";
-import {
-	discard,
-	folder,
-	freePort,
-	processes,
-	Server,
-} from "../support/server.ts";
+import { discard, folder, freePort, processes, Server } from "../support/server.ts";
 
 let port: number;
 let state: string;
@@ -211,10 +205,10 @@ test("Ctrl-C stops it, and leaves no process behind; the next start prints the s
 });
 
 test("a key that no longer works is not printed again", async () => {
-	const answer = await fetch(
-		`http://127.0.0.1:${port}/api/personal_api_keys/@current`,
-		{ method: "DELETE", headers: { authorization: `Bearer ${key}` } },
-	);
+	const answer = await fetch(`http://127.0.0.1:${port}/api/personal_api_keys/@current`, {
+		method: "DELETE",
+		headers: { authorization: `Bearer ${key}` },
+	});
 	expect(answer.status).toBe(204);
 	await server.stop();
 	await nothingLeft();

@@ -20,10 +20,7 @@ export async function ask(
 		...more,
 	});
 	const { account_name: account, account_key: key } = ACCOUNT;
-	headers.set(
-		"authorization",
-		await sharedKey(method, url, headers, { account, key }),
-	);
+	headers.set("authorization", await sharedKey(method, url, headers, { account, key }));
 	return fetch(url, {
 		method,
 		headers,
@@ -47,8 +44,8 @@ export async function list(prefix: string) {
 		"GET",
 		`${CONTAINER}?restype=container&comp=list&prefix=${encodeURIComponent(prefix)}`,
 	);
-	return [...(await answer.text()).matchAll(/<Name>(.+?)<\/Name>/g)].map(
-		([, name]) => String(name),
+	return [...(await answer.text()).matchAll(/<Name>(.+?)<\/Name>/g)].map(([, name]) =>
+		String(name),
 	);
 }
 

@@ -90,25 +90,18 @@ function issuer(publicKey: string) {
 		body: { error, error_description },
 	});
 	function issue(body: URLSearchParams, uri: string): Answer {
-		if (
-			body.get("grant_type") !== "urn:ietf:params:oauth:grant-type:jwt-bearer"
-		)
+		if (body.get("grant_type") !== "urn:ietf:params:oauth:grant-type:jwt-bearer")
 			return refusal("unsupported_grant_type", "Invalid grant_type");
 		const assertion = body.get("assertion") ?? "";
 		const [header = "", claims = "", signature = ""] = assertion.split(".");
-		const part = (text: string) =>
-			JSON.parse(Buffer.from(text, "base64url").toString());
+		const part = (text: string) => JSON.parse(Buffer.from(text, "base64url").toString());
 		const isSigned = verify(
 			"RSA-SHA256",
 			Buffer.from(`${header}.${claims}`),
 			key,
 			Buffer.from(signature, "base64url"),
 		);
-		if (!isSigned)
-			return refusal(
-				"invalid_grant",
-				`Invalid JWT Signature. You sent ${assertion}`,
-			);
+		if (!isSigned) return refusal("invalid_grant", `Invalid JWT Signature. You sent ${assertion}`);
 		if (!Header.safeParse(part(header)).success)
 			return refusal("invalid_grant", "Invalid JWT header.");
 		const { success, data } = Claims.safeParse(part(claims));
@@ -116,10 +109,7 @@ function issuer(publicKey: string) {
 		const now = Date.now() / 1000;
 		if (data.aud !== uri) return refusal("invalid_grant", "Invalid audience.");
 		if (data.iat > now + 60 || data.exp < now || data.exp > data.iat + 3600)
-			return refusal(
-				"invalid_grant",
-				"Invalid JWT: Token must be short-lived.",
-			);
+			return refusal("invalid_grant", "Invalid JWT: Token must be short-lived.");
 		const access_token = `token-${crypto.randomUUID()}`;
 		tokens.add(access_token);
 		return {
@@ -183,8 +173,7 @@ const JOB_FAULTS: Record<string, Status["errorResult"]> = {
 	},
 	"job-conflict": {
 		reason: "invalidQuery",
-		message:
-			"Could not serialize access to table events due to concurrent update",
+		message: "Could not serialize access to table events due to concurrent update",
 	},
 };
 
@@ -312,10 +301,7 @@ export async function bigqueries() {
 				errorResult: { reason, message },
 			});
 			if (!(await isThere(tableId)))
-				return failed(
-					"notFound",
-					`Not found: Table ${ACCOUNT.project_id}:${datasetId}.${tableId}`,
-				);
+				return failed("notFound", `Not found: Table ${ACCOUNT.project_id}:${datasetId}.${tableId}`);
 			const loads = [...jobs.values()].filter(
 				({ kind, table }) => kind === "load" && table === tableId,
 			);
@@ -323,15 +309,11 @@ export async function bigqueries() {
 				return failed("quotaExceeded", "Quota exceeded: too many imports.");
 		}
 		const path =
-			"load" in configuration
-				? `/upload${root}/jobs?uploadType=multipart`
-				: `${root}/jobs`;
+			"load" in configuration ? `/upload${root}/jobs?uploadType=multipart` : `${root}/jobs`;
 		const answer = await forward("POST", path, body, type);
 		const found = z.object({ status: Status }).safeParse(answer.body);
 		if (found.success) return found.data.status;
-		const { error } = z
-			.object({ error: z.object({ message: z.string() }) })
-			.parse(answer.body);
+		const { error } = z.object({ error: z.object({ message: z.string() }) }).parse(answer.body);
 		return {
 			state: "DONE",
 			errorResult: { reason: "invalid", message: error.message },
@@ -347,8 +329,7 @@ export async function bigqueries() {
 	): Promise<Answer> {
 		let text = body.toString();
 		if (isUpload) {
-			const [, boundary] =
-				/^multipart\/related; boundary=(\S+)$/.exec(type) ?? [];
+			const [, boundary] = /^multipart\/related; boundary=(\S+)$/.exec(type) ?? [];
 			if (boundary === undefined || query.get("uploadType") !== "multipart")
 				throw new Refusal(400, "badContent", "Not a multipart upload.");
 			const parts = body.toString().split(`--${boundary}`);
@@ -384,8 +365,7 @@ export async function bigqueries() {
 			table:
 				"load" in job.configuration
 					? job.configuration.load.destinationTable.tableId
-					: (/FROM .*`([^`]+)`\n/.exec(job.configuration.query.query)?.[1] ??
-						""),
+					: (/FROM .*`([^`]+)`\n/.exec(job.configuration.query.query)?.[1] ?? ""),
 		};
 		jobs.set(jobId, known);
 		known.status =
@@ -429,8 +409,7 @@ export async function bigqueries() {
 		const { method, path, query } = request;
 		const isUpload = path.startsWith("/upload/");
 		const below = path.replace(/^\/upload/, "");
-		if (!below.startsWith(`${root}/`))
-			throw new Refusal(404, "notFound", "Not found: Project");
+		if (!below.startsWith(`${root}/`)) throw new Refusal(404, "notFound", "Not found: Project");
 		const resource = below.slice(root.length);
 		const [, jobId] = /^\/jobs\/([^/]+)$/.exec(resource) ?? [];
 		if (jobId !== undefined) return findJob(jobId, query);
@@ -440,18 +419,9 @@ export async function bigqueries() {
 		if (refusal) throw refusal;
 		const [, dataset] = /^\/datasets\/([^/]+)/.exec(resource) ?? [];
 		if (dataset !== ACCOUNT.dataset_id)
-			throw new Refusal(
-				404,
-				"notFound",
-				`Not found: Dataset ${ACCOUNT.project_id}:${dataset}`,
-			);
+			throw new Refusal(404, "notFound", `Not found: Dataset ${ACCOUNT.project_id}:${dataset}`);
 		if (method === "POST" && resource.endsWith("/tables")) checkTable(body);
-		return forward(
-			method,
-			below,
-			body.length > 0 ? body : undefined,
-			type || undefined,
-		);
+		return forward(method, below, body.length > 0 ? body : undefined, type || undefined);
 	}
 
 	/** What a query comes to, as objects of texts. */
@@ -463,20 +433,13 @@ export async function bigqueries() {
 		);
 		const { success, data } = z
 			.object({
-				schema: z
-					.object({ fields: z.array(z.object({ name: z.string() })) })
-					.optional(),
-				rows: z
-					.array(z.object({ f: z.array(z.object({ v: z.unknown() })) }))
-					.optional(),
+				schema: z.object({ fields: z.array(z.object({ name: z.string() })) }).optional(),
+				rows: z.array(z.object({ f: z.array(z.object({ v: z.unknown() })) })).optional(),
 			})
 			.safeParse(answer.body);
-		if (answer.status !== 200 || !success)
-			throw new Error(JSON.stringify(answer.body));
+		if (answer.status !== 200 || !success) throw new Error(JSON.stringify(answer.body));
 		return (data.rows ?? []).map(({ f }) =>
-			Object.fromEntries(
-				f.map(({ v }, i) => [data.schema?.fields[i]?.name, v]),
-			),
+			Object.fromEntries(f.map(({ v }, i) => [data.schema?.fields[i]?.name, v])),
 		);
 	}
 
@@ -497,14 +460,8 @@ export async function bigqueries() {
 			response.end(body === null ? "" : JSON.stringify(body));
 		};
 		if (pathname === "/token")
-			return say(
-				issue(
-					new URLSearchParams(body.toString()),
-					`http://${headers.host}${pathname}`,
-				),
-			);
-		if (pathname === "/sql")
-			return say({ status: 200, body: await sql(body.toString()) });
+			return say(issue(new URLSearchParams(body.toString()), `http://${headers.host}${pathname}`));
+		if (pathname === "/sql") return say({ status: 200, body: await sql(body.toString()) });
 		if (pathname.startsWith("/jobs/"))
 			return say({
 				status: 200,
@@ -512,17 +469,14 @@ export async function bigqueries() {
 					.filter(([, { table }]) => table === pathname.slice("/jobs/".length))
 					.map(([id, { kind }]) => ({ id, kind })),
 			});
-		const [, prefix = "", names = ""] =
-			/^(\/faults\/([^/]+)\/[^/]+)/.exec(pathname) ?? [];
+		const [, prefix = "", names = ""] = /^(\/faults\/([^/]+)\/[^/]+)/.exec(pathname) ?? [];
 		const path = pathname.slice(prefix.length);
 		const faults = names.split(",");
 		const token = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
 		const kind = [prefix, method, path].join(" ");
-		const isFaulty = (name: string) =>
-			faults.includes(name) && isThird(`${kind} ${name}`);
+		const isFaulty = (name: string) => faults.includes(name) && isThird(`${kind} ${name}`);
 		try {
-			if (faults.includes("rejected") || isFaulty("expired"))
-				tokens.delete(token);
+			if (faults.includes("rejected") || isFaulty("expired")) tokens.delete(token);
 			if (!tokens.has(token))
 				throw new Refusal(
 					401,
@@ -531,8 +485,7 @@ export async function bigqueries() {
 				);
 			if (faults.includes("down") || isFaulty("503"))
 				throw new Refusal(503, "backendError", "Try again.");
-			for (const [name, refusal] of Object.entries(REFUSALS))
-				if (isFaulty(name)) throw refusal;
+			for (const [name, refusal] of Object.entries(REFUSALS)) if (isFaulty(name)) throw refusal;
 			const result = await answer(
 				{ method, path, query },
 				body,

@@ -9,11 +9,9 @@ export const KEYS = {
 
 export async function buckets() {
 	const port = await onDemand("The bucket", () =>
-		startServer(
-			"bucket",
-			(port) => [process.execPath, import.meta.filename, String(port)],
-			{ signal: "TERM" },
-		),
+		startServer("bucket", (port) => [process.execPath, import.meta.filename, String(port)], {
+			signal: "TERM",
+		}),
 	);
 	return { S3_URL: `http://127.0.0.1:${port}/cdn-cgi/local/r2/s3` };
 }

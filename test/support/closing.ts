@@ -10,8 +10,7 @@ export const closing: Reporter = {
 		const n = (state: string) => states.filter((one) => one === state).length;
 		const broken = modules.filter(
 			(module) =>
-				module.state() === "failed" &&
-				[...module.children.allTests("failed")].length === 0,
+				module.state() === "failed" && [...module.children.allTests("failed")].length === 0,
 		);
 		if (leftOut()) console.log(leftOut());
 		console.log(

@@ -32,22 +32,17 @@ type Operation = {
 };
 
 /** Every operation of the document: its method, its path, and the pattern of addresses that it answers. */
-export const operations = Object.entries(document.paths).flatMap(
-	([path, methods]) =>
-		Object.entries(methods as Record<string, Operation>).map(
-			([method, operation]) => ({
-				method: method.toUpperCase(),
-				path,
-				operation,
-				scopes: operation.security.flatMap(Object.values).join(),
-				pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}/?$`),
-			}),
-		),
+export const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+	Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
+		method: method.toUpperCase(),
+		path,
+		operation,
+		scopes: operation.security.flatMap(Object.values).join(),
+		pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}/?$`),
+	})),
 );
 
-const components: Record<string, Schema> = JSON.parse(
-	JSON.stringify(document.components.schemas),
-);
+const components: Record<string, Schema> = JSON.parse(JSON.stringify(document.components.schemas));
 
 /** The schema that `schema` refers to, or itself. */
 export const resolved = (schema: Schema): Schema =>
@@ -63,25 +58,19 @@ export async function hold(request: Request, answer: Response) {
 	// A path that says itself what it is goes before one with a parameter in its place.
 	const parameters = ({ path }: { path: string }) => path.split("{").length;
 	const fewest = Math.min(...there.map(parameters));
-	const matches = there.filter(
-		(one) => one.method === method && parameters(one) === fewest,
-	);
+	const matches = there.filter((one) => one.method === method && parameters(one) === fewest);
 	const bytes = await answer.clone().arrayBuffer();
 	const text = request.method === "HEAD" ? "" : new TextDecoder().decode(bytes);
 	const what = `${request.method} ${pathname} → ${answer.status} ${text.slice(0, 2000)}`;
 	if (!/\bd1_trips;desc="\d+"/.test(answer.headers.get("server-timing") ?? ""))
 		throw new Error(`No cost in ${what}`);
-	if (!answer.headers.get("x-request-id"))
-		throw new Error(`No request id in ${what}`);
+	if (!answer.headers.get("x-request-id")) throw new Error(`No request id in ${what}`);
 	const described = matches
 		.map(({ operation }) => operation.responses[answer.status])
 		.find((response) => response !== undefined);
-	if (matches.length > 0 && !described)
-		throw new Error(`Not in the document: ${what}`);
+	if (matches.length > 0 && !described) throw new Error(`Not in the document: ${what}`);
 	const schema =
-		described === undefined
-			? problem
-			: described.content?.["application/json"]?.schema;
+		described === undefined ? problem : described.content?.["application/json"]?.schema;
 	if (request.method === "HEAD") return;
 	if (!schema && !described?.content) {
 		if (text !== "") throw new Error(`A body where none is promised: ${what}`);

@@ -1,9 +1,6 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
-import type {
-	Destination,
-	Job,
-} from "../../src/exporter/destinations/destination.ts";
+import type { Destination, Job } from "../../src/exporter/destinations/destination.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
 import type { Received } from "./receiver.ts";
 
@@ -55,9 +52,7 @@ export function rows(n: number) {
 /** Rows below `n` in pages. */
 function pages(n: number, size: number) {
 	const all = rows(n);
-	return Array.from({ length: Math.ceil(n / size) }, (_, i) =>
-		all.slice(i * size, (i + 1) * size),
-	);
+	return Array.from({ length: Math.ceil(n / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
 /** A run of its own. */
@@ -112,10 +107,8 @@ export async function run(
 	const all = pages(n, size);
 	for (;;) {
 		ran.opened += 1;
-		const sink = await destination.open(
-			what,
-			clone(kept.state),
-			async (state) => keep(state, kept.position),
+		const sink = await destination.open(what, clone(kept.state), async (state) =>
+			keep(state, kept.position),
 		);
 		using resources = new DisposableStack();
 		resources.defer(() => sink.release?.());
@@ -147,10 +140,7 @@ export const received = async (path: string): Promise<Received[]> =>
 	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
 /** What DuckDB answers to SQL about a file: FILE reads it as Parquet, PATH is its path. */
-export async function duckdb(
-	file: Uint8Array,
-	sql: string,
-): Promise<Record<string, unknown>[]> {
+export async function duckdb(file: Uint8Array, sql: string): Promise<Record<string, unknown>[]> {
 	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {
 		method: "POST",
 		body: file,

@@ -2,11 +2,7 @@
  * Serves Google Cloud Storage with a bucket `exports`: the S3 server of the tests behind a proxy, which refuses what Google
  * refuses, changes what Google's front end changes, and has Google's errors.
  */
-import http, {
-	createServer,
-	type IncomingMessage,
-	type ServerResponse,
-} from "node:http";
+import http, { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { listen } from "./peers.ts";
 
@@ -40,12 +36,9 @@ function refusalOf({
 }: IncomingMessage): [number, string, string, string] | null {
 	const { authorization = "" } = headers;
 	const [, scope = "", signed = ""] =
-		/^AWS4-HMAC-SHA256 Credential=([^,]*), ?SignedHeaders=([^,]*)/.exec(
-			authorization,
-		) ?? [];
+		/^AWS4-HMAC-SHA256 Credential=([^,]*), ?SignedHeaders=([^,]*)/.exec(authorization) ?? [];
 	// Reaching the server is all that a request without a signature is for.
-	if (!authorization)
-		return [403, "AccessDenied", "Access denied.", "Anonymous caller"];
+	if (!authorization) return [403, "AccessDenied", "Access denied.", "Anonymous caller"];
 	if (!scope.endsWith("/auto/s3/aws4_request"))
 		return [
 			400,
@@ -99,11 +92,7 @@ export async function googles(origin: string) {
 		const text = await buffer(incoming);
 		const [, code = ""] = /<Code>(\w+)</.exec(text.toString()) ?? [];
 		const error = ERRORS[code];
-		const {
-			"content-length": _,
-			"transfer-encoding": __,
-			...kept
-		} = incoming.headers;
+		const { "content-length": _, "transfer-encoding": __, ...kept } = incoming.headers;
 		const { statusCode = 500 } = incoming;
 		response.writeHead(statusCode === 401 ? 403 : statusCode, {
 			...kept,

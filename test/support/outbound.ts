@@ -9,8 +9,7 @@ import { pipeline } from "node:stream/promises";
  * @param origin the origin, or "" for none
  */
 export const outbound =
-	(origin: string) =>
-	async (request: IncomingMessage, response: ServerResponse) => {
+	(origin: string) => async (request: IncomingMessage, response: ServerResponse) => {
 		const { host = "" } = request.headers;
 		const isLocal = host.startsWith("127.0.0.1:");
 		if (!isLocal && host !== (origin && new URL(origin).host)) {

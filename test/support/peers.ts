@@ -40,8 +40,7 @@ export const findProgram = (program: string) =>
 
 /** A port that nobody uses at the moment, and that no outgoing connection takes. */
 export async function freePort(): Promise<number> {
-	const port =
-		FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+	const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
 	const free = await new Promise<boolean>((resolve) => {
 		const probe = createServer();
 		probe.once("error", () => resolve(false));

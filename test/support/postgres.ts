@@ -1,11 +1,5 @@
 import { execFile } from "node:child_process";
-import {
-	chownSync,
-	existsSync,
-	readdirSync,
-	readFileSync,
-	writeFileSync,
-} from "node:fs";
+import { chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { findProgram, onDemand, startServer } from "./peers.ts";
@@ -48,10 +42,7 @@ async function prepare(bin: string, folder: string) {
 		`${bin}/initdb --pgdata=data --no-sync --encoding=UTF8 --no-locale --username=owner --auth=scram-sha-256 --pwfile=password`,
 	);
 	const rules = readFileSync(`${folder}/data/pg_hba.conf`, "utf8");
-	writeFileSync(
-		`${folder}/data/pg_hba.conf`,
-		`hostnossl all ${TLS_ONLY} all reject\n${rules}`,
-	);
+	writeFileSync(`${folder}/data/pg_hba.conf`, `hostnossl all ${TLS_ONLY} all reject\n${rules}`);
 	await run(
 		"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem",
 	);

@@ -21,8 +21,7 @@ Object.assign(process, { expectedMessages: state });
 function filter(stream: NodeJS.WriteStream) {
 	const write = stream.write.bind(stream);
 	stream.write = (chunk: string, ...rest: []) => {
-		if (!EXPECTED.some((pattern) => pattern.test(chunk)))
-			return write(chunk, ...rest);
+		if (!EXPECTED.some((pattern) => pattern.test(chunk))) return write(chunk, ...rest);
 		state.leftOut = (state.leftOut ?? 0) + 1;
 		return true;
 	};

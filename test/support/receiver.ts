@@ -21,9 +21,7 @@ async function bodyOf(request: IncomingMessage) {
 function echo(authorization: string) {
 	const token = authorization
 		.replace("Bearer ", "")
-		.replace(/^Basic (.*)/, (_, basic) =>
-			Buffer.from(basic, "base64").toString(),
-		);
+		.replace(/^Basic (.*)/, (_, basic) => Buffer.from(basic, "base64").toString());
 	const base64 = (text: string) => Buffer.from(text).toString("base64");
 	return [
 		token,
@@ -46,9 +44,7 @@ async function duckdb(file: Uint8Array, sql: string) {
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
 	const reader = await connection.runAndReadAll(
-		sql
-			.replaceAll("FILE", "read_parquet(PATH)")
-			.replaceAll("PATH", `'${path}'`),
+		sql.replaceAll("FILE", "read_parquet(PATH)").replaceAll("PATH", `'${path}'`),
 	);
 	const rows = reader.getRowObjectsJson();
 	connection.closeSync();
@@ -77,8 +73,7 @@ export async function receivers() {
 			response.statusCode = status;
 			response.end("<Error><Code>Oops</Code></Error>");
 		};
-		if (kind === "received")
-			return say(received.get(pathname.slice("/received".length)) ?? []);
+		if (kind === "received") return say(received.get(pathname.slice("/received".length)) ?? []);
 		const before = received.get(pathname) ?? [];
 		received.set(pathname, [
 			...before,
@@ -123,9 +118,7 @@ export async function receivers() {
 				if (before.length % 2 === 0) return fail(503);
 				break;
 			case "duckdb":
-				return say(
-					await duckdb(body, decodeURIComponent(String(headers["x-sql"]))),
-				);
+				return say(await duckdb(body, decodeURIComponent(String(headers["x-sql"]))));
 		}
 		const key = headers["idempotency-key"];
 		const seen = keys.get(pathname) ?? new Set();

@@ -1,9 +1,5 @@
 import { execFile } from "node:child_process";
-import {
-	createServer,
-	type IncomingMessage,
-	type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { packTar } from "modern-tar";
@@ -52,9 +48,7 @@ async function plugin(folder: string, name: string, built?: string) {
 }
 
 const json = (response: ServerResponse, value: unknown) =>
-	response
-		.setHeader("content-type", "application/json")
-		.end(JSON.stringify(value));
+	response.setHeader("content-type", "application/json").end(JSON.stringify(value));
 
 const missing = (response: ServerResponse, status = 404) => {
 	response.statusCode = status;
@@ -69,8 +63,7 @@ const redirect = (response: ServerResponse, location: string) => {
 /** Sends this many bytes. */
 function flood(response: ServerResponse, bytes: number) {
 	const chunk = Buffer.alloc(2 ** 16);
-	for (let left = bytes; left > 0; left -= chunk.length)
-		response.write(chunk.subarray(0, left));
+	for (let left = bytes; left > 0; left -= chunk.length) response.write(chunk.subarray(0, left));
 	response.end();
 }
 
@@ -87,30 +80,25 @@ const published = () =>
  */
 export async function registries() {
 	let asked = 0;
-	const foreign = await serve((_, response) =>
-		json(response, { asked: asked++ }),
-	);
+	const foreign = await serve((_, response) => json(response, { asked: asked++ }));
 
 	const archives = await serve(async ({ url, headers }, response) => {
 		// What this host sees of a token is as good as lost.
 		if (headers.authorization) return missing(response, 500);
-		const [, repository = "", sha = ""] =
-			/^\/u\/(.+)\/(.+)$/.exec(url ?? "") ?? [];
+		const [, repository = "", sha = ""] = /^\/u\/(.+)\/(.+)$/.exec(url ?? "") ?? [];
 		response.end(await plugin(`u-${repository}-${sha.slice(0, 7)}`, sha));
 	});
 
 	const npm: Answers = async ({ url = "", headers }, response) => {
 		const here = `http://${headers.host}/npm`;
-		const [, name = "", file] =
-			/^\/npm\/((?:@[^/]+%2F)?[^/]+)(?:\/-\/(.+))?$/.exec(url) ?? [];
+		const [, name = "", file] = /^\/npm\/((?:@[^/]+%2F)?[^/]+)(?:\/-\/(.+))?$/.exec(url) ?? [];
 		const tarball = `${here}/${name}/-/1.1.0.tgz`;
 		if (name === "hanging") return;
 		if (name === "dripping") return response.write("{");
 		if (name === "failing") return missing(response, 503);
 		if (name === "talking") return response.end("Hello!");
 		if (name === "flooding" && !file) return flood(response, 5 * 2 ** 20);
-		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`)
-			return missing(response);
+		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`) return missing(response);
 		if (name === "absent" || name === "") return missing(response);
 		if (!file)
 			return json(response, {
@@ -126,8 +114,7 @@ export async function registries() {
 			});
 		if (name === "straying") return redirect(response, `${foreign}/a.tgz`);
 		if (name === "looping") return redirect(response, tarball);
-		if (name === "moved" && !file.startsWith("new-"))
-			return redirect(response, `new-${file}`);
+		if (name === "moved" && !file.startsWith("new-")) return redirect(response, `new-${file}`);
 		if (name === "huge") return flood(response, 10 * 2 ** 20 + 1);
 		if (name === "full") return flood(response, 10 * 2 ** 20);
 		response.end(await plugin("package", file, name));
@@ -153,16 +140,11 @@ export async function registries() {
 
 	const github: Answers = ({ url = "", headers }, response) => {
 		const [, name, kind, ref = ""] =
-			/^\/github\/repos\/u\/([^/]+)\/(commits|tarball)\/([^/]+)$/.exec(url) ??
-			[];
+			/^\/github\/repos\/u\/([^/]+)\/(commits|tarball)\/([^/]+)$/.exec(url) ?? [];
 		if (!name || !headers["user-agent"]) return missing(response);
-		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`)
-			return missing(response);
+		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`) return missing(response);
 		if (kind === "tarball")
-			return redirect(
-				response,
-				`${name === "straying" ? foreign : archives}/u/${name}/${ref}`,
-			);
+			return redirect(response, `${name === "straying" ? foreign : archives}/u/${name}/${ref}`);
 		const sha = { HEAD, "v1%2Fx": RELEASE, [RELEASE]: RELEASE }[ref];
 		return sha ? json(response, { sha }) : missing(response, 422);
 	};
@@ -173,8 +155,7 @@ export async function registries() {
 				url,
 			) ?? [];
 		if (!name) return missing(response);
-		if (name === "private" && headers["private-token"] !== TOKEN)
-			return missing(response);
+		if (name === "private" && headers["private-token"] !== TOKEN) return missing(response);
 		if (sha) return response.end(await plugin(`${name}-${sha}`, sha));
 		const id = { HEAD, v1: RELEASE }[ref ?? ""];
 		return id ? json(response, { id }) : missing(response);
@@ -182,10 +163,7 @@ export async function registries() {
 
 	const origin = await serve((request, response) => {
 		const [, registry = ""] = request.url?.split("/") ?? [];
-		return ({ npm, github, gitlab, lists }[registry] ?? ((_, r) => missing(r)))(
-			request,
-			response,
-		);
+		return ({ npm, github, gitlab, lists }[registry] ?? ((_, r) => missing(r)))(request, response);
 	});
 	return {
 		NPM_REGISTRY_URL: `${origin}/npm/`,

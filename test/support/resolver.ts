@@ -2,13 +2,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import dns from "dns-packet";
-import {
-	findProgram,
-	freePort,
-	listen,
-	onDemand,
-	startServer,
-} from "./peers.ts";
+import { findProgram, freePort, listen, onDemand, startServer } from "./peers.ts";
 
 /** The challenge of every domain that the resolver knows. */
 const CHALLENGE = "challenge-challenge-challenge-challenge-123";
@@ -51,15 +45,13 @@ const SERVER_FAILURE = 2;
 const NO_SUCH_NAME = 3;
 const REFUSED = 5;
 
-const isBelow = (name: string, zone: string) =>
-	name === zone || name.endsWith(`.${zone}`);
+const isBelow = (name: string, zone: string) => name === zone || name.endsWith(`.${zone}`);
 
 /** What a recursive resolver answers that knows nothing but the zones. */
 function lookUp({ name: asked, type }: dns.Question) {
 	const name = asked.toLowerCase();
 	if (isBelow(name, FAILING)) return { code: SERVER_FAILURE, answers: [] };
-	if (!ZONES.some((zone) => isBelow(name, zone)))
-		return { code: REFUSED, answers: [] };
+	if (!ZONES.some((zone) => isBelow(name, zone))) return { code: REFUSED, answers: [] };
 	if (!RECORDS.some((record) => isBelow(record.name, name)))
 		return { code: NO_SUCH_NAME, answers: [] };
 	const answers: dns.Answer[] = [];

@@ -29,12 +29,7 @@ export type Route = {
 
 const route =
 	(path: string) =>
-	(
-		method: string,
-		below: string,
-		scope: string | null,
-		body?: Route["body"],
-	): Route => ({
+	(method: string, below: string, scope: string | null, body?: Route["body"]): Route => ({
 		method,
 		path: `${path}${below}`,
 		scope,
@@ -70,7 +65,7 @@ const exporting = (exports: ReturnType<typeof route>) => [
 	exports("POST", "/:id/unpause", "batch_export:write"),
 ];
 
-/** Behaviour 11.2, and the trial of a destination. */
+/** docs/exports.md#runs, and the trial of a destination. */
 const alsoExports = (exports: ReturnType<typeof route>) => [
 	exports("POST", "/test", "batch_export:write", () => ({
 		destination: { type: "NoOp", config: {} },
@@ -100,13 +95,11 @@ const alsoPlugins = (plugins: ReturnType<typeof route>) => [
 	plugins("GET", "/unused", "plugin:read"),
 ];
 
-const imports = route(
-	"/api/organizations/:organization_id/pipeline_import_apps",
-);
+const imports = route("/api/organizations/:organization_id/pipeline_import_apps");
 const configs = route("/api/projects/:project_id/plugin_configs");
 
 /**
- * Interface 4, word for word; a route's scope "none" there is its family's (behaviour 2).
+ * The routes that published clients call, each with its method, path and scope (docs/api.md#paths).
  * Held against the application both ways, and asked for by the suites that hold for every route.
  */
 const stated: Route[] = [
@@ -179,7 +172,7 @@ const stated: Route[] = [
 	configs("PATCH", "/rearrange", "plugin:write", () => ({ orders: {} })),
 ];
 
-/** What the behaviour document adds: sections 2.1, 5, 7, 9, 10, 11, 12. */
+/** Further routes. */
 const added: Route[] = [
 	...exporting(exportsHere),
 	...[exportsThere, exportsHere].flatMap(alsoExports),
@@ -190,15 +183,13 @@ const added: Route[] = [
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
-	...[projects, route("/api/organizations/:organization_id/projects")].flatMap(
-		(projects) => [
-			projects("GET", "", "project:read"),
-			projects("POST", "", "project:write", () => ({ name: "New" })),
-			projects("GET", "/:id", "project:read"),
-			projects("PATCH", "/:id", "project:write", () => ({ name: "Renamed" })),
-			projects("DELETE", "/:id", "project:write"),
-		],
-	),
+	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
+		projects("GET", "", "project:read"),
+		projects("POST", "", "project:write", () => ({ name: "New" })),
+		projects("GET", "/:id", "project:read"),
+		projects("PATCH", "/:id", "project:write", () => ({ name: "Renamed" })),
+		projects("DELETE", "/:id", "project:write"),
+	]),
 	projects("GET", "/:project_id/members", "project:read"),
 	projects("POST", "/:project_id/members", "project:write", ({ owner }) => ({
 		user_uuid: owner.uuid,
@@ -234,9 +225,7 @@ const added: Route[] = [
 export const routes = [...stated, ...added];
 
 /** Those behind a key. */
-export const guarded = routes.flatMap(({ scope, ...rest }) =>
-	scope ? [{ ...rest, scope }] : [],
-);
+export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...rest, scope }] : []));
 
 /** What `:id` is, by where it stands. */
 export function subject(path: string, world: World) {
@@ -252,8 +241,7 @@ export function subject(path: string, world: World) {
 		"/projects": world.project,
 		"/api/organizations": world.id,
 	};
-	const [, id] =
-		Object.entries(known).find(([part]) => path.includes(part)) ?? [];
+	const [, id] = Object.entries(known).find(([part]) => path.includes(part)) ?? [];
 	return String(id);
 }
 

@@ -1,9 +1,4 @@
-import {
-	type ChildProcess,
-	execFile,
-	execFileSync,
-	spawn,
-} from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,17 +11,14 @@ const root = `${import.meta.dirname}/../..`;
 
 /** The Chromium of this machine, if it has one. */
 export const browserAt = () =>
-	[
-		"/usr/bin/chromium",
-		"/usr/bin/chromium-browser",
-		"/usr/bin/google-chrome",
-	].find((path) => existsSync(path));
+	["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+		existsSync(path),
+	);
 
 /** A folder for local state, of this test alone. */
 export const folder = () => mkdtempSync(`${tmpdir()}/tenantry-`);
 
-export const discard = (path: string) =>
-	rmSync(path, { recursive: true, force: true });
+export const discard = (path: string) => rmSync(path, { recursive: true, force: true });
 
 const execute = promisify(execFile);
 
@@ -34,17 +26,12 @@ const execute = promisify(execFile);
  * Runs an npm script as a person would; what it printed and how it ended. Never blocks: a test that did would not
  * notice that a server closed its connection.
  */
-export async function npm(
-	script: string,
-	words: string[],
-	environment: Record<string, string>,
-) {
+export async function npm(script: string, words: string[], environment: Record<string, string>) {
 	try {
-		const { stdout: out } = await execute(
-			"npm",
-			["run", "--silent", script, "--", ...words],
-			{ cwd: root, env: { ...process.env, ...environment } },
-		);
+		const { stdout: out } = await execute("npm", ["run", "--silent", script, "--", ...words], {
+			cwd: root,
+			env: { ...process.env, ...environment },
+		});
 		return { code: 0, out, err: "" };
 	} catch (error) {
 		const { code = -1, stdout = "", stderr = "" } = Object(error);
@@ -67,11 +54,10 @@ export class Server {
 		for (const stream of [this.#process.stdout, this.#process.stderr])
 			stream?.on("data", (data) => (this.printed += data));
 		// Ends the server should this process end before it.
-		const watcher = spawn(
-			"sh",
-			["-c", 'read -r _; kill "$0"', String(this.#process.pid)],
-			{ detached: true, stdio: ["pipe", "ignore", "ignore"] },
-		);
+		const watcher = spawn("sh", ["-c", 'read -r _; kill "$0"', String(this.#process.pid)], {
+			detached: true,
+			stdio: ["pipe", "ignore", "ignore"],
+		});
 		this.#process.once("exit", () => watcher.kill());
 	}
 
@@ -95,8 +81,7 @@ export class Server {
 	/** What a power cut does, to all that works on this state: the server is a group of processes of its own. */
 	kill = (state: string) =>
 		this.#end((pid) => {
-			for (const group of [pid, ...groups(state)])
-				process.kill(-group, "SIGKILL");
+			for (const group of [pid, ...groups(state)]) process.kill(-group, "SIGKILL");
 		});
 
 	/** Ends npm alone, as a supervisor would. */
@@ -116,9 +101,7 @@ const running = (text: string) =>
 	execFileSync("ps", ["-eo", "pid=,pgid=,stat=,args="], { encoding: "utf8" })
 		.split("\n")
 		.map((line) => /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? [])
-		.filter(
-			([, , , state, args]) => args?.includes(text) && !state?.startsWith("Z"),
-		)
+		.filter(([, , , state, args]) => args?.includes(text) && !state?.startsWith("Z"))
 		.map(([, pid, group]) => ({ pid: Number(pid), group: Number(group) }));
 
 /** The processes whose command line holds this text. */

@@ -1,14 +1,11 @@
-import {
-	createExecutionContext,
-	waitOnExecutionContext,
-} from "cloudflare:test";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
-import { digest, mask, mint, newToken, cache } from "../../src/auth/keys.ts";
+import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import {
 	batchExportBackfills,
 	batchExportRuns,
@@ -51,10 +48,8 @@ export async function call(
 	{ key, body, raw, headers = {}, env: other }: Asked = {},
 ): Promise<Answer> {
 	const sent = new Headers(headers);
-	if (key !== undefined && !sent.has("authorization"))
-		sent.set("authorization", `Bearer ${key}`);
-	if (body !== undefined && !sent.has("content-type"))
-		sent.set("content-type", "application/json");
+	if (key !== undefined && !sent.has("authorization")) sent.set("authorization", `Bearer ${key}`);
+	if (body !== undefined && !sent.has("content-type")) sent.set("content-type", "application/json");
 	const request = new Request(new URL(path, "https://tenantry.test"), {
 		method,
 		headers: sent,
@@ -80,10 +75,7 @@ export async function call(
  * The tests' D1, but that something happens between a request's first trip and its second.
  * @param again also before each later write of a request that tries again
  */
-export function racing(
-	between: () => Promise<unknown>,
-	{ again = false } = {},
-): Partial<Env> {
+export function racing(between: () => Promise<unknown>, { again = false } = {}): Partial<Env> {
 	let trips = 0;
 	const withSession = (start: string) => {
 		const session = env.DB.withSession(start);
@@ -123,8 +115,7 @@ export function weighing() {
 			},
 			batch: async (statements: D1PreparedStatement[]) => {
 				const answers = await db.batch<object>(statements);
-				for (const { results } of answers)
-					for (const row of results) weigh(Object.values(row));
+				for (const { results } of answers) for (const row of results) weigh(Object.values(row));
 				return answers;
 			},
 			...("withSession" in db
@@ -137,8 +128,7 @@ export function weighing() {
 /** What an answer says it cost. */
 export function cost({ headers }: Answer) {
 	const timing = headers.get("server-timing") ?? "";
-	const spent = (name: string) =>
-		Number(new RegExp(`\\b${name};desc="(\\d+)"`).exec(timing)?.[1]);
+	const spent = (name: string) => Number(new RegExp(`\\b${name};desc="(\\d+)"`).exec(timing)?.[1]);
 	return {
 		trips: spent("d1_trips"),
 		read: spent("d1_rows_read"),
@@ -198,10 +188,7 @@ export async function world(name = "Acme") {
 		plugins_access_level: 9,
 	});
 	await db.batch([first, ...rest]);
-	const [project] = await db
-		.select()
-		.from(projects)
-		.where(eq(projects.organization_id, id));
+	const [project] = await db.select().from(projects).where(eq(projects.organization_id, id));
 	if (!project) throw new Error("No project was made.");
 	const ask = (method: string, path: string, asked: Asked = {}) =>
 		call(method, path, { key: owner.key, ...asked });
@@ -218,10 +205,7 @@ export async function world(name = "Acme") {
 }
 
 /** Runs a statement for each number below `n`: one batch, since no statement may bind more than 100 values. */
-export async function times(
-	n: number,
-	statement: (i: number) => BatchItem<"sqlite">,
-) {
+export async function times(n: number, statement: (i: number) => BatchItem<"sqlite">) {
 	const [first, ...rest] = Array.from({ length: n }, (_, i) => statement(i));
 	if (first) await db.batch([first, ...rest]);
 }
@@ -355,8 +339,6 @@ export async function furnished() {
 /** A new member of the organization. */
 export async function join(organization_id: string, level: number) {
 	const someone = await person();
-	await db
-		.insert(members)
-		.values({ organization_id, user_id: someone.id, level });
+	await db.insert(members).values({ organization_id, user_id: someone.id, level });
 	return someone;
 }

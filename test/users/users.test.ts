@@ -68,16 +68,12 @@ test("a person changes its names", async () => {
 		).body,
 	).toMatchObject({ code: "max_length", attr: "first_name" });
 	const before = (await ask("GET", "/api/users/@me")).body;
-	expect((await ask("PATCH", "/api/users/@me", { body: {} })).body).toEqual(
-		before,
-	);
+	expect((await ask("PATCH", "/api/users/@me", { body: {} })).body).toEqual(before);
 });
 
 test("a person chooses where it works: an organization, a project, or both", async () => {
 	const { ask, id, project } = await world();
-	const other = (
-		await ask("POST", "/api/organizations", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	const choose = async (body: object) => {
 		const { body: me } = await ask("PATCH", "/api/users/@me", { body });
 		return [me.organization?.id, me.project?.id];
@@ -90,14 +86,8 @@ test("a person chooses where it works: an organization, a project, or both", asy
 	expect(await choose({ organization: id })).toEqual([id, project]);
 	expect(await choose({ project: second.id })).toEqual([id, second.id]);
 	expect(await choose({ organization: id })).toEqual([id, second.id]);
-	expect(await choose({ organization: other.id })).toEqual([
-		other.id,
-		other.teams[0].id,
-	]);
-	expect(await choose({ organization: id, project: second.id })).toEqual([
-		id,
-		second.id,
-	]);
+	expect(await choose({ organization: other.id })).toEqual([other.id, other.teams[0].id]);
+	expect(await choose({ organization: id, project: second.id })).toEqual([id, second.id]);
 	expect((await ask("GET", "/api/projects/@current")).body.id).toBe(second.id);
 	expect((await ask("GET", "/api/organizations/@current")).body.id).toBe(id);
 });
@@ -119,9 +109,7 @@ test("nobody works where it doesn’t belong", async () => {
 			body: { project: stranger.project },
 		}),
 	).toMatchObject(missing("project"));
-	const other = (
-		await ask("POST", "/api/organizations", { body: { name: "Other" } })
-	).body;
+	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	expect(
 		await ask("PATCH", "/api/users/@me", {
 			body: { organization: id, project: other.teams[0].id },

@@ -1,12 +1,6 @@
-import { azureEndpoint, type Config } from "./config.ts";
-import {
-	codeOf,
-	explain,
-	isUnauthenticated,
-	notStored,
-	secretsOf,
-} from "./azure/errors.ts";
+import { codeOf, explain, isUnauthenticated, notStored, secretsOf } from "./azure/errors.ts";
 import { sharedKey } from "./azure/shared_key.ts";
+import { azureEndpoint, type Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
 import { exchange, send } from "./send.ts";
@@ -49,11 +43,7 @@ const blockId = (upload: string, number: number) =>
 	btoa(`${parsed(upload).id}:${String(number).padStart(6, "0")}`);
 
 /** Azure Blob Storage, and what speaks its language. */
-export function azure(
-	env: Env,
-	config: Settings,
-	timeoutMs: number,
-): Destination<State> {
+export function azure(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const base = containerUrl(config);
 	const { account_name: account, account_key: key, sas_token } = config;
 	const sending = { timeoutMs, secrets: secretsOf(config) };
@@ -72,10 +62,8 @@ export function azure(
 		{ query = {}, headers: own = {}, body = "" }: Asked = {},
 	) {
 		const url = new URL(base);
-		if (blob)
-			url.pathname += `/${blob.split("/").map(encodeURIComponent).join("/")}`;
-		for (const [name, value] of Object.entries(query))
-			url.searchParams.set(name, String(value));
+		if (blob) url.pathname += `/${blob.split("/").map(encodeURIComponent).join("/")}`;
+		for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
 		const bytes = typeof body === "string" ? Buffer.from(body) : body;
 		const headers = new Headers({
 			...own,
@@ -83,17 +71,9 @@ export function azure(
 			"x-ms-version": API_VERSION,
 			...(bytes.length > 0 && { "content-length": String(bytes.length) }),
 		});
-		if (key)
-			headers.set(
-				"authorization",
-				await sharedKey(method, url, headers, { account, key }),
-			);
-		else if (sas_token)
-			url.search += `${url.search ? "&" : ""}${sas_token.replace(/^\?/, "")}`;
-		else
-			throw new Misconfigured(
-				"Nothing can be signed without account_key or sas_token.",
-			);
+		if (key) headers.set("authorization", await sharedKey(method, url, headers, { account, key }));
+		else if (sas_token) url.search += `${url.search ? "&" : ""}${sas_token.replace(/^\?/, "")}`;
+		else throw new Misconfigured("Nothing can be signed without account_key or sas_token.");
 		return new Request(url, {
 			method,
 			headers,
@@ -132,8 +112,7 @@ export function azure(
 					...condition(blob),
 				},
 			});
-			if (answer?.status !== 201 || !answer.headers.has("etag"))
-				throw notStored(base);
+			if (answer?.status !== 201 || !answer.headers.has("etag")) throw notStored(base);
 		},
 		begin: async (_, type, mark) => uploadOf(type, mark),
 		async part(blob, upload, number, body) {
@@ -146,9 +125,7 @@ export function azure(
 		},
 		async complete(blob, upload, parts) {
 			const { type, mark } = parsed(upload);
-			const listed = parts.map(
-				(number) => `<Latest>${blockId(upload, Number(number))}</Latest>`,
-			);
+			const listed = parts.map((number) => `<Latest>${blockId(upload, Number(number))}</Latest>`);
 			const answer = await asked("InvalidBlockList", "PUT", blob, {
 				query: { comp: "blocklist" },
 				headers: {
@@ -159,8 +136,7 @@ export function azure(
 				},
 				body: `<?xml version="1.0" encoding="utf-8"?><BlockList>${listed.join("")}</BlockList>`,
 			});
-			if (answer && (answer.status !== 201 || !answer.headers.has("etag")))
-				throw notStored(base);
+			if (answer && (answer.status !== 201 || !answer.headers.has("etag"))) throw notStored(base);
 			return answer !== null;
 		},
 		/** No request removes blocks that aren't committed; the server does so after a week, or when the blob is written. */

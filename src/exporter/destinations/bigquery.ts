@@ -2,12 +2,7 @@ import { digest } from "../../auth/keys.ts";
 import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./bigquery/client.ts";
 import { type Settings, STAGING } from "./bigquery/errors.ts";
-import {
-	mergeStatement,
-	stagingFields,
-	tableFields,
-	toLines,
-} from "./bigquery/table.ts";
+import { mergeStatement, stagingFields, tableFields, toLines } from "./bigquery/table.ts";
 import type { Destination, Job } from "./destination.ts";
 import { runSteps } from "./steps.ts";
 
@@ -37,11 +32,7 @@ async function chained(before: string, bytes: Uint8Array<ArrayBuffer>) {
 const tableOf = ({ table_id }: Settings) => table_id ?? "events";
 
 /** The columns of the export's table, which is made if it is missing. */
-async function ensureTable(
-	client: Client,
-	config: Settings,
-	{ columns }: Job,
-): Promise<Fields> {
+async function ensureTable(client: Client, config: Settings, { columns }: Job): Promise<Fields> {
 	const table = tableOf(config);
 	const found = await client.fieldsOf(table);
 	if (found) return found;
@@ -64,11 +55,7 @@ async function ensureTable(
  * Load jobs have quotas (1,500 a day for a table, 100,000 for a project); a MERGE has none. The quota for a table counts for
  * each staging table alone: it allows 12 GiB a run.
  */
-export function bigquery(
-	env: Env,
-	config: Settings,
-	timeoutMs: number,
-): Destination<State> {
+export function bigquery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	return {
 		database: true,
 
@@ -90,17 +77,9 @@ export function bigquery(
 			async function flush(): Promise<State> {
 				const { staging, rows } = loaded ?? (await begin());
 				if (rows === 0)
-					await client.createTable(
-						staging,
-						stagingFields(job.columns),
-						STAGING_LIFETIME_MS,
-					);
+					await client.createTable(staging, stagingFields(job.columns), STAGING_LIFETIME_MS);
 				written = { ...written, staging };
-				await client.load(
-					`${staging}_load_${written.digest}`,
-					staging,
-					waiting,
-				);
+				await client.load(`${staging}_load_${written.digest}`, staging, waiting);
 				loaded = written;
 				waiting = [];
 				bytes = 0;
@@ -136,8 +115,7 @@ export function bigquery(
 			};
 		},
 
-		abort: (_, { staging }) =>
-			connect(env, config, timeoutMs).dropTable(staging),
+		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
 
 		/** What a run does. Its rows end up in a table that is removed; where the export's table is there, the MERGE into it takes none. */
 		test({ job, rows } = sampleOf("events")) {

@@ -10,12 +10,7 @@ import {
 	tableOf,
 } from "./clickhouse/client.ts";
 import { linesFor } from "./clickhouse/lines.ts";
-import {
-	type ColumnTypes,
-	ensureTable,
-	findTable,
-	settingsFor,
-} from "./clickhouse/table.ts";
+import { type ColumnTypes, ensureTable, findTable, settingsFor } from "./clickhouse/table.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
 import { runSteps } from "./steps.ts";
@@ -44,12 +39,8 @@ const SYNTAX_ERROR = 62;
 /** Throws if the user couldn't make the table. */
 async function checkGrants({ ask, run }: Client, config: Settings) {
 	const { text: readonly } = await run("SELECT getSetting('readonly')");
-	const answer = await ask(
-		`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`,
-	);
-	const isGranted =
-		codeOf(answer) === SYNTAX_ERROR ||
-		check(answer, config).text.trim() === "1";
+	const answer = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
+	const isGranted = codeOf(answer) === SYNTAX_ERROR || check(answer, config).text.trim() === "1";
 	if (isGranted && readonly.trim() === "0") return;
 	throw new Misconfigured(
 		`There is no table ${tableOf(config)}, and the user may not make it: it needs CREATE TABLE and INSERT, or make the table yourself.`,
@@ -60,11 +51,7 @@ async function checkGrants({ ask, run }: Client, config: Settings) {
  * A table of ClickHouse, made where it is missing, in which a row that comes again replaces the one that is there once
  * parts are merged, or with FINAL.
  */
-export function clickhouse(
-	env: Env,
-	config: Settings,
-	timeoutMs: number,
-): Destination<State> {
+export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const client = clientFor(env, config, timeoutMs);
 	const { ask, insert } = client;
 
@@ -93,10 +80,7 @@ export function clickhouse(
 
 			return {
 				async write(rows) {
-					table ??= tableFor(
-						columns,
-						await ensureTable(client, config, columns, model),
-					);
+					table ??= tableFor(columns, await ensureTable(client, config, columns, model));
 					lines += table.toLines(rows);
 					if (lines.length < INSERT_CHARACTERS) return null;
 					await flush();

@@ -1,15 +1,7 @@
 import * as z from "zod";
 import { isRsaPrivateKey } from "../../auth/private_key.ts";
 import { invalid } from "../../http/errors.ts";
-import {
-	boolean,
-	choice,
-	integer,
-	issue,
-	notAChoice,
-	rawText,
-	text,
-} from "../../http/fields.ts";
+import { boolean, choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
 import { toApiError } from "../../http/valid.ts";
 
 const names = z.array(rawText(400).min(1)).max(1000).nullish();
@@ -34,22 +26,14 @@ const prefix = text(512).check(({ value, issues }) => {
 	const stranger = [...value.matchAll(/\{([^}]*)\}/g)].find(
 		([, name = ""]) => !VARIABLES.includes(name),
 	);
-	if (stranger)
-		issues.push(
-			issue(value, "invalid_input", `Unknown variable ${stranger[0]}.`),
-		);
+	if (stranger) issues.push(issue(value, "invalid_input", `Unknown variable ${stranger[0]}.`));
 	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
-		issues.push(
-			issue(value, "invalid_input", "A prefix has no segments . and .. ."),
-		);
+		issues.push(issue(value, "invalid_input", "A prefix has no segments . and .. ."));
 });
 
 /** Text that a header takes. The runtime would send any other, but quotes it in its log. */
 const header = (max: number) =>
-	rawText(max).regex(
-		/^[\x20-\x7e]*$/,
-		"Only printable characters of ASCII can be sent.",
-	);
+	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable characters of ASCII can be sent.");
 
 /** What is written to files, and how. */
 const file = {
@@ -110,13 +94,9 @@ const bucketName = () =>
 const host = text(255)
 	.min(1)
 	.transform((value, { issues }) => {
-		const bare =
-			value.includes(":") && !value.startsWith("[") ? `[${value}]` : value;
-		const hostname = /[/?#@\\]/.test(value)
-			? ""
-			: (URL.parse(`http://${bare}`)?.hostname ?? "");
-		if (hostname === "")
-			issues.push(issue(value, "invalid_input", "Enter a valid host."));
+		const bare = value.includes(":") && !value.startsWith("[") ? `[${value}]` : value;
+		const hostname = /[/?#@\\]/.test(value) ? "" : (URL.parse(`http://${bare}`)?.hostname ?? "");
+		if (hostname === "") issues.push(issue(value, "invalid_input", "Enter a valid host."));
 		return hostname;
 	})
 	.pipe(z.string().min(1))
@@ -125,17 +105,14 @@ const host = text(255)
 /** Where a PostgreSQL server listens unless its config says otherwise. */
 export const POSTGRES_PORT = 5432;
 
-/** The configs of destinations, by type (behaviour 11.1). */
+/** The configs of destinations, by type (docs/exports.md#destinations). */
 export const configs = {
 	S3: z
 		.object({
 			bucket_name: bucketName(),
 			region: text(100)
 				.min(1)
-				.regex(
-					/^[\w-]+$/,
-					"A region's name has only letters, digits and hyphens.",
-				),
+				.regex(/^[\w-]+$/, "A region's name has only letters, digits and hyphens."),
 			...file,
 			encryption: choice(["AES256", "aws:kms"]).nullish(),
 			kms_key_id: header(2048).min(1).nullish(),
@@ -150,11 +127,7 @@ export const configs = {
 			const { encryption, kms_key_id, endpoint_url, bucket_name } = value;
 			if (kms_key_id && encryption !== "aws:kms")
 				issues.push({
-					...issue(
-						kms_key_id,
-						"invalid_input",
-						'A key takes the encryption "aws:kms".',
-					),
+					...issue(kms_key_id, "invalid_input", 'A key takes the encryption "aws:kms".'),
 					path: ["kms_key_id"],
 				});
 			// An endpoint that is not a URL has its own error.
@@ -165,11 +138,7 @@ export const configs = {
 				!URL.canParse(`http://${bucket_name}.${endpoint.host}`)
 			)
 				issues.push({
-					...issue(
-						true,
-						"invalid_input",
-						"The endpoint and the bucket's name make no host name.",
-					),
+					...issue(true, "invalid_input", "The endpoint and the bucket's name make no host name."),
 					path: ["use_virtual_style_addressing"],
 				});
 		}),
@@ -254,16 +223,10 @@ export const configs = {
 	BigQuery: z.object({
 		project_id: text(255)
 			.min(1)
-			.regex(
-				/^[\w.:-]+$/,
-				"A project's ID has only letters, digits, hyphens, dots and colons.",
-			),
+			.regex(/^[\w.:-]+$/, "A project's ID has only letters, digits, hyphens, dots and colons."),
 		dataset_id: text(1024)
 			.min(1)
-			.regex(
-				/^\w+$/,
-				"A dataset's ID has only letters, digits and underscores.",
-			),
+			.regex(/^\w+$/, "A dataset's ID has only letters, digits and underscores."),
 		client_email: text(255)
 			.min(1)
 			.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
@@ -279,13 +242,9 @@ export const configs = {
 		token_uri: url().nullish(),
 		table_id: text(1024)
 			.min(1)
-			.refine(
-				(value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value),
-				{
-					error:
-						"A table's ID has only letters, digits, underscores, hyphens and spaces.",
-				},
-			)
+			.refine((value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value), {
+				error: "A table's ID has only letters, digits, underscores, hyphens and spaces.",
+			})
 			.nullish(),
 		use_json_type: boolean().nullish(),
 		/** Where the API is, for tests and private endpoints. */
@@ -354,11 +313,9 @@ export const azureEndpoint = ({
  * @param config one that was checked, without nulls
  */
 export function endpointOf(config: unknown): string | null {
-	const { url, endpoint_url, account_name, token_uri, host, port } =
-		Endpoint.parse(config);
+	const { url, endpoint_url, account_name, token_uri, host, port } = Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
-	if (account_name !== undefined)
-		return azureEndpoint({ account_name, endpoint_url }).origin;
+	if (account_name !== undefined) return azureEndpoint({ account_name, endpoint_url }).origin;
 	const origin = URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
 	const issuer = URL.parse(token_uri ?? "")?.origin;
 	if (issuer === undefined) return origin;
@@ -373,10 +330,9 @@ export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
 const missingField = (key: string) =>
 	invalid("destination", `Configuration missing required field: '${key}'`);
 
-/** A config of the type, or the refusal of it (behaviour 11.1). */
+/** A config of the type, or the refusal of it (docs/exports.md#destinations). */
 export function check(type: string, config: unknown): Config {
-	if (!isType(type))
-		throw invalid("destination__type", notAChoice(type), "invalid_choice");
+	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice");
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
 	const unknownKeys = Object.keys(keys)
@@ -388,8 +344,7 @@ export function check(type: string, config: unknown): Config {
 			`Configuration has unknown field/s: ${unknownKeys.map((key) => `'${key}'`).join(", ")}`,
 		);
 	const missing = Object.entries(shape.shape).find(
-		([key, field]) =>
-			keys[key] === undefined && !z.safeParse(field, undefined).success,
+		([key, field]) => keys[key] === undefined && !z.safeParse(field, undefined).success,
 	);
 	if (missing) throw missingField(missing[0]);
 	// One half of a key signs nothing. Where both are missing, trials and runs say so.
@@ -397,10 +352,7 @@ export function check(type: string, config: unknown): Config {
 	if (half && secretsOf(type).some((key) => keys[key])) throw missingField(half);
 	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)
 		throw keys.account_key
-			? invalid(
-					"destination__config__sas_token",
-					"Give account_key or sas_token, not both.",
-				)
+			? invalid("destination__config__sas_token", "Give account_key or sas_token, not both.")
 			: missingField("account_key' or 'sas_token");
 	const parsed = configs[type].safeParse(config, { reportInput: true });
 	if (parsed.success && JSON.stringify(parsed.data).length > MAX_CONFIG_CHARACTERS)

@@ -42,18 +42,11 @@ async function accepts(address: string, secureTransport: "on" | "off") {
 }
 
 /** Why a request to this URL got no answer, with a message for the user. The runtime's own errors don't tell. */
-export async function explainFailure(
-	env: Env,
-	{ protocol, hostname }: URL,
-	address: string,
-) {
-	if (!(await accepts(address, "off")))
-		return connectionError(env, hostname, address);
+export async function explainFailure(env: Env, { protocol, hostname }: URL, address: string) {
+	if (!(await accepts(address, "off"))) return connectionError(env, hostname, address);
 	if (protocol === "https:" && !(await accepts(address, "on")))
 		return new Error(
 			`No TLS connection to ${address} can be made: it offers no TLS, or its certificate is refused, which has to name the host and come from a public authority.`,
 		);
-	return new Error(
-		`The connection to ${address} broke before the answer was complete.`,
-	);
+	return new Error(`The connection to ${address} broke before the answer was complete.`);
 }

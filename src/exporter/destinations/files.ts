@@ -1,16 +1,11 @@
 import { ByteWriter } from "hyparquet-writer";
-import type { Config } from "./config.ts";
 import { csv, fieldBytes } from "../formats/csv.ts";
 import type { Encoder } from "../formats/format.ts";
 import { jsonLines } from "../formats/jsonlines.ts";
 import { parquet } from "../formats/parquet.ts";
 import { bytesOf, type Column, type Row } from "../rows.ts";
-import {
-	type Destination,
-	type Job,
-	Misconfigured,
-	Superseded,
-} from "./destination.ts";
+import type { Config } from "./config.ts";
+import { type Destination, type Job, Misconfigured, Superseded } from "./destination.ts";
 import { runSteps } from "./steps.ts";
 
 /** What all parts of an upload but the last have to be, in bytes: at R2 equal, at S3 this at least. */
@@ -50,12 +45,7 @@ export type Bucket = {
 	/** Begins an upload; its object will carry the mark. */
 	begin(key: string, type: string, mark: Mark): Promise<string>;
 	/** What to complete the upload with; null: there is no such upload any more. */
-	part(
-		key: string,
-		upload: string,
-		number: number,
-		body: Uint8Array,
-	): Promise<string | null>;
+	part(key: string, upload: string, number: number, body: Uint8Array): Promise<string | null>;
 	/** Whether it was there to be completed. */
 	complete(key: string, upload: string, parts: string[]): Promise<boolean>;
 	/** Ends an upload, if it is there. */
@@ -84,10 +74,7 @@ export type State = {
 /** Of what no export wrote. */
 const NO_MARK: Mark = { export_id: "", upload: "" };
 
-type Files = Pick<
-	Config<"S3">,
-	"prefix" | "file_format" | "compression" | "max_file_size_mb"
->;
+type Files = Pick<Config<"S3">, "prefix" | "file_format" | "compression" | "max_file_size_mb">;
 
 const FORMATS = {
 	JSONLines: { suffix: ".jsonl", type: "application/jsonl" },
@@ -113,11 +100,8 @@ function formatOf(config: Files) {
 	return { suffix: format.suffix + suffix, type };
 }
 
-/** The folder in which a run's files are (behaviour 11.3). */
-function folder(
-	prefix: string,
-	{ start, end, model }: Pick<Job, "start" | "end" | "model">,
-) {
+/** The folder in which a run's files are (docs/exports.md#what-is-written). */
+function folder(prefix: string, { start, end, model }: Pick<Job, "start" | "end" | "model">) {
 	const [year, month, day, hour, minute, second] = end.split(/\D/);
 	const variables = new Map(
 		Object.entries({
@@ -150,20 +134,13 @@ const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
 /** The bytes of a row's values in a CSV file. */
 const csvBytesOf = (row: Row) =>
-	row.reduce<number>(
-		(sum, value) => sum + (typeof value === "string" ? fieldBytes(value) : 8),
-		0,
-	);
+	row.reduce<number>((sum, value) => sum + (typeof value === "string" ? fieldBytes(value) : 8), 0);
 
 /**
  * The rows in portions of about `PORTION_BYTES`, and about how many bytes each comes to as text.
  * @param sizeOf how many bytes the values of a row have
  */
-function* portions(
-	columns: Column[],
-	rows: Row[],
-	sizeOf: (row: Row) => number,
-) {
+function* portions(columns: Column[], rows: Row[], sizeOf: (row: Row) => number) {
 	// Of each row the names, quotes and punctuation of JSON.
 	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
 	let from = 0;
@@ -232,9 +209,7 @@ export function files(
 				: `${window}${most ? `-${file}` : ""}${series}${suffix}`;
 		const key = joined(root(job), folder(config.prefix, job), name);
 		if (Buffer.byteLength(key) > MAX_KEY_BYTES)
-			throw new Misconfigured(
-				`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`,
-			);
+			throw new Misconfigured(`The prefix is too long: keys have at most ${MAX_KEY_BYTES} bytes.`);
 		return key;
 	}
 
@@ -254,9 +229,7 @@ export function files(
 
 		async open(job, state, keep) {
 			/** What was kept last, and what has been begun since. */
-			let kept = structuredClone(
-				state ?? { uploads: [], current: 0, rest: "", encoder: "" },
-			);
+			let kept = structuredClone(state ?? { uploads: [], current: 0, rest: "", encoder: "" });
 			const uploads = structuredClone(kept.uploads);
 			let { current } = kept;
 			const rest = partBuffer(Buffer.from(kept.rest, "base64"));
@@ -300,8 +273,7 @@ export function files(
 				const upload = { id, mark, parts: [] };
 				kept.uploads[current] = structuredClone(upload);
 				await keep(structuredClone(kept)).catch(async (error: unknown) => {
-					if (error instanceof Superseded)
-						await bucket.abort(key, id).catch(() => {});
+					if (error instanceof Superseded) await bucket.abort(key, id).catch(() => {});
 					throw error;
 				});
 				return upload;
@@ -312,9 +284,7 @@ export function files(
 				uploads[current] = upload;
 				const key = keyOf(job, current);
 				if (upload.parts.length === MAX_PARTS)
-					throw new Misconfigured(
-						"The file is too large for one upload: set max_file_size_mb.",
-					);
+					throw new Misconfigured("The file is too large for one upload: set max_file_size_mb.");
 				const name = done.has(upload.mark)
 					? null
 					: await bucket.part(key, upload.id, upload.parts.length + 1, body);
@@ -354,10 +324,7 @@ export function files(
 			async function closeFile(key: string, upload: Upload | undefined) {
 				await assertOwn(key);
 				if (!upload) await bucket.put(key, rest.all(), type, markOf(""));
-				else if (
-					!done.has(upload.mark) &&
-					!(await bucket.complete(key, upload.id, upload.parts))
-				)
+				else if (!done.has(upload.mark) && !(await bucket.complete(key, upload.id, upload.parts)))
 					await appeared(key, upload);
 			}
 
@@ -372,8 +339,7 @@ export function files(
 						closed = i + 1;
 					}
 				} catch (error) {
-					if (closed > before)
-						await keep(structuredClone({ ...kept, closed }), true);
+					if (closed > before) await keep(structuredClone({ ...kept, closed }), true);
 					throw error;
 				}
 			}
@@ -385,16 +351,12 @@ export function files(
 				async write(rows) {
 					isBusy = true;
 					for (const portion of portions(job.columns, rows, sizeOf)) {
-						const full = () =>
-							most > 0 && size() > 0 && size() + portion.bytes > most;
+						const full = () => most > 0 && size() > 0 && size() + portion.bytes > most;
 						if (full()) await append(encoder.flush());
 						if (full()) await next();
 						await append(await encoder.write(portion.rows, portion.bytes));
 					}
-					if (
-						rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES ||
-						moved
-					)
+					if (rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES || moved)
 						await append(encoder.flush());
 					isBusy = false;
 					if (!moved || rest.length > MAX_REST_BYTES) return null;
@@ -407,9 +369,7 @@ export function files(
 					});
 					const bytes = JSON.stringify(state).length;
 					if (bytes - state.rest.length > MAX_STATE_BYTES)
-						throw new Misconfigured(
-							"There is more than one run can write: shorten the interval.",
-						);
+						throw new Misconfigured("There is more than one run can write: shorten the interval.");
 					if (bytes > MAX_STATE_BYTES) return null;
 					moved = false;
 					kept = structuredClone(state);
@@ -421,9 +381,7 @@ export function files(
 					isBusy = true;
 					if (uploads[current]) await end();
 					else rest.push(encoder.finish());
-					const keys = Array.from({ length: current + 1 }, (_, i) =>
-						keyOf(job, i),
-					);
+					const keys = Array.from({ length: current + 1 }, (_, i) => keyOf(job, i));
 					await closeFiles(keys);
 					if (most)
 						await bucket.put(
@@ -443,8 +401,7 @@ export function files(
 		},
 
 		async abort(job, { uploads }) {
-			for (const [i, { id }] of uploads.entries())
-				await bucket.abort(keyOf(job, i), id);
+			for (const [i, { id }] of uploads.entries()) await bucket.abort(keyOf(job, i), id);
 		},
 
 		test() {
@@ -456,8 +413,7 @@ export function files(
 			);
 			return runSteps({
 				...before,
-				write: () =>
-					bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK),
+				write: () => bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK),
 				remove: () => bucket.remove(key),
 			});
 		},

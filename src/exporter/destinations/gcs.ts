@@ -32,8 +32,7 @@ const MEANINGS: Record<string, string> = {
 	AccessDenied:
 		"The HMAC key's account may not do this in the bucket: it needs the role Storage Object User.",
 	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
-	RequestTimeTooSkewed:
-		"The server's clock and this service's differ too much.",
+	RequestTimeTooSkewed: "The server's clock and this service's differ too much.",
 	SignatureDoesNotMatch: "hmac_secret is wrong.",
 };
 
@@ -41,20 +40,14 @@ const MEANINGS: Record<string, string> = {
  * Google Cloud Storage: its XML API takes the requests of S3's, signed with an HMAC key ("Simple migration from Amazon S3 to
  * Cloud Storage").
  */
-export function gcs(
-	env: Env,
-	config: Settings,
-	timeoutMs: number,
-): Destination<State> {
+export function gcs(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const dialect: Dialect = {
 		keys: "hmac_access_id and hmac_secret",
 		explain(code, answer) {
 			const meaning = MEANINGS[code];
 			if (meaning === undefined) return undefined;
 			const words = `${meaning} ${answer.describe()}`;
-			return code === "RequestTimeTooSkewed"
-				? new Error(words)
-				: new Misconfigured(words);
+			return code === "RequestTimeTooSkewed" ? new Error(words) : new Misconfigured(words);
 		},
 	};
 	return s3(env, asS3(config), timeoutMs, dialect);

@@ -1,11 +1,11 @@
 import { digest } from "../../auth/keys.ts";
-import type { Config } from "./config.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
+import type { Config } from "./config.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
 import { runSteps } from "./steps.ts";
 
-/** What one request holds at most (behaviour 11.3). */
+/** What one request holds at most (docs/exports.md#what-is-written). */
 const MAX_EVENTS = 1000;
 const MAX_BYTES = 5_000_000;
 
@@ -36,9 +36,7 @@ function assertAccepted(answer: Answer) {
 	const { status } = answer;
 	if (status < 300) return;
 	if (status < 400)
-		throw new Misconfigured(
-			"The url leads elsewhere: give the address where it ends.",
-		);
+		throw new Misconfigured("The url leads elsewhere: give the address where it ends.");
 	const problem = [401, 403].includes(status)
 		? "The receiver refuses the token, or requires one."
 		: "The receiver refuses the request.";
@@ -46,7 +44,7 @@ function assertAccepted(answer: Answer) {
 }
 
 /**
- * The Idempotency-Key of a batch (behaviour 11.3): of the export, the window and the body, so that the same rows have the
+ * The Idempotency-Key of a batch (docs/exports.md#what-is-written): of the export, the window and the body, so that the same rows have the
  * same key whoever sends them, and one key never stands for two bodies. Rows without a uuid may be alike: there the
  * number of the batch tells bodies apart.
  */

@@ -1,9 +1,9 @@
 import type * as z from "zod";
-import { configs } from "./config.ts";
 import type { Model } from "../rows.ts";
 import { azure, containerUrl } from "./azure.ts";
 import { bigquery } from "./bigquery.ts";
 import { clickhouse } from "./clickhouse.ts";
+import { configs } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import { filePattern } from "./files.ts";
 import { gcs, gcsBucketUrl } from "./gcs.ts";
@@ -18,9 +18,7 @@ import { TIMEOUT_MS } from "./send.ts";
 function parsed<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
 	const { success, data } = shape.safeParse(config);
 	if (success) return data;
-	throw new Misconfigured(
-		"The destination's configuration isn't valid any more: save it again.",
-	);
+	throw new Misconfigured("The destination's configuration isn't valid any more: save it again.");
 }
 
 /**
@@ -32,19 +30,14 @@ export function keyPattern(
 	model: Model,
 ): string | null {
 	const s3 = configs.S3.safeParse(config).data;
-	if (type === "S3")
-		return s3 ? `${bucketUrl(s3).href} ${filePattern(s3, model)}` : null;
+	if (type === "S3") return s3 ? `${bucketUrl(s3).href} ${filePattern(s3, model)}` : null;
 	const r2 = configs.R2.safeParse(config).data;
 	if (type === "R2") return r2 ? filePattern(r2, model) : null;
 	const azure = configs.AzureBlob.safeParse(config).data;
 	if (type === "AzureBlob")
-		return azure
-			? `${containerUrl(azure).href} ${filePattern(azure, model)}`
-			: null;
+		return azure ? `${containerUrl(azure).href} ${filePattern(azure, model)}` : null;
 	const gcs = configs.GCS.safeParse(config).data;
-	return type === "GCS" && gcs
-		? `${gcsBucketUrl(gcs).href} ${filePattern(gcs, model)}`
-		: null;
+	return type === "GCS" && gcs ? `${gcsBucketUrl(gcs).href} ${filePattern(gcs, model)}` : null;
 }
 
 /**

@@ -15,9 +15,7 @@ const PAGES_PER_TRANSACTION = 5;
 
 /** The rows by what tells them apart; of those with the same key the last. */
 function byKey({ columns, model }: Job, rows: Row[]) {
-	const at = KEYS[model].map((name) =>
-		columns.findIndex((column) => column.name === name),
-	);
+	const at = KEYS[model].map((name) => columns.findIndex((column) => column.name === name));
 	return new Map(rows.map((row) => [at.map((i) => row[i]).join("\n"), row]));
 }
 
@@ -48,11 +46,7 @@ function waitingPages(job: Job) {
  * that is there. One connection serves a part of a run.
  * @param timeoutMs how long the server may take for a statement
  */
-export function postgres(
-	env: Env,
-	config: Settings,
-	timeoutMs: number,
-): Destination<State> {
+export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
 
 	function prepare(job: Job) {
@@ -62,14 +56,10 @@ export function postgres(
 		return {
 			upsert,
 			connect: () => connect(env, context),
-			ensure: (session: Session) =>
-				ensureTable(session, config, columns, model),
+			ensure: (session: Session) => ensureTable(session, config, columns, model),
 			/** Puts rows into the table, within statements that come before and after. */
 			put: (session: Session, pages: Uint8Array[], before = "", after = "") =>
-				session.copy(
-					[before, stage, upsert, after].filter(Boolean).join(";"),
-					pages,
-				),
+				session.copy([before, stage, upsert, after].filter(Boolean).join(";"), pages),
 		};
 	}
 
@@ -84,8 +74,7 @@ export function postgres(
 			async function flush() {
 				if (waiting.count === 0) return;
 				failed = true;
-				if (session)
-					await put(session, waiting.take(), begin(timeoutMs), "commit");
+				if (session) await put(session, waiting.take(), begin(timeoutMs), "commit");
 				else {
 					session = await connect();
 					await session.query(begin(timeoutMs));

@@ -1,6 +1,6 @@
 import { redactor } from "../../auth/secrets.ts";
 
-/** How much of a server's own message an error shows (behaviour 11.2). */
+/** How much of a server's own message an error shows (docs/exports.md#runs). */
 const MAX_QUOTED_CHARACTERS = 300;
 
 /** How much of a page is searched for text. */
@@ -23,9 +23,7 @@ function inBase64(secret: string) {
 	const variants = [0, 1, 2].map((offset) => {
 		const all = Buffer.concat([Buffer.alloc(offset), bytes]);
 		// Characters that also depend on what stands before or after are left out.
-		return all
-			.toString("base64")
-			.slice(offset && offset + 1, Math.floor((all.length * 4) / 3));
+		return all.toString("base64").slice(offset && offset + 1, Math.floor((all.length * 4) / 3));
 	});
 	const whole = bytes.toString("base64");
 	return [whole, whole.replace(/=+$/, ""), ...variants].flatMap((text) => [
@@ -46,8 +44,7 @@ function variantsOf(secret: string) {
 	];
 }
 
-const hide = (secrets: string[], message: string) =>
-	redactor(secrets.flatMap(variantsOf))(message);
+const hide = (secrets: string[], message: string) => redactor(secrets.flatMap(variantsOf))(message);
 
 /** The beginning of a server's own message, without the secrets that it may repeat. */
 const excerpt = (secrets: string[], message: string) =>
@@ -73,13 +70,8 @@ function textOf(page: string) {
 	].filter(Boolean);
 	const text = code
 		? [code, message.join(" ")].filter(Boolean).join(": ")
-		: page
-				.replace(/<(script|style)\b.*?<\/\1>/gis, " ")
-				.replace(/<[^>]*>/g, " ");
-	return text.replace(
-		/&(#?\w+);/g,
-		(entity, name: string) => ENTITIES[name] ?? entity,
-	);
+		: page.replace(/<(script|style)\b.*?<\/\1>/gis, " ").replace(/<[^>]*>/g, " ");
+	return text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }
 
 /** What a body says, for an error text: without secrets, shortened, on one line; "" for binary data. */

@@ -15,8 +15,7 @@ const metadata = ({ export_id, upload }: Mark) => ({
 const TRIALS = "trials";
 
 /** R2's words for an upload that is not, or no longer, there. */
-const isGone = (error: unknown) =>
-	error instanceof Error && /\(10024\)/.test(error.message);
+const isGone = (error: unknown) => error instanceof Error && /\(10024\)/.test(error.message);
 
 /** What it answers; null where the upload isn't there any more. */
 const unlessGone = <T>(promise: Promise<T>) =>
@@ -56,8 +55,7 @@ export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 		},
 		async mark(key) {
 			const object = await EXPORTS.head(key);
-			const { [EXPORT]: export_id = "", [UPLOAD]: upload = "" } =
-				object?.customMetadata ?? {};
+			const { [EXPORT]: export_id = "", [UPLOAD]: upload = "" } = object?.customMetadata ?? {};
 			return object && { export_id, upload };
 		},
 		remove: (key) => EXPORTS.delete(key),

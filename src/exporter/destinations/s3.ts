@@ -47,8 +47,7 @@ const AMAZON: Dialect = {
 	explain: () => undefined,
 };
 
-const codeOf = ({ text }: Answer) =>
-	/<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
+const codeOf = ({ text }: Answer) => /<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
 /** RFC 3986, as signatures want it. */
 const encoded = (text: string) =>
@@ -83,9 +82,7 @@ function toError(answer: Answer, { region }: Config<"S3">) {
 	if (right !== undefined && right !== region)
 		return new Misconfigured(`The bucket is in the region "${right}".`);
 	if (answer.status < 400)
-		return new Misconfigured(
-			"The bucket is elsewhere: check endpoint_url and region.",
-		);
+		return new Misconfigured("The bucket is elsewhere: check endpoint_url and region.");
 	return new Misconfigured(
 		`${MESSAGES[code] ?? "The bucket refuses the request."} ${answer.describe()}`,
 	);
@@ -183,9 +180,7 @@ export function s3(
 			});
 			const id = /<UploadId>(.+?)<\/UploadId>/.exec(answer?.text ?? "")?.[1];
 			if (id === undefined)
-				throw new Misconfigured(
-					`${base.host} began no upload: it doesn't speak S3.`,
-				);
+				throw new Misconfigured(`${base.host} began no upload: it doesn't speak S3.`);
 			return id;
 		},
 		async part(key, uploadId, partNumber, body) {
@@ -200,8 +195,7 @@ export function s3(
 		},
 		async complete(key, uploadId, parts) {
 			const listed = parts.map(
-				(etag, i) =>
-					`<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
+				(etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
 			);
 			const answer = await asked("POST", key, {
 				query: { uploadId },
@@ -236,8 +230,7 @@ export function s3(
 				await signed("GET", "", { query: { "list-type": 2, "max-keys": 1 } }),
 				sending,
 			);
-			if (!succeeded(answer) && SIGNING.includes(codeOf(answer)))
-				throw explain(answer);
+			if (!succeeded(answer) && SIGNING.includes(codeOf(answer))) throw explain(answer);
 		},
 	});
 }

@@ -60,9 +60,7 @@ async function textOf({ body }: Response) {
 function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
-	const seconds = /^\d+$/.test(value)
-		? Number(value)
-		: (Date.parse(value) - Date.now()) / 1000;
+	const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
 	return seconds > 0 ? seconds : undefined;
 }
 
@@ -104,17 +102,14 @@ export async function exchange(
 }
 
 /** Whether an answer may be another one later: 408, 429, 5xx. */
-export const isTemporary = ({ status }: Answer) =>
-	[408, 429].includes(status) || status >= 500;
+export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
 
 /** The error for an answer that may be another one later. */
 export const unavailable = (answer: Answer, message = answer.describe()) =>
 	new Unavailable(message, retryAfter(answer.headers));
 
 /** As `exchange`; throws a plain error also for answers that may pass: 408, 429, 5xx. */
-export async function send(
-	...what: Parameters<typeof exchange>
-): Promise<Answer> {
+export async function send(...what: Parameters<typeof exchange>): Promise<Answer> {
 	const answer = await exchange(...what);
 	if (isTemporary(answer)) throw unavailable(answer);
 	return answer;

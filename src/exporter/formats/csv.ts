@@ -14,19 +14,14 @@ function field(value: Row[number]) {
 const record = (values: Row) => `${values.map(field).join()}\r\n`;
 
 /** At most how many bytes a text takes as a field, with the comma after it. */
-export const fieldBytes = (text: string) =>
-	Buffer.byteLength(text) + text.split('"').length + 2;
+export const fieldBytes = (text: string) => Buffer.byteLength(text) + text.split('"').length + 2;
 
 /**
  * Comma-separated values (RFC 4180): a header, then one record for each row. Null is an empty field, the empty text is
  * `""`, and JSON is its text.
  * @param offset how many bytes the file has already; its header is among them
  */
-export function csv(
-	columns: Column[],
-	compression: LineCompression,
-	offset: number,
-): Encoder {
+export function csv(columns: Column[], compression: LineCompression, offset: number): Encoder {
 	let header = offset > 0 ? "" : record(columns.map(({ name }) => name));
 	return lines(compression, (rows) => {
 		const text = header + rows.map(record).join("");

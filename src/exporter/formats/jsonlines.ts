@@ -16,8 +16,7 @@ function nested(json: string) {
 /** What JSON.stringify may escape. Testing for it costs a fraction of the call. */
 const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
 
-const quoted = (text: string) =>
-	ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`;
+const quoted = (text: string) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
 
 /** Makes the function that writes a row with these columns as one JSON object, in which JSON is nested. */
 export function jsonWriter(columns: Column[]) {
@@ -42,12 +41,7 @@ export function jsonWriter(columns: Column[]) {
 export const toJson = (columns: Column[], row: Row) => jsonWriter(columns)(row);
 
 /** One object a line (https://jsonlines.org). */
-export const jsonLines = (
-	columns: Column[],
-	compression: LineCompression,
-): Encoder => {
+export const jsonLines = (columns: Column[], compression: LineCompression): Encoder => {
 	const write = jsonWriter(columns);
-	return lines(compression, (rows) =>
-		rows.map((row) => `${write(row)}\n`).join(""),
-	);
+	return lines(compression, (rows) => rows.map((row) => `${write(row)}\n`).join(""));
 };

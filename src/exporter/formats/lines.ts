@@ -26,14 +26,9 @@ const compressors = {
  * Text files. A compressed one is a sequence of gzip members (RFC 1952, 2.2) or zstd frames (RFC 8878, 3), one for each
  * call of `write`, which decompress to one text.
  */
-export const lines = (
-	compression: LineCompression,
-	toText: (rows: Row[]) => string,
-): Encoder => {
+export const lines = (compression: LineCompression, toText: (rows: Row[]) => string): Encoder => {
 	const encoder = new TextEncoder();
-	const encode = compression
-		? compressors[compression]
-		: (text: string) => encoder.encode(text);
+	const encode = compression ? compressors[compression] : (text: string) => encoder.encode(text);
 	return {
 		write: (rows) => encode(toText(rows)),
 		pending: 0,

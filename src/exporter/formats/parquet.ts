@@ -1,10 +1,5 @@
 import { gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type {
-	CompressionCodec,
-	RowGroup,
-	SchemaElement,
-	Statistics,
-} from "hyparquet";
+import type { CompressionCodec, RowGroup, SchemaElement, Statistics } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { unconvertMinMax } from "hyparquet-writer/src/unconvert.js";
 import type { Column, Kind, Row } from "../rows.ts";
@@ -77,9 +72,7 @@ const MAX_BOUND_BYTES = 64;
 function shortened(bound: Statistics["max_value"], isMax: boolean) {
 	const element = { name: "", ...TEXT };
 	const bytes = unconvertMinMax(bound, element, isMax, MAX_BOUND_BYTES);
-	return bytes && bytes.length <= MAX_BOUND_BYTES
-		? Buffer.from(bytes).toString()
-		: undefined;
+	return bytes && bytes.length <= MAX_BOUND_BYTES ? Buffer.from(bytes).toString() : undefined;
 }
 
 /** The statistics of a text column with bounds of at most `MAX_BOUND_BYTES`: a lower one is cut off, an upper one rounded up. */
@@ -115,14 +108,10 @@ function stored(kind: Kind, value: Row[number]) {
 
 /** JSON has no large integers, of which metadata is full. */
 const write = (value: unknown) =>
-	JSON.stringify(value, (_, one) =>
-		typeof one === "bigint" ? { bigint: String(one) } : one,
-	);
+	JSON.stringify(value, (_, one) => (typeof one === "bigint" ? { bigint: String(one) } : one));
 
 const read = (json: string) =>
-	JSON.parse(json, (_, one) =>
-		typeof one?.bigint === "string" ? BigInt(one.bigint) : one,
-	);
+	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
 /** What it takes to go on: metadata of the row groups so far, and the bytes that a byte of rows came to. */
 type State = { groups: RowGroup[]; ratio: number };
@@ -153,9 +142,7 @@ export function parquet(
 	});
 	let ratio = 1;
 	if (resumed && resumed.offset > 0) {
-		const state: State = read(
-			gunzipSync(Buffer.from(resumed.state, "base64")).toString(),
-		);
+		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
 		ratio = state.ratio;
 		writer.row_groups = state.groups;
 		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
@@ -210,8 +197,6 @@ export function parquet(
 			return Buffer.concat([last, taken()]);
 		},
 		state: () =>
-			gzipSync(
-				write({ groups: writer.row_groups, ratio } satisfies State),
-			).toString("base64"),
+			gzipSync(write({ groups: writer.row_groups, ratio } satisfies State)).toString("base64"),
 	};
 }

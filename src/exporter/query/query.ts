@@ -1,7 +1,7 @@
 import type { QuerySchema } from "../../db/schema.ts";
-import type { Kind } from "../rows.ts";
 import { invalid } from "../../http/errors.ts";
 import { readMoment } from "../../http/fields.ts";
+import type { Kind } from "../rows.ts";
 import * as grammar from "./query.parser.js";
 
 export type Literal = string | number | boolean | null;
@@ -78,8 +78,7 @@ const INTERNAL: Record<string, Kind> = {
 	person_version: "integer",
 };
 
-const isNumeric = (kind: Kind | null) =>
-	kind === null || kind === "integer" || kind === "number";
+const isNumeric = (kind: Kind | null) => kind === null || kind === "integer" || kind === "number";
 
 /** What holds the values of all: their own kind, number for numbers of both kinds, else JSON. null: none has a value. */
 const common = (kinds: (Kind | null)[]): Kind | null => {
@@ -95,11 +94,7 @@ type Signature = {
 	kind: (args: (Kind | null)[]) => Kind | null;
 };
 
-const takes = (
-	fewest: number,
-	most: number,
-	answers: Kind | Signature["kind"],
-): Signature => ({
+const takes = (fewest: number, most: number, answers: Kind | Signature["kind"]): Signature => ({
 	fewest,
 	most,
 	kind: typeof answers === "string" ? () => answers : answers,
@@ -124,11 +119,9 @@ type PredicateName = Extract<Expression, { type: "predicate" }>["name"];
 
 const NULL: Expression = { type: "literal", value: null };
 
-export const isLiteral = (expression: Expression) =>
-	expression.type === "literal";
+export const isLiteral = (expression: Expression) => expression.type === "literal";
 
-const isFunction = (name: string): name is FunctionName =>
-	Object.hasOwn(FUNCTIONS, name);
+const isFunction = (name: string): name is FunctionName => Object.hasOwn(FUNCTIONS, name);
 
 const FUNCTION_NAMES = new Map(
 	Object.keys(FUNCTIONS)
@@ -167,12 +160,8 @@ export function kindOf(expression: Expression): Kind | null {
 }
 
 /** An expression's direct parts. */
-export function partsOf<E extends Expression | grammar.Said>(
-	expression: E,
-): E[];
-export function partsOf(
-	expression: Expression | grammar.Said,
-): (Expression | grammar.Said)[] {
+export function partsOf<E extends Expression | grammar.Said>(expression: E): E[];
+export function partsOf(expression: Expression | grammar.Said): (Expression | grammar.Said)[] {
 	switch (expression.type) {
 		case "operation":
 		case "comparison":
@@ -196,12 +185,10 @@ export function comparedAs(
 	if (left === null || right === null) return "text";
 	if (left === "json" && right === "json") return "json";
 	const kinds = [left, right];
-	const isOneOf = (...some: Kind[]) =>
-		kinds.some((kind) => some.includes(kind));
+	const isOneOf = (...some: Kind[]) => kinds.some((kind) => some.includes(kind));
 	if (isOneOf("integer", "number"))
 		return isOneOf("boolean", "timestamp", "date") ? undefined : "number";
-	if (isOneOf("timestamp", "date"))
-		return isOneOf("boolean") ? undefined : "moment";
+	if (isOneOf("timestamp", "date")) return isOneOf("boolean") ? undefined : "moment";
 	return "text";
 }
 
@@ -213,9 +200,7 @@ function read(text: string) {
 		return grammar.parse(text);
 	} catch (error) {
 		if (!(error instanceof grammar.SyntaxError)) throw error;
-		throw refuse(
-			error.expected === null ? error.message : "Failed to parse query",
-		);
+		throw refuse(error.expected === null ? error.message : "Failed to parse query");
 	}
 }
 
@@ -235,9 +220,7 @@ function bound(expressions: grammar.Said[]) {
 			throw refuse("Expressions are nested too deeply");
 	}
 	if (parts > MAX_PARTS)
-		throw refuse(
-			`A query has at most ${MAX_PARTS} columns, literals, operators and functions`,
-		);
+		throw refuse(`A query has at most ${MAX_PARTS} columns, literals, operators and functions`);
 }
 
 function resolve(said: grammar.Said): Expression {
@@ -288,21 +271,12 @@ function resolvePredicate(name: PredicateName, args: Expression[]): Expression {
 }
 
 /** Refuses what could never be true, or would be true of other values, too. */
-function checkComparison(
-	left: Expression,
-	right: Expression,
-	isEquality: boolean,
-) {
+function checkComparison(left: Expression, right: Expression, isEquality: boolean) {
 	const kinds = [kindOf(left), kindOf(right)] as const;
 	const compared = comparedAs(...kinds);
-	if (compared === undefined)
-		throw refuse(`Unable to compare ${kinds.join(" with ")}`);
+	if (compared === undefined) throw refuse(`Unable to compare ${kinds.join(" with ")}`);
 	for (const { value } of [left, right].filter(isLiteral)) {
-		if (
-			compared === "moment" &&
-			typeof value === "string" &&
-			readMoment(value) === undefined
-		)
+		if (compared === "moment" && typeof value === "string" && readMoment(value) === undefined)
 			throw refuse(`Unable to read as a time: ${quoted(value, "'")}`);
 		if (
 			isEquality &&
@@ -324,12 +298,8 @@ function checkPattern(pattern: Expression) {
 }
 
 function resolveName([column = "", ...path]: string[]): Expression {
-	if (path.length === 0 && Object.hasOwn(COLUMNS, column))
-		return { type: "column", name: column };
-	if (
-		path.length > 0 &&
-		(column === "properties" || column === "person_properties")
-	)
+	if (path.length === 0 && Object.hasOwn(COLUMNS, column)) return { type: "column", name: column };
+	if (path.length > 0 && (column === "properties" || column === "person_properties"))
 		return { type: "property", column, path };
 	throw refuse(`Unable to resolve field: ${[column, ...path].join(".")}`);
 }
@@ -376,8 +346,7 @@ const OPERAND = 7;
 function negatedTest(expression: Expression) {
 	if (expression.type !== "predicate" || expression.name !== "not") return;
 	const [test = NULL] = expression.args;
-	return test.type === "predicate" &&
-		["in", "like", "is null"].includes(test.name)
+	return test.type === "predicate" && ["in", "like", "is null"].includes(test.name)
 		? test
 		: undefined;
 }
@@ -456,9 +425,7 @@ function formatPredicate(
 }
 
 const nameOf = (expression: Expression) =>
-	expression.type === "property"
-		? (expression.path.at(-1) ?? "")
-		: format(expression);
+	expression.type === "property" ? (expression.path.at(-1) ?? "") : format(expression);
 
 /** Names become columns of files and tables. */
 function checkNames(names: string[]) {
@@ -466,18 +433,14 @@ function checkNames(names: string[]) {
 	for (const name of names) {
 		if (name === "" || [...name].length > 255)
 			throw refuse("Names of fields have 1 to 255 characters: use AS");
-		if (seen.has(name))
-			throw refuse(`Names of fields must be distinct: ${name}`);
+		if (seen.has(name)) throw refuse(`Names of fields must be distinct: ${name}`);
 		seen.add(name);
 	}
 }
 
 const checkLength = (text: string) => {
 	if ([...text].length > MAX_CHARACTERS)
-		throw refuse(
-			`Ensure this field has no more than ${MAX_CHARACTERS} characters.`,
-			"max_length",
-		);
+		throw refuse(`Ensure this field has no more than ${MAX_CHARACTERS} characters.`, "max_length");
 };
 
 function describe(fields: Field[], where: Expression | null): QuerySchema {
@@ -505,19 +468,15 @@ function describe(fields: Field[], where: Expression | null): QuerySchema {
 }
 
 /**
- * Reads the query of an export (behaviour 11.1); what is wrong with it is refused. What it is normalised to,
+ * Reads the query of an export (docs/exports.md#queries); what is wrong with it is refused. What it is normalised to,
  * `schema.xql_query`, reads as the same query.
  */
 export function parse(text: string): Query {
 	checkLength(text);
 	const said = read(text);
 	if (said.table !== "events") throw refuse("Query must SELECT FROM events");
-	if (said.fields.length > MAX_FIELDS)
-		throw refuse(`A query has at most ${MAX_FIELDS} fields`);
-	bound([
-		...said.fields.map(({ expression }) => expression),
-		...(said.where ? [said.where] : []),
-	]);
+	if (said.fields.length > MAX_FIELDS) throw refuse(`A query has at most ${MAX_FIELDS} fields`);
+	bound([...said.fields.map(({ expression }) => expression), ...(said.where ? [said.where] : [])]);
 	const fields = said.fields.map((field): Field => {
 		const expression = resolve(field.expression);
 		return {

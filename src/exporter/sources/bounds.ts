@@ -1,8 +1,4 @@
-import {
-	type Expression,
-	type Field,
-	partsOf,
-} from "../query/query.ts";
+import { type Expression, type Field, partsOf } from "../query/query.ts";
 import type { Scan, Weights } from "./source.ts";
 
 /** What a page holds at most. A row that is larger by itself is a page. */
@@ -23,19 +19,11 @@ const TEXTS = new Set([
 
 /** The columns that a selection's rows are ordered by: when, and which. */
 export const orderOf = ({ model, by }: Scan) => ({
-	at:
-		by === "ingestion"
-			? "_inserted_at"
-			: model === "events"
-				? "timestamp"
-				: "created_at",
+	at: by === "ingestion" ? "_inserted_at" : model === "events" ? "timestamp" : "created_at",
 	key: model === "events" ? "uuid" : "distinct_id",
 });
 
-type Leaf = Exclude<
-	Expression,
-	{ type: "operation" | "comparison" | "predicate" | "call" }
->;
+type Leaf = Exclude<Expression, { type: "operation" | "comparison" | "predicate" | "call" }>;
 
 /** What an expression is made of in the end. */
 function leaves(expression: Expression): Leaf[] {
@@ -51,11 +39,8 @@ function leaves(expression: Expression): Leaf[] {
 
 /** The text that a leaf reads, if it does: of a column, all of it or what is at a first key. */
 const reads = (leaf: Leaf): { column: string; key?: string }[] => {
-	if (leaf.type === "property")
-		return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
-	return leaf.type === "column" && TEXTS.has(leaf.name)
-		? [{ column: leaf.name }]
-		: [];
+	if (leaf.type === "property") return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
+	return leaf.type === "column" && TEXTS.has(leaf.name) ? [{ column: leaf.name }] : [];
 };
 
 /**
@@ -66,8 +51,7 @@ const reads = (leaf: Leaf): { column: string; key?: string }[] => {
 export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const all = fields.flatMap(({ expression }) => leaves(expression));
 	const fixed = all.reduce(
-		(sum, leaf) =>
-			sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
+		(sum, leaf) => sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
 		ROW_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
 	);
 	const read = Map.groupBy(all.flatMap(reads), ({ column }) => column);
@@ -84,10 +68,7 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 }
 
 /** SQL for what a row weighs. */
-export const weight = (
-	{ weights: { copies, fixed } }: Scan,
-	length: (column: string) => string,
-) =>
+export const weight = ({ weights: { copies, fixed } }: Scan, length: (column: string) => string) =>
 	[
 		fixed,
 		...Object.entries(copies).map(

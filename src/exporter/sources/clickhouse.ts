@@ -4,19 +4,8 @@ import type { Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, orderOf } from "./bounds.ts";
 import { Items, parseRows } from "./clickhouse/batches.ts";
 import { type Order, orderBy, splitKey } from "./clickhouse/order.ts";
-import {
-	type Place,
-	placeOf,
-	positionOf,
-	type Survey,
-} from "./clickhouse/place.ts";
-import {
-	countSql,
-	MAX_DAYS,
-	ROWS_PER_QUERY,
-	rowsSql,
-	surveySql,
-} from "./clickhouse/statements.ts";
+import { type Place, placeOf, positionOf, type Survey } from "./clickhouse/place.ts";
+import { countSql, MAX_DAYS, ROWS_PER_QUERY, rowsSql, surveySql } from "./clickhouse/statements.ts";
 import { queried } from "./queried.ts";
 import type { Scan, Source } from "./source.ts";
 
@@ -44,12 +33,7 @@ type Rest = { scan: Scan; position: string; items: Items<Found> };
  * The rows of ClickHouse's tables `events` and `persons`, which have the columns of D1's. Rows are read in the order of a
  * table's own sorting key, by one query for many pages: a query of its own for each page would read the same marks anew.
  */
-export function clickhouse({
-	url,
-	username,
-	password,
-	database,
-}: Access): Source {
+export function clickhouse({ url, username, password, database }: Access): Source {
 	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is no address.");
 	const hide = redactor([password]);
 	const client = createClient({
@@ -104,10 +88,7 @@ export function clickhouse({
 		);
 		const expressions = splitKey(String(table?.[0] || `team_id, ${at}`));
 		const list = [...expressions, key].map((sql, i) => `${sql} as k${i}`);
-		const columns = await askAll(
-			`describe table (select ${list.join(", ")} from ${model})`,
-			{},
-		);
+		const columns = await askAll(`describe table (select ${list.join(", ")} from ${model})`, {});
 		const types = columns.map(([, type]) => String(type));
 		const order = orderBy(expressions, types, key);
 		orders.set(`${model} ${at}`, order);
@@ -122,8 +103,7 @@ export function clickhouse({
 		if (known) return known;
 		const { sql, params } = surveySql(scan, await findOrder(scan));
 		const [[count, isUnique, days] = []] = await askAll(sql, params);
-		const hasDays =
-			Array.isArray(days) && days.length > 0 && days.length <= MAX_DAYS;
+		const hasDays = Array.isArray(days) && days.length > 0 && days.length <= MAX_DAYS;
 		const survey = {
 			count: Number(count),
 			isUnique: isUnique === 1,
@@ -134,11 +114,7 @@ export function clickhouse({
 	}
 
 	/** The rows after a place, in order. A query that breaks off after some of them is followed by one for the others. */
-	async function* read(
-		scan: Scan,
-		order: Order,
-		start: Place,
-	): AsyncGenerator<Found[], void> {
+	async function* read(scan: Scan, order: Order, start: Place): AsyncGenerator<Found[], void> {
 		const width = order.parts.length;
 		let place = start;
 		for (let isDone = false; !isDone; ) {
@@ -184,8 +160,7 @@ export function clickhouse({
 
 		async page(scan, after) {
 			const order = await findOrder(scan);
-			if (!after && (await survey(scan)).count === 0)
-				return { rows: [], next: null };
+			if (!after && (await survey(scan)).count === 0) return { rows: [], next: null };
 			const place = after
 				? placeOf(scan.model, order, after)
 				: { ...(await survey(scan)), values: [] };

@@ -68,10 +68,7 @@ function parts(scan: Scan) {
 const first = ({ start }: Scan): Position => [iso(start), ""];
 
 /** The position of a row, of which D1 says `at || key`. */
-const positionOf = (text: string): Position => [
-	text.slice(0, ISO_LENGTH),
-	text.slice(ISO_LENGTH),
-];
+const positionOf = (text: string): Position => [text.slice(0, ISO_LENGTH), text.slice(ISO_LENGTH)];
 
 /** The rows of D1's tables. */
 export const d1 = (database: D1Database): Source => {

@@ -15,8 +15,6 @@ export function sourceOf(env: Env): Source {
 				database: env.CLICKHOUSE_DATABASE,
 			});
 		default:
-			throw new Error(
-				`EVENT_SOURCE is "d1" or "clickhouse", not "${env.EVENT_SOURCE}".`,
-			);
+			throw new Error(`EVENT_SOURCE is "d1" or "clickhouse", not "${env.EVENT_SOURCE}".`);
 	}
 }

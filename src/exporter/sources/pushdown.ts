@@ -1,9 +1,5 @@
-import {
-	type Expression,
-	isLiteral,
-	type Literal,
-} from "../query/query.ts";
 import { readMoment } from "../../http/fields.ts";
+import { type Expression, isLiteral, type Literal } from "../query/query.ts";
 import type { Filter } from "./source.ts";
 
 /** A statement takes a hundred parameters in D1, and a filter is up to two. */
@@ -26,8 +22,7 @@ export function pushDown(where: Expression | null): {
 	const filters: Filter[] = [];
 	const left: Expression[] = [];
 	for (const condition of required(where)) {
-		const filter =
-			filters.length < MAX_FILTERS ? filterOf(condition) : undefined;
+		const filter = filters.length < MAX_FILTERS ? filterOf(condition) : undefined;
 		if (filter) filters.push(filter);
 		else left.push(condition);
 	}
@@ -39,25 +34,21 @@ export function pushDown(where: Expression | null): {
 
 const required = (where: Expression | null): Expression[] => {
 	if (where === null) return [];
-	return where.type === "predicate" && where.name === "and"
-		? where.args
-		: [where];
+	return where.type === "predicate" && where.name === "and" ? where.args : [where];
 };
 
 function filterOf(condition: Expression, negated = false): Filter | undefined {
 	if (condition.type === "comparison") {
 		const { left, operator, right } = condition;
 		if (left.type !== "column" || !isLiteral(right)) return undefined;
-		if (TIME_COLUMNS.has(left.name) && !negated)
-			return during(left.name, operator, right.value);
+		if (TIME_COLUMNS.has(left.name) && !negated) return during(left.name, operator, right.value);
 		if (operator === "=" || operator === "!=")
 			return among(left.name, [right.value], negated !== (operator === "!="));
 		return undefined;
 	}
 	if (condition.type !== "predicate") return undefined;
 	const [value, ...others] = condition.args;
-	if (condition.name === "not" && value && !negated)
-		return filterOf(value, true);
+	if (condition.name === "not" && value && !negated) return filterOf(value, true);
 	if (condition.name !== "in" || value?.type !== "column") return undefined;
 	const literals = others.filter(isLiteral);
 	if (literals.length !== others.length) return undefined;
@@ -68,22 +59,14 @@ function filterOf(condition: Expression, negated = false): Filter | undefined {
 	);
 }
 
-function among(
-	column: string,
-	values: Literal[],
-	negated: boolean,
-): Filter | undefined {
+function among(column: string, values: Literal[], negated: boolean): Filter | undefined {
 	const texts = values.filter((value) => typeof value === "string");
 	return TEXT_COLUMNS.has(column) && texts.length === values.length
 		? { column, texts, negated }
 		: undefined;
 }
 
-function during(
-	column: string,
-	operator: string,
-	value: Literal,
-): Filter | undefined {
+function during(column: string, operator: string, value: Literal): Filter | undefined {
 	const at = readMoment(typeof value === "string" ? value : "");
 	if (at === undefined || !COMMON_YEARS.test(at)) return undefined;
 	// Columns may be more precise than the milliseconds that are compared.

@@ -1,5 +1,5 @@
-import type { Expression, Field } from "../query/query.ts";
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
+import type { Expression, Field } from "../query/query.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
@@ -42,10 +42,7 @@ export function queried(table: Table): Source {
 			let count = 0;
 			let after: Position | null = null;
 			do {
-				const page: Awaited<ReturnType<Table["page"]>> = await table.page(
-					scan,
-					after,
-				);
+				const page: Awaited<ReturnType<Table["page"]>> = await table.page(scan, after);
 				count += evaluate(page.rows).rows.length;
 				after = page.next;
 			} while (after);

@@ -50,15 +50,12 @@ export type Page = { rows: Row[]; next: Position | null; unfit: number };
 /** A source's tables. The order of a page's values is that of the scan's columns; times are ISO 8601 in milliseconds. */
 export type Table = {
 	count(scan: Scan): Promise<number>;
-	page(
-		scan: Scan,
-		after: Position | null,
-	): Promise<{ rows: Row[]; next: Position | null }>;
+	page(scan: Scan, after: Position | null): Promise<{ rows: Row[]; next: Position | null }>;
 	/** Ends what the next page would have been read from. */
 	release?(): void;
 };
 
-/** Where the rows of exports come from (behaviour 11.3). Whatever a window holds, a page is bounded in rows and bytes. */
+/** Where the rows of exports come from (docs/exports.md#what-is-written). Whatever a window holds, a page is bounded in rows and bytes. */
 export type Source = {
 	count(selection: Selection): Promise<number>;
 	/** The page behind `after`; null: the first. The same of both gives the same page. */

@@ -2,18 +2,11 @@ import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { configs } from "../../../src/exporter/destinations/config.ts";
 import { containerUrl } from "../../../src/exporter/destinations/azure.ts";
+import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
-import {
-	ask,
-	CONTAINER,
-	createContainer,
-	list,
-	pathOf,
-	read,
-} from "../../support/azure.ts";
+import { ask, CONTAINER, createContainer, list, pathOf, read } from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { duckdb, job, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
@@ -37,9 +30,7 @@ function sas({ sp = "rcwd", se = "2099-01-01T00:00:00Z" } = {}) {
 		...[sp, "", se, `/blob/${account}/${CONTAINER}`, "", "", "", "2021-12-02"],
 		...["c", "", "", "", "", "", "", ""],
 	].join("\n");
-	const sig = createHmac("sha256", Buffer.from(key, "base64"))
-		.update(text)
-		.digest("base64");
+	const sig = createHmac("sha256", Buffer.from(key, "base64")).update(text).digest("base64");
 	return `?sp=${sp}&se=${se}&sv=2021-12-02&sr=c&sig=${encodeURIComponent(sig)}`;
 }
 
@@ -53,10 +44,7 @@ const passed = ["reach", "sign in", "write", "remove"].map((name) => ({
 test.each([
 	["an account key", {}],
 	["a SAS token", { account_key: null, sas_token: sas() }],
-	[
-		"a SAS token that can't list or read",
-		{ account_key: null, sas_token: sas({ sp: "cwd" }) },
-	],
+	["a SAS token that can't list or read", { account_key: null, sas_token: sas({ sp: "cwd" }) }],
 ])("a trial with %s leaves nothing behind", async (_, more) => {
 	const prefix = crypto.randomUUID();
 	expect(await to({ ...more, prefix }).test()).toEqual(passed);
@@ -71,10 +59,7 @@ test.each([
 	await run(to({ ...more, prefix }), job(), 2);
 	const [blob = ""] = await list(prefix);
 	expect(blob).toBe(`${prefix}/${window}.jsonl`.replaceAll("&", "&amp;"));
-	const { headers } = await ask(
-		"HEAD",
-		pathOf(`${prefix}/${window}.jsonl`).replaceAll("'", "%27"),
-	);
+	const { headers } = await ask("HEAD", pathOf(`${prefix}/${window}.jsonl`).replaceAll("'", "%27"));
 	expect(headers.get("content-type")).toBe("application/jsonl");
 });
 
@@ -101,12 +86,9 @@ describe("whatever crashes", () => {
 	test("several Parquet files are whole, and a manifest lists them", async () => {
 		const prefix = crypto.randomUUID();
 		const n = 60_000;
-		await run(
-			to({ prefix, file_format: "Parquet", max_file_size_mb: 3 }),
-			job(),
-			n,
-			{ crashes: true },
-		);
+		await run(to({ prefix, file_format: "Parquet", max_file_size_mb: 3 }), job(), n, {
+			crashes: true,
+		});
 		const names = await list(prefix);
 		const manifest = `${prefix}/${window}_manifest.json`;
 		const files = Array.from(
@@ -119,9 +101,7 @@ describe("whatever crashes", () => {
 			files,
 		});
 		const counts = await Promise.all(
-			files.map(async (file) =>
-				duckdb(await read(file), "select count(*) as n from FILE"),
-			),
+			files.map(async (file) => duckdb(await read(file), "select count(*) as n from FILE")),
 		);
 		expect(counts.reduce((sum, [row]) => sum + Number(row?.n), 0)).toBe(n);
 	});
@@ -145,8 +125,7 @@ async function half(prefix: string) {
 	const what = job();
 	const sink = await destination.open(what, null, async () => {});
 	let state: unknown = null;
-	for (const page of [rows(20_000), rows(20_000)])
-		state = (await sink.write(page)) ?? state;
+	for (const page of [rows(20_000), rows(20_000)]) state = (await sink.write(page)) ?? state;
 	expect(state).not.toBeNull();
 	return { destination, what, state };
 }
@@ -156,9 +135,7 @@ test("a run whose blocks are gone fails", async () => {
 	const { destination, what, state } = await half(prefix);
 	// Committing a list of blocks removes those that aren't in it.
 	const blob = `${pathOf(`${prefix}/${window}.jsonl`)}?comp=blocklist`;
-	expect((await ask("PUT", blob, {}, "<BlockList></BlockList>")).status).toBe(
-		201,
-	);
+	expect((await ask("PUT", blob, {}, "<BlockList></BlockList>")).status).toBe(201);
 	const sink = await destination.open(what, state, async () => {});
 	const failed = sink.close();
 	await expect(failed).rejects.toThrow(Misconfigured);
@@ -171,9 +148,7 @@ test("two runs that write the same blob at once don't mix their blocks", async (
 	const second = { ...first, run_id: crypto.randomUUID() };
 	const all = rows(60_000);
 	const sinks = await Promise.all(
-		[first, second].map((what) =>
-			to({ prefix }).open(what, null, async () => {}),
-		),
+		[first, second].map((what) => to({ prefix }).open(what, null, async () => {})),
 	);
 	const [late, early] = sinks;
 	await early?.write(all.slice(0, 30_000));
@@ -232,27 +207,18 @@ describe("a blob of another export is not replaced", () => {
 			vi.restoreAllMocks();
 		});
 		const failed = run(to({ prefix }), what, 1);
-		await expect(failed).rejects.toThrow(
-			"The blob was changed at the same time.",
-		);
+		await expect(failed).rejects.toThrow("The blob was changed at the same time.");
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 		expect(Buffer.from(await read(blob)).toString()).toBe("other");
 		// The next try finds it.
-		await expect(run(to({ prefix }), what, 1)).rejects.toThrow(
-			"another-export",
-		);
+		await expect(run(to({ prefix }), what, 1)).rejects.toThrow("another-export");
 	});
 });
 
 describe("a trial and a run tell of", () => {
 	const azurite = new URL(env.AZURE_URL).host;
 	test.each([
-		[
-			"a wrong key",
-			{ account_key: btoa("wrong") },
-			"sign in",
-			"The account key is wrong.",
-		],
+		["a wrong key", { account_key: btoa("wrong") }, "sign in", "The account key is wrong."],
 		[
 			"a wrong SAS token",
 			{ account_key: null, sas_token: `${sas()}x` },
@@ -286,12 +252,7 @@ describe("a trial and a run tell of", () => {
 });
 
 /** A server that refuses everything with the code and the message. */
-const refusing = (
-	status: number,
-	code: string,
-	message: string,
-	more = "",
-) => ({
+const refusing = (status: number, code: string, message: string, more = "") => ({
 	endpoint_url: `${env.RECEIVER_URL}/body/${status}/${Buffer.from(
 		`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}\nRequestId:1\nTime:2</Message>${more}</Error>`,
 	).toString("base64url")}`,
@@ -385,11 +346,7 @@ test.each([
 	["/hang", "did not answer within 0.3 seconds"],
 ])("%s may pass", async (path, words) => {
 	const patience = path === "/hang" ? 300 : undefined;
-	const failed = run(
-		to({ endpoint_url: env.RECEIVER_URL + path }, patience),
-		job(),
-		1,
-	);
+	const failed = run(to({ endpoint_url: env.RECEIVER_URL + path }, patience), job(), 1);
 	await expect(failed).rejects.toThrow(words);
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 });
@@ -411,10 +368,7 @@ test.each([1, 20_000])(
 );
 
 test.each([
-	[
-		{ endpoint_url: null, account_name: "acme" },
-		"https://acme.blob.core.windows.net/exports",
-	],
+	[{ endpoint_url: null, account_name: "acme" }, "https://acme.blob.core.windows.net/exports"],
 	[
 		{ endpoint_url: "https://acme.blob.core.chinacloudapi.cn/" },
 		"https://acme.blob.core.chinacloudapi.cn/exports",
@@ -424,7 +378,5 @@ test.each([
 		"http://127.0.0.1:10000/devstoreaccount1/exports",
 	],
 ])("%j is at %s", (more, url) => {
-	expect(
-		containerUrl(configs.AzureBlob.parse({ ...config, ...more })).href,
-	).toBe(url);
+	expect(containerUrl(configs.AzureBlob.parse({ ...config, ...more })).href).toBe(url);
 });

@@ -19,14 +19,11 @@ const s3 = new AwsClient({
 });
 
 async function ask(method: string, path: string) {
-	const answer = await fetch(
-		await s3.sign(`${env.S3_URL}/exports${path}`, { method }),
-	);
+	const answer = await fetch(await s3.sign(`${env.S3_URL}/exports${path}`, { method }));
 	return new Uint8Array(await answer.arrayBuffer());
 }
 
-const path = (key: string) =>
-	`/${key.split("/").map(encodeURIComponent).join("/")}`;
+const path = (key: string) => `/${key.split("/").map(encodeURIComponent).join("/")}`;
 
 /** What each kind of bucket holds, and how an export gets there. */
 const buckets = {
@@ -42,9 +39,7 @@ const buckets = {
 		folder: "",
 		list: async (prefix: string) =>
 			[
-				...Buffer.from(
-					await ask("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`),
-				)
+				...Buffer.from(await ask("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`))
 					.toString()
 					.matchAll(/<Key>(.+?)<\/Key>/g),
 			].map(([, key]) => String(key)),
@@ -83,9 +78,7 @@ const expected = (n: number) =>
 				Object.fromEntries(
 					COLUMNS.map(({ name, kind }, i) => [
 						name,
-						kind === "json" && row[i] !== null
-							? JSON.parse(String(row[i]))
-							: row[i],
+						kind === "json" && row[i] !== null ? JSON.parse(String(row[i])) : row[i],
 					]),
 				),
 			),
@@ -93,9 +86,7 @@ const expected = (n: number) =>
 		.join("\n");
 
 const digest = async (text: string) =>
-	Buffer.from(
-		await crypto.subtle.digest("SHA-256", Buffer.from(text)),
-	).toString("hex");
+	Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
 
 const TYPES: Record<Kind, string> = {
 	text: "VARCHAR",
@@ -110,9 +101,7 @@ const TYPES: Record<Kind, string> = {
 /** How DuckDB reads a file whose name ends so. */
 function readerOf(suffix: string) {
 	if (suffix === "parquet") return "read_parquet(PATH)";
-	const columns = COLUMNS.map(
-		({ name, kind }) => `"${name}": '${TYPES[kind]}'`,
-	);
+	const columns = COLUMNS.map(({ name, kind }) => `"${name}": '${TYPES[kind]}'`);
 	const [format, packed] = suffix.split(".");
 	const compression = { gz: "gzip", zst: "zstd" }[packed ?? ""] ?? "none";
 	const options = `columns = {${columns}}, compression = '${compression}'`;
@@ -169,9 +158,7 @@ async function verify(files: Uint8Array[], suffix: string, n: number) {
 		expect(await duckdb(file, sql)).toEqual(await sums(n));
 	} else {
 		const texts = await Promise.all(
-			files.map((file) =>
-				suffix === "jsonl" ? Buffer.from(file).toString() : unzip(file),
-			),
+			files.map((file) => (suffix === "jsonl" ? Buffer.from(file).toString() : unzip(file))),
 		);
 		// Not told by `expect`, which would print all of it.
 		expect(texts.join("").trimEnd() === expected(n)).toBe(true);
@@ -179,35 +166,32 @@ async function verify(files: Uint8Array[], suffix: string, n: number) {
 }
 
 describe.each(Object.entries(buckets))("%s", (name, bucket) => {
-	describe.each(formats)(
-		"$file_format, $compression",
-		({ suffix, ...config }) => {
-			test.each([0, 1, 1000])("holds %i rows", async (n) => {
-				const prefix = crypto.randomUUID();
-				const destination = bucket.destination({ ...config, prefix });
-				await run(destination, job(), n);
-				const keys = await bucket.list(bucket.folder + prefix);
-				const key = `${bucket.folder}${prefix}/${window}.${suffix}`;
-				expect(keys).toEqual(n === 0 ? [] : [key]);
-				if (n > 0) await verify([await bucket.read(key)], suffix, n);
-			});
+	describe.each(formats)("$file_format, $compression", ({ suffix, ...config }) => {
+		test.each([0, 1, 1000])("holds %i rows", async (n) => {
+			const prefix = crypto.randomUUID();
+			const destination = bucket.destination({ ...config, prefix });
+			await run(destination, job(), n);
+			const keys = await bucket.list(bucket.folder + prefix);
+			const key = `${bucket.folder}${prefix}/${window}.${suffix}`;
+			expect(keys).toEqual(n === 0 ? [] : [key]);
+			if (n > 0) await verify([await bucket.read(key)], suffix, n);
+		});
 
-			test(`holds ${MANY} rows in several parts, whatever crashes`, async () => {
-				const prefix = crypto.randomUUID();
-				const destination = bucket.destination({ ...config, prefix });
-				const ran = await run(destination, job(), MANY, {
-					crashes: name === "S3",
-				});
-				expect(ran.kept).toBeGreaterThan(1);
-				expect(ran.largest).toBeLessThan(1_500_000);
-				const key = `${bucket.folder}${prefix}/${window}.${suffix}`;
-				expect(await bucket.list(bucket.folder + prefix)).toEqual([key]);
-				const file = await bucket.read(key);
-				expect(file.length).toBeGreaterThan(5 * 2 ** 20);
-				await verify([file], suffix, MANY);
+		test(`holds ${MANY} rows in several parts, whatever crashes`, async () => {
+			const prefix = crypto.randomUUID();
+			const destination = bucket.destination({ ...config, prefix });
+			const ran = await run(destination, job(), MANY, {
+				crashes: name === "S3",
 			});
-		},
-	);
+			expect(ran.kept).toBeGreaterThan(1);
+			expect(ran.largest).toBeLessThan(1_500_000);
+			const key = `${bucket.folder}${prefix}/${window}.${suffix}`;
+			expect(await bucket.list(bucket.folder + prefix)).toEqual([key]);
+			const file = await bucket.read(key);
+			expect(file.length).toBeGreaterThan(5 * 2 ** 20);
+			await verify([file], suffix, MANY);
+		});
+	});
 
 	test.each(["JSONLines", "Parquet"])(
 		"an aborted run in %s leaves no upload and no object",
@@ -252,20 +236,14 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			);
 			expect([...keys].sort()).toEqual([...files, manifest].sort());
 			expect(files.length).toBeGreaterThan(1);
-			expect(
-				JSON.parse(Buffer.from(await bucket.read(manifest)).toString()),
-			).toEqual({ files });
+			expect(JSON.parse(Buffer.from(await bucket.read(manifest)).toString())).toEqual({ files });
 			const contents = await Promise.all(files.map(bucket.read));
-			for (const content of contents)
-				expect(content.length).toBeLessThan(1_000_000);
+			for (const content of contents) expect(content.length).toBeLessThan(1_000_000);
 			if (/^jsonl(\.gz)?$/.test(suffix)) await verify(contents, suffix, n);
 			else {
 				const sql = `select count(*) as n, sum(team_id) as sum from ${readerOf(suffix)}`;
-				const counts = await Promise.all(
-					contents.map((file) => duckdb(file, sql)),
-				);
-				const total = (key: string) =>
-					counts.reduce((sum, [row]) => sum + Number(row?.[key]), 0);
+				const counts = await Promise.all(contents.map((file) => duckdb(file, sql)));
+				const total = (key: string) => counts.reduce((sum, [row]) => sum + Number(row?.[key]), 0);
 				expect([total("n"), total("sum")]).toEqual([n, (n * (n - 1)) / 2]);
 			}
 		},
@@ -277,36 +255,26 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			const columns: Column[] = [{ name: "text", kind: "text" }];
 			const noise = (bytes: number) =>
 				Array.from({ length: bytes / 2 ** 15 }, () =>
-					Buffer.from(crypto.getRandomValues(new Uint8Array(2 ** 14))).toString(
-						"hex",
-					),
+					Buffer.from(crypto.getRandomValues(new Uint8Array(2 ** 14))).toString("hex"),
 				).join("");
 			const sizes = [...Array<number>(7).fill(2 ** 16), 2 ** 20];
 			const page = () => sizes.map((bytes) => [noise(bytes)]);
 			const prefix = crypto.randomUUID();
 			const destination = bucket.destination({ prefix, file_format });
 			const states: string[] = [];
-			const sink = await destination.open(
-				job({ columns }),
-				null,
-				async () => {},
-			);
+			const sink = await destination.open(job({ columns }), null, async () => {});
 			for (let i = 0; i < 30; i++) {
 				const state = await sink.write(page());
 				if (state !== null) states.push(JSON.stringify(state));
 			}
 			await sink.close();
 			expect(states.length).toBeGreaterThan(3);
-			for (const state of states)
-				expect(state.length).toBeLessThanOrEqual(1_500_000);
+			for (const state of states) expect(state.length).toBeLessThanOrEqual(1_500_000);
 			const [key = ""] = await bucket.list(bucket.folder + prefix);
 			const file = await bucket.read(key);
 			if (file_format === "Parquet")
 				expect(
-					await duckdb(
-						file,
-						"select count(distinct text) as n, count(*) as total from FILE",
-					),
+					await duckdb(file, "select count(distinct text) as n, count(*) as total from FILE"),
 				).toEqual([{ n: "240", total: "240" }]);
 			else expect(file.filter((byte) => byte === 10).length).toBe(240);
 		},
@@ -338,8 +306,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		const what = job();
 		let last: unknown = null;
 		const sink = await destination.open(what, null, async () => {});
-		for (const page of [rows(20_000), rows(20_000)])
-			last = (await sink.write(page)) ?? last;
+		for (const page of [rows(20_000), rows(20_000)]) last = (await sink.write(page)) ?? last;
 		await destination.abort(what, last);
 		await destination.abort(what, last);
 		const again = await destination.open(what, last, async () => {});
@@ -368,19 +335,16 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		);
 	});
 
-	test.each([1, 30_000])(
-		"what another export wrote is not replaced by %i rows",
-		async (n) => {
-			const destination = bucket.destination({ prefix: crypto.randomUUID() });
-			const first = job();
-			await run(destination, first, 2);
-			const failed = run(destination, job(), n);
-			await expect(failed).rejects.toThrow(Misconfigured);
-			await expect(failed).rejects.toThrow(first.export_id);
-			// The same export may write the window again.
-			await run(destination, { ...job(), export_id: first.export_id }, n);
-		},
-	);
+	test.each([1, 30_000])("what another export wrote is not replaced by %i rows", async (n) => {
+		const destination = bucket.destination({ prefix: crypto.randomUUID() });
+		const first = job();
+		await run(destination, first, 2);
+		const failed = run(destination, job(), n);
+		await expect(failed).rejects.toThrow(Misconfigured);
+		await expect(failed).rejects.toThrow(first.export_id);
+		// The same export may write the window again.
+		await run(destination, { ...job(), export_id: first.export_id }, n);
+	});
 
 	test("its prefix says when", async () => {
 		const prefix = `//${crypto.randomUUID()}/{table}///{year}-{month}-{day}/{hour}.{minute}.{second}/{data_interval_start}+{data_interval_end}/`;

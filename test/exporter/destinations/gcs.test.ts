@@ -22,8 +22,7 @@ const config = {
 	...HMAC,
 };
 
-const to = (more: object = {}) =>
-	destinationOf(env, "GCS", { ...config, ...more });
+const to = (more: object = {}) => destinationOf(env, "GCS", { ...config, ...more });
 
 const client = new AwsClient({
 	accessKeyId: KEYS.aws_access_key_id,
@@ -37,16 +36,12 @@ const bucket = `${env.S3_URL}/exports`;
 
 async function list(prefix: string) {
 	const answer = await client.fetch(`${bucket}?list-type=2&prefix=${prefix}`);
-	return [...(await answer.text()).matchAll(/<Key>(.+?)<\/Key>/g)].map(
-		([, name]) => String(name),
-	);
+	return [...(await answer.text()).matchAll(/<Key>(.+?)<\/Key>/g)].map(([, name]) => String(name));
 }
 
 const read = async (key: string) => {
 	const path = key.split("/").map(encodeURIComponent).join("/");
-	return new Uint8Array(
-		await (await client.fetch(`${bucket}/${path}`)).arrayBuffer(),
-	);
+	return new Uint8Array(await (await client.fetch(`${bucket}/${path}`)).arrayBuffer());
 };
 
 test("a trial leaves nothing behind", async () => {
@@ -87,18 +82,15 @@ test("nothing of an aborted run appears or stays", async () => {
 	expect(await answer.text()).toContain("NoSuchUpload");
 });
 
-test.each([1, 30_000])(
-	"what another export wrote is not replaced by %i rows",
-	async (n) => {
-		const destination = to({ prefix: crypto.randomUUID() });
-		const first = job();
-		await run(destination, first, 2);
-		const failed = run(destination, job(), n);
-		await expect(failed).rejects.toThrow(Misconfigured);
-		await expect(failed).rejects.toThrow(first.export_id);
-		await run(destination, { ...job(), export_id: first.export_id }, n);
-	},
-);
+test.each([1, 30_000])("what another export wrote is not replaced by %i rows", async (n) => {
+	const destination = to({ prefix: crypto.randomUUID() });
+	const first = job();
+	await run(destination, first, 2);
+	const failed = run(destination, job(), n);
+	await expect(failed).rejects.toThrow(Misconfigured);
+	await expect(failed).rejects.toThrow(first.export_id);
+	await run(destination, { ...job(), export_id: first.export_id }, n);
+});
 
 describe("a trial and a run tell of", () => {
 	const google = new URL(env.GCS_URL).host;
@@ -121,12 +113,7 @@ describe("a trial and a run tell of", () => {
 			"sign in",
 			`hmac_secret is wrong. ${google} answered 403: "SignatureDoesNotMatch: Access denied. The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method."`,
 		],
-		[
-			"no such bucket",
-			{ bucket_name: "elsewhere" },
-			"write",
-			"There is no such bucket.",
-		],
+		["no such bucket", { bucket_name: "elsewhere" }, "write", "There is no such bucket."],
 		[
 			"a permission that is missing",
 			{ prefix: "refused" },
@@ -173,7 +160,5 @@ test("a bucket is at Google unless its config says otherwise", () => {
 	const at = (endpoint_url: string | null) =>
 		gcsBucketUrl(configs.GCS.parse({ ...config, endpoint_url })).href;
 	expect(at(null)).toBe("https://storage.googleapis.com/exports");
-	expect(at("https://storage.example/")).toBe(
-		"https://storage.example/exports",
-	);
+	expect(at("https://storage.example/")).toBe("https://storage.example/exports");
 });

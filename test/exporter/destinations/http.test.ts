@@ -78,8 +78,7 @@ test("rows that are too many bytes for one batch are sent in several", async () 
 	await sink.write(numbers(9).map((i) => [i, '"'.repeat(500_000)]));
 	const batches = await received(path);
 	expect(batches.length).toBe(3);
-	for (const { text } of batches)
-		expect(Buffer.byteLength(text)).toBeLessThanOrEqual(5_000_000);
+	for (const { text } of batches) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(5_000_000);
 	expect(await taken(path)).toEqual(numbers(9));
 });
 
@@ -148,10 +147,7 @@ describe("what may pass is no misconfiguration", () => {
 		["/status/429", `${HOST} answered 429: "Oops".`],
 		["/status/408", `${HOST} answered 408: "Oops".`],
 		["/body/502", `${HOST} answered 502.`],
-		[
-			"/close",
-			`The connection to ${HOST} broke before the answer was complete.`,
-		],
+		["/close", `The connection to ${HOST} broke before the answer was complete.`],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
@@ -160,9 +156,7 @@ describe("what may pass is no misconfiguration", () => {
 
 	test("silence", async () => {
 		const failed = run(silent(), job(), 1);
-		await expect(failed).rejects.toThrow(
-			`${HOST} did not answer within 0.3 seconds.`,
-		);
+		await expect(failed).rejects.toThrow(`${HOST} did not answer within 0.3 seconds.`);
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 	});
 
@@ -189,18 +183,11 @@ describe("what may pass is no misconfiguration", () => {
 		[525, "The server and Cloudflare find no way to speak TLS."],
 		[526, "The server's certificate is refused: "],
 		[530, "The server's name doesn't lead to any address that can be reached."],
-	])(
-		"status %i of Cloudflare, where no connection came about",
-		async (status, words) => {
-			const [step] = await to(
-				answering(status, `error code: ${status}`),
-			).test();
-			expect(step?.error).toContain(words);
-			expect(step?.error).toContain(
-				`${HOST} answered ${status}: "error code: ${status}".`,
-			);
-		},
-	);
+	])("status %i of Cloudflare, where no connection came about", async (status, words) => {
+		const [step] = await to(answering(status, `error code: ${status}`)).test();
+		expect(step?.error).toContain(words);
+		expect(step?.error).toContain(`${HOST} answered ${status}: "error code: ${status}".`);
+	});
 
 	test("a name that leads nowhere", async () => {
 		vi.spyOn(globalThis, "fetch").mockImplementationOnce(async () => {
@@ -216,10 +203,7 @@ describe("what may pass is no misconfiguration", () => {
 
 describe("what the user has to mend is", () => {
 	test.each([
-		[
-			"/status/400",
-			`The receiver refuses the request. ${HOST} answered 400: "Oops".`,
-		],
+		["/status/400", `The receiver refuses the request. ${HOST} answered 400: "Oops".`],
 		["/status/401", "The receiver refuses the token, or requires one."],
 		["/status/403", "The receiver refuses the token, or requires one."],
 		["/status/404", `${HOST} answered 404: "Oops".`],
@@ -257,24 +241,21 @@ describe("of the receiver's words an error shows", () => {
 		expect(await shown(answering(503, bytes))).toBe(`${HOST} answered 503.`);
 	});
 
-	test.each([TOKEN, 'a&b"c/ü+d e?>~', "four"])(
-		"the secret %s in no form",
-		async (token) => {
-			for (const status of [400, 401, 500]) {
-				const header = token.replace("ü", "u");
-				const words = (await shown(`/echo/${status}`, header)) ?? "";
-				expect(words).toContain(`${HOST} answered ${status}: "***`);
-				const base64 = Buffer.from(header).toString("base64").slice(0, -4);
-				for (const form of [
-					header,
-					encodeURIComponent(header),
-					JSON.stringify(header).slice(1, -1),
-					base64,
-				])
-					expect(words).not.toContain(form);
-			}
-		},
-	);
+	test.each([TOKEN, 'a&b"c/ü+d e?>~', "four"])("the secret %s in no form", async (token) => {
+		for (const status of [400, 401, 500]) {
+			const header = token.replace("ü", "u");
+			const words = (await shown(`/echo/${status}`, header)) ?? "";
+			expect(words).toContain(`${HOST} answered ${status}: "***`);
+			const base64 = Buffer.from(header).toString("base64").slice(0, -4);
+			for (const form of [
+				header,
+				encodeURIComponent(header),
+				JSON.stringify(header).slice(1, -1),
+				base64,
+			])
+				expect(words).not.toContain(form);
+		}
+	});
 
 	test("all that isn't secret, whatever the secret", async () => {
 		expect(await shown("/status/403", "token")).toBe(

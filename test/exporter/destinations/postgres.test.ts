@@ -1,10 +1,7 @@
 import { env } from "cloudflare:workers";
 import pg from "pg";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import {
-	type Job,
-	Misconfigured,
-} from "../../../src/exporter/destinations/destination.ts";
+import { type Job, Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
@@ -72,504 +69,457 @@ const fresh = () => `t"${crypto.randomUUID()}`;
 
 const quoted = (name: string) => pg.escapeIdentifier(name);
 
-describe.skipIf(env.POSTGRES_PORT === "")(
-	"PostgreSQL, if it is installed,",
-	() => {
-		beforeAll(async () => {
-			for (const name of ["reader", "read_only", TLS_ONLY])
-				await ask(`create role ${name} login password '${PASSWORD}'`);
-			await ask("alter role read_only set default_transaction_read_only = on");
-		});
+describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () => {
+	beforeAll(async () => {
+		for (const name of ["reader", "read_only", TLS_ONLY])
+			await ask(`create role ${name} login password '${PASSWORD}'`);
+		await ask("alter role read_only set default_transaction_read_only = on");
+	});
 
-		test.each([0, 1, 1000, 100_001])(
-			"holds %i rows, whatever crashes",
-			async (n) => {
-				const table_name = fresh();
-				const crashes = n < 100_001;
-				await run(to({ table_name, schema: "exports" }), job(), n, { crashes });
-				if (n === 0) return;
-				const [found] = await ask(
-					`select count(*)::int as n, sum(amount) as amount, sum(team_id)::float8 as ids, count(paid)::int as paid,
+	test.each([0, 1, 1000, 100_001])("holds %i rows, whatever crashes", async (n) => {
+		const table_name = fresh();
+		const crashes = n < 100_001;
+		await run(to({ table_name, schema: "exports" }), job(), n, { crashes });
+		if (n === 0) return;
+		const [found] = await ask(
+			`select count(*)::int as n, sum(amount) as amount, sum(team_id)::float8 as ids, count(paid)::int as paid,
 					count(day)::int as days, count(timestamp)::int as times, sum((properties->>'n')::float8) as properties,
 					md5(string_agg(uuid || event, '' order by uuid)) as text
 				from exports.${quoted(table_name)}`,
-				);
-				const all = rows(n);
-				const sum = (of: (row: Row, i: number) => number) =>
-					all.reduce((sum, row, i) => sum + of(row, i), 0);
-				const text = all.map(([uuid, event]) => `${uuid}${event}`).join("");
-				const md5 = await crypto.subtle.digest("MD5", Buffer.from(text));
-				expect(found).toEqual({
-					n,
-					amount: n === 1 ? null : sum((row) => Number(row[3])),
-					ids: sum((row) => Number(row[4])),
-					paid: sum((row) => (row[5] === null ? 0 : 1)),
-					days: sum((row) => (row[6] === null ? 0 : 1)),
-					times: sum((row) => (row[7] === null ? 0 : 1)),
-					properties:
-						n === 1 ? null : sum((row, i) => (row[2] === null ? 0 : i)),
-					text: Buffer.from(md5).toString("hex"),
-				});
-			},
 		);
-
-		test("makes columns by what they hold", async () => {
-			const table_name = fresh();
-			await run(to({ table_name }), job(), 1);
-			const found = await ask(
-				"select column_name, data_type from information_schema.columns where table_name = $1 order by ordinal_position",
-				[table_name],
-			);
-			expect(
-				found.map((one) => [one.column_name, one.data_type].join(" ")),
-			).toEqual([
-				"uuid text",
-				"event text",
-				"properties jsonb",
-				"amount double precision",
-				"team_id bigint",
-				"paid boolean",
-				"day date",
-				"timestamp timestamp with time zone",
-			]);
+		const all = rows(n);
+		const sum = (of: (row: Row, i: number) => number) =>
+			all.reduce((sum, row, i) => sum + of(row, i), 0);
+		const text = all.map(([uuid, event]) => `${uuid}${event}`).join("");
+		const md5 = await crypto.subtle.digest("MD5", Buffer.from(text));
+		expect(found).toEqual({
+			n,
+			amount: n === 1 ? null : sum((row) => Number(row[3])),
+			ids: sum((row) => Number(row[4])),
+			paid: sum((row) => (row[5] === null ? 0 : 1)),
+			days: sum((row) => (row[6] === null ? 0 : 1)),
+			times: sum((row) => (row[7] === null ? 0 : 1)),
+			properties: n === 1 ? null : sum((row, i) => (row[2] === null ? 0 : i)),
+			text: Buffer.from(md5).toString("hex"),
 		});
+	});
 
-		test("a row that comes again replaces what was there, in one page and one transaction too", async () => {
-			const table_name = fresh();
-			const write = await open({ table_name }, job());
-			const [first = [], second = []] = rows(2);
-			const changed = (event: string): Row => [
-				first[0] ?? null,
-				event,
-				...first.slice(2),
-			];
-			await write([first, second, changed("later")]);
-			const event = async () =>
-				ask(`select event from ${quoted(table_name)} order by uuid`);
-			expect(await event()).toEqual([{ event: "later" }, { event: second[1] }]);
-			await write([changed("even later")], [second, changed("latest")]);
-			expect(await event()).toEqual([
-				{ event: "latest" },
-				{ event: second[1] },
-			]);
-		});
+	test("makes columns by what they hold", async () => {
+		const table_name = fresh();
+		await run(to({ table_name }), job(), 1);
+		const found = await ask(
+			"select column_name, data_type from information_schema.columns where table_name = $1 order by ordinal_position",
+			[table_name],
+		);
+		expect(found.map((one) => [one.column_name, one.data_type].join(" "))).toEqual([
+			"uuid text",
+			"event text",
+			"properties jsonb",
+			"amount double precision",
+			"team_id bigint",
+			"paid boolean",
+			"day date",
+			"timestamp timestamp with time zone",
+		]);
+	});
 
-		test("persons are told apart by project and distinct_id", async () => {
-			const table_name = fresh();
-			const columns = COLUMNS.filter(({ name }) => name !== "uuid").map(
-				(one) => (one.name === "event" ? { ...one, name: "distinct_id" } : one),
-			);
-			const what = job({ model: "persons", columns });
-			const write = await open({ table_name }, what);
-			const [[, , ...rest] = []] = rows(1);
-			await write([
-				["a", ...rest],
-				["b", ...rest],
-				["a", ...rest],
-			]);
-			expect(
-				await ask(`select distinct_id from ${quoted(table_name)} order by 1`),
-			).toEqual([{ distinct_id: "a" }, { distinct_id: "b" }]);
-		});
+	test("a row that comes again replaces what was there, in one page and one transaction too", async () => {
+		const table_name = fresh();
+		const write = await open({ table_name }, job());
+		const [first = [], second = []] = rows(2);
+		const changed = (event: string): Row => [first[0] ?? null, event, ...first.slice(2)];
+		await write([first, second, changed("later")]);
+		const event = async () => ask(`select event from ${quoted(table_name)} order by uuid`);
+		expect(await event()).toEqual([{ event: "later" }, { event: second[1] }]);
+		await write([changed("even later")], [second, changed("latest")]);
+		expect(await event()).toEqual([{ event: "latest" }, { event: second[1] }]);
+	});
 
-		test("what can't be stored becomes a replacement character", async () => {
-			const table_name = fresh();
-			const columns: Column[] = [
-				{ name: "uuid", kind: "text" },
-				{ name: "properties", kind: "json" },
-			];
-			const write = await open({ table_name }, job({ columns }));
-			await write([
-				["a\0\0b", '{"\\u0000": "\\\\u0000 \\ud83d\\ude00 \\ud83d \\ude00"}'],
-			]);
-			expect(await ask(`select * from ${quoted(table_name)}`)).toEqual([
-				{
-					uuid: "a\ufffd\ufffdb",
-					properties: { "\ufffd": "\\u0000 😀 \ufffd \ufffd" },
-				},
-			]);
-		});
+	test("persons are told apart by project and distinct_id", async () => {
+		const table_name = fresh();
+		const columns = COLUMNS.filter(({ name }) => name !== "uuid").map((one) =>
+			one.name === "event" ? { ...one, name: "distinct_id" } : one,
+		);
+		const what = job({ model: "persons", columns });
+		const write = await open({ table_name }, what);
+		const [[, , ...rest] = []] = rows(1);
+		await write([
+			["a", ...rest],
+			["b", ...rest],
+			["a", ...rest],
+		]);
+		expect(await ask(`select distinct_id from ${quoted(table_name)} order by 1`)).toEqual([
+			{ distinct_id: "a" },
+			{ distinct_id: "b" },
+		]);
+	});
 
-		test("a trial leaves nothing behind", async () => {
-			const schema = fresh();
-			expect(await to({ schema }).test()).toEqual(
-				["reach", "sign in", "write", "remove"].map((name) => ({
-					name,
-					error: null,
-				})),
-			);
-			expect(
-				await ask("select to_regnamespace($1) as there", [quoted(schema)]),
-			).toEqual([{ there: null }]);
-		});
+	test("what can't be stored becomes a replacement character", async () => {
+		const table_name = fresh();
+		const columns: Column[] = [
+			{ name: "uuid", kind: "text" },
+			{ name: "properties", kind: "json" },
+		];
+		const write = await open({ table_name }, job({ columns }));
+		await write([["a\0\0b", '{"\\u0000": "\\\\u0000 \\ud83d\\ude00 \\ud83d \\ude00"}']]);
+		expect(await ask(`select * from ${quoted(table_name)}`)).toEqual([
+			{
+				uuid: "a\ufffd\ufffdb",
+				properties: { "\ufffd": "\\u0000 😀 \ufffd \ufffd" },
+			},
+		]);
+	});
 
-		test.each([
-			["a wrong password", { password: "wrong-password" }, "sign in"],
-			["no such user", { user: "somebody" }, "sign in"],
-			["no such database", { database: "elsewhere" }, "sign in"],
-			[
-				"a schema that the user may not make",
-				{ user: "reader", schema: "theirs" },
-				"write",
-			],
-			["nobody there", { port: 1 }, "reach"],
-			["a server that offers no TLS", { user: TLS_ONLY }, "sign in"],
-			[
-				"a certificate that nobody vouches for",
-				{ port: Number(env.POSTGRES_TLS_PORT) },
-				"reach",
-			],
-			[
-				"a self-signed one, although it is announced",
-				{ port: Number(env.POSTGRES_TLS_PORT), has_self_signed_cert: true },
-				"reach",
-			],
-		])("a trial tells of %s", async (_, more, step) => {
-			const steps = await to(more).test();
-			const last = steps.at(-1);
-			expect(last).toMatchObject({ name: step, error: expect.any(String) });
-			expect(steps.slice(0, -1).every(({ error }) => error === null)).toBe(
-				true,
-			);
-			const { user, password } = { ...config, ...more };
-			expect(last?.error).not.toContain(`"${user}"`);
-			expect(last?.error).not.toContain(password);
-			const failed = run(to(more), job(), 1);
-			await expect(failed).rejects.toThrow(last?.error ?? "");
-			if ("port" in more && more.port === 1)
-				await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
-			else await expect(failed).rejects.toBeInstanceOf(Misconfigured);
-		});
+	test("a trial leaves nothing behind", async () => {
+		const schema = fresh();
+		expect(await to({ schema }).test()).toEqual(
+			["reach", "sign in", "write", "remove"].map((name) => ({
+				name,
+				error: null,
+			})),
+		);
+		expect(await ask("select to_regnamespace($1) as there", [quoted(schema)])).toEqual([
+			{ there: null },
+		]);
+	});
 
-		const READER = { user: "reader" };
-		test.each<[string, (table: string) => string, RegExp, object?]>([
-			[
-				"a view that takes no rows",
-				(t) =>
-					`create table ${t.slice(0, -1)}x" ${defined()}; create view ${t} as select * from ${t.slice(0, -1)}x" limit 9`,
-				/cannot insert into view/,
-			],
-			[
-				"no unique index",
-				(t) => `create table ${t} ${defined({ uuid: "uuid" })}`,
-				/needs a unique index on uuid/,
-			],
-			[
-				"a unique index that is deferred",
-				(t) =>
-					`create table ${t} ${defined({ uuid: "uuid primary key deferrable" })}`,
-				/deferrable/,
-			],
-			[
-				"a missing column",
-				(t) => `create table ${t} ${defined({ elements_chain: "" })}`,
-				/lacks a column.*"elements_chain"/,
-			],
-			[
-				"a column of a type that doesn't take the values",
-				(t) => `create table ${t} ${defined({ distinct_id: "int4" })}`,
-				/column distinct_id .* doesn't take a value.*integer/,
-			],
-			[
-				"a generated column",
-				(t) =>
-					`create table ${t} ${defined({ event: "text generated always as ('x') stored" })}`,
-				/"event"/,
-			],
-			[
-				"a column of one's own that must not be null",
-				(t) => `create table ${t} ${defined({ mine: "int not null" })}`,
-				/"mine"/,
-			],
-			[
-				"no permission to insert",
-				(t) => `create table ${t} ${defined()}; grant select on ${t} to reader`,
-				/has to be allowed.*permission denied for table/,
-				READER,
-			],
-			[
-				"no permission to update",
-				(t) =>
-					`create table ${t} ${defined()}; grant select, insert on ${t} to reader`,
-				/has to be allowed.*permission denied for table/,
-				READER,
-			],
-			[
-				"no permission for a sequence",
-				(t) =>
-					`create table ${t} ${defined({ id: "serial" })}; grant select, insert, update on ${t} to reader`,
-				/permission denied for sequence/,
-				READER,
-			],
-			[
-				"no permission for the rows",
-				(t) =>
-					`create table ${t} ${defined()}; grant select, insert, update on ${t} to reader; alter table ${t} enable row level security`,
-				/row-level security/,
-				READER,
-			],
-			[
-				"no permission to replace rows",
-				(t) =>
-					`create table ${t} ${defined()}; grant select, insert, update on ${t} to reader; alter table ${t} enable row level security;
+	test.each([
+		["a wrong password", { password: "wrong-password" }, "sign in"],
+		["no such user", { user: "somebody" }, "sign in"],
+		["no such database", { database: "elsewhere" }, "sign in"],
+		["a schema that the user may not make", { user: "reader", schema: "theirs" }, "write"],
+		["nobody there", { port: 1 }, "reach"],
+		["a server that offers no TLS", { user: TLS_ONLY }, "sign in"],
+		["a certificate that nobody vouches for", { port: Number(env.POSTGRES_TLS_PORT) }, "reach"],
+		[
+			"a self-signed one, although it is announced",
+			{ port: Number(env.POSTGRES_TLS_PORT), has_self_signed_cert: true },
+			"reach",
+		],
+	])("a trial tells of %s", async (_, more, step) => {
+		const steps = await to(more).test();
+		const last = steps.at(-1);
+		expect(last).toMatchObject({ name: step, error: expect.any(String) });
+		expect(steps.slice(0, -1).every(({ error }) => error === null)).toBe(true);
+		const { user, password } = { ...config, ...more };
+		expect(last?.error).not.toContain(`"${user}"`);
+		expect(last?.error).not.toContain(password);
+		const failed = run(to(more), job(), 1);
+		await expect(failed).rejects.toThrow(last?.error ?? "");
+		if ("port" in more && more.port === 1)
+			await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		else await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+	});
+
+	const READER = { user: "reader" };
+	test.each<[string, (table: string) => string, RegExp, object?]>([
+		[
+			"a view that takes no rows",
+			(t) =>
+				`create table ${t.slice(0, -1)}x" ${defined()}; create view ${t} as select * from ${t.slice(0, -1)}x" limit 9`,
+			/cannot insert into view/,
+		],
+		[
+			"no unique index",
+			(t) => `create table ${t} ${defined({ uuid: "uuid" })}`,
+			/needs a unique index on uuid/,
+		],
+		[
+			"a unique index that is deferred",
+			(t) => `create table ${t} ${defined({ uuid: "uuid primary key deferrable" })}`,
+			/deferrable/,
+		],
+		[
+			"a missing column",
+			(t) => `create table ${t} ${defined({ elements_chain: "" })}`,
+			/lacks a column.*"elements_chain"/,
+		],
+		[
+			"a column of a type that doesn't take the values",
+			(t) => `create table ${t} ${defined({ distinct_id: "int4" })}`,
+			/column distinct_id .* doesn't take a value.*integer/,
+		],
+		[
+			"a generated column",
+			(t) => `create table ${t} ${defined({ event: "text generated always as ('x') stored" })}`,
+			/"event"/,
+		],
+		[
+			"a column of one's own that must not be null",
+			(t) => `create table ${t} ${defined({ mine: "int not null" })}`,
+			/"mine"/,
+		],
+		[
+			"no permission to insert",
+			(t) => `create table ${t} ${defined()}; grant select on ${t} to reader`,
+			/has to be allowed.*permission denied for table/,
+			READER,
+		],
+		[
+			"no permission to update",
+			(t) => `create table ${t} ${defined()}; grant select, insert on ${t} to reader`,
+			/has to be allowed.*permission denied for table/,
+			READER,
+		],
+		[
+			"no permission for a sequence",
+			(t) =>
+				`create table ${t} ${defined({ id: "serial" })}; grant select, insert, update on ${t} to reader`,
+			/permission denied for sequence/,
+			READER,
+		],
+		[
+			"no permission for the rows",
+			(t) =>
+				`create table ${t} ${defined()}; grant select, insert, update on ${t} to reader; alter table ${t} enable row level security`,
+			/row-level security/,
+			READER,
+		],
+		[
+			"no permission to replace rows",
+			(t) =>
+				`create table ${t} ${defined()}; grant select, insert, update on ${t} to reader; alter table ${t} enable row level security;
 					create policy added on ${t} for insert with check (true)`,
-				/row-level security/,
-				READER,
-			],
-			[
-				"no partition",
-				(t) => `create table ${t} ${defined()} partition by hash (uuid)`,
-				/no partition/,
-			],
-			[
-				"a trigger that refuses new rows",
-				(t) =>
-					`create table ${t} ${defined()}; create trigger refuse before insert on ${t} for each row execute function refuse()`,
-				/says: not here/,
-			],
-			[
-				"a trigger that refuses to replace rows",
-				(t) =>
-					`create table ${t} ${defined()}; create trigger refuse before update on ${t} for each row execute function refuse()`,
-				/says: not here/,
-			],
-			[
-				"a constraint that is checked at the end",
-				(t) =>
-					`create table ${t} ${defined({ event: `text references ${t.slice(0, -1)}x" deferrable initially deferred` })}`.replace(
-						"create",
-						`create table ${t.slice(0, -1)}x" (name text primary key); create`,
-					),
-				/foreign key/,
-			],
-			[
-				"a server that is read-only",
-				(t) => `create table ${t} ${defined()}; grant all on ${t} to read_only`,
-				/server is read-only/,
-				{ user: "read_only" },
-			],
-		])("a trial finds %s, as a run would", async (_, sql, words, more = {}) => {
-			await ask(
-				"create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'not here'; end $$",
-			);
-			const table_name = fresh();
-			await ask(sql(quoted(table_name)));
-			const sample = sampleOf("events");
-			const steps = await to({ table_name, ...more }).test(sample);
-			expect(steps.at(-1)).toEqual({
-				name: "write",
-				error: expect.stringMatching(words),
-			});
-			const write = await open({ table_name, ...more }, sample.job);
-			const twice = async () => {
-				await write(sample.rows);
-				await write(sample.rows);
-			};
-			await expect(twice()).rejects.toThrow(steps.at(-1)?.error ?? "");
+			/row-level security/,
+			READER,
+		],
+		[
+			"no partition",
+			(t) => `create table ${t} ${defined()} partition by hash (uuid)`,
+			/no partition/,
+		],
+		[
+			"a trigger that refuses new rows",
+			(t) =>
+				`create table ${t} ${defined()}; create trigger refuse before insert on ${t} for each row execute function refuse()`,
+			/says: not here/,
+		],
+		[
+			"a trigger that refuses to replace rows",
+			(t) =>
+				`create table ${t} ${defined()}; create trigger refuse before update on ${t} for each row execute function refuse()`,
+			/says: not here/,
+		],
+		[
+			"a constraint that is checked at the end",
+			(t) =>
+				`create table ${t} ${defined({ event: `text references ${t.slice(0, -1)}x" deferrable initially deferred` })}`.replace(
+					"create",
+					`create table ${t.slice(0, -1)}x" (name text primary key); create`,
+				),
+			/foreign key/,
+		],
+		[
+			"a server that is read-only",
+			(t) => `create table ${t} ${defined()}; grant all on ${t} to read_only`,
+			/server is read-only/,
+			{ user: "read_only" },
+		],
+	])("a trial finds %s, as a run would", async (_, sql, words, more = {}) => {
+		await ask(
+			"create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'not here'; end $$",
+		);
+		const table_name = fresh();
+		await ask(sql(quoted(table_name)));
+		const sample = sampleOf("events");
+		const steps = await to({ table_name, ...more }).test(sample);
+		expect(steps.at(-1)).toEqual({
+			name: "write",
+			error: expect.stringMatching(words),
 		});
+		const write = await open({ table_name, ...more }, sample.job);
+		const twice = async () => {
+			await write(sample.rows);
+			await write(sample.rows);
+		};
+		await expect(twice()).rejects.toThrow(steps.at(-1)?.error ?? "");
+	});
 
-		test("a table of one's own has native types", async () => {
-			const table_name = fresh();
-			await ask(`create table ${quoted(table_name)} ${defined()}`);
-			const { job: what, rows } = sampleOf("events");
-			expect(await to({ table_name }).test({ job: what, rows })).toHaveLength(
-				4,
-			);
-			expect(await ask(`select * from ${quoted(table_name)}`)).toEqual([]);
-			const values: Record<string, Row[number]> = {
-				uuid: "01890a5d-ac96-774b-bcce-b302099a8057",
-				event: "a\tb\\N\n",
-				distinct_id: "\\.",
-				person_id: null,
-				properties: '{"n": 12345678901234567890, "a":  "\\"\\\\\\n"}',
-				person_properties: "not JSON",
-				elements_chain: "",
-				timestamp: "2024-02-29T12:34:56.789Z",
-				created_at: "2024-02-29T12:34:56.789Z",
-				_inserted_at: "2024-02-29T12:34:56.789Z",
-				team_id: 9_007_199_254_740_991,
-			};
-			const write = await open({ table_name }, what);
-			for (const again of [1, 2]) {
-				const { columns } = what;
-				await write([
-					columns.map(({ name }) => values[name] ?? null),
-					columns
-						.map(({ name }) =>
-							name === "uuid"
-								? `${again}${"0".repeat(31)}`
-								: (values[name] ?? ""),
-						)
-						.map((value, i) =>
-							columns[i]?.name === "person_id" ? null : value,
-						),
-				]);
-			}
-			expect(
-				await ask(
-					`select uuid, event, distinct_id, person_id, properties::text, person_properties::text, elements_chain, timestamp::text,
+	test("a table of one's own has native types", async () => {
+		const table_name = fresh();
+		await ask(`create table ${quoted(table_name)} ${defined()}`);
+		const { job: what, rows } = sampleOf("events");
+		expect(await to({ table_name }).test({ job: what, rows })).toHaveLength(4);
+		expect(await ask(`select * from ${quoted(table_name)}`)).toEqual([]);
+		const values: Record<string, Row[number]> = {
+			uuid: "01890a5d-ac96-774b-bcce-b302099a8057",
+			event: "a\tb\\N\n",
+			distinct_id: "\\.",
+			person_id: null,
+			properties: '{"n": 12345678901234567890, "a":  "\\"\\\\\\n"}',
+			person_properties: "not JSON",
+			elements_chain: "",
+			timestamp: "2024-02-29T12:34:56.789Z",
+			created_at: "2024-02-29T12:34:56.789Z",
+			_inserted_at: "2024-02-29T12:34:56.789Z",
+			team_id: 9_007_199_254_740_991,
+		};
+		const write = await open({ table_name }, what);
+		for (const again of [1, 2]) {
+			const { columns } = what;
+			await write([
+				columns.map(({ name }) => values[name] ?? null),
+				columns
+					.map(({ name }) => (name === "uuid" ? `${again}${"0".repeat(31)}` : (values[name] ?? "")))
+					.map((value, i) => (columns[i]?.name === "person_id" ? null : value)),
+			]);
+		}
+		expect(
+			await ask(
+				`select uuid, event, distinct_id, person_id, properties::text, person_properties::text, elements_chain, timestamp::text,
 						created_at at time zone 'UTC' = timestamp as same, _inserted_at::text, team_id
 					from ${quoted(table_name)} where uuid = $1`,
-					[values.uuid],
-				),
-			).toEqual([
-				{
-					...values,
-					person_properties: '"not JSON"',
-					timestamp: "2024-02-29 12:34:56.789",
-					created_at: undefined,
-					same: true,
-					_inserted_at: "2024-02-29",
-					team_id: "9007199254740991",
-				},
-			]);
-			expect(
-				await ask(`select count(*)::int as n from ${quoted(table_name)}`),
-			).toEqual([{ n: 3 }]);
-		});
+				[values.uuid],
+			),
+		).toEqual([
+			{
+				...values,
+				person_properties: '"not JSON"',
+				timestamp: "2024-02-29 12:34:56.789",
+				created_at: undefined,
+				same: true,
+				_inserted_at: "2024-02-29",
+				team_id: "9007199254740991",
+			},
+		]);
+		expect(await ask(`select count(*)::int as n from ${quoted(table_name)}`)).toEqual([{ n: 3 }]);
+	});
 
-		test("one connection writes all pages of a part", async () => {
-			const table_name = fresh();
-			await run(to({ table_name }), job(), 1);
+	test("one connection writes all pages of a part", async () => {
+		const table_name = fresh();
+		await run(to({ table_name }), job(), 1);
+		await ask(`alter table ${quoted(table_name)} add pid int default pg_backend_pid()`);
+		await run(to({ table_name }), job(), 5000);
+		expect(
 			await ask(
-				`alter table ${quoted(table_name)} add pid int default pg_backend_pid()`,
-			);
-			await run(to({ table_name }), job(), 5000);
-			expect(
-				await ask(
-					`select count(distinct pid)::int as pids, count(*)::int as n from ${quoted(table_name)} where uuid > $1`,
-					[rows(1)[0]?.[0]],
-				),
-			).toEqual([{ pids: 1, n: 4999 }]);
-		});
+				`select count(distinct pid)::int as pids, count(*)::int as n from ${quoted(table_name)} where uuid > $1`,
+				[rows(1)[0]?.[0]],
+			),
+		).toEqual([{ pids: 1, n: 4999 }]);
+	});
 
-		test("a trial writes what the export's query says", async () => {
-			const { here } = await world();
-			const table_name = fresh();
-			await ask(
-				`create table ${quoted(table_name)} (uuid uuid primary key, team_id int, kind text not null, n int)`,
-			);
-			const trial = async (xql_query: string, path = "/batch_exports/test") => {
-				const { status, body } = await here("POST", path, {
-					body: {
-						destination: {
-							type: "Postgres",
-							config: { ...config, table_name },
-						},
-						xql_query,
-					},
-				});
-				return body.steps?.at(-1).error ?? status;
-			};
-			const good = "SELECT event AS kind, toInt(properties.n) AS n FROM events";
-			expect(await trial(good)).toBe(200);
-			const bad = "SELECT event AS type FROM events";
-			expect(await trial(bad)).toContain('column "type" does not exist');
-			const { body } = await here("POST", "/batch_exports", {
+	test("a trial writes what the export's query says", async () => {
+		const { here } = await world();
+		const table_name = fresh();
+		await ask(
+			`create table ${quoted(table_name)} (uuid uuid primary key, team_id int, kind text not null, n int)`,
+		);
+		const trial = async (xql_query: string, path = "/batch_exports/test") => {
+			const { status, body } = await here("POST", path, {
 				body: {
-					name: "x",
-					interval: "hour",
-					paused: true,
-					destination: { type: "Postgres", config: { ...config, table_name } },
-					xql_query: bad,
+					destination: {
+						type: "Postgres",
+						config: { ...config, table_name },
+					},
+					xql_query,
 				},
 			});
-			const saved = `/batch_exports/${body.id}/test`;
-			const { body: tested } = await here("POST", saved);
-			expect(tested.steps.at(-1).error).toContain('column "type"');
-			expect(await trial(good, saved)).toBe(200);
-			expect(await trial("SELECT event AS uuid FROM events")).toBe(400);
+			return body.steps?.at(-1).error ?? status;
+		};
+		const good = "SELECT event AS kind, toInt(properties.n) AS n FROM events";
+		expect(await trial(good)).toBe(200);
+		const bad = "SELECT event AS type FROM events";
+		expect(await trial(bad)).toContain('column "type" does not exist');
+		const { body } = await here("POST", "/batch_exports", {
+			body: {
+				name: "x",
+				interval: "hour",
+				paused: true,
+				destination: { type: "Postgres", config: { ...config, table_name } },
+				xql_query: bad,
+			},
 		});
+		const saved = `/batch_exports/${body.id}/test`;
+		const { body: tested } = await here("POST", saved);
+		expect(tested.steps.at(-1).error).toContain('column "type"');
+		expect(await trial(good, saved)).toBe(200);
+		expect(await trial("SELECT event AS uuid FROM events")).toBe(400);
+	});
 
-		test("a table of another make is told", async () => {
-			const table_name = fresh();
-			await ask(`create table ${quoted(table_name)} (uuid text primary key)`);
-			const failed = run(to({ table_name }), job(), 1);
-			await expect(failed).rejects.toThrow('column "event"');
-			await expect(failed).rejects.toBeInstanceOf(Misconfigured);
-		});
+	test("a table of another make is told", async () => {
+		const table_name = fresh();
+		await ask(`create table ${quoted(table_name)} (uuid text primary key)`);
+		const failed = run(to({ table_name }), job(), 1);
+		await expect(failed).rejects.toThrow('column "event"');
+		await expect(failed).rejects.toBeInstanceOf(Misconfigured);
+	});
 
-		test("two runs that make the table at once both succeed", async () => {
-			const table_name = fresh();
-			await Promise.all(
-				[1, 2, 3].map(() => run(to({ table_name }), job(), 500)),
-			);
-			expect(
-				await ask(`select count(*)::int as n from ${quoted(table_name)}`),
-			).toEqual([{ n: 500 }]);
-		});
+	test("two runs that make the table at once both succeed", async () => {
+		const table_name = fresh();
+		await Promise.all([1, 2, 3].map(() => run(to({ table_name }), job(), 500)));
+		expect(await ask(`select count(*)::int as n from ${quoted(table_name)}`)).toEqual([{ n: 500 }]);
+	});
 
-		test("a server that says nothing is given up", async () => {
-			const { port } = new URL(env.DOH_SILENT);
-			const failed = run(to({ port: Number(port) }, 300), job(), 1);
-			await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
-			await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
-		});
+	test("a server that says nothing is given up", async () => {
+		const { port } = new URL(env.DOH_SILENT);
+		const failed = run(to({ port: Number(port) }, 300), job(), 1);
+		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
+		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	});
 
-		test("a lock has words of its own, and may be tried again", async () => {
-			const table_name = fresh();
-			await run(to({ table_name }), job(), 1);
-			const client = new pg.Client(config);
-			client.on("error", () => {});
-			await client.connect();
-			await client.query(`begin; lock table ${quoted(table_name)}`);
-			const failed = run(to({ table_name }, 500), job(), 1);
-			await expect(failed).rejects.toThrow("has locked the table");
-			await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
-			await client.end();
-		});
+	test("a lock has words of its own, and may be tried again", async () => {
+		const table_name = fresh();
+		await run(to({ table_name }), job(), 1);
+		const client = new pg.Client(config);
+		client.on("error", () => {});
+		await client.connect();
+		await client.query(`begin; lock table ${quoted(table_name)}`);
+		const failed = run(to({ table_name }, 500), job(), 1);
+		await expect(failed).rejects.toThrow("has locked the table");
+		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+		await client.end();
+	});
 
-		test("a statement that takes too long has words of its own, and may be tried again", async () => {
-			const table_name = fresh();
-			await run(to({ table_name }), job(), 1);
-			await ask(
-				`create function ${quoted(`${table_name} slow`)}() returns trigger language plpgsql as $$ begin perform pg_sleep(5); return new; end $$;
+	test("a statement that takes too long has words of its own, and may be tried again", async () => {
+		const table_name = fresh();
+		await run(to({ table_name }), job(), 1);
+		await ask(
+			`create function ${quoted(`${table_name} slow`)}() returns trigger language plpgsql as $$ begin perform pg_sleep(5); return new; end $$;
 				create trigger slow before insert on ${quoted(table_name)} for each row execute function ${quoted(`${table_name} slow`)}()`,
+		);
+		const failed = run(to({ table_name }, 500), job(), 1);
+		await expect(failed).rejects.toThrow("took longer than 0.5 seconds");
+		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+	});
+
+	const receiver = new URL(env.RECEIVER_URL);
+	test.each<[string, object, RegExp]>([
+		["a closed port", { port: 1 }, /^Nothing answers at 127\.0\.0\.1:1: /],
+		[
+			"no such host",
+			{ host: "nowhere.example.test", port: 5432 },
+			/^The name nowhere\.example\.test doesn't lead to any address\.$/,
+		],
+		[
+			"another kind of server",
+			{ port: Number(receiver.port) },
+			/doesn't answer as a PostgreSQL server does/,
+		],
+		[
+			"no TLS where it is required",
+			{ user: TLS_ONLY },
+			/offers no TLS.*127\.0\.0\.1:\d+ says: pg_hba\.conf rejects .* user "\*\*\*"/,
+		],
+		[
+			"a certificate that is refused",
+			{ port: Number(env.POSTGRES_TLS_PORT) },
+			/^The certificate of 127\.0\.0\.1:\d+ is refused/,
+		],
+		[
+			"a wrong password",
+			{ password: "check" },
+			/^The server refuses to sign in: check the user, the password, .* says: password authentication failed for user "\*\*\*"\.$/,
+		],
+	])("%s has words of its own", async (_, more, words) => {
+		const steps = await to(more).test();
+		expect(steps.at(-1)?.error).toMatch(words);
+	});
+
+	test("no connection stays open", async () => {
+		const mine = () =>
+			ask(
+				"select count(*)::int as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
 			);
-			const failed = run(to({ table_name }, 500), job(), 1);
-			await expect(failed).rejects.toThrow("took longer than 0.5 seconds");
-			await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
-		});
-
-		const receiver = new URL(env.RECEIVER_URL);
-		test.each<[string, object, RegExp]>([
-			["a closed port", { port: 1 }, /^Nothing answers at 127\.0\.0\.1:1: /],
-			[
-				"no such host",
-				{ host: "nowhere.example.test", port: 5432 },
-				/^The name nowhere\.example\.test doesn't lead to any address\.$/,
-			],
-			[
-				"another kind of server",
-				{ port: Number(receiver.port) },
-				/doesn't answer as a PostgreSQL server does/,
-			],
-			[
-				"no TLS where it is required",
-				{ user: TLS_ONLY },
-				/offers no TLS.*127\.0\.0\.1:\d+ says: pg_hba\.conf rejects .* user "\*\*\*"/,
-			],
-			[
-				"a certificate that is refused",
-				{ port: Number(env.POSTGRES_TLS_PORT) },
-				/^The certificate of 127\.0\.0\.1:\d+ is refused/,
-			],
-			[
-				"a wrong password",
-				{ password: "check" },
-				/^The server refuses to sign in: check the user, the password, .* says: password authentication failed for user "\*\*\*"\.$/,
-			],
-		])("%s has words of its own", async (_, more, words) => {
-			const steps = await to(more).test();
-			expect(steps.at(-1)?.error).toMatch(words);
-		});
-
-		test("no connection stays open", async () => {
-			const mine = () =>
-				ask(
-					"select count(*)::int as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
-				);
-			await eventually(async () => expect(await mine()).toEqual([{ n: 0 }]));
-		});
-	},
-);
+		await eventually(async () => expect(await mine()).toEqual([{ n: 0 }]));
+	});
+});

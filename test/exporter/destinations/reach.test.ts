@@ -73,10 +73,7 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 			port,
 		}),
 	],
-	[
-		"ClickHouse",
-		(host, port) => ({ url: `http://${host}:${port}/`, database: "default" }),
-	],
+	["ClickHouse", (host, port) => ({ url: `http://${host}:${port}/`, database: "default" })],
 	[
 		"BigQuery",
 		(host, port) => ({
@@ -101,17 +98,11 @@ describe.each(destinations)("%s doesn't go to", (type, at) => {
 		expect(await destination.test()).toEqual([
 			{ name: "reach", error: expect.stringMatching(/private/) },
 		]);
-		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(
-			Misconfigured,
-		);
+		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(Misconfigured);
 	});
 
 	test("a name that leads there", async () => {
-		const destination = destinationOf(
-			guarded,
-			type,
-			at("inside.example.test", port),
-		);
+		const destination = destinationOf(guarded, type, at("inside.example.test", port));
 		await expect(run(destination, job(), 1)).rejects.toThrow(
 			"leads to the private address 10.0.0.5",
 		);

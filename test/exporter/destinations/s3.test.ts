@@ -22,13 +22,10 @@ const HOST = new URL(env.RECEIVER_URL).host;
 const to = (more: object = {}, patience = HANG_MS) =>
 	destinationOf(env, "S3", { ...config, ...more }, patience);
 
-const steps = (...names: string[]) =>
-	names.map((name) => ({ name, error: null }));
+const steps = (...names: string[]) => names.map((name) => ({ name, error: null }));
 
 test("a trial leaves nothing behind", async () => {
-	expect(await to().test()).toEqual(
-		steps("reach", "sign in", "write", "remove"),
-	);
+	expect(await to().test()).toEqual(steps("reach", "sign in", "write", "remove"));
 	const r2 = destinationOf(env, "R2", { prefix: "trials" });
 	expect(await r2.test()).toEqual(steps("write", "remove"));
 	expect((await env.EXPORTS.list()).objects).toEqual([]);
@@ -49,12 +46,7 @@ describe("a trial and a run tell of", () => {
 			"sign in",
 			"aws_access_key_id",
 		],
-		[
-			"no such bucket",
-			{ bucket_name: "elsewhere" },
-			"write",
-			"There is no such bucket.",
-		],
+		["no such bucket", { bucket_name: "elsewhere" }, "write", "There is no such bucket."],
 		[
 			"a bucket in another region",
 			{ endpoint_url: `${env.RECEIVER_URL}/region/301` },
@@ -67,12 +59,7 @@ describe("a trial and a run tell of", () => {
 			"write",
 			'The bucket is in the region "eu-north-1".',
 		],
-		[
-			"a redirect",
-			{ endpoint_url: `${env.RECEIVER_URL}/redirect/302` },
-			"write",
-			"elsewhere",
-		],
+		["a redirect", { endpoint_url: `${env.RECEIVER_URL}/redirect/302` }, "write", "elsewhere"],
 		[
 			"a refusal",
 			{ endpoint_url: `${env.RECEIVER_URL}/status/400` },
@@ -125,9 +112,7 @@ test("a server that answers 200 to everything is no bucket", async () => {
 
 test("a bucket that can be written but not listed passes a trial", async () => {
 	const endpoint_url = `${env.RECEIVER_URL}/unlisted`;
-	expect(await to({ endpoint_url }).test()).toEqual(
-		steps("reach", "sign in", "write", "remove"),
-	);
+	expect(await to({ endpoint_url }).test()).toEqual(steps("reach", "sign in", "write", "remove"));
 });
 
 test("a session token is sent along", async () => {
@@ -159,9 +144,7 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 	const sink = await destination.open(job(), null, async () => {});
 	await expect(sink.write(rows(20_000))).rejects.toThrow("began no upload");
 	const requests = await received(path);
-	expect(
-		requests.map(({ method, url }) => [method, url.split("?")[1]]),
-	).toEqual([
+	expect(requests.map(({ method, url }) => [method, url.split("?")[1]])).toEqual([
 		["HEAD", undefined],
 		["PUT", undefined],
 		["HEAD", undefined],
@@ -196,10 +179,7 @@ test("a bucket that encrypts takes an upload in parts, and holds all of it", asy
 });
 
 test.each([
-	[
-		{ endpoint_url: null, region: "eu-north-1" },
-		"https://s3.eu-north-1.amazonaws.com/exports",
-	],
+	[{ endpoint_url: null, region: "eu-north-1" }, "https://s3.eu-north-1.amazonaws.com/exports"],
 	[
 		{
 			endpoint_url: null,
@@ -208,10 +188,7 @@ test.each([
 		},
 		"https://exports.s3.eu-north-1.amazonaws.com/",
 	],
-	[
-		{ endpoint_url: "http://s3.example:9000/" },
-		"http://s3.example:9000/exports",
-	],
+	[{ endpoint_url: "http://s3.example:9000/" }, "http://s3.example:9000/exports"],
 	[
 		{
 			endpoint_url: "http://s3.example:9000/",

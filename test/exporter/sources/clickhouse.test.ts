@@ -1,14 +1,10 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { parse } from "../../../src/exporter/query/query.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
+import { parse } from "../../../src/exporter/query/query.ts";
 import { fieldsOf, type Row } from "../../../src/exporter/rows.ts";
 import { clickhouse } from "../../../src/exporter/sources/clickhouse.ts";
-import type {
-	Position,
-	Selection,
-	Source,
-} from "../../../src/exporter/sources/source.ts";
+import type { Position, Selection, Source } from "../../../src/exporter/sources/source.ts";
 import { access, noClickHouse } from "../../support/mirror.ts";
 
 const EVENTS = `team_id Int64, uuid UUID, event LowCardinality(String), distinct_id String, person_id Nullable(String),
@@ -17,8 +13,7 @@ const EVENTS = `team_id Int64, uuid UUID, event LowCardinality(String), distinct
 const PERSONS = `team_id Int64, distinct_id String, person_id String, properties String, person_version UInt64,
 	created_at DateTime64(6, 'UTC'), _inserted_at DateTime64(6, 'UTC')`;
 
-const BY_DAY =
-	"(team_id, toDate(timestamp), event, cityHash64(distinct_id), cityHash64(uuid))";
+const BY_DAY = "(team_id, toDate(timestamp), event, cityHash64(distinct_id), cityHash64(uuid))";
 
 /** A database for each layout that the table of events may have. */
 const LAYOUTS: Record<string, string> = {
@@ -31,8 +26,7 @@ const LAYOUTS: Record<string, string> = {
 };
 
 /** Where the table is that a layout's events are put into. */
-const tableOf = (layout: string) =>
-	`${layout === "in_a_view" ? "by_arrival" : layout}.events`;
+const tableOf = (layout: string) => `${layout === "in_a_view" ? "by_arrival" : layout}.events`;
 
 const open = (database: string) => clickhouse({ ...access, database });
 
@@ -90,11 +84,7 @@ const put = (
 	layout: string,
 	team_id: number,
 	n: number,
-	{
-		timestamp = "2026-01-02 01:00:00",
-		arrived = "2026-01-02 12:00:00",
-		text = "",
-	} = {},
+	{ timestamp = "2026-01-02 01:00:00", arrived = "2026-01-02 12:00:00", text = "" } = {},
 ) =>
 	command(
 		`insert into ${tableOf(layout)} select {team_id:Int64}, toUUID(concat('00000000-0000-4000-8000-', leftPad(toString(number), 12, '0'))),
@@ -109,8 +99,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 		for (const [name, layout] of Object.entries(LAYOUTS)) {
 			await command(`create database if not exists ${name}`);
 			await command(`create or replace ${layout}`);
-			if (name !== "in_a_view")
-				await command(`system stop merges ${name}.events`);
+			if (name !== "in_a_view") await command(`system stop merges ${name}.events`);
 		}
 		await command(
 			`create or replace table by_day.persons (${PERSONS}) engine = ReplacingMergeTree(person_version) order by (team_id, distinct_id)`,
@@ -121,16 +110,13 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 	});
 
 	describe.each(Object.keys(LAYOUTS))("%s", (layout) => {
-		test.each(["ingestion", "event"] as const)(
-			"yield it once, by %s",
-			async (by) => {
-				const team_id = team();
-				for (let i = 0; i < 3; i++) await put(layout, team_id, 2500);
-				const rows = await rowsOf(layout, selection({ team_id, by }));
-				expect(rows).toHaveLength(2500);
-				expect(new Set(uuids(rows)).size).toBe(2500);
-			},
-		);
+		test.each(["ingestion", "event"] as const)("yield it once, by %s", async (by) => {
+			const team_id = team();
+			for (let i = 0; i < 3; i++) await put(layout, team_id, 2500);
+			const rows = await rowsOf(layout, selection({ team_id, by }));
+			expect(rows).toHaveLength(2500);
+			expect(new Set(uuids(rows)).size).toBe(2500);
+		});
 
 		test("yield the copy that arrived last, wherever it is", async () => {
 			const team_id = team();
@@ -175,19 +161,14 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 					}),
 				);
 			expect(await during("timestamp < '2026-01-02T04:00:00Z'")).toEqual([]);
-			expect(await during("timestamp > '2026-01-02T04:00:00Z'")).toHaveLength(
-				50,
-			);
-			expect(
-				await during("event like 'event 1%' and timestamp > '2026-01-02'"),
-			).toHaveLength(5);
+			expect(await during("timestamp > '2026-01-02T04:00:00Z'")).toHaveLength(50);
+			expect(await during("event like 'event 1%' and timestamp > '2026-01-02'")).toHaveLength(5);
 			expect(await during("properties = 'old'")).toEqual([]);
 		});
 
 		test("yield one of copies that arrived at once, and always the same", async () => {
 			const team_id = team();
-			for (const text of ["a", "b", "c"])
-				await put(layout, team_id, 1500, { text });
+			for (const text of ["a", "b", "c"]) await put(layout, team_id, 1500, { text });
 			const rows = await rowsOf(layout, selection({ team_id }));
 			expect(rows).toHaveLength(1500);
 			expect(await rowsOf(layout, selection({ team_id }))).toEqual(rows);
@@ -218,8 +199,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 
 	test("yield the rest after a run was killed and the table was merged", async () => {
 		const team_id = team();
-		for (const text of ["a", "b", "c"])
-			await put("by_day", team_id, 1500, { text });
+		for (const text of ["a", "b", "c"]) await put("by_day", team_id, 1500, { text });
 		const selected = selection({ team_id, by: "event" });
 		const { rows, next } = await open("by_day").page(selected, null);
 		expect(rows).toHaveLength(1000);
@@ -245,12 +225,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 
 	describe.each(["by_day", "by_arrival"])("persons, %s", (layout) => {
 		/** Puts one version of `n` persons. */
-		const write = (
-			team_id: number,
-			n: number,
-			version: number,
-			arrived: string,
-		) =>
+		const write = (team_id: number, n: number, version: number, arrived: string) =>
 			command(
 				`insert into ${layout}.persons select {team_id:Int64}, concat('person ', toString(number)), 'p', {text:String},
 					{version:UInt64}, toDateTime64('2026-01-02 01:00:00', 6, 'UTC'), toDateTime64({arrived:String}, 6, 'UTC')
@@ -267,14 +242,10 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			const team_id = team();
 			const at = "2026-01-02 12:00:00";
 			// The highest arrives before another one, and again.
-			for (const version of [1, 10, 9, 10])
-				await write(team_id, 1500, version, at);
+			for (const version of [1, 10, 9, 10]) await write(team_id, 1500, version, at);
 			const persons = { team_id, model: "persons" } as const;
 			expect(await versions(selection(persons))).toEqual([1500, "version 10"]);
-			expect(await versions(selection({ ...persons, by: "event" }))).toEqual([
-				1500,
-				"version 10",
-			]);
+			expect(await versions(selection({ ...persons, by: "event" }))).toEqual([1500, "version 10"]);
 		});
 
 		test("yield a person in the window that its highest version arrived in, only", async () => {
@@ -312,9 +283,7 @@ function changeFirstAnswer(
 		const query = String(init?.body);
 		if (!query.includes("order by") || !answer.body) return answer;
 		queries.push(query);
-		return queries.length > 1
-			? answer
-			: new Response(change(answer.body), answer);
+		return queries.length > 1 ? answer : new Response(change(answer.body), answer);
 	});
 	onTestFinished(() => {
 		vi.restoreAllMocks();
@@ -356,14 +325,10 @@ describe.skipIf(noClickHouse)("an answer that breaks off", () => {
 	test.each([
 		[
 			"with an error of the connection",
-			(c: ReadableStreamDefaultController) =>
-				c.error(new Error("Connection lost.")),
+			(c: ReadableStreamDefaultController) => c.error(new Error("Connection lost.")),
 		],
 		["in a row", write('["2026-')],
-		[
-			"with an error of the server",
-			write("Code: 159. DB::Exception: Timeout exceeded\n"),
-		],
+		["with an error of the server", write("Code: 159. DB::Exception: Timeout exceeded\n")],
 		[
 			"with an error of the server, marked",
 			write("\r\n__exception__\r\nabc\r\nCode: 241. Memory limit exceeded"),
@@ -382,9 +347,9 @@ describe.skipIf(noClickHouse)("an answer that breaks off", () => {
 		changeFirstAnswer((body) =>
 			cut(body, 0, write(`Code: 241. The limit of ${access.password}\n`)),
 		);
-		await expect(
-			open(layout).page(selection({ team_id }), null),
-		).rejects.toThrow("ClickHouse: Code: 241. The limit of ***");
+		await expect(open(layout).page(selection({ team_id }), null)).rejects.toThrow(
+			"ClickHouse: Code: 241. The limit of ***",
+		);
 	});
 
 	test("is ended when nobody reads on", async () => {
@@ -393,9 +358,7 @@ describe.skipIf(noClickHouse)("an answer that breaks off", () => {
 			(body) =>
 				new ReadableStream({
 					async start(controller) {
-						controller.enqueue(
-							new Uint8Array(await new Response(body).arrayBuffer()),
-						);
+						controller.enqueue(new Uint8Array(await new Response(body).arrayBuffer()));
 					},
 					cancel: cancelled.resolve,
 				}),
@@ -474,19 +437,15 @@ describe.skipIf(noClickHouse)("what ClickHouse reads", () => {
 	test.each([
 		["much_by_day", "event"],
 		["much_by_arrival", "ingestion"],
-	] as const)(
-		"%s, by %s: is only the rest where a run goes on",
-		async (layout, by) => {
-			const selected = selection({ team_id: 1, by });
-			const source = open(layout);
-			let after: Position | null = null;
-			for (let page = 0; page < 40; page++)
-				after = (await source.page(selected, after)).next;
-			source.release?.();
-			const read = await rowsRead(() => open(layout).page(selected, after));
-			expect(read).toBeLessThan(0.6 * ROWS_A_DAY);
-		},
-	);
+	] as const)("%s, by %s: is only the rest where a run goes on", async (layout, by) => {
+		const selected = selection({ team_id: 1, by });
+		const source = open(layout);
+		let after: Position | null = null;
+		for (let page = 0; page < 40; page++) after = (await source.page(selected, after)).next;
+		source.release?.();
+		const read = await rowsRead(() => open(layout).page(selected, after));
+		expect(read).toBeLessThan(0.6 * ROWS_A_DAY);
+	});
 
 	test.each([
 		["much_by_day", "ingestion", "arrived"],

@@ -6,11 +6,7 @@ import { type Answer, addressOf } from "../send.ts";
 type Settings = Config<"AzureBlob">;
 
 /** Refusals that may pass although their status is below 500. */
-const TEMPORARY = [
-	"AccountBeingCreated",
-	"BlobAlreadyExists",
-	"ConditionNotMet",
-];
+const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
 
 /**
  * What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). Of other
@@ -26,32 +22,23 @@ const MEANINGS: Record<string, string> = {
 		"The SAS token allows only HTTPS: begin endpoint_url with https://.",
 	AuthorizationResourceTypeMismatch:
 		"The SAS token has to include the resource type object (srt=o).",
-	AuthorizationServiceMismatch:
-		"The SAS token isn't one for Blob Storage (ss=b).",
+	AuthorizationServiceMismatch: "The SAS token isn't one for Blob Storage (ss=b).",
 	BlobAlreadyExists: "The blob was changed at the same time.",
 	ConditionNotMet: "The blob was changed at the same time.",
-	InvalidBlobOrBlock:
-		"The blob has blocks that another tool uploaded and didn't commit.",
+	InvalidBlobOrBlock: "The blob has blocks that another tool uploaded and didn't commit.",
 	KeyBasedAuthenticationNotPermitted:
 		"The storage account allows no access by account key: allow it, or use a user delegation SAS.",
 };
 
 /** The code of an error; "": there is none. HEAD has it in a header only. */
 export const codeOf = ({ headers, text }: Answer) =>
-	headers.get("x-ms-error-code") ??
-	/<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ??
-	"";
+	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
 /** Whether the server rejects the signature. Azurite then has the code of a permission that is missing. */
 export const isUnauthenticated = (answer: Answer) =>
-	[
-		"AuthenticationFailed",
-		"InvalidAuthenticationInfo",
-		"NoAuthenticationInformation",
-	].includes(codeOf(answer)) ||
-	elementOf("Message", answer.text).startsWith(
-		"Server failed to authenticate the request.",
-	);
+	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
+		codeOf(answer),
+	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
 
 /** What a rejected signature means. The server's words for it repeat what was signed, so they aren't shown. */
 function rejection(answer: Answer, { sas_token }: Settings) {

@@ -58,8 +58,7 @@ type Reply = { status: number; json: unknown; problem: Problem | null };
 /** The parts of a multipart/related body (RFC 2387): the job and the rows that it loads. */
 function multipart(job: object, rows: Uint8Array[]) {
 	const boundary = crypto.randomUUID();
-	const part = (type: string) =>
-		`--${boundary}\r\nContent-Type: ${type}\r\n\r\n`;
+	const part = (type: string) => `--${boundary}\r\nContent-Type: ${type}\r\n\r\n`;
 	return {
 		type: `multipart/related; boundary=${boundary}`,
 		body: Buffer.concat([
@@ -83,8 +82,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
 	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
 	const dataset = `/datasets/${dataset_id}`;
-	const pathOf = (table: string) =>
-		`${dataset}/tables/${encodeURIComponent(table)}`;
+	const pathOf = (table: string) => `${dataset}/tables/${encodeURIComponent(table)}`;
 	let token: string | undefined;
 	let location: string | undefined;
 	/** What servers may repeat and nobody may read. */
@@ -97,11 +95,8 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		isSecondTry = false,
 	): Promise<Reply> {
 		token ??= await issueToken(env, config, timeoutMs);
-		const address = new URL(
-			`${url}${upload ? "/upload" : ""}${project}${path}`,
-		);
-		for (const [name, value] of Object.entries(query))
-			address.searchParams.set(name, value);
+		const address = new URL(`${url}${upload ? "/upload" : ""}${project}${path}`);
+		for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
 		const { status, text } = await send(
 			env,
 			new Request(address, {
@@ -189,11 +184,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 	 * @param id the same ID stands for the same job
 	 * @param rows what a load job loads
 	 */
-	async function runJob(
-		id: string,
-		configuration: object,
-		rows?: Uint8Array[],
-	): Promise<void> {
+	async function runJob(id: string, configuration: object, rows?: Uint8Array[]): Promise<void> {
 		const where = location ?? (await locate());
 		for (let n = 0; ; n += 1) {
 			const jobId = `${id}_${n}`;
@@ -279,7 +270,6 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 				rows,
 			),
 
-		query: (id: string, sql: string) =>
-			runJob(id, { query: { query: sql, useLegacySql: false } }),
+		query: (id: string, sql: string) => runJob(id, { query: { query: sql, useLegacySql: false } }),
 	};
 }

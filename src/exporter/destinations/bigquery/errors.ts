@@ -32,10 +32,7 @@ export const isTemporary = ({ reason, message }: Problem) =>
 	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
 
 /** What a problem means for the user, in a sentence; undefined: the API's words have to do. */
-function meaningOf(
-	{ reason, message }: Problem,
-	{ project_id, dataset_id }: Settings,
-) {
+function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Settings) {
 	switch (reason) {
 		case "accessDenied":
 			return /jobs\.create/.test(message)
@@ -68,11 +65,7 @@ function meaningOf(
  */
 export function errorOf(
 	problem: Problem,
-	{
-		config,
-		url,
-		secrets,
-	}: { config: Settings; url: string; secrets: string[] },
+	{ config, url, secrets }: { config: Settings; url: string; secrets: string[] },
 ): Error {
 	const words = [
 		meaningOf(problem, config),

@@ -44,24 +44,20 @@ export const stagingFields = (columns: Column[]): Fields => [
 ];
 
 /** Text that JSON in UTF-8 can hold. NUL is replaced as well, since not every reader takes it. */
-const storable = (text: string) =>
-	text.toWellFormed().replaceAll("\0", "\ufffd");
+const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
 /** Rows for a staging table, one JSON object a line. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>
-			value === null
-				? ""
-				: `,"${staged(i)}":${JSON.stringify(storable(String(value)))}`,
+			value === null ? "" : `,"${staged(i)}":${JSON.stringify(storable(String(value)))}`,
 		);
 		return `{"${ROW_NUMBER}":${first + number}${values.join("")}}\n`;
 	});
 	return Buffer.from(lines.join(""));
 }
 
-const quoted = (name: string) =>
-	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
+const quoted = (name: string) => `\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
 const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
 	[project_id, dataset_id, table].map(quoted).join(".");
@@ -85,9 +81,7 @@ function converted(text: string, kind: Kind, type: string) {
 
 /** The export's columns with the types that they have in the table, by which SQL knows them. */
 function typed(columns: Column[], fields: Fields, table: string) {
-	const types = new Map(
-		fields.map(({ name, type }) => [name.toLowerCase(), type]),
-	);
+	const types = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
 	return columns.map(({ name, kind }) => {
 		const type = types.get(name.toLowerCase());
 		if (type === undefined)
@@ -115,8 +109,7 @@ export function mergeStatement(
 ) {
 	const { staging, table, fields } = tables;
 	const values = typed(columns, fields, `${config.dataset_id}.${table}`);
-	const at = (name: string) =>
-		columns.findIndex((column) => column.name === name);
+	const at = (name: string) => columns.findIndex((column) => column.name === name);
 	const key = KEYS[model];
 	const version = model === "persons" ? at(VERSION) : -1;
 	const order = [
@@ -124,16 +117,12 @@ export function mergeStatement(
 		`${ROW_NUMBER} DESC`,
 	];
 	const isNewer =
-		version >= 0
-			? ` AND (T.${VERSION} IS NULL OR S.v${version} >= T.${VERSION})`
-			: "";
+		version >= 0 ? ` AND (T.${VERSION} IS NULL OR S.v${version} >= T.${VERSION})` : "";
 	const changes = columns.flatMap(({ name }, i) =>
 		key.includes(name) ? [] : [`${quoted(name)} = S.v${i}`],
 	);
 	const update =
-		changes.length > 0
-			? `WHEN MATCHED${isNewer} THEN UPDATE SET ${changes.join(", ")}`
-			: "";
+		changes.length > 0 ? `WHEN MATCHED${isNewer} THEN UPDATE SET ${changes.join(", ")}` : "";
 	return `MERGE ${tableName(config, table)} T
 USING (
 SELECT ${values.map(({ kind, type }, i) => `${converted(staged(i), kind, type)} AS v${i}`).join(", ")}

@@ -35,11 +35,7 @@ export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
  * Exchanges a JWT that the service account's key signs for an access token (RFC 7523, section 2.1).
  * @throws Misconfigured, with a message for the user, if it is refused
  */
-export async function issueToken(
-	env: Env,
-	config: Settings,
-	timeoutMs: number,
-): Promise<string> {
+export async function issueToken(env: Env, config: Settings, timeoutMs: number): Promise<string> {
 	const uri = tokenUri(config);
 	const { client_email, private_key, private_key_id } = config;
 	const now = Math.floor(Date.now() / 1000);
@@ -73,11 +69,6 @@ export async function issueToken(
 	const meaning =
 		error === "invalid_grant"
 			? "The service account's key is refused: it was deleted, belongs to another client_email, or a clock is wrong."
-			: `The service account is refused (${quote(secrets, error)})`.replace(
-					/\.\)$/,
-					").",
-				);
-	throw new Misconfigured(
-		`${meaning} ${address} says: ${quote(secrets, error_description)}`,
-	);
+			: `The service account is refused (${quote(secrets, error)})`.replace(/\.\)$/, ").");
+	throw new Misconfigured(`${meaning} ${address} says: ${quote(secrets, error_description)}`);
 }

@@ -8,21 +8,17 @@ export type Settings = Config<"ClickHouse">;
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
-export const tableOf = ({ table_name }: Settings) =>
-	quoted(table_name ?? "events");
+export const tableOf = ({ table_name }: Settings) => quoted(table_name ?? "events");
 
 export const UNKNOWN_TABLE = 60;
 
 /** The code of a ClickHouse exception in an answer; undefined: it has none. */
 export function codeOf({ headers, text }: Answer): number | undefined {
-	const code =
-		headers.get("x-clickhouse-exception-code") ??
-		/^Code: (\d+)\. DB::/m.exec(text)?.[1];
+	const code = headers.get("x-clickhouse-exception-code") ?? /^Code: (\d+)\. DB::/m.exec(text)?.[1];
 	return code === undefined ? undefined : Number(code);
 }
 
-const SIGN_IN =
-	"The server refuses to sign in: check the user and the password.";
+const SIGN_IN = "The server refuses to sign in: check the user and the password.";
 const NO_COLUMN = "The table lacks a column that the export writes.";
 
 /** What exceptions mean that the user has to act on. Their HTTP status may be 500. */
@@ -56,13 +52,11 @@ const TEMPORARY_ERRORS: Record<number, string> = {
 
 /** A value that a column doesn't take: exceptions of parsers and conversions. */
 const VALUE_ERRORS = [
-	6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 376, 407, 675, 676,
-	691,
+	6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 376, 407, 675, 676, 691,
 ];
 
 function meaningOf(code: number, { text }: Answer, table: string) {
-	if (!VALUE_ERRORS.includes(code))
-		return USER_ERRORS[code] ?? TEMPORARY_ERRORS[code] ?? "";
+	if (!VALUE_ERRORS.includes(code)) return USER_ERRORS[code] ?? TEMPORARY_ERRORS[code] ?? "";
 	const column = /while reading the value of key ([^)]+)\)/.exec(text)?.[1];
 	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't take a value of the export.`;
 }
@@ -72,15 +66,11 @@ function problemOf(answer: Answer, table: string): Error | null {
 	const code = codeOf(answer);
 	if (code === undefined && answer.status < 300) return null;
 	if (code === undefined && answer.status < 400)
-		return new Misconfigured(
-			"The url leads elsewhere: give the address where it ends.",
-		);
+		return new Misconfigured("The url leads elsewhere: give the address where it ends.");
 	const meaning = code === undefined ? "" : meaningOf(code, answer, table);
 	const words = [meaning, answer.describe()].filter(Boolean).join(" ");
-	const isUsers =
-		code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
-	const mayPass =
-		code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
+	const isUsers = code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
+	const mayPass = code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
 	return !isUsers && (mayPass || isTemporary(answer))
 		? unavailable(answer, words)
 		: new Misconfigured(words);
@@ -113,8 +103,7 @@ export function client(env: Env, config: Settings, timeoutMs: number) {
 	function ask(statement: string, settings: Record<string, string> = {}) {
 		const address = new URL(url);
 		const parameters = { database, ...settings };
-		for (const [name, value] of Object.entries(parameters))
-			address.searchParams.set(name, value);
+		for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, value);
 		const request = new Request(address, {
 			method: "POST",
 			body: statement,
@@ -126,18 +115,13 @@ export function client(env: Env, config: Settings, timeoutMs: number) {
 	return {
 		ask,
 		/** The answer to a statement that was carried out. */
-		run: async (...what: Parameters<typeof ask>) =>
-			check(await ask(...what), config),
+		run: async (...what: Parameters<typeof ask>) => check(await ask(...what), config),
 		/**
 		 * The answer to an INSERT, whatever it is.
 		 * @param names the columns
 		 * @param lines a JSON object for each row
 		 */
-		insert: (
-			names: string[],
-			lines: string,
-			settings: Record<string, string> = {},
-		) =>
+		insert: (names: string[], lines: string, settings: Record<string, string> = {}) =>
 			ask(
 				`INSERT INTO ${tableOf(config)} (${names.map(quoted).join(", ")}) FORMAT JSONEachRow\n${lines}`,
 				{ ...INSERT_SETTINGS, ...settings },

@@ -19,9 +19,7 @@ const ESCAPE =
 	/\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(?<lone>[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
 const withoutLoneSurrogates = (string: string) =>
-	string.replace(ESCAPE, (escaped, lone?: string) =>
-		lone === undefined ? escaped : "\\ufffd",
-	);
+	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
 /** JSON that a column of the type JSON takes: half surrogate pairs are U+FFFD, numbers beyond a double null. */
 const fitJson = (json: string) =>
@@ -33,8 +31,7 @@ const fitJson = (json: string) =>
 /** How a value of a column is written for the type that the table's column has. */
 function writerFor({ kind }: Column, type: string) {
 	if (kind === "json" && !STRING.test(type)) return fitJson;
-	if (kind === "timestamp" && DAY.test(type))
-		return (time: string) => time.slice(0, 10);
+	if (kind === "timestamp" && DAY.test(type)) return (time: string) => time.slice(0, 10);
 	// ClickHouse takes no half surrogate pairs.
 	return (text: string) => text.toWellFormed();
 }
@@ -53,6 +50,5 @@ export function linesFor(columns: Column[], types: ColumnTypes) {
 	);
 	const write = (value: Row[number], i: number) =>
 		typeof value === "string" ? (writers[i]?.(value) ?? value) : value;
-	return (rows: Row[]) =>
-		rows.map((row) => `${toJson(written, row.map(write))}\n`).join("");
+	return (rows: Row[]) => rows.map((row) => `${toJson(written, row.map(write))}\n`).join("");
 }

@@ -66,22 +66,13 @@ function parseLine(line: string) {
 }
 
 /** The types of the table's columns; null: there is no such table. */
-export async function findTable(
-	{ ask }: Client,
-	config: Settings,
-): Promise<ColumnTypes | null> {
-	const answer = await ask(
-		`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`,
-	);
+export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {
+	const answer = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
 	if (codeOf(answer) === UNKNOWN_TABLE) return null;
 	const lines = check(answer, config).text.split("\n").map(parseLine);
-	const types = new Map(
-		lines.filter((line) => line !== null).map(([name, type]) => [name, type]),
-	);
+	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
 	if (types.size > 0) return types;
-	throw new Misconfigured(
-		`${addressOf(new URL(config.url))} doesn't answer as ClickHouse does.`,
-	);
+	throw new Misconfigured(`${addressOf(new URL(config.url))} doesn't answer as ClickHouse does.`);
 }
 
 /** Makes the table if it is missing. */

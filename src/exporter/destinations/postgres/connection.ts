@@ -49,10 +49,7 @@ class CopyQuery extends pg.Query {
 /** A connection that has signed in. Its errors have messages for the user. */
 export type Session = {
 	/** @param values for $1, $2, …; without any, `sql` may hold several statements */
-	query(
-		sql: string,
-		values?: string[],
-	): Promise<{ rows: Record<string, unknown>[] }>;
+	query(sql: string, values?: string[]): Promise<{ rows: Record<string, unknown>[] }>;
 	/** Sends statements in one go; `data` is what the COPY among them reads. */
 	copy(sql: string, data: Uint8Array[]): Promise<void>;
 	/** Says goodbye and closes the connection. */
@@ -75,11 +72,7 @@ export const begin = (timeoutMs: number) =>
  * Connects and signs in, with TLS if the server offers it.
  * @throws Misconfigured, or a plain error for what may pass, with a message for the user
  */
-export async function connect(
-	env: Env,
-	context: Context,
-	tls = true,
-): Promise<Session> {
+export async function connect(env: Env, context: Context, tls = true): Promise<Session> {
 	const { config, timeoutMs } = context;
 	const { host, port, user, password, database } = config;
 	const address = addressOf(config);
@@ -122,8 +115,7 @@ export async function connect(
 			);
 		if (message === NOT_POSTGRES)
 			throw new Error(`${address} doesn't answer as a PostgreSQL server does.`);
-		if (message.includes(NOT_CONNECTED))
-			throw await connectionError(env, host, address);
+		if (message.includes(NOT_CONNECTED)) throw await connectionError(env, host, address);
 		throw new Error(`${address} closed the connection during sign-in.`);
 	} finally {
 		clearTimeout(timer);
@@ -138,11 +130,7 @@ function session(client: pg.Client, context: Context): Session {
 		query: (sql, values) => client.query(sql, values).catch(rethrow),
 		copy: (sql, data) =>
 			new Promise<void>((resolve, reject) =>
-				client.query(
-					new CopyQuery(sql, data, (error) =>
-						error ? reject(error) : resolve(),
-					),
-				),
+				client.query(new CopyQuery(sql, data, (error) => (error ? reject(error) : resolve()))),
 			).catch(rethrow),
 		end: () => client.connection.end(),
 		destroy: () => void client.connection.stream.destroy(),

@@ -38,11 +38,7 @@ const isJson = (text: string) => {
 function field({ kind }: Column, value: Row[number]) {
 	if (value === null) return "\\N";
 	if (typeof value !== "string") return String(value);
-	return escaped(
-		kind === "json"
-			? storable(isJson(value) ? value : JSON.stringify(value))
-			: value,
-	);
+	return escaped(kind === "json" ? storable(isJson(value) ? value : JSON.stringify(value)) : value);
 }
 
 /** Rows in the text format of COPY, in UTF-8: half surrogate pairs become U+FFFD. */

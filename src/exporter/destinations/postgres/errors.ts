@@ -1,8 +1,5 @@
 import pg from "pg";
-import {
-	type Config,
-	POSTGRES_PORT,
-} from "../config.ts";
+import { type Config, POSTGRES_PORT } from "../config.ts";
 import { silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
 import { quote } from "../quote.ts";
@@ -28,10 +25,7 @@ const quoted = ({ user, password }: Settings, message: string) =>
 	quote([user, password], message.replaceAll(`"${user}"`, '"***"'));
 
 /** What an error code means for the user, in a sentence; undefined: the server's words have to do. */
-function meaningOf(
-	error: pg.DatabaseError,
-	{ config, table, key, timeoutMs }: Context,
-) {
+function meaningOf(error: pg.DatabaseError, { config, table, key, timeoutMs }: Context) {
 	const { code = "", message } = error;
 	const seconds = timeoutMs / 1000;
 	if (code.startsWith("28"))
@@ -80,10 +74,7 @@ export function explain(error: unknown, context: Context): unknown {
 				: `The connection to ${address} broke.`,
 		);
 	const { code = "", message } = error;
-	const words = [
-		meaningOf(error, context),
-		`${address} says: ${quoted(config, message)}`,
-	]
+	const words = [meaningOf(error, context), `${address} says: ${quoted(config, message)}`]
 		.filter(Boolean)
 		.join(" ");
 	if (TEMPORARY.test(code)) return new Error(words);

@@ -20,8 +20,7 @@ export const KEYS: Record<Model, string[]> = {
 	persons: ["team_id", "distinct_id"],
 };
 
-const quoted = (...names: string[]) =>
-	names.map((name) => pg.escapeIdentifier(name)).join(", ");
+const quoted = (...names: string[]) => names.map((name) => pg.escapeIdentifier(name)).join(", ");
 
 const namesOf = ({ schema, table_name }: Settings) => ({
 	schema: schema ?? "public",
@@ -58,9 +57,7 @@ export async function ensureTable(
 	const found = await find();
 	if (found?.has_table) return;
 	if (!found?.has_schema) await query(`create schema ${quoted(schema)}`);
-	const definitions = columns.map(
-		({ name, kind }) => `${quoted(name)} ${TYPES[kind]}`,
-	);
+	const definitions = columns.map(({ name, kind }) => `${quoted(name)} ${TYPES[kind]}`);
 	await query(
 		`create table ${table} (${definitions.join(", ")}, primary key (${quoted(...KEYS[model])}))`,
 	);
@@ -76,8 +73,7 @@ export function statementsFor(table: string, columns: Column[], model: Model) {
 	const changes = columns
 		.filter(({ name }) => !key.includes(name))
 		.map(({ name }) => `${quoted(name)} = excluded.${quoted(name)}`);
-	const action =
-		changes.length > 0 ? `update set ${changes.join(", ")}` : "nothing";
+	const action = changes.length > 0 ? `update set ${changes.join(", ")}` : "nothing";
 	return {
 		/** Reads rows into a temporary table. */
 		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;

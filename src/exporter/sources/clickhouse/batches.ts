@@ -7,9 +7,7 @@ const SILENCE_TIMEOUT_MS = 60_000;
  * The rows of an answer in the format JSONCompactEachRow, as they arrive. A reader that stops early ends the answer.
  * @throws where the answer is cut off, or ends in a message of the server
  */
-export async function* parseRows(
-	stream: ReadableStream<Uint8Array>,
-): AsyncGenerator<Row[]> {
+export async function* parseRows(stream: ReadableStream<Uint8Array>): AsyncGenerator<Row[]> {
 	const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";
 	try {
@@ -19,8 +17,7 @@ export async function* parseRows(
 			const lines = (rest + value).split("\n");
 			rest = lines.pop() ?? "";
 			const broken = lines.findIndex((line) => !line.startsWith("["));
-			if (broken >= 0)
-				throw new Error([...lines.slice(broken), rest].join(" ").trim());
+			if (broken >= 0) throw new Error([...lines.slice(broken), rest].join(" ").trim());
 			yield lines.map((line) => JSON.parse(line));
 		}
 		if (rest !== "") throw new Error("The answer was cut off.");

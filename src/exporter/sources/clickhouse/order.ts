@@ -32,9 +32,7 @@ function parameterType(type: string): string | undefined {
 	const precision = /^DateTime64\((\d)/.exec(plain)?.[1];
 	if (precision) return `DateTime64(${precision}, 'UTC')`;
 	if (/^DateTime\b/.test(plain)) return "DateTime('UTC')";
-	return /^(?:U?Int\d+|Date|Date32|String|UUID)$/.test(plain)
-		? plain
-		: undefined;
+	return /^(?:U?Int\d+|Date|Date32|String|UUID)$/.test(plain) ? plain : undefined;
 }
 
 /**
@@ -43,11 +41,7 @@ function parameterType(type: string): string | undefined {
  * @param types the types of `expressions` and, last, of `key`
  * @param key tells events or persons apart
  */
-export function orderBy(
-	expressions: string[],
-	types: string[],
-	key: string,
-): Order {
+export function orderBy(expressions: string[], types: string[], key: string): Order {
 	const usable = expressions.map((sql, i) => ({
 		sql,
 		type: parameterType(types[i] ?? ""),
@@ -57,13 +51,10 @@ export function orderBy(
 	const last = keyType
 		? { sql: key, type: keyType }
 		: { sql: `coalesce(toString(${key}), '')`, type: "String" };
-	const parts = [
-		...usable.slice(0, broken < 0 ? usable.length : broken),
-		last,
-	].flatMap(({ sql, type }) => (type ? [{ sql, type }] : []));
-	const distinct = parts.filter(
-		({ sql }, i) => parts.findIndex((part) => part.sql === sql) === i,
+	const parts = [...usable.slice(0, broken < 0 ? usable.length : broken), last].flatMap(
+		({ sql, type }) => (type ? [{ sql, type }] : []),
 	);
+	const distinct = parts.filter(({ sql }, i) => parts.findIndex((part) => part.sql === sql) === i);
 	return {
 		sql: distinct.map(({ sql }) => sql).join(", "),
 		parts: distinct.filter(({ sql }) => sql !== "team_id"),
@@ -79,9 +70,7 @@ export const textOf = ({ sql, type }: Part) =>
 /** SQL for the day of an order's first part; undefined where that is no time. */
 export function dayOf({ parts: [first] }: Order): string | undefined {
 	if (first?.type === "Date") return first.sql;
-	return first?.type.startsWith("DateTime")
-		? `toDate(${first.sql})`
-		: undefined;
+	return first?.type.startsWith("DateTime") ? `toDate(${first.sql})` : undefined;
 }
 
 /**

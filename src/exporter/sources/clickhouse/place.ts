@@ -18,10 +18,7 @@ export type Place = Pick<Survey, "isUnique" | "days"> & { values: string[] };
 const UNIQUE = "unique";
 const COPIES = "copies";
 
-export const positionOf = (
-	order: Order,
-	{ isUnique, days, values }: Place,
-): Position => [
+export const positionOf = (order: Order, { isUnique, days, values }: Place): Position => [
 	order.sql,
 	isUnique ? UNIQUE : COPIES,
 	days?.join() ?? "",

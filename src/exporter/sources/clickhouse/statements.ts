@@ -18,12 +18,7 @@ type Statement = { sql: string; params: Record<string, unknown> };
  * highest version. The other members decide between copies that are alike in that.
  */
 const VERSIONS: Record<Model, string[]> = {
-	events: [
-		"_inserted_at",
-		"timestamp",
-		"created_at",
-		"cityHash64(event, distinct_id)",
-	],
+	events: ["_inserted_at", "timestamp", "created_at", "cityHash64(event, distinct_id)"],
 	persons: ["person_version", "_inserted_at", "created_at"],
 };
 
@@ -37,8 +32,7 @@ const CONTENT: Record<Model, string> = {
 };
 
 /** A moment in a parameter, as precise as any column. */
-const moment = (name: string) =>
-	`parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
+const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
 /**
  * The selection's bounds on a moment. The upper bound is inclusive, since for an index by day "before midnight" includes
@@ -141,11 +135,7 @@ export function countSql(scan: Scan, isUnique: boolean): Statement {
 	const { key } = orderOf(scan);
 	const filters = conditions(scan.filters);
 	const selected = [isSelected(scan)];
-	const where = [
-		...selected,
-		...filters.sql,
-		...(isUnique ? [] : [isNewest(scan, selected)]),
-	];
+	const where = [...selected, ...filters.sql, ...(isUnique ? [] : [isNewest(scan, selected)])];
 	return {
 		sql: `select uniqExact(${key}) from ${scan.model} where ${where.join(" and ")}`,
 		params: { ...filters.params, ...parametersFor(scan) },
@@ -159,28 +149,19 @@ export function countSql(scan: Scan, isUnique: boolean): Statement {
  * once. Those of a person are looked for among all of the project's, so only that window has the person in which its
  * highest version arrived.
  */
-export function rowsSql(
-	scan: Scan,
-	order: Order,
-	{ isUnique, days, values }: Place,
-): Statement {
+export function rowsSql(scan: Scan, order: Order, { isUnique, days, values }: Place): Statement {
 	const { model, columns } = scan;
 	const { key } = orderOf(scan);
 	const filters = conditions(scan.filters);
 	const day = days && dayOf(order);
-	const selected = [
-		isSelected(scan),
-		...(day ? [`${day} in {days:Array(Date)}`] : []),
-	];
+	const selected = [isSelected(scan), ...(day ? [`${day} in {days:Array(Date)}`] : [])];
 	const where = [
 		...selected,
 		...filters.sql,
 		...(values.length > 0 ? [isAfter(order)] : []),
 		...(isUnique ? [] : [isNewest(scan, selected)]),
 	];
-	const orderBy = isUnique
-		? order.sql
-		: `${order.sql}, ${CONTENT[model]} limit 1 by ${key}`;
+	const orderBy = isUnique ? order.sql : `${order.sql}, ${CONTENT[model]} limit 1 by ${key}`;
 	return {
 		sql: `select ${order.parts.map(textOf).join(", ")}, ${weight(scan, (column) => `length(${column})`)}, ${columns.map(selectedColumn).join(", ")}
 			from ${model} where ${where.join(" and ")} order by ${orderBy} limit ${ROWS_PER_QUERY}`,
