@@ -38,8 +38,9 @@ const MAX_TRIES = 3;
 type Names = z.infer<typeof Accept>;
 
 /**
- * Makes the invited person a member, and a user with a key if there is none with the address. When another request
- * changes what was checked before the write, nothing is written, and the checks run again.
+ * Makes the invited person a member of the organization. If no user has the address, creates one with an API key. If
+ * another request changes what was checked before the write, nothing is written and the checks run again.
+ * @throws 400 if the invite can't be accepted, 429 if other requests interfered each time, and what `findInvitation` throws
  */
 export async function accept(
 	c: Context<App>,
@@ -71,7 +72,7 @@ function checkAcceptable(invitation: Invitation) {
 		throw invalid(null, "This invite is for another user.", "invalid_recipient");
 	if (invite.member_level !== null)
 		throw invalid(null, "You already are a member of this organization.", "user_already_member");
-	// A link that no mail carried proves nothing about the address: its user has to agree.
+	// A link that wasn't mailed doesn't prove that its holder owns the address. Only the user's key does.
 	if (invite.user_id !== null && !invite.emailing_attempt_made && !recipient)
 		throw invalid(
 			null,
@@ -80,7 +81,7 @@ function checkAcceptable(invitation: Invitation) {
 		);
 }
 
-/** The rows that accepting may make, identified before the batch that makes them. */
+/** The ids and the key of rows that the batch may insert. They are made first, so that its statements can refer to them. */
 async function newRows() {
 	const value = mint();
 	return {
@@ -92,7 +93,7 @@ async function newRows() {
 
 type NewRows = Awaited<ReturnType<typeof newRows>>;
 
-/** Accepts the invite in one atomic batch; undefined if another request changed what the batch depends on. */
+/** Accepts the invite in one atomic batch. Returns undefined if another request changed what the batch depends on. */
 async function write(
 	c: Context<App>,
 	invitation: Invitation,
@@ -102,7 +103,7 @@ async function write(
 	const rows = await newRows();
 	const { usedInvites, user, key, admins } = await runBatch(db, {
 		...changes(invitation, names, rows),
-		...toAnswer(invitation, rows),
+		...selectResults(invitation, rows),
 	});
 	if (usedInvites.length === 0) return undefined;
 	const [newKey] = key;
@@ -131,11 +132,14 @@ async function write(
 	};
 }
 
-/** The user with the invite's address, who may be made earlier in the same batch. */
+/** SQL: the id of the user with the invite's address, who may be created earlier in the same batch. */
 const userId = ({ invite }: Invitation) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.email} = ${invite.target_email})`;
 
-/** Every change depends on the one before: without the invite there is no member, and without the member nothing else. */
+/**
+ * The changes, each with its condition: the member is added only if the invite is still open, and the rest happens only if
+ * the member was added.
+ */
 function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const { db, hash, key, invite } = invitation;
 	const { organization_id, target_email, level } = invite;
@@ -144,12 +148,12 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const isOpen = sql`exists (select 1 from ${invites} where ${invites.id} = ${invite.id} and ${inviterMayInvite}) and ${keyWorks}`;
 	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
 	const isNewUser = sql`exists (select 1 from ${users} where ${users.uuid} = ${rows.user_uuid})`;
-	// A user who appeared since the check may be somebody else's: it has to be checked, too.
+	// A user created since the check may belong to somebody else, so the checks have to run again.
 	const isSameUser =
 		invite.user_id === null
 			? isNewUser
 			: sql`exists (select 1 from ${users} where ${users.id} = ${invite.user_id} and ${users.is_active})`;
-	// Asked again: the user may just have proved the address.
+	// Checked again: the address may have been verified since.
 	const isTakenOver = sql`(${isTakeover(invitation)} and exists (
     select 1 from ${users} where ${users.email} = ${target_email} and not ${users.is_email_verified}))`;
 	const byEmail = eq(users.email, target_email);
@@ -218,14 +222,14 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 }
 
 /**
- * Adds the project memberships of the invite. Left out: projects that are gone, and those where the inviter may no
- * longer give the level.
+ * Adds the invite's project memberships. Skips projects that were deleted, and those where the inviter may no longer give
+ * the level.
  */
 function joinProjects(invitation: Invitation, isMember: SQL) {
 	const { db, invite } = invitation;
 	const { created_by, private_project_access } = invite;
 	if (private_project_access.length === 0) return undefined;
-	// The first entry of a project counts.
+	// If a project is listed more than once, its first entry counts.
 	const levels = new Map(
 		private_project_access.toReversed().map((access) => [access.id, levelOf(access)]),
 	);
@@ -268,8 +272,8 @@ function joinProjects(invitation: Invitation, isMember: SQL) {
 	);
 }
 
-/** What the answer and the mails to admins are made of. */
-function toAnswer(invitation: Invitation, rows: NewRows) {
+/** Selects the rows for the response and for the mails to admins. */
+function selectResults(invitation: Invitation, rows: NewRows) {
 	const { db, invite } = invitation;
 	return {
 		user: db.select(userColumns).from(users).where(eq(users.email, invite.target_email)),

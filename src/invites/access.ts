@@ -4,7 +4,6 @@ import type { ProjectAccess } from "../db/schema.ts";
 import { integer } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
-/** Each is a statement when the invite is accepted. */
 const MAX_ENTRIES = 100;
 
 const LEVELS = new Map<unknown, number>([
@@ -16,11 +15,11 @@ const LEVELS = new Map<unknown, number>([
 	["admin", ADMIN],
 ]);
 
-/** The level of a project membership that an entry speaks of. */
+/** The level of an entry as a number. */
 export const levelOf = ({ level }: ProjectAccess) => LEVELS.get(level) ?? MEMBER;
 
-/** What is wrong with a list of private projects and levels in a request, in words (docs/organizations.md#invites). */
-function wrong(list: unknown) {
+/** The first error in a request's `private_project_access`; undefined if it is valid (docs/organizations.md#invites). */
+function findError(list: unknown) {
 	if (!Array.isArray(list)) return "The field must be a list of dictionaries.";
 	if (list.length > MAX_ENTRIES)
 		return `Ensure this field has no more than ${MAX_ENTRIES} elements.`;
@@ -47,9 +46,9 @@ export const shape = documentAs(
 		.max(MAX_ENTRIES),
 );
 
-/** Private projects that the invited person will be a member of, and the levels there. */
+/** The private projects that the invited person joins, each with a level. */
 export const projectAccess = z.preprocess((list, context) => {
-	const why = wrong(list);
-	if (why !== undefined) context.issues.push({ code: "custom", input: list, message: why });
-	return why === undefined ? list : [];
+	const error = findError(list);
+	if (error !== undefined) context.issues.push({ code: "custom", input: list, message: error });
+	return error === undefined ? list : [];
 }, shape);

@@ -11,7 +11,7 @@ import { badCredentials, notFound, throttled } from "../http/errors.ts";
 import { guard, toKey } from "../tenant/guard.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
-/** Over `invites`: the inviter is still an active member who may invite at the invite's level (docs/organizations.md#invites). */
+/** WHERE clause for `invites`: the inviter is still an active member, at or above the invite's level (docs/organizations.md#invites). */
 export const inviterMayInvite = sql`exists (
   select 1 from ${members} join ${users} on ${users.id} = ${members.user_id}
   where ${members.organization_id} = ${invites.organization_id} and ${members.user_id} = ${invites.created_by}
@@ -20,7 +20,7 @@ export const inviterMayInvite = sql`exists (
 export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
 
 /**
- * The invite whose link holds `token`, with the user who has its address, and the key of the request. One trip.
+ * The invite whose link has this token, with the user who has its address, and the request's key. One round trip.
  * @throws 401 for a key that doesn't work, 404 for an unknown token, 429 after too many requests or unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
@@ -28,7 +28,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 	const inviter = alias(users, "inviter");
 	// Without a key, the guard looks up the empty hash, which matches no row.
 	const hash = c.get("key")?.hash ?? "";
-	const [[asker], [invite]] = await db.batch([
+	const [[caller], [invite]] = await db.batch([
 		guard(db, { hash, organization: sql`null`, project: sql`null` }),
 		db
 			.select({
@@ -66,13 +66,13 @@ export async function findInvitation(c: Context<App>, token: string) {
 			)
 			.where(eq(invites.token_hash, await digest(token))),
 	]);
-	const key = asker && toKey(asker);
+	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
 	if (!invite) throw await countFailure(c, notFound());
 	return { db, hash, key, invite };
 }
 
-/** An invite needs no key, but a key that is given must work, and counts against its rate. */
+/** A key is optional. If one is sent, it must work, and the request counts against its rate limit. */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const { success } = await c.env.REQUESTS.limit({ key: key.id });
@@ -84,15 +84,15 @@ export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
 
 /**
- * Whether accepting hands an existing user over to whoever holds the link: nobody has proved that the user's address is
- * theirs, and the mail with the link went there.
+ * Whether accepting hands an existing user over to the holder of the link: the user's address was never verified, and the
+ * link was mailed to it.
  */
 export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.is_email_verified === false &&
 	invitation.invite.emailing_attempt_made &&
 	!isRecipient(invitation);
 
-/** What whoever holds the link may know. */
+/** What anybody with the link may see of the invite. Throws what `findInvitation` throws. */
 export async function preview(c: Context<App>, token: string): Promise<z.infer<typeof Preview>> {
 	const { invite } = await findInvitation(c, token);
 	const { organization_name, inviter, target_email, first_name } = invite;

@@ -10,19 +10,19 @@ const HOUR_MS = 3_600_000;
 
 const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 
-/** What a request adds: open invites for these addresses, and mails. */
+/** What a request adds: open invites for these addresses, and this many mails. */
 export type Added = { emails: string[]; mails: number };
 
 const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) => Number(INVITE_MAILS_PER_HOUR) || 0;
 
-/** WHERE clause: mails of the last hour, which count against the limit, or older ones. */
+/** WHERE clause: mails of the last hour, which count against the limit (`gt`), or older ones (`lte`). */
 const mailsSince = (tenant: Tenant, compare: typeof gt) =>
 	and(
 		eq(inviteMails.organization_id, tenant.organization),
 		compare(inviteMails.sent_at, ago(HOUR_MS)),
 	);
 
-/** The mail of the last hour that has to become older than that before the new ones may be sent; none: they may be. */
+/** Selects the mail that must become an hour old before the new mails may be sent. No row: they may be sent now. */
 export const blockingMail = (tenant: Tenant, { mails }: Added) =>
 	tenant.db
 		.select({ sent_at: inviteMails.sent_at })
@@ -32,7 +32,7 @@ export const blockingMail = (tenant: Tenant, { mails }: Added) =>
 		.limit(mails > 0 ? 1 : 0)
 		.offset(Math.max(mailsPerHour(tenant.env) - mails, 0));
 
-/** An open invite too many: one that is not replaced, while there is no room for the new ones. */
+/** Selects an open invite if the new ones would exceed the limit. Invites that they replace don't count. */
 export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
 	tenant.db
 		.select({ id: invites.id })
@@ -47,7 +47,10 @@ export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
 		.limit(1)
 		.offset(MAX_OPEN_INVITES - emails.length);
 
-/** Throws if the new invites would exceed a limit (docs/organizations.md#invites). */
+/**
+ * Checks the limits of docs/organizations.md#invites, given the rows of `blockingMail` and `blockingInvite`.
+ * @throws 429 for too many mails, 400 for too many open invites
+ */
 export function checkLimits(
 	{ env }: Tenant,
 	{ mails }: Added,
@@ -55,8 +58,8 @@ export function checkLimits(
 	invite: object | undefined,
 ) {
 	if (mail) {
-		const free = Date.parse(mail.sent_at) + HOUR_MS;
-		throw throttled(Math.max(1, Math.ceil((free - Date.now()) / 1000)));
+		const availableAt = Date.parse(mail.sent_at) + HOUR_MS;
+		throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
 	}
 	if (mails > mailsPerHour(env)) throw throttled(HOUR_MS / 1000);
 	if (invite)
@@ -66,10 +69,10 @@ export function checkLimits(
 		);
 }
 
-/** WHERE clause: the new invites exceed no limit. */
+/** WHERE clause: the new invites don't exceed a limit. */
 export const withinLimits = (tenant: Tenant, added: Added) =>
 	sql`${notExists(blockingMail(tenant, added))} and ${notExists(blockingInvite(tenant, added))}`;
 
-/** The statement that forgets mails which no longer count. */
+/** The statement that deletes the records of mails that no longer count. */
 export const forgetOldMails = (tenant: Tenant) =>
 	tenant.db.delete(inviteMails).where(mailsSince(tenant, lte));

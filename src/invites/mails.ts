@@ -6,7 +6,7 @@ import { type Mail, send, singleLine } from "../mail/mail.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
 
-/** Tells an admin who joined. */
+/** The mail that tells an admin who joined. */
 export const mailAdmins = (to: string, person: Person, organization: string): Mail => ({
 	to,
 	subject: `${nameOf(person)} joined ${organization}`,
@@ -31,33 +31,33 @@ const invitation = (invite: z.infer<typeof Invite>, organization: string, url: s
 	};
 };
 
-/** A new invite, and its token, which is stored nowhere. */
-type Made = {
+/** A new invite with its token, of which only the hash is stored. */
+type Created = {
 	invite: z.infer<typeof Invite>;
 	organization_name: string;
 	token: string;
 };
 
-/** Whether the key may do everything, everywhere and for ever, as the first key of a user whom the link makes may. */
+/** Whether the key has no limits, like the first key of a user who is created through the link. */
 const isUnlimited = ({ scopes, organizations, projects, expires_at }: Key) =>
 	scopes.includes("*") &&
 	organizations.length === 0 &&
 	projects.length === 0 &&
 	expires_at === null;
 
-const withoutSlash = (url: string) => url.replace(/\/+$/, "");
+const withoutTrailingSlash = (url: string) => url.replace(/\/+$/, "");
 
 /**
- * Sends the link by mail, after the answer. Where no mail is sent, the answer carries the link for the inviter to hand
- * over; null for a key that is narrower than the key which the link gives.
+ * Mails the link, after the response is sent. If no mail is to be sent, the response has the link as `accept_url`, for the
+ * inviter to hand over. That is null if the inviter's key may do less than the key that a new user gets through the link.
  */
 export function deliver(
 	c: Context<App>,
-	{ invite, organization_name, token }: Made,
+	{ invite, organization_name, token }: Created,
 ): z.infer<typeof NewInvite> {
-	const linkAt = (base: string) => `${withoutSlash(base)}/invites/${token}`;
+	const linkAt = (base: string) => `${withoutTrailingSlash(base)}/invites/${token}`;
 	if (invite.emailing_attempt_made) {
-		// Never made from the request's Host header, which the sender chooses.
+		// Not from the Host header, which the client controls.
 		const url = linkAt(c.env.APP_URL);
 		const mail = invitation(invite, organization_name, url);
 		c.executionCtx.waitUntil(send(c.env, mail));

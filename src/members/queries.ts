@@ -27,16 +27,16 @@ const select = ({ db }: Tenant) =>
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id));
 
-/** Active users, newest first. */
+/** Active members, newest first. */
 export function list(
 	tenant: Tenant,
 	page: Page,
 	{ email, search, updated_after, order }: z.infer<typeof filters>,
 ) {
-	const names = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
+	const text = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
 	const filter = and(
 		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
-		search ? contains(names, search) : undefined,
+		search ? contains(text, search) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
 	const total = sql`(select ${organizations.active_members} from ${organizations} where ${organizations.id} = ${tenant.organization})`;
@@ -49,7 +49,7 @@ export function list(
 	});
 }
 
-/** The member whose user's uuid this is; `@me` is the caller. */
+/** WHERE clause: the member whose user has this uuid; `@me` is the caller. */
 const byUser = (tenant: Tenant, uuid: string) =>
 	and(
 		eq(members.organization_id, tenant.organization),
@@ -60,7 +60,10 @@ type Member = Awaited<ReturnType<typeof select>>[number];
 
 const isSelf = ({ key }: Tenant, { user }: Member) => user.id === key.user_id;
 
-/** The member, if the caller may edit it; throws if not. */
+/**
+ * A member that the caller may edit.
+ * @throws 404 if there is no such member, 403 if the caller may not edit it
+ */
 export async function find(tenant: Tenant, uuid: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byUser(tenant, uuid)));
 	const member = found(row);
@@ -70,9 +73,9 @@ export async function find(tenant: Tenant, uuid: string) {
 	return member;
 }
 
-/** In a statement: the member is still one that the caller may edit. Another request may just have changed either. */
+/** WHERE clause: the caller's level is still at least the member's. Another request may have changed either. */
 const editable = (tenant: Tenant) =>
-	sql`(select own.level from members as own where own.organization_id = ${tenant.organization} and own.user_id = ${tenant.key.user_id}) >= ${members.level}`;
+	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
 
 export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
@@ -85,8 +88,8 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		throw forbidden(
 			"You can only change access level of others to lower or equal to your current one.",
 		);
-	const told = { scope: "Member", name: member.user.email };
-	const after = await tenant.patch(member, body, told, () => ({
+	const entry = { scope: "Member", name: member.user.email };
+	const after = await tenant.patch(member, body, entry, () => ({
 		change: tenant.db
 			.update(members)
 			.set(body)
@@ -97,7 +100,10 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 	return after;
 }
 
-/** Its project memberships go along. An owner can't be removed, so an organization always keeps one. */
+/**
+ * Removes a member with its project memberships.
+ * @throws 400 for an owner, so that an organization always keeps one
+ */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const { id, user, level } = await find(tenant, uuid);

@@ -16,7 +16,11 @@ export default router()
 		async (c) =>
 			c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
 	)
-	.delete("/:user__uuid", noContent("Remove a member, or leave: @me"), async (c) => {
-		await members.remove(c.var.tenant, c.req.param("user__uuid"));
-		return c.body(null, 204);
-	});
+	.delete(
+		"/:user__uuid",
+		noContent("Remove a member; with @me, leave the organization"),
+		async (c) => {
+			await members.remove(c.var.tenant, c.req.param("user__uuid"));
+			return c.body(null, 204);
+		},
+	);

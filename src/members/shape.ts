@@ -19,11 +19,11 @@ export const Member = z
 export const update = z.object({ level: integerChoice(LEVELS).optional() });
 
 export const filters = z.object({
-	/** Exact, in any case. */
+	/** The whole address, ignoring case. */
 	email: text().optional(),
-	/** In names and address. */
+	/** A part of the names or the address. */
 	search: rawText(200).optional(),
 	updated_after: queryMoment().optional(),
-	/** `joined_at` or `-joined_at`; anything else is the latter. */
+	/** `joined_at` or `-joined_at`; anything else means `-joined_at`. */
 	order: z.string().optional().catch(undefined),
 });

@@ -13,7 +13,7 @@ import { candidates } from "./slug.ts";
 
 const { active_members, ...columns } = getTableColumns(organizations);
 
-/** Those of which the caller is a member, as it sees them. */
+/** Selects the caller's organizations, with the projects that the caller can see. */
 const select = (tenant: Tenant) =>
 	tenant.db
 		.select({
@@ -33,7 +33,7 @@ const select = (tenant: Tenant) =>
 			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
 		);
 
-/** Newest first, in the order of the index that finds the caller's memberships. */
+/** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
 export const list = (tenant: Tenant, page: Page) =>
 	tenant.page(page, select(tenant).$dynamic(), {
 		where: reachableOrganization(tenant),
@@ -53,7 +53,10 @@ type New = z.infer<typeof create> & {
 	plugins_access_level: number;
 };
 
-/** An organization with its owner and a first project, which are the owner's current ones from then on. */
+/**
+ * Statements that create an organization with its owner and a first project. Both become the owner's current ones.
+ * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
+ */
 export function founding(db: Database, user_id: number | SQL<number>, row: New) {
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
@@ -72,10 +75,11 @@ export function founding(db: Database, user_id: number | SQL<number>, row: New) 
 }
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	// Only the guard: there is nothing else to read.
 	await tenant.read();
 	const id = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const [made, ...rest] = founding(tenant.db, tenant.key.user_id, {
+	const [insertOrganization, ...rest] = founding(tenant.db, tenant.key.user_id, {
 		...body,
 		id,
 		plugins_access_level,
@@ -88,7 +92,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			name: body.name,
 			organization: sql`${id}`,
 		},
-		change: made,
+		change: insertOrganization,
 		after: () => rest,
 		answer: select(tenant).where(eq(organizations.id, id)),
 	});
@@ -97,11 +101,11 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
-	const one = eq(organizations.id, row.id);
-	const told = { scope: "Organization", name: body.name ?? row.name };
-	return tenant.patch(row, body, told, () => ({
-		change: tenant.db.update(organizations).set(body).where(one),
-		answer: select(tenant).where(one),
+	const byId = eq(organizations.id, row.id);
+	const entry = { scope: "Organization", name: body.name ?? row.name };
+	return tenant.patch(row, body, entry, () => ({
+		change: tenant.db.update(organizations).set(body).where(byId),
+		answer: select(tenant).where(byId),
 	}));
 }
 

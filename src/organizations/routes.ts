@@ -30,7 +30,7 @@ export default router()
 	)
 	.delete(
 		"/:id",
-		noContent("Delete an organization and all below it"),
+		noContent("Delete an organization and everything in it"),
 		atLeast(OWNER),
 		async (c) => {
 			await organizations.remove(c.var.tenant);

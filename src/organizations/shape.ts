@@ -9,7 +9,7 @@ const Feature = z.object({
 	limit: z.number().optional(),
 });
 
-/** A project as its organization shows it (docs/organizations.md#organizations). */
+/** A project in the response for its organization (docs/organizations.md#organizations). */
 const Team = z.object({
 	id: z.int(),
 	uuid: z.guid(),
@@ -20,7 +20,7 @@ const Team = z.object({
 });
 export type Team = z.infer<typeof Team>;
 
-/** An organization, as the caller sees it (docs/organizations.md#organizations). */
+/** An organization with what depends on the caller: its level and the projects it can see (docs/organizations.md#organizations). */
 export const Organization = z
 	.object({
 		id: z.guid(),

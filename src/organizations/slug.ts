@@ -1,4 +1,4 @@
-/** At most 48 lower-case letters, digits, underscores and hyphens of what `name` leaves when its accents are taken off. */
+/** Removes accents and everything but a-z, 0-9, underscores and hyphens. At most 48 characters, possibly none. */
 const slugify = (name: string) =>
 	name
 		.normalize("NFKD")
@@ -13,7 +13,7 @@ const suffix = () =>
 		String.fromCharCode(97 + (n % 26)),
 	).join("");
 
-/** What an organization of this name may be called in addresses, best first; the database takes the first free one. */
+/** Slugs for an organization with this name, in order of preference. The insert takes the first unused one. */
 export function candidates(name: string): string[] {
 	const slug = slugify(name);
 	const stem = slug.slice(0, 43) || "organization";

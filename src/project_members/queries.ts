@@ -34,10 +34,13 @@ export const list = (tenant: Tenant, page: Page) =>
 		keys: ({ id }) => [id],
 	});
 
-/** Adds a member of the organization. */
+/**
+ * Adds a member of the organization to the project.
+ * @throws 400 if the user is no active member of the organization, or is already a member of the project
+ */
 export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {
 	const { db } = tenant;
-	const [[member], [there]] = await tenant.read(
+	const [[member], [existing]] = await tenant.read(
 		db
 			.select({
 				organization_id: members.organization_id,
@@ -56,10 +59,10 @@ export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeo
 		byUser(tenant, user_uuid),
 	);
 	if (!member) throw doesNotExist("user_uuid", user_uuid);
-	const already = () =>
+	const alreadyMember = () =>
 		invalid("user_uuid", "This user is already a member of the project.", "unique");
-	if (there) throw already();
-	const { email, ...who } = member;
+	if (existing) throw alreadyMember();
+	const { email, ...ids } = member;
 	const id = v7();
 	const [row] = await tenant.write({
 		entry: {
@@ -71,12 +74,12 @@ export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeo
 		change: insertWhere(
 			db,
 			projectMembers,
-			{ id, ...who, project_id: tenant.project, level },
-			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${who.user_id})`,
+			{ id, ...ids, project_id: tenant.project, level },
+			sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`,
 		),
 		answer: select(tenant).where(eq(projectMembers.id, id)),
 	});
-	if (!row) throw already();
+	if (!row) throw alreadyMember();
 	return row;
 }
 

@@ -12,7 +12,7 @@ import { type create, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
-/** Those the caller can see, of the organization in the path if there is one: by organization, the newest first. */
+/** The projects that the caller can see, by organization and newest first. If the path names an organization, only its projects. */
 export const list = async (tenant: Tenant, page: Page) =>
 	tenant.page(
 		page,
@@ -28,8 +28,8 @@ export const list = async (tenant: Tenant, page: Page) =>
 			),
 			by: [members.organization_id, projects.id],
 			keys: ({ organization, id }) => [organization, id],
-			seek: ([home, id]) =>
-				sql`${members.organization_id} <= ${home} and ${projects.id} < iif(${members.organization_id} = ${home}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
+			seek: ([organization, id]) =>
+				sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
 		},
 	);
 
@@ -38,50 +38,53 @@ export async function find(tenant: Tenant) {
 	return row;
 }
 
-/** In the organization of the path, else of the body, else in the caller's current one; for its admins. */
+/**
+ * Creates a project in the organization of the path, else of the body, else in the caller's current one.
+ * @throws 400 if the caller belongs to no such organization, 403 unless the caller is an admin of it
+ */
 export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
-	const wanted =
+	const organizationId =
 		tenant.kind === "organization"
 			? tenant.organization
 			: (organization ?? tenant.currentOrganization);
-	const [[home]] = await tenant.read(
+	const [[parent]] = await tenant.read(
 		tenant.db
 			.select({ id: organizations.id, level: members.level })
 			.from(organizations)
 			.innerJoin(members, eq(members.organization_id, organizations.id))
 			.where(
 				and(
-					eq(organizations.id, wanted),
+					eq(organizations.id, organizationId),
 					eq(members.user_id, tenant.key.user_id),
 					reachableOrganization(tenant),
 				),
 			),
 	);
-	if (!home)
+	if (!parent)
 		throw organization
 			? doesNotExist("organization", organization)
 			: invalid("organization", "This field is required.", "required");
-	if (home.level < ADMIN) throw insufficientLevel();
+	if (parent.level < ADMIN) throw insufficientLevel();
 	const uuid = v7();
-	const made = eq(projects.uuid, uuid);
-	const id = sql<number>`(select ${projects.id} from ${projects} where ${made})`;
+	const byUuid = eq(projects.uuid, uuid);
+	const id = sql<number>`(select ${projects.id} from ${projects} where ${byUuid})`;
 	const [row] = await tenant.write({
 		entry: {
 			activity: "created",
 			scope: "Project",
 			item_id: id,
 			name: body.name,
-			organization: sql`${home.id}`,
+			organization: sql`${parent.id}`,
 			project: id,
 		},
 		change: insertWhere(
 			tenant.db,
 			projects,
-			{ ...body, uuid, organization_id: home.id },
-			// Still, since the home was read.
-			sql`exists (select 1 from ${members} where ${members.organization_id} = ${home.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
+			{ ...body, uuid, organization_id: parent.id },
+			// The caller may have lost its level since the read.
+			sql`exists (select 1 from ${members} where ${members.organization_id} = ${parent.id} and ${members.user_id} = ${tenant.key.user_id} and ${members.level} >= ${ADMIN})`,
 		),
-		answer: select(tenant).where(made),
+		answer: select(tenant).where(byUuid),
 	});
 	if (!row) throw insufficientLevel();
 	return row;
@@ -89,11 +92,11 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
-	const one = eq(projects.id, row.id);
-	const told = { scope: "Project", name: body.name ?? row.name };
-	return tenant.patch(row, body, told, () => ({
-		change: tenant.db.update(projects).set(body).where(one),
-		answer: select(tenant).where(one),
+	const byId = eq(projects.id, row.id);
+	const entry = { scope: "Project", name: body.name ?? row.name };
+	return tenant.patch(row, body, entry, () => ({
+		change: tenant.db.update(projects).set(body).where(byId),
+		answer: select(tenant).where(byId),
 	}));
 }
 

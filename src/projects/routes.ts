@@ -7,7 +7,7 @@ import { body } from "../tenant/valid.ts";
 import * as projects from "./queries.ts";
 import { create, Project, update } from "./shape.ts";
 
-/** docs/organizations.md#projects: one router for all of the caller's projects and for those of an organization. */
+/** docs/organizations.md#projects. Mounted twice: for all of the caller's projects, and for those of an organization. */
 export default router()
 	.get("/", paginated(Project, "List the projects you can see, newest first"), async (c) =>
 		c.json(await projects.list(c.var.tenant, page(c))),
@@ -21,7 +21,7 @@ export default router()
 	.patch("/:id", ok(Project, "Change a project"), atLeast(ADMIN), body(update), async (c) =>
 		c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete a project and all below it"), atLeast(OWNER), async (c) => {
+	.delete("/:id", noContent("Delete a project and everything in it"), atLeast(OWNER), async (c) => {
 		await projects.remove(c.var.tenant);
 		return c.body(null, 204);
 	});

@@ -3,14 +3,14 @@ import { aliased } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
 import { boolean, name, notAChoice, text, timestamp, uuid } from "../http/fields.ts";
 
-/** The time zone in the spelling of the IANA time zone database; undefined: it knows none of this name. */
+/** The name in upper and lower case as in the IANA time zone database; undefined if there is no such time zone. */
 function canonical(timeZone: string) {
 	if (!/^[a-z]/i.test(timeZone)) return undefined;
 	try {
 		const format = new Intl.DateTimeFormat("en", { timeZone });
-		const known = format.resolvedOptions().timeZone;
-		// Of a name and its alias either may be the one in use; only the spelling is ours to mend.
-		return known.toLowerCase() === timeZone.toLowerCase() ? known : timeZone;
+		const resolved = format.resolvedOptions().timeZone;
+		// An alias resolves to another name. It is valid too, and stays as it is.
+		return resolved.toLowerCase() === timeZone.toLowerCase() ? resolved : timeZone;
 	} catch {
 		return undefined;
 	}
@@ -40,7 +40,7 @@ export const Project = z
 	})
 	.meta({ id: "Project" });
 
-/** The columns of a `Project`, for a statement that may have an `id` and a `uuid` of its own. */
+/** The columns of a `Project`. `id` and `uuid` are aliased, for joins with tables that also have them. */
 export const projectColumns = {
 	id: aliased(projects.id, "project_id"),
 	uuid: aliased(projects.uuid, "project_uuid"),

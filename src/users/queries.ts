@@ -8,7 +8,7 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { currentProject, reachableOrganization, visibleProject } from "../tenant/visible.ts";
 import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";
 
-/** The caller; `uuid` is `@me` or its own, any other finds nobody. */
+/** Selects the caller if `uuid` is `@me` or the caller's own, else no row. */
 const select = (tenant: Tenant, uuid: string) =>
 	tenant.db
 		.select({
@@ -56,40 +56,44 @@ export async function find(tenant: Tenant, uuid: string) {
 	return row && toMe(row);
 }
 
-/** Choosing a project chooses its organization, too; choosing an organization alone leaves the project to us. */
+/**
+ * Changes the caller's names and current organization and project. A project brings its organization along; another
+ * organization without a project resets the current project.
+ * @throws 400 if the caller can't see the organization or the project, 404 if `uuid` isn't the caller's
+ */
 export async function update(
 	tenant: Tenant,
 	uuid: string,
 	{ organization, project, ...names }: z.infer<typeof Update>,
 ) {
-	const chosen = tenant.db
+	const selectProject = tenant.db
 		.select({ id: projects.id, organization: projects.organization_id })
 		.from(projects);
-	const [[row], [there]] = await tenant.read(
+	const [[row], [chosen]] = await tenant.read(
 		select(tenant, uuid),
-		chosen.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
+		selectProject.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
 	);
 	const me = toMe(found(row));
-	const moves = organization && organization !== me.organization?.id;
+	const leaves = organization && organization !== me.organization?.id;
 	if (organization && !me.organizations.some(({ id }) => id === organization))
 		throw doesNotExist("organization", organization);
-	if (project !== undefined && (!there || (organization && organization !== there.organization)))
+	if (project !== undefined && (!chosen || (organization && organization !== chosen.organization)))
 		throw doesNotExist("project", project);
-	const place = {
-		organization: organization ?? there?.organization,
-		project: project ?? (moves ? null : undefined),
+	const current = {
+		organization: organization ?? chosen?.organization,
+		project: project ?? (leaves ? null : undefined),
 	};
 	const changed = changes(
 		{ ...me, organization: me.organization?.id, project: me.project?.id },
-		{ ...names, ...place },
-		// The log is the organization's; what else a person belongs to is not.
+		{ ...names, ...current },
+		// Masked: one organization's log must not show which others a person belongs to.
 		["organization", "project"],
 	);
 	if (changed.length === 0) return me;
 	const body = {
 		...names,
-		current_organization_id: place.organization,
-		current_project_id: place.project,
+		current_organization_id: current.organization,
+		current_project_id: current.project,
 	};
 	const [after] = await tenant.write({
 		entry: {

@@ -6,12 +6,12 @@ import { Me, update } from "./shape.ts";
 
 /** docs/organizations.md#users. */
 export default router()
-	.get("/:uuid", ok(Me, "Retrieve yourself: the uuid is @me, or yours"), async (c) =>
+	.get("/:uuid", ok(Me, "Retrieve yourself; the uuid is @me or your own"), async (c) =>
 		c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
 	)
 	.patch(
 		"/:uuid",
-		ok(Me, "Change yourself, or where you work"),
+		ok(Me, "Change your names, current organization or current project"),
 		body(update, users.find),
 		async (c) => c.json(await users.update(c.var.tenant, c.req.param("uuid"), c.req.valid("json"))),
 	);

@@ -19,7 +19,7 @@ export const User = z
 	})
 	.meta({ id: "User" });
 
-/** The columns of a `User`, for a statement that may have an `id` of its own. */
+/** The columns of a `User`. `id` is aliased, for joins with tables that also have one. */
 export const userColumns = {
 	id: aliased(users.id, "user_id"),
 	uuid: users.uuid,
@@ -39,13 +39,13 @@ export const Membership = z.object({
 });
 export type Membership = z.infer<typeof Membership>;
 
-/** docs/organizations.md#users: the caller itself, where it works and where it could. */
+/** The caller, with its current and all its organizations (docs/organizations.md#users). */
 export const Me = z
 	.object({
 		...User.shape,
 		organization: Membership.nullable(),
 		project: Project.nullable(),
-		/** The project once more, under the name that published clients expect. */
+		/** The same as `project`, under the name that published clients expect. */
 		team: Project.pick({
 			id: true,
 			uuid: true,
@@ -60,7 +60,7 @@ export const Me = z
 export const update = z.object({
 	first_name: text(150).optional(),
 	last_name: text(150).optional(),
-	/** The one to work in from now on. */
+	/** Becomes the current organization. */
 	organization: uuid().optional(),
 	project: integer().optional(),
 });
