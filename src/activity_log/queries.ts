@@ -12,22 +12,22 @@ import { entryColumns, type filters } from "./shape.ts";
 const select = ({ db }: Tenant) =>
 	db.select(entryColumns).from(activityLog).leftJoin(users, eq(users.id, activityLog.user_id));
 
-/** The project of an entry, or of a count, is one that the caller may know of, or none at all. */
+/** WHERE clause: the entry (or count) belongs to a project that the caller may see, or to no project. */
 function visibleEntries(tenant: Tenant, project_id: Column) {
-	const mine = sql`select ${members.level} from ${members}
+	const callerLevel = sql`select ${members.level} from ${members}
     where ${members.organization_id} = ${tenant.organization} and ${members.user_id} = ${tenant.key.user_id}`;
-	const open = sql`select ${projects.id} from ${projects}
+	const visibleProjects = sql`select ${projects.id} from ${projects}
     where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}`;
-	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${open}) or (${mine}) >= ${ADMIN})`;
+	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${visibleProjects}) or (${callerLevel}) >= ${ADMIN})`;
 }
 
-/** Newest first: the project's entries on a path below one, else the organization's. */
+/** Newest first: the entries of the path's project if it names one, else those of the organization. */
 export function list(
 	tenant: Tenant,
 	page: Page,
-	{ user, after, before, ...same }: z.infer<typeof filters>,
+	{ user, after, before, ...equal }: z.infer<typeof filters>,
 ) {
-	const here = <T extends typeof activityLog | typeof activityCounts>(table: T) =>
+	const ofTenant = <T extends typeof activityLog | typeof activityCounts>(table: T) =>
 		tenant.kind === "project"
 			? eq(table.project_id, tenant.project)
 			: and(
@@ -35,29 +35,29 @@ export function list(
 					visibleEntries(tenant, table.project_id),
 				);
 	const filter = and(
-		same.scope ? eq(activityLog.scope, same.scope) : undefined,
-		same.item_id ? eq(activityLog.item_id, same.item_id) : undefined,
-		same.activity ? eq(activityLog.activity, same.activity) : undefined,
-		// With the + SQLite doesn't begin with the user, of whom it would read more rows than of nobody.
+		equal.scope ? eq(activityLog.scope, equal.scope) : undefined,
+		equal.item_id ? eq(activityLog.item_id, equal.item_id) : undefined,
+		equal.activity ? eq(activityLog.activity, equal.activity) : undefined,
+		// The + keeps SQLite from using the index on users: the rows read would show whether the user exists.
 		user ? sql`+${activityLog.user_id} = ${userWith(users.uuid, user)}` : undefined,
 		after ? gt(activityLog.created_at, after) : undefined,
 		before ? lt(activityLog.created_at, before) : undefined,
 	);
 	return tenant.page(page, select(tenant).$dynamic(), {
-		where: and(here(activityLog), filter),
+		where: and(ofTenant(activityLog), filter),
 		by: [activityLog.created_at, activityLog.id],
 		keys: ({ created_at, id }) => [created_at, id],
 		...(filter
 			? {}
 			: {
-					total: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${here(activityCounts)})`,
+					total: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
 				}),
 	});
 }
 
 const RETENTION_MS = 365 * 86_400_000;
 
-/** Removes what is older than it is kept. */
+/** Deletes entries that are older than the retention period, ten thousand at most. */
 export const deleteExpired = async ({ DB }: Env) =>
 	deleteOlderThan(
 		drizzle(DB),

@@ -4,10 +4,10 @@ import { query } from "../tenant/valid.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
 
-/** docs/organizations.md#activity-log; below an organization and below a project. */
+/** docs/organizations.md#activity-log. Mounted below an organization and below a project. */
 export default router().get(
 	"/",
-	paginated(ActivityEntry, "List what was done, newest first"),
+	paginated(ActivityEntry, "List the activity, newest first"),
 	query(filters),
 	async (c) => c.json(await activity.list(c.var.tenant, page(c), c.req.valid("query"))),
 );

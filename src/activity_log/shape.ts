@@ -6,7 +6,7 @@ import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
 export const ActivityEntry = z
 	.object({
 		id: z.guid(),
-		/** null: the operator did it, and `detail.trigger` says so. */
+		/** Null for an action of the operator; `detail.trigger` says so. */
 		user: z
 			.object({
 				uuid: z.guid(),
@@ -33,7 +33,7 @@ export const ActivityEntry = z
 	})
 	.meta({ id: "ActivityEntry" });
 
-/** The columns of an `ActivityEntry`, of a statement over `activity_log` and its `users`. */
+/** The columns of an `ActivityEntry`, for a statement that joins `activity_log` with `users`. */
 export const entryColumns = {
 	id: activityLog.id,
 	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },

@@ -4,17 +4,17 @@ import { record } from "../db/record.ts";
 import { domains, members } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
-/** An unverified domain gives way to another organization after this time (docs/organizations.md#domains). */
+/** After this time, another organization may take over an unverified domain (docs/organizations.md#domains). */
 const CLAIM_MS = 3 * 86_400_000;
 
-/** WHERE clause: another organization's claim on the name that has lapsed. */
-function lapsedBefore(tenant: Tenant, name: string) {
-	const before = new Date(Date.now() - CLAIM_MS).toISOString();
+/** WHERE clause: another organization's lapsed claim on the name. */
+function hasLapsed(tenant: Tenant, name: string) {
+	const cutoff = new Date(Date.now() - CLAIM_MS).toISOString();
 	return and(
 		eq(domains.domain, name),
 		ne(domains.organization_id, tenant.organization),
 		isNull(domains.verified_at),
-		lte(domains.claimed_at, before),
+		lte(domains.claimed_at, cutoff),
 	);
 }
 
@@ -29,12 +29,13 @@ export const lapsedClaim = (tenant: Tenant, name: string) =>
 			organization_id: domains.organization_id,
 		})
 		.from(domains)
-		.where(lapsedBefore(tenant, name));
+		.where(hasLapsed(tenant, name));
 
 /**
- * The statements that remove a lapsed claim and write so to the activity log of the organization that loses it. The
- * entry names one of its owners, because its members must not learn who else wants the domain.
- * @param condition must still hold; by default there is none
+ * The statements that delete a lapsed claim and log that for the organization that loses it. The entry names an owner of
+ * that organization, because its members must not learn who else wants the domain.
+ * @param claim undefined: there is nothing to delete
+ * @param condition a further condition for deleting it
  */
 export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQL) {
 	if (!claim) return [];
@@ -42,9 +43,7 @@ export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQ
 	const owner = sql<number>`(select ${members.user_id} from ${members}
     where ${members.organization_id} = ${organization_id} and ${members.level} = ${OWNER} order by ${members.id} limit 1)`;
 	return [
-		tenant.db
-			.delete(domains)
-			.where(and(eq(domains.id, id), lapsedBefore(tenant, domain), condition)),
+		tenant.db.delete(domains).where(and(eq(domains.id, id), hasLapsed(tenant, domain), condition)),
 		record(tenant.db, {
 			activity: "deleted",
 			scope: "Domain",

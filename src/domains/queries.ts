@@ -31,7 +31,7 @@ const toDomain = (row: Row): z.infer<typeof Domain> => ({
 const byId = (tenant: Tenant, id: string) =>
 	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
 
-/** By name. */
+/** Ordered by name. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
@@ -75,7 +75,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toDomain(found(row));
 }
 
-/** Throws the first rule that `body` breaks (docs/organizations.md#domains). */
+/** Throws the error of the first rule that `body` breaks (docs/organizations.md#domains). */
 function checkUpdate(row: Row, body: z.infer<typeof Update>) {
 	const unverified = row.verified_at === null;
 	for (const attr of ["jit_provisioning_enabled", "sso_enforcement"] as const)
@@ -110,12 +110,12 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	checkUpdate(row, body);
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
 	const unchanged = and(byId(tenant, id), isUnchanged(row));
-	const told = {
+	const entry = {
 		scope: "Domain",
 		name: body.domain ?? row.domain,
 		masked: ["saml_x509_cert"],
 	};
-	const after = await tenant.patch(row, body, told, () => ({
+	const after = await tenant.patch(row, body, entry, () => ({
 		before: release(tenant, claim, exists(select(tenant).where(unchanged))),
 		change: tenant.db
 			.update(domains)
@@ -129,11 +129,11 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 			.where(unchanged),
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
-	// Another request changed what the rules were checked on.
+	// Another request changed what the rules were checked against: undefined, so that `retry` tries again.
 	return changes(after, body).length > 0 ? undefined : toDomain(after);
 }
 
-/** In a statement: the row is still as it was, in all that the rules speak of. */
+/** WHERE clause: the fields that the rules depend on are unchanged. */
 const isUnchanged = (row: Row) =>
 	and(
 		eq(columns.domain, row.domain),
@@ -153,7 +153,10 @@ export async function remove(tenant: Tenant, id: string) {
 	found(removed);
 }
 
-/** Asks the DNS. Where the challenge isn't there, nothing changes, and the answer says what was seen. */
+/**
+ * Looks for the challenge in the DNS. If it isn't found, nothing changes, and `verification_error` says what was.
+ * @throws 400 if the domain is already verified
+ */
 export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
 	const row = found(await read(tenant, id));
 	const { domain, verification_challenge } = row;

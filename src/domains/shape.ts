@@ -22,7 +22,7 @@ export const Domain = z
 	})
 	.meta({ id: "Domain" });
 
-/** A domain, and why it was not verified. */
+/** A domain, and why it was not verified; null if it was. */
 export const Verified = Domain.extend({
 	verification_error: z.string().nullable(),
 }).meta({ id: "VerifiedDomain" });
@@ -30,7 +30,7 @@ export const Verified = Domain.extend({
 const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 const DOMAIN = new RegExp(`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`);
 
-/** A name that somebody can hold: not one under which everybody may register, like co.uk. */
+/** A name that can be registered, or one below it. Not a public suffix, such as co.uk. */
 const domain = name(128)
 	.refine(
 		(domain) => DOMAIN.test(domain) && getDomain(domain, { allowPrivateDomains: true }) !== null,

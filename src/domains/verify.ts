@@ -2,7 +2,7 @@ import { resolve } from "../dns/resolve.ts";
 
 /**
  * Looks for the challenge in the TXT records of `_tenantry-challenge.<domain>`.
- * @returns what stands in the way, in words for the domain's owner; null: the challenge is there
+ * @returns the problem, as a sentence for the domain's owner; null if the challenge was found
  */
 export async function findChallenge(
 	resolver: string,

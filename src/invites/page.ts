@@ -35,7 +35,7 @@ blockquote { margin: 0 0 1rem; padding: 0 0 0 1rem; border-left: 3px solid var(-
 .note { color: var(--soft); font-size: .875rem; }
 .note:last-child { margin: 1rem 0 0; }`;
 
-/** Offers to copy the key where scripts run; without them it can be selected and copied. */
+/** Shows a button that copies the key. Without JavaScript, the key can still be selected and copied. */
 const SCRIPT = `
 const [key, copy] = [document.querySelector('textarea'), document.querySelector('button')];
 copy.hidden = !navigator.clipboard;
@@ -50,8 +50,8 @@ const CSP = {
 	baseUri: ["'none'"],
 };
 
-/** One page: a title, what there is to say, and a script for those who run it. */
-const show = (
+/** Answers with an HTML page. */
+const render = (
 	c: Context<App>,
 	status: ContentfulStatusCode,
 	title: string,
@@ -76,9 +76,9 @@ const show = (
 	);
 };
 
-/** Why the invite no longer works, and whom to ask. */
-const expired = (c: Context<App>, { invite }: Invitation) =>
-	show(
+/** Says why the invite no longer works, and whom to ask. */
+const expiredPage = (c: Context<App>, { invite }: Invitation) =>
+	render(
 		c,
 		410,
 		"This invite has expired",
@@ -89,11 +89,11 @@ const expired = (c: Context<App>, { invite }: Invitation) =>
 
 const TAKEOVER = html`<p class="warning"><strong>Accepting revokes API keys.</strong> A Tenantry user with this address exists, but the address was never confirmed. By accepting you confirm it: the user becomes yours, all its API keys stop working, and you get a new one.</p>`;
 
-function invited(c: Context<App>, invitation: Invitation) {
+function invitePage(c: Context<App>, invitation: Invitation) {
 	const { invite } = invitation;
-	if (isExpired(invite)) return expired(c, invitation);
+	if (isExpired(invite)) return expiredPage(c, invitation);
 	const organization = singleLine(invite.organization_name);
-	return show(
+	return render(
 		c,
 		200,
 		`Join ${organization}`,
@@ -110,9 +110,12 @@ ${isTakeover(invitation) && TAKEOVER}
 	);
 }
 
-const welcome = (c: Context<App>, { organization, personal_api_key }: z.infer<typeof Accepted>) =>
+const welcomePage = (
+	c: Context<App>,
+	{ organization, personal_api_key }: z.infer<typeof Accepted>,
+) =>
 	personal_api_key
-		? show(
+		? render(
 				c,
 				200,
 				`Welcome to ${singleLine(organization.name)}`,
@@ -122,7 +125,7 @@ const welcome = (c: Context<App>, { organization, personal_api_key }: z.infer<ty
 <p class="note">Send it with each request: <code>Authorization: Bearer …</code></p>`,
 				SCRIPT,
 			)
-		: show(
+		: render(
 				c,
 				200,
 				`Welcome to ${singleLine(organization.name)}`,
@@ -135,16 +138,16 @@ const NAMES =
 const UNKNOWN =
 	"It was already used, deleted or replaced by a newer one, or the link is incomplete. Please ask your admin for a new one.";
 
-/** Error codes of invites that no longer work. */
+/** Error codes of invites that no longer work: status 410. */
 const GONE = ["expired", "inviter_lost_access"];
 
-/** An error, as a page. */
-function refused(c: Context<App>, error: unknown) {
+/** The page for an `ApiError`. Throws any other error again. */
+function errorPage(c: Context<App>, error: unknown) {
 	if (!(error instanceof ApiError)) throw error;
 	const { status, body, headers, message } = error;
 	for (const [name, value] of Object.entries(headers)) c.header(name, value);
-	if (status === 404) return show(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
-	return show(
+	if (status === 404) return render(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
+	return render(
 		c,
 		GONE.includes(body.code) ? 410 : status,
 		"This invite can't be accepted",
@@ -155,7 +158,7 @@ function refused(c: Context<App>, error: unknown) {
 const limit = bodyLimit({
 	maxSize: 2 ** 16,
 	onError: (c) =>
-		show(
+		render(
 			c,
 			413,
 			"The form is too large",
@@ -163,31 +166,31 @@ const limit = bodyLimit({
 		),
 });
 
-/** Reads no more than a form can hold. A client that goes away while it is read is no error of ours. */
-const small: MiddlewareHandler<App> = (c, next) =>
-	limit(c, next).catch(() => refused(c, parseError("The form ended too early.")));
+/** Limits the form's size. A client that disconnects while the form is read gets a 400 rather than a server error. */
+const limitForm: MiddlewareHandler<App> = (c, next) =>
+	limit(c, next).catch(() => errorPage(c, parseError("The form ended too early.")));
 
-/** What stands for bytes that are no UTF-8. */
+/** The character that invalid UTF-8 is decoded to. */
 const REPLACEMENT = "\ufffd";
 
 const names = form.refine(
 	({ first_name = "", last_name = "" }) => !`${first_name}${last_name}`.includes(REPLACEMENT),
 );
 
-/** The page that an invite's link leads to: works without scripts. */
+/** The web page of an invite's link. Works without JavaScript. */
 export default router()
 	.use(secureHeaders({ contentSecurityPolicy: CSP }))
-	.get("/:token", htmlPage("The invite, for a person with a browser"), (c) =>
+	.get("/:token", htmlPage("Show an invite as a web page"), (c) =>
 		findInvitation(c, c.req.param("token")).then(
-			(invitation) => invited(c, invitation),
-			(error) => refused(c, error),
+			(invitation) => invitePage(c, invitation),
+			(error) => errorPage(c, error),
 		),
 	)
-	.post("/:token", htmlPage("Accept the invite from its page", { form }), small, async (c) => {
-		const sent = names.safeParse(await c.req.parseBody().catch(() => ({})));
-		if (!sent.success) return refused(c, invalid(null, NAMES));
-		return accept(c, c.req.param("token"), sent.data).then(
-			(accepted) => welcome(c, accepted),
-			(error) => refused(c, error),
+	.post("/:token", htmlPage("Accept an invite on its web page", { form }), limitForm, async (c) => {
+		const parsed = names.safeParse(await c.req.parseBody().catch(() => ({})));
+		if (!parsed.success) return errorPage(c, invalid(null, NAMES));
+		return accept(c, c.req.param("token"), parsed.data).then(
+			(accepted) => welcomePage(c, accepted),
+			(error) => errorPage(c, error),
 		);
 	});

@@ -52,7 +52,7 @@ const select = ({ db }: Tenant) =>
 		.from(invites)
 		.innerJoin(users, eq(users.id, invites.created_by));
 
-/** Newest first, expired ones too. */
+/** Newest first, including expired ones. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
@@ -67,24 +67,25 @@ export const list = async (tenant: Tenant, page: Page) =>
 const MAX_TRIES = 3;
 
 /**
- * Makes the invites, all or none, in place of older ones for the same addresses. When another request uses up a limit
- * before the write, nothing is written, and the checks run again.
- * @param at where a refused field stands: `""`, or in bulk the position of the invite
+ * Creates the invites, all or none, and deletes older ones for the same addresses. If another request uses up a limit
+ * before the write, nothing is written and the checks run again.
+ * @param prefix what precedes a field's name in errors: `""`, or the invite's position in a bulk request
+ * @throws 400, 403 or 429 for the first rule that is broken
  */
-export async function insert(tenant: Tenant, bodies: New[], at: (i: number) => string) {
+export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
 	const added = {
 		emails: bodies.map(({ target_email }) => target_email),
 		mails: bodies.filter((body) => isMailed(tenant, body)).length,
 	};
 	for (let tries = 0; tries < MAX_TRIES; tries++) {
-		const known = await readKnown(tenant, bodies, added);
-		for (const [i, body] of bodies.entries()) check(tenant, body, known, at(i));
-		checkLimits(tenant, added, known.mail, known.invite);
-		const made = await write(tenant, bodies, added);
-		if (made.length > 0)
-			return made.map((one) => ({
-				...one,
-				organization_name: found(known.organization).name,
+		const state = await readState(tenant, bodies, added);
+		for (const [i, body] of bodies.entries()) check(tenant, body, state, prefix(i));
+		checkLimits(tenant, added, state.mail, state.invite);
+		const created = await write(tenant, bodies, added);
+		if (created.length > 0)
+			return created.map((each) => ({
+				...each,
+				organization_name: found(state.organization).name,
 			}));
 	}
 	throw throttled(1);
@@ -92,15 +93,15 @@ export async function insert(tenant: Tenant, bodies: New[], at: (i: number) => s
 
 const isMailed = ({ env }: Tenant, { send_email = true }: New) => send_email && configured(env);
 
-type Known = Awaited<ReturnType<typeof readKnown>>;
+type State = Awaited<ReturnType<typeof readState>>;
 
-/** What the rules are checked against. */
-async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
+/** Reads what the rules are checked against. */
+async function readState(tenant: Tenant, bodies: New[], added: Added) {
 	const { db, organization } = tenant;
-	const wanted = bodies.flatMap(({ private_project_access = [] }) =>
+	const projectIds = bodies.flatMap(({ private_project_access = [] }) =>
 		private_project_access.map(({ id }) => id),
 	);
-	const [people, reachable, [home], [mail], [invite]] = await tenant.read(
+	const [existing, visible, [organizationRow], [mail], [invite]] = await tenant.read(
 		db
 			.select({ email: users.email })
 			.from(users)
@@ -123,7 +124,7 @@ async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
 			.where(
 				and(
 					eq(projects.organization_id, organization),
-					inList(projects.id, wanted),
+					inList(projects.id, projectIds),
 					visibleProject(tenant),
 				),
 			),
@@ -135,35 +136,35 @@ async function readKnown(tenant: Tenant, bodies: New[], added: Added) {
 		blockingInvite(tenant, added),
 	);
 	return {
-		existing: people.map(({ email }) => email),
-		reachable,
-		organization: home,
+		existing: existing.map(({ email }) => email),
+		visible,
+		organization: organizationRow,
 		mail,
 		invite,
 	};
 }
 
-/** Throws the first rule that the invite breaks (docs/organizations.md#invites). */
+/** Throws the error of the first rule that the invite breaks (docs/organizations.md#invites). */
 function check(
 	tenant: Tenant,
 	{ target_email, level = MEMBER, private_project_access = [] }: New,
-	{ existing, reachable }: Known,
+	{ existing, visible }: State,
 	prefix: string,
 ) {
-	const own = tenant.caller.level;
+	const callerLevel = tenant.caller.level;
 	const attr = `${prefix}private_project_access`;
-	if (level > own)
+	if (level > callerLevel)
 		throw forbidden("You cannot invite a user with a higher permission level than your own.");
 	if (existing.includes(target_email))
 		throw invalid(null, "A user with this email address already belongs to the organization.");
 	for (const access of private_project_access) {
-		const project = reachable.find(({ id }) => id === access.id);
+		const project = visible.find(({ id }) => id === access.id);
 		if (!project)
 			throw invalid(
 				attr,
 				"Project does not exist on this organization, or it is private and you do not have access to it.",
 			);
-		if (levelOf(access) > Math.max(own, project.level ?? 0))
+		if (levelOf(access) > Math.max(callerLevel, project.level ?? 0))
 			throw invalid(
 				attr,
 				"You cannot invite to a private project with a higher level than your own.",
@@ -171,7 +172,7 @@ function check(
 	}
 }
 
-/** One invite's row, and its token, which is stored nowhere. */
+/** The row of an invite, and its token, of which only the hash is stored. */
 async function newInvite(tenant: Tenant, body: New, organization_id: string) {
 	const token = newToken();
 	const row = {
@@ -189,18 +190,20 @@ async function newInvite(tenant: Tenant, body: New, organization_id: string) {
 	return { token, row };
 }
 
-/** Writes the invites in one atomic batch; an empty list if they would exceed a limit by now. */
+/** Writes the invites in one atomic batch. Returns an empty list if they would exceed a limit by now. */
 async function write(tenant: Tenant, bodies: New[], added: Added) {
 	const { db, caller } = tenant;
 	const organization_id = found(caller.organization_id);
-	const made = await Promise.all(bodies.map((body) => newInvite(tenant, body, organization_id)));
-	const invited = made.map(({ row }) => row);
+	const newInvites = await Promise.all(
+		bodies.map((body) => newInvite(tenant, body, organization_id)),
+	);
+	const invited = newInvites.map(({ row }) => row);
 	const sent_at = now();
 	const mails = invited
 		.filter(({ emailing_attempt_made }) => emailing_attempt_made)
 		.map(({ id }) => ({ invite_id: id, organization_id, sent_at }));
-	// Once the mails are counted, the condition would count them twice.
-	const accepted = mails[0]
+	// The batch inserts the mails first; after that, `withinLimits` would count them twice.
+	const mayInsert = mails[0]
 		? exists(
 				db
 					.select({ id: inviteMails.invite_id })
@@ -218,11 +221,11 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 					and(
 						eq(invites.organization_id, organization_id),
 						inList(invites.target_email, added.emails),
-						accepted,
+						mayInsert,
 					),
 				),
 		],
-		change: insertEach(db, invites, invited, accepted),
+		change: insertEach(db, invites, invited, mayInsert),
 		entry: invited.map(({ id, target_email }) => ({
 			activity: "created",
 			scope: "Invite",
@@ -236,24 +239,27 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 			),
 		),
 	});
-	return made.flatMap(({ row: { id }, token }) =>
+	return newInvites.flatMap(({ row: { id }, token }) =>
 		rows.filter((row) => row.id === id).map((row) => ({ invite: toInvite(row), token })),
 	);
 }
 
-/** For admins, and for whoever made it. */
+/**
+ * Deletes an invite.
+ * @throws 403 unless the caller is an admin or the inviter
+ */
 export async function remove(tenant: Tenant, id: string) {
-	const one = and(
+	const byId = and(
 		eq(invites.organization_id, tenant.organization),
 		eq(invites.id, id.toLowerCase()),
 	);
-	const [[row]] = await tenant.read(select(tenant).where(one));
+	const [[row]] = await tenant.read(select(tenant).where(byId));
 	const { target_email, created_by } = found(row);
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficientLevel();
 	const removed = await tenant.remove(
 		{ scope: "Invite", item_id: id.toLowerCase(), name: target_email },
-		tenant.db.delete(invites).where(one).returning({ id: invites.id }),
+		tenant.db.delete(invites).where(byId).returning({ id: invites.id }),
 	);
 	found(removed);
 }

@@ -25,23 +25,23 @@ export default router()
 		c.json(await invites.list(c.var.tenant, page(c))),
 	)
 	.post("/", created(NewInvite, "Invite a person"), body(create), async (c) => {
-		const [made] = await invites.insert(c.var.tenant, [c.req.valid("json")], () => "");
-		return c.json(deliver(c, found(made)), 201);
+		const [invite] = await invites.insert(c.var.tenant, [c.req.valid("json")], () => "");
+		return c.json(deliver(c, found(invite)), 201);
 	})
 	.post("/bulk", ok(NewInvites, "Invite several people, all or none"), body(bulk), async (c) => {
-		const made = await invites.insert(c.var.tenant, c.req.valid("json"), (i) => `${i}__`);
-		const results = made.map((one) => deliver(c, one));
+		const newInvites = await invites.insert(c.var.tenant, c.req.valid("json"), (i) => `${i}__`);
+		const results = newInvites.map((invite) => deliver(c, invite));
 		return c.json({ ...found(results[0]), count: results.length, results });
 	})
-	.delete("/:id", noContent("Take an invite back"), async (c) => {
+	.delete("/:id", noContent("Delete an invite"), async (c) => {
 		await invites.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	});
 
-/** What the holder of an invite's link may do, with or without a key. */
+/** Routes for the holder of an invite's link, with or without a key. */
 export const acceptance = router()
 	.use("*", (c, next) => (c.req.header("authorization") ? authenticate(c, next) : next()))
-	.get("/:token", ok(Invitation, "See what an invite is for"), async (c) =>
+	.get("/:token", ok(Invitation, "Preview an invite"), async (c) =>
 		c.json(await preview(c, c.req.param("token"))),
 	)
 	.post(

@@ -30,7 +30,7 @@ export const Invite = z
 	})
 	.meta({ id: "Invite" });
 
-/** A new invite. Where no mail is sent, `accept_url` is the link for the inviter to hand over. */
+/** A new invite. If no mail is sent, `accept_url` is the link for the inviter to hand over, or null. */
 export const NewInvite = Invite.extend({
 	accept_url: z.url().nullable().optional(),
 }).meta({ id: "NewInvite" });
@@ -51,7 +51,7 @@ export const isPastExpiry = (invite: Age) => expiresAt(invite).getTime() <= Date
 
 type Validity = Age & { inviter_may_invite: boolean };
 
-/** Whether it can no longer be accepted: its time is over, or its inviter may no longer invite. */
+/** Whether the invite can no longer be accepted: it is too old, or its inviter may no longer invite. */
 export const isExpired = (invite: Validity) => isPastExpiry(invite) || !invite.inviter_may_invite;
 
 export const toInvite = ({
@@ -93,16 +93,16 @@ export const bulk = z.preprocess(
 		.min(1)
 		.check(({ value, issues }) => {
 			const emails = value.map(({ target_email }) => target_email);
-			const again = emails.findIndex((email, i) => emails.indexOf(email) < i);
-			if (again >= 0)
+			const duplicate = emails.findIndex((email, i) => emails.indexOf(email) < i);
+			if (duplicate >= 0)
 				issues.push({
 					...issue(value, "invalid_input", "This address is in the request more than once."),
-					path: [again, "target_email"],
+					path: [duplicate, "target_email"],
 				});
 		}),
 );
 
-/** What whoever holds the link may know of the invite. */
+/** What anybody with the link may see of an invite. */
 export const Invitation = z
 	.object({
 		organization_name: z.string(),
@@ -118,12 +118,12 @@ export const accept = z.object({
 	last_name: text(150).optional(),
 });
 
-/** What an invited person is from then on. */
+/** The response to accepting an invite. */
 export const Accepted = z
 	.object({
 		organization: Membership,
 		user: User,
-		/** A new user's key; its value is shown this once. */
+		/** The new key, with its value, which is shown only here. Null if the user keeps its keys. */
 		personal_api_key: PersonalApiKey.nullable(),
 	})
 	.meta({ id: "Accepted" });

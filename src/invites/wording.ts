@@ -3,7 +3,7 @@ import { singleLine } from "../mail/mail.ts";
 
 export type Person = { first_name: string; last_name: string; email: string };
 
-/** The person's name, or the address of a person without one. */
+/** The person's name, or the email address if there is no name. */
 export const nameOf = ({ first_name, last_name, email }: Person) =>
 	singleLine(`${first_name} ${last_name}`) || email;
 

@@ -29,20 +29,20 @@ import type {
 	userDeactivate,
 } from "./shape.ts";
 
-/** What the operator can correct: a wrong address, an unknown id. */
+/** An error that the operator can correct, such as a wrong address or an unknown id. */
 export class OperatorError extends Error {}
 
 const DEACTIVATED = "The user with this address is deactivated.";
 
-/** What the activity log says of who did it: no user, but the operator. */
+/** Marks log entries as the operator's, since they have no user. */
 const trigger = { job: "operator" };
 
 type OperatorEntry = Omit<Entry, "trigger" | "organization" | "project"> & {
-	/** Where it belongs; null: to no organization. */
+	/** The id of the organization in whose log it appears; null: in none. */
 	organization: string | null;
 };
 
-/** The statement that writes an entry if the statement before it changed anything. */
+/** The statement that writes an entry if the statement before it changed a row. */
 const log = (db: Database, { organization, ...entry }: OperatorEntry) =>
 	record(db, {
 		...entry,
@@ -52,7 +52,10 @@ const log = (db: Database, { organization, ...entry }: OperatorEntry) =>
 		project: sql`null`,
 	});
 
-/** Of a statement over another table than `users`: the organization in whose log the user's own things are. */
+/**
+ * JOIN condition: the user's current organization, whose log has the entries about the user's keys.
+ * @param user_id not `users.id` itself, which means another row inside the condition: use an alias
+ */
 const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
 
 function required<T>(row: T | undefined, what: string): T {
@@ -60,7 +63,7 @@ function required<T>(row: T | undefined, what: string): T {
 	return row;
 }
 
-/** The value of a new key, its row, and its entry. KV learns of it when it is first used. */
+/** A new key's value, row and log entry. The first request with the key adds it to KV. */
 async function newKey(label: string, scopes: string[]) {
 	const value = mint();
 	const row = {
@@ -110,39 +113,43 @@ function overview(db: Database, email: string) {
 	] as const;
 }
 
-/** Makes what is missing of a user with an organization, a project and a key. */
+/**
+ * Creates a user with an organization, a project and a key; only what is missing.
+ * @returns the key's value as `key`, null if the user already had one
+ * @throws OperatorError if the user is deactivated
+ */
 export async function bootstrap(
 	env: Env,
 	options: z.infer<typeof Bootstrap>,
 ): Promise<Record<string, unknown>> {
 	const { email, organization: name } = options;
 	const db = drizzle(env.DB);
-	const [[known], [home], kept] = await db.batch(overview(db, email));
-	if (known && !known.is_active) throw new OperatorError(DEACTIVATED);
+	const [[existing], [firstOrganization], existingKeys] = await db.batch(overview(db, email));
+	if (existing && !existing.is_active) throw new OperatorError(DEACTIVATED);
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
 	const uuid = v7();
 	const organization = { id: v7(), name, plugins_access_level: PLUGINS_ROOT };
-	const at = { organization: home?.id ?? organization.id };
-	const key = kept.length === 0 ? await newKey("First key", ["*"]) : undefined;
+	const inOrganization = { organization: firstOrganization?.id ?? organization.id };
+	const key = existingKeys.length === 0 ? await newKey("First key", ["*"]) : undefined;
 	const [first, ...rest]: BatchItem<"sqlite">[] = [
-		...(known
+		...(existing
 			? []
 			: [
 					db.insert(users).values({ uuid, email, is_email_verified: true }),
 					log(db, {
-						...at,
+						...inOrganization,
 						activity: "created",
 						scope: "User",
 						item_id: uuid,
 						name: email,
 					}),
 				]),
-		...(home
+		...(firstOrganization
 			? []
 			: [
 					...founding(db, user_id, organization),
 					log(db, {
-						...at,
+						...inOrganization,
 						activity: "created",
 						scope: "Organization",
 						item_id: organization.id,
@@ -152,24 +159,24 @@ export async function bootstrap(
 		...(key
 			? [
 					db.insert(personalApiKeys).values({ ...key.row, user_id }),
-					log(db, { ...at, ...key.entry }),
+					log(db, { ...inOrganization, ...key.entry }),
 				]
 			: []),
 	];
 	try {
 		if (first) await db.batch([first, ...rest]);
 	} catch (error) {
-		// Another command made the user in the meantime.
+		// Another command created the user in the meantime: start again.
 		if (isUniqueViolation(error, "users.email")) return bootstrap(env, options);
 		throw error;
 	}
-	const [[user], [own], keys] = await db.batch(overview(db, email));
+	const [[user], [organizationRow], keys] = await db.batch(overview(db, email));
 	return {
 		email,
 		user: user?.uuid,
-		organization: own?.id,
-		organization_name: own?.name,
-		project: own?.project,
+		organization: organizationRow?.id,
+		organization_name: organizationRow?.name,
+		project: organizationRow?.project,
 		keys: keys.map(({ id, mask_value }) => `${id} ${mask_value}`),
 		key: key?.value ?? null,
 	};
@@ -197,7 +204,7 @@ export async function createKey({ DB }: Env, { email, label, scopes }: z.infer<t
 	return { id: row.id, label, scopes, key: value };
 }
 
-/** The key is refused from now on: D1 is asked at each request, KV only forgets it. */
+/** Revokes a key at once: every request checks D1. KV is only a cache, from which the key is evicted. */
 export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 	const db = drizzle(env.DB);
 	const [row] = await db
@@ -224,7 +231,7 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 	return { revoked: id, label };
 }
 
-/** Each organization that the user belongs to gets an entry, as each has one active member less. */
+/** Deactivates a user, with an entry in the log of each of its organizations, since each loses an active member. */
 export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof userDeactivate>) {
 	const db = drizzle(DB);
 	const byEmail = eq(users.email, email);

@@ -20,7 +20,7 @@ const commands = new Map([
 	["organization list", command(shapes.list, queries.listOrganizations)],
 ]);
 
-/** What is wrong with the options, one line each: `email: This field is required.` */
+/** One line for each invalid option, such as `email: This field is required.` */
 const explain = (error: z.ZodError) =>
 	error.issues
 		.map((issue) => `${String(issue.path[0])}: ${toApiError(issue).body.detail}`)
@@ -28,7 +28,7 @@ const explain = (error: z.ZodError) =>
 
 /**
  * Runs one of the operator's commands (docs/operating.md#the-operators-command).
- * @throws errors that are not the operator's to correct, such as a database that can't be reached
+ * @throws errors that the operator's options didn't cause, such as an unreachable database
  */
 export async function run(env: Env, name: string, options: unknown): Promise<shapes.Outcome> {
 	const execute = commands.get(name);

@@ -25,5 +25,5 @@ export const list = z.object({
 	limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 
-/** What a command answers: its result, or what the operator can do about its failure. */
+/** The outcome of a command: its result, or a message that tells the operator what to correct. */
 export type Outcome = { result: Record<string, unknown> } | { error: string };

@@ -18,8 +18,8 @@ const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** The caller's key of this id; `@current` is the one in use. */
-const ownKeys = ({ key }: Tenant, id: string) =>
+/** WHERE clause: the caller's key with this id; `@current` is the key in use. */
+const byId = ({ key }: Tenant, id: string) =>
 	and(
 		eq(personalApiKeys.user_id, key.user_id),
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
@@ -37,7 +37,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 	);
 
 export async function find(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(ownKeys(tenant, id)));
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	return row && toPersonalApiKey(row);
 }
 
@@ -51,21 +51,22 @@ const grantsOf = (body: z.infer<typeof Update>, before?: Grants): Grants => ({
 	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
-/** Whether a restriction to `list` lets in no more than one to `limit` does; empty: not restricted. */
+/** Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list is no restriction. */
 const isWithin = <T>(list: T[], limit: T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
-/** Throws unless the key in use may itself do all that `given` would allow, and for as long. */
-function assertWithinOwn({ caller: { key } }: Tenant, given: Grants) {
-	const inside =
-		given.scopes.every((scope) => grants(key.scopes, scope)) &&
-		isWithin(given.scoped_organizations, key.organizations) &&
-		isWithin(given.scoped_projects, key.projects) &&
-		(key.expires_at === null || (given.expires_at !== null && given.expires_at <= key.expires_at));
-	if (!inside) throw forbidden("An API key can't give more access than it has itself.");
+/** @throws 403 unless the key in use has all the access that `granted` gives, for at least as long */
+function assertMayGrant({ caller: { key } }: Tenant, granted: Grants) {
+	const isAllowed =
+		granted.scopes.every((scope) => grants(key.scopes, scope)) &&
+		isWithin(granted.scoped_organizations, key.organizations) &&
+		isWithin(granted.scoped_projects, key.projects) &&
+		(key.expires_at === null ||
+			(granted.expires_at !== null && granted.expires_at <= key.expires_at));
+	if (!isAllowed) throw forbidden("An API key can't give more access than it has itself.");
 }
 
-/** The statements that find those of a body's restrictions that its owner can see. */
+/** Selects those organizations and projects of the body's restrictions that the key's owner can see. */
 const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 	[
 		db
@@ -83,14 +84,14 @@ const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 			.where(and(visibleTo(key.user_id), inList(projects.id, body.scoped_projects ?? []))),
 	] as const;
 
-/** Throws for the first of `wanted` that is not among `seen`. */
-function checkRestrictions<T>(attr: string, wanted: T[] | undefined, seen: { id: T }[]) {
-	const there = new Set(seen.map(({ id }) => id));
-	const at = wanted?.findIndex((id) => !there.has(id)) ?? -1;
-	if (at >= 0) throw doesNotExist(`${attr}__${at}`, wanted?.[at]);
+/** @throws 400 for the first id that isn't in `visible` */
+function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible: { id: T }[]) {
+	const visibleIds = new Set(visible.map(({ id }) => id));
+	const index = ids?.findIndex((id) => !visibleIds.has(id)) ?? -1;
+	if (index >= 0) throw doesNotExist(`${attr}__${index}`, ids?.[index]);
 }
 
-/** The projects of a body, and under which of their two names it has them. */
+/** The projects of a body, and which of the two field names it uses for them. */
 const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =>
 	scoped_projects || !scoped_teams
 		? { attr: "scoped_projects", scoped_projects }
@@ -113,13 +114,13 @@ const entry = (tenant: Tenant, activity: string, { id, label }: Pick<Row, "id" |
 	organization: tenant.currentOrganization,
 });
 
-export async function insert(tenant: Tenant, { scoped_teams, ...given }: z.infer<typeof create>) {
-	const { attr, scoped_projects } = projectsOf({ ...given, scoped_teams });
-	const body = { ...given, ...(scoped_projects && { scoped_projects }) };
-	const [organizations, seen] = await tenant.read(...restrictions(tenant, body));
-	assertWithinOwn(tenant, grantsOf(body));
+export async function insert(tenant: Tenant, { scoped_teams, ...fields }: z.infer<typeof create>) {
+	const { attr, scoped_projects } = projectsOf({ ...fields, scoped_teams });
+	const body = { ...fields, ...(scoped_projects && { scoped_projects }) };
+	const [organizations, visibleProjects] = await tenant.read(...restrictions(tenant, body));
+	assertMayGrant(tenant, grantsOf(body));
 	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
-	checkRestrictions(attr, scoped_projects, seen);
+	checkRestrictions(attr, scoped_projects, visibleProjects);
 	const value = mint();
 	const hash = await digest(value);
 	const id = v7();
@@ -137,7 +138,7 @@ export async function insert(tenant: Tenant, { scoped_teams, ...given }: z.infer
 			},
 			sql`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, tenant.key.user_id)}) < ${MAX_KEYS}`,
 		),
-		answer: select(tenant).where(ownKeys(tenant, id)),
+		answer: select(tenant).where(byId(tenant, id)),
 	});
 	if (!row) throw invalid(null, `A user can have at most ${MAX_KEYS} personal API keys.`);
 	await cache(tenant.env, hash, toRecord(tenant, row));
@@ -147,51 +148,54 @@ export async function insert(tenant: Tenant, { scoped_teams, ...given }: z.infer
 export async function update(
 	tenant: Tenant,
 	id: string,
-	{ scoped_teams, ...given }: z.infer<typeof Update>,
+	{ scoped_teams, ...fields }: z.infer<typeof Update>,
 ) {
-	const { attr, scoped_projects } = projectsOf({ ...given, scoped_teams });
-	const body = { ...given, ...(scoped_projects && { scoped_projects }) };
-	const [[before], organizations, seen] = await tenant.read(
-		select(tenant).where(ownKeys(tenant, id)),
+	const { attr, scoped_projects } = projectsOf({ ...fields, scoped_teams });
+	const body = { ...fields, ...(scoped_projects && { scoped_projects }) };
+	const [[before], organizations, visibleProjects] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
 		...restrictions(tenant, body),
 	);
 	const row = found(before);
-	const { label, ...powers } = body;
-	if (changes(row, powers).length > 0) assertWithinOwn(tenant, grantsOf(body, row));
+	const { label, ...access } = body;
+	if (changes(row, access).length > 0) assertMayGrant(tenant, grantsOf(body, row));
 	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
-	checkRestrictions(attr, scoped_projects, seen);
-	const told = {
+	checkRestrictions(attr, scoped_projects, visibleProjects);
+	const logEntry = {
 		...entry(tenant, "updated", { id: row.id, label: label ?? row.label }),
-		// The log is the organization's; what else the key's owner belongs to is not.
+		// One organization's log must not show which others the key's owner belongs to.
 		masked: ["scoped_organizations", "scoped_projects"],
 	};
-	const after = await tenant.patch(row, body, told, () => ({
-		change: tenant.db.update(personalApiKeys).set(body).where(ownKeys(tenant, row.id)),
-		answer: select(tenant).where(ownKeys(tenant, row.id)),
+	const after = await tenant.patch(row, body, logEntry, () => ({
+		change: tenant.db.update(personalApiKeys).set(body).where(byId(tenant, row.id)),
+		answer: select(tenant).where(byId(tenant, row.id)),
 	}));
 	await cache(tenant.env, after.hash, toRecord(tenant, after));
 	return toPersonalApiKey(after);
 }
 
 export async function remove(tenant: Tenant, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(ownKeys(tenant, id)));
+	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	const row = found(before);
 	const removed = await tenant.remove(
 		entry(tenant, "deleted", row),
 		tenant.db
 			.delete(personalApiKeys)
-			.where(ownKeys(tenant, row.id))
+			.where(byId(tenant, row.id))
 			.returning({ id: personalApiKeys.id }),
 	);
 	await evict(tenant.env, row.hash);
 	found(removed);
 }
 
-/** A new value for the key; the old one is refused from now on. Of two racing rolls one is refused. */
+/**
+ * Gives the key a new value. The old one stops working at once.
+ * @throws 400 if another request rolled or deleted the key first
+ */
 export async function roll(tenant: Tenant, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(ownKeys(tenant, id)));
+	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	const row = found(before);
-	assertWithinOwn(tenant, row);
+	assertMayGrant(tenant, row);
 	const value = mint();
 	const hash = await digest(value);
 	const [after] = await tenant.write({
@@ -201,8 +205,8 @@ export async function roll(tenant: Tenant, id: string) {
 			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
 			.where(
 				and(
-					ownKeys(tenant, row.id),
-					// Still what was found to be within the power of the key in use.
+					byId(tenant, row.id),
+					// Unchanged since `assertMayGrant` checked it.
 					eq(personalApiKeys.hash, row.hash),
 					eq(personalApiKeys.scopes, row.scopes),
 					eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
@@ -210,7 +214,7 @@ export async function roll(tenant: Tenant, id: string) {
 					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
 				),
 			),
-		answer: select(tenant).where(and(ownKeys(tenant, row.id), eq(personalApiKeys.hash, hash))),
+		answer: select(tenant).where(and(byId(tenant, row.id), eq(personalApiKeys.hash, hash))),
 	});
 	if (!after) throw invalid(null, "The key was rolled or removed by another request.");
 	await Promise.all([

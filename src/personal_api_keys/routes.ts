@@ -12,7 +12,7 @@ export default router()
 	)
 	.post(
 		"/",
-		created(PersonalApiKey, "Create a key; its value is shown this once"),
+		created(PersonalApiKey, "Create a key; its value is shown only once"),
 		body(create),
 		async (c) => c.json(await keys.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
@@ -27,10 +27,12 @@ export default router()
 		body(update, keys.find),
 		async (c) => c.json(await keys.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Revoke one of your keys, at once"), async (c) => {
+	.delete("/:id", noContent("Revoke one of your keys immediately"), async (c) => {
 		await keys.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
-	.post("/:id/roll", ok(PersonalApiKey, "Give a key a new value, shown this once"), async (c) =>
-		c.json(await keys.roll(c.var.tenant, c.req.param("id"))),
+	.post(
+		"/:id/roll",
+		ok(PersonalApiKey, "Give a key a new value, which is shown only once"),
+		async (c) => c.json(await keys.roll(c.var.tenant, c.req.param("id"))),
 	);

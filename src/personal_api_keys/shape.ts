@@ -9,13 +9,13 @@ export const PersonalApiKey = z
 	.object({
 		id: z.guid(),
 		label: z.string(),
-		/** Only in the answer that makes it. */
+		/** Only in the responses to create and roll; null in all others. */
 		value: z.string().nullable(),
 		mask_value: z.string(),
 		scopes: z.array(documentAs(z.string(), z.enum(scopes))),
 		scoped_organizations: z.array(z.guid()),
 		scoped_projects: z.array(z.int()),
-		/** Another name of scoped_projects. */
+		/** Another name for `scoped_projects`. */
 		scoped_teams: z.array(z.int()),
 		expires_at: timestamp().nullable(),
 		created_at: timestamp(),
@@ -24,7 +24,7 @@ export const PersonalApiKey = z
 	})
 	.meta({ id: "PersonalApiKey" });
 
-/** @param value where the answer is the one that makes it */
+/** @param value the key itself, where it has just been made */
 export const toPersonalApiKey = (
 	{ hash: _, user_id: __, ...row }: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,
@@ -45,7 +45,7 @@ const fields = z.object({
 
 type Projects = Partial<Record<"scoped_projects" | "scoped_teams", number[] | undefined>>;
 
-/** Both names of the projects may be given only where they say the same. */
+/** If a body has both names of the projects, they must list the same ones. */
 const sameProjects: z.core.CheckFn<Projects> = ({ value, issues }) => {
 	const { scoped_projects: projects, scoped_teams: teams } = value;
 	if (!projects || !teams) return;
