@@ -6,7 +6,7 @@ import { activityCounts, activityLog } from "../../src/db/schema.ts";
 import worker from "../../src/worker.ts";
 import { call, cost, db, join, person, times, world } from "../support/world.ts";
 
-test("every change writes one entry, with who, what, and what was before", async () => {
+test("every change writes one entry, with the user, the change and the old values", async () => {
 	const { ask, here, id, owner } = await world();
 	await here("PATCH", "", { body: { name: "Renamed", enforce_2fa: true } });
 	const { body } = await here("GET", "/activity_log/");
@@ -30,16 +30,16 @@ test("every change writes one entry, with who, what, and what was before", async
 	expect((await here("GET", "/activity_log/")).body.count).toBe(1);
 });
 
-test("each family says what was done", async () => {
+test("every kind of change is logged", async () => {
 	const { ask, here, id, project, owner } = await world();
 	const someone = await join(id, 1);
-	const made = (
+	const created = (
 		await ask("POST", "/api/projects", {
 			body: { name: "P", organization: id },
 		})
 	).body;
-	await ask("PATCH", `/api/projects/${made.id}`, { body: { name: "Q" } });
-	await ask("DELETE", `/api/projects/${made.id}`);
+	await ask("PATCH", `/api/projects/${created.id}`, { body: { name: "Q" } });
+	await ask("DELETE", `/api/projects/${created.id}`);
 	await ask("POST", `/api/projects/${project}/members`, {
 		body: { user_uuid: someone.uuid, level: 1 },
 	});
@@ -56,11 +56,11 @@ test("each family says what was done", async () => {
 	await ask("POST", `/api/personal_api_keys/${key.id}/roll`);
 	await ask("DELETE", `/api/personal_api_keys/${key.id}`);
 	const { body } = await here("GET", "/activity_log/");
-	const told = body.results.map(
+	const entries = body.results.map(
 		(entry: { scope: string; activity: string; detail: { name: string } }) =>
 			`${entry.scope} ${entry.activity} ${entry.detail.name}`,
 	);
-	expect(told.toReversed()).toEqual([
+	expect(entries.toReversed()).toEqual([
 		"Project created P",
 		"Project updated Q",
 		"Project deleted Q",
@@ -73,14 +73,14 @@ test("each family says what was done", async () => {
 		"PersonalApiKey deleted L",
 	]);
 	expect(JSON.stringify(body)).not.toContain(key.value);
-	const own = (await ask("GET", `/api/projects/${project}/activity_log`)).body;
-	expect(own).toMatchObject({
+	const projectLog = (await ask("GET", `/api/projects/${project}/activity_log`)).body;
+	expect(projectLog).toMatchObject({
 		count: 2,
 		results: [{ activity: "deleted" }, { activity: "created" }],
 	});
 });
 
-test("a new organization’s log begins with its making", async () => {
+test("a new organization’s log begins with its creation", async () => {
 	const { key } = await person();
 	const { body } = await call("POST", "/api/organizations", {
 		key,
@@ -95,7 +95,7 @@ test("a new organization’s log begins with its making", async () => {
 	});
 });
 
-test("a change that is refused, or changes nothing, leaves no entry", async () => {
+test("a request that is refused or changes nothing writes no entry", async () => {
 	const { here, id, project } = await world();
 	const member = await join(id, 1);
 	await call("PATCH", `/api/organizations/${id}`, {
@@ -108,11 +108,11 @@ test("a change that is refused, or changes nothing, leaves no entry", async () =
 	expect((await here("GET", "/activity_log")).body.count).toBe(0);
 });
 
-test("the page can be filtered by each of its fields", async () => {
+test("the log can be filtered by each field", async () => {
 	const { ask, here, id, owner } = await world();
 	const admin = await join(id, 8);
 	await here("PATCH", "", { body: { name: "one" } });
-	const made = (
+	const created = (
 		await ask("POST", "/api/projects", {
 			body: { name: "P", organization: id },
 		})
@@ -129,7 +129,7 @@ test("the page can be filtered by each of its fields", async () => {
 	const count = async (query: string) => (await here("GET", `/activity_log?${query}`)).body.count;
 	expect(await count("")).toBe(3);
 	expect(await count("scope=Organization")).toBe(2);
-	expect(await count(`scope=Project&item_id=${made.id}`)).toBe(1);
+	expect(await count(`scope=Project&item_id=${created.id}`)).toBe(1);
 	expect(await count(`user=${admin.uuid}`)).toBe(1);
 	expect(await count(`user=${owner.uuid.toUpperCase()}`)).toBe(2);
 	expect(await count("activity=created")).toBe(1);
@@ -142,7 +142,7 @@ test.each([
 	["after", "yesterday", "Datetime has wrong format. Use ISO 8601."],
 	["before", "2026-13-01", "Datetime has wrong format. Use ISO 8601."],
 	["user", "me", "Must be a valid UUID."],
-])("a filter that can’t be read is a 400: %s=%s", async (name, value, detail) => {
+])("an invalid filter is a 400: %s=%s", async (name, value, detail) => {
 	const { here } = await world();
 	expect(await here("GET", `/activity_log?${name}=${value}`)).toMatchObject({
 		status: 400,
@@ -160,7 +160,7 @@ test.each([
 	).toBe(403);
 });
 
-test("what happened in a project is told to those who may know of it", async () => {
+test("entries of a private project are shown only to those who see the project", async () => {
 	const { ask, id, project } = await world();
 	const member = await join(id, 1);
 	await ask("PATCH", `/api/projects/${project}`, {
@@ -208,12 +208,12 @@ test("a page costs the same however long the log is", async () => {
 	await fill(long, 4000);
 	const read = async ({ here }: typeof short) =>
 		cost(await here("GET", "/activity_log?limit=50")).read;
-	// A seek may look at the row behind the last.
+	// A seek may read one row after the last.
 	expect(Math.abs((await read(long)) - (await read(short)))).toBeLessThanOrEqual(2);
 	expect((await long.here("GET", "/activity_log")).body.count).toBe(4000);
 });
 
-test("entries older than 365 days are removed by the schedule, and no others", async () => {
+test("the schedule deletes entries older than 365 days, and no others", async () => {
 	const home = await world();
 	await fill(home, 10, Date.now() - 366 * 86_400_000);
 	await fill(home, 10, Date.now() - 364 * 86_400_000);
@@ -227,7 +227,7 @@ test("entries older than 365 days are removed by the schedule, and no others", a
 	expect([left.length, counted?.entries]).toEqual([10, 10]);
 });
 
-test("an organization's log says nothing of where else its people belong", async () => {
+test("an organization's log doesn't show which other organizations its users belong to", async () => {
 	const { ask, here, id } = await world();
 	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	await ask("PATCH", "/api/users/@me", { body: { organization: id } });

@@ -20,8 +20,8 @@ const DAY = 86_400_000;
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-/** An invite that no mail carries, and the token in its link. */
-async function invited({ here }: Pick<Home, "here">, fields: object = {}) {
+/** A new invite that isn't mailed, with the token of its link. */
+async function createInvite({ here }: Pick<Home, "here">, fields: object = {}) {
 	const { status, body } = await here("POST", "/invites", {
 		body: { target_email: address(), send_email: false, ...fields },
 	});
@@ -29,20 +29,21 @@ async function invited({ here }: Pick<Home, "here">, fields: object = {}) {
 	return { ...body, token: String(body.accept_url).split("/").at(-1) ?? "" };
 }
 
+/** Makes the invite `days` old. */
 const age = (id: string, days: number) =>
 	db
 		.update(invites)
 		.set({ created_at: new Date(Date.now() - days * DAY).toISOString() })
 		.where(eq(invites.id, id));
 
-const accept = (token: string, asked: Parameters<typeof call>[2] = {}) =>
+const accept = (token: string, options: Parameters<typeof call>[2] = {}) =>
 	call("POST", `/api/invites/${token}/accept`, {
 		headers: { "cf-connecting-ip": v7() },
-		...asked,
+		...options,
 	});
 
 describe("inviting", () => {
-	test("answers the invite, with all fields", async () => {
+	test("returns the invite with all fields", async () => {
 		const { here, owner } = await world();
 		const target_email = address();
 		const { status, body } = await here("POST", "/invites/", {
@@ -74,7 +75,7 @@ describe("inviting", () => {
 		});
 	});
 
-	test("takes all writable fields", async () => {
+	test("saves all writable fields", async () => {
 		const { here, project } = await world();
 		const fields = {
 			first_name: "Ada",
@@ -173,7 +174,7 @@ describe("inviting", () => {
 		expect(await here("POST", "/invites", { body })).toMatchObject(wrong(code, detail, attr));
 	});
 
-	test("any member may, not above its own level", async () => {
+	test("is allowed to any member, up to its own level", async () => {
 		const { id } = await world();
 		const member = await join(id, 1);
 		const path = `/api/organizations/${id}/invites`;
@@ -198,7 +199,7 @@ describe("inviting", () => {
 		});
 	});
 
-	test("of a member is refused, in any case of letters", async () => {
+	test("an existing member is refused, ignoring the case of the address", async () => {
 		const { here, owner } = await world();
 		expect(
 			await here("POST", "/invites", {
@@ -213,29 +214,29 @@ describe("inviting", () => {
 		);
 	});
 
-	test("again replaces the older invite", async () => {
+	test("the same address again replaces the older invite", async () => {
 		const { here } = await world();
-		const one = await invited({ here });
-		const two = await invited({ here }, { target_email: one.target_email.toUpperCase() });
+		const older = await createInvite({ here });
+		const newer = await createInvite({ here }, { target_email: older.target_email.toUpperCase() });
 		expect((await here("GET", "/invites")).body).toMatchObject({
 			count: 1,
-			results: [{ id: two.id }],
+			results: [{ id: newer.id }],
 		});
-		expect((await call("GET", `/api/invites/${one.token}`)).status).toBe(404);
-		expect((await call("GET", `/api/invites/${two.token}`)).status).toBe(200);
+		expect((await call("GET", `/api/invites/${older.token}`)).status).toBe(404);
+		expect((await call("GET", `/api/invites/${newer.token}`)).status).toBe(200);
 	});
 
-	test("of the same address 20 times at once leaves one invite", async () => {
+	test("the same address in 20 parallel requests leaves one invite", async () => {
 		const { here } = await world();
 		const target_email = address();
-		const made = await Promise.all(
+		const responses = await Promise.all(
 			Array.from({ length: 20 }, () => here("POST", "/invites", { body: { target_email } })),
 		);
-		expect(made.map(({ status }) => status)).toEqual(Array(20).fill(201));
+		expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201));
 		expect((await here("GET", "/invites")).body.count).toBe(1);
 	});
 
-	test("to private projects that the inviter can see, not above its level there", async () => {
+	test("to private projects requires that the inviter sees them, at the same level or above", async () => {
 		const { ask, id, project } = await world();
 		await ask("PATCH", `/api/projects/${project}`, {
 			body: { access_control: true },
@@ -246,12 +247,12 @@ describe("inviting", () => {
 				key,
 				body: { target_email: address(), private_project_access: [access] },
 			});
-		const NONE =
+		const NOT_VISIBLE =
 			"Project does not exist on this organization, or it is private and you do not have access to it.";
 		const elsewhere = (await world()).project;
-		for (const one of [project, elsewhere, 2 ** 30])
-			expect(await invite({ id: one, level: 1 })).toMatchObject(
-				wrong("invalid_input", NONE, "private_project_access"),
+		for (const id of [project, elsewhere, 2 ** 30])
+			expect(await invite({ id, level: 1 })).toMatchObject(
+				wrong("invalid_input", NOT_VISIBLE, "private_project_access"),
 			);
 		await ask("POST", `/api/projects/${project}/members`, {
 			body: { user_uuid: uuid, level: 1 },
@@ -266,15 +267,15 @@ describe("inviting", () => {
 		);
 	});
 
-	test("without mail answers the link, and lists it never", async () => {
+	test("without mail returns the link, which no list shows", async () => {
 		const { here } = await world();
-		const { accept_url, token } = await invited({ here });
+		const { accept_url, token } = await createInvite({ here });
 		expect(accept_url).toBe(`https://app.tenantry.test/invites/${token}`);
 		expect(token).toMatch(/^[\w-]{43}$/);
 		for (const [variables, origin] of [
 			[{ MAIL_FROM: "" }, "https://app.tenantry.test"],
 			[{ MAIL_FROM: "", APP_URL: "https://a.example/" }, "https://a.example"],
-			// Mail without APP_URL could only link to the request's Host header.
+			// Without APP_URL, a mail could only use the Host header for its link.
 			[{ APP_URL: "" }, "https://tenantry.test"],
 		] as const) {
 			const { body } = await here("POST", "/invites", {
@@ -282,22 +283,22 @@ describe("inviting", () => {
 				env: variables,
 			});
 			expect(body.emailing_attempt_made).toBe(false);
-			const [base, secret] = body.accept_url.split("/invites/");
+			const [base, value] = body.accept_url.split("/invites/");
 			expect(base).toBe(origin);
-			expect(secret).toMatch(/^[\w-]{43}$/);
+			expect(value).toMatch(/^[\w-]{43}$/);
 		}
-		const on = await here("POST", "/invites", {
+		const mailed = await here("POST", "/invites", {
 			body: { target_email: address() },
 		});
-		expect(on.body).not.toHaveProperty("accept_url");
+		expect(mailed.body).not.toHaveProperty("accept_url");
 		expect(JSON.stringify((await here("GET", "/invites")).body)).not.toContain(token);
 		expect(JSON.stringify(await db.select().from(invites))).not.toContain(token);
 	});
 
-	test("answers the link only to a key that may do as much as the key which the link gives", async () => {
+	test("returns the link only to a key that may do as much as the key that a new user gets through it", async () => {
 		const { id, owner, project } = await world();
-		const invite = async (power: Parameters<typeof keyFor>[1]) => {
-			const key = await keyFor(owner.id, power);
+		const invite = async (restrictions: Parameters<typeof keyFor>[1]) => {
+			const key = await keyFor(owner.id, restrictions);
 			const base = `/api/organizations/${id}/invites`;
 			const body = { target_email: address(), send_email: false };
 			const one = await call("POST", base, { key, body });
@@ -309,19 +310,19 @@ describe("inviting", () => {
 		};
 		const link = expect.stringContaining("/invites/");
 		expect(await invite({})).toEqual([link, link, link]);
-		for (const power of [
+		for (const restrictions of [
 			{ scopes: ["organization_member:write"] },
 			{ scoped_organizations: [id] },
 			{ expires_at: "9999-01-01T00:00:00.000Z" },
 		])
-			expect(await invite(power)).toEqual([null, null, null]);
-		// Such a key reaches no organization path at all.
+			expect(await invite(restrictions)).toEqual([null, null, null]);
+		// A key that is restricted to projects can't call an organization's paths.
 		expect(await invite({ scoped_projects: [project] })).toEqual(Array(3).fill(undefined));
 	});
 
-	test("is listed newest first, and expires after three days", async () => {
+	test("lists invites newest first, and they expire after three days", async () => {
 		const { here } = await world();
-		const [old, young] = [await invited({ here }), await invited({ here })];
+		const [old, young] = [await createInvite({ here }), await createInvite({ here })];
 		await age(old.id, 3);
 		const { body } = await here("GET", "/invites");
 		expect(
@@ -335,35 +336,35 @@ describe("inviting", () => {
 		]);
 	});
 
-	test("is taken back by admins and by whoever made it", async () => {
+	test("can be undone by admins and by the inviter", async () => {
 		const { here, id } = await world();
-		const [one, two] = [await join(id, 1), await join(id, 1)];
+		const [inviter, other] = [await join(id, 1), await join(id, 1)];
 		const path = `/api/organizations/${id}/invites`;
-		const mine = (
+		const first = (
 			await call("POST", path, {
-				key: one.key,
+				key: inviter.key,
 				body: { target_email: address() },
 			})
 		).body.id;
-		expect(await call("DELETE", `${path}/${mine}`, { key: two.key })).toMatchObject({
+		expect(await call("DELETE", `${path}/${first}`, { key: other.key })).toMatchObject({
 			status: 403,
 			body: { detail: "Your organization access level is insufficient." },
 		});
-		expect((await call("DELETE", `${path}/${mine}/`, { key: one.key })).status).toBe(204);
-		expect((await here("DELETE", `/invites/${mine}`)).status).toBe(404);
-		const other = (
+		expect((await call("DELETE", `${path}/${first}/`, { key: inviter.key })).status).toBe(204);
+		expect((await here("DELETE", `/invites/${first}`)).status).toBe(404);
+		const second = (
 			await call("POST", path, {
-				key: one.key,
+				key: inviter.key,
 				body: { target_email: address() },
 			})
 		).body.id;
-		expect((await (await world()).here("DELETE", `/invites/${other}`)).status).toBe(404);
-		expect((await here("DELETE", `/invites/${other}`)).status).toBe(204);
+		expect((await (await world()).here("DELETE", `/invites/${second}`)).status).toBe(404);
+		expect((await here("DELETE", `/invites/${second}`)).status).toBe(204);
 	});
 });
 
 describe("an organization's mails", () => {
-	const mailing = (n: number) => ({ INVITE_MAILS_PER_HOUR: String(n) });
+	const mailLimit = (n: number) => ({ INVITE_MAILS_PER_HOUR: String(n) });
 	const throttled = {
 		status: 429,
 		body: { type: "throttled_error", code: "throttled", attr: null },
@@ -371,12 +372,12 @@ describe("an organization's mails", () => {
 	const several = (n: number, more: object = {}) =>
 		Array.from({ length: n }, () => ({ target_email: address(), ...more }));
 
-	test("are limited an hour, each of a bulk counts, and invites without mail don't", async () => {
+	test("have an hourly limit, to which each invite of a bulk request counts unless it isn't mailed", async () => {
 		const { here, id } = await world();
 		const invite = (n: number, more: object = {}) =>
 			here("POST", "/invites/bulk", {
 				body: several(n, more),
-				env: mailing(5),
+				env: mailLimit(5),
 			});
 		expect((await invite(3)).status).toBe(200);
 		const refused = await invite(3);
@@ -396,7 +397,7 @@ describe("an organization's mails", () => {
 		expect((await here("GET", "/invites")).body.count).toBe(25);
 		// Another organization has its own limit.
 		const other = await world();
-		const elsewhere = { body: several(5), env: mailing(5) };
+		const elsewhere = { body: several(5), env: mailLimit(5) };
 		expect((await other.here("POST", "/invites/bulk", elsewhere)).status).toBe(200);
 		const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 		await db
@@ -407,9 +408,9 @@ describe("an organization's mails", () => {
 		expect(await db.$count(inviteMails, eq(inviteMails.organization_id, id))).toBe(5);
 	});
 
-	test("wait for as many mails to be an hour old as the request sends", async () => {
+	test("are refused with the time until enough mails are an hour old", async () => {
 		const { here, id } = await world();
-		const env = mailing(4);
+		const env = mailLimit(4);
 		await here("POST", "/invites/bulk", { body: several(4), env });
 		const mails = await db.select().from(inviteMails).where(eq(inviteMails.organization_id, id));
 		for (const [i, { invite_id }] of mails.entries())
@@ -427,10 +428,10 @@ describe("an organization's mails", () => {
 		]);
 	});
 
-	test("stay counted when their invites are replaced or deleted", async () => {
+	test("still count when their invites are replaced or deleted", async () => {
 		const { here } = await world();
 		const target_email = address();
-		const invite = () => here("POST", "/invites", { body: { target_email }, env: mailing(2) });
+		const invite = () => here("POST", "/invites", { body: { target_email }, env: mailLimit(2) });
 		const { body } = await invite();
 		await here("DELETE", `/invites/${body.id}`);
 		expect((await invite()).status).toBe(201);
@@ -440,24 +441,24 @@ describe("an organization's mails", () => {
 
 	test("don't exceed the limit when 30 requests race", async () => {
 		const { here } = await world();
-		const made = await Promise.all(
+		const responses = await Promise.all(
 			Array.from({ length: 30 }, () =>
 				here("POST", "/invites", {
 					body: { target_email: address() },
-					env: mailing(7),
+					env: mailLimit(7),
 				}),
 			),
 		);
-		expect(made.filter(({ status }) => status === 201)).toHaveLength(7);
-		expect(made.filter(({ status }) => status === 429)).toHaveLength(23);
+		expect(responses.filter(({ status }) => status === 201)).toHaveLength(7);
+		expect(responses.filter(({ status }) => status === 429)).toHaveLength(23);
 		expect((await here("GET", "/invites")).body.count).toBe(7);
 	});
 
-	test("leave the older invite alone when the limit is reached between the check and the write", async () => {
+	test("don't replace the older invite if the limit is reached between the check and the write", async () => {
 		const { here } = await world();
-		const old = await invited({ here });
+		const old = await createInvite({ here });
 		const { target_email } = old;
-		const env = mailing(1);
+		const env = mailLimit(1);
 		const other = () => here("POST", "/invites", { body: { target_email: address() }, env });
 		const refused = await here("POST", "/invites", {
 			body: { target_email },
@@ -476,7 +477,7 @@ describe("an organization's open invites", () => {
 		null,
 	);
 
-	/** Adds open invites. */
+	/** Inserts `n` open invites. */
 	const fill = ({ id, owner }: Home, n: number) =>
 		times(n, () =>
 			db.insert(invites).values({
@@ -488,23 +489,23 @@ describe("an organization's open invites", () => {
 			}),
 		);
 
-	test("are 1,000 at most, also when requests race; replaced and expired ones don't count", async () => {
+	test("are at most 1,000, even if requests race; replaced and expired ones don't count", async () => {
 		const home = await world();
 		const { here, id } = home;
-		const kept = await invited(home);
+		const kept = await createInvite(home);
 		await fill(home, 994);
-		const made = await Promise.all(
+		const responses = await Promise.all(
 			Array.from({ length: 12 }, () =>
 				here("POST", "/invites", {
 					body: { target_email: address(), send_email: false },
 				}),
 			),
 		);
-		expect(made.filter(({ status }) => status === 201)).toHaveLength(5);
-		for (const answer of made) if (answer.status !== 201) expect(answer).toMatchObject(full);
+		expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
+		for (const answer of responses) if (answer.status !== 201) expect(answer).toMatchObject(full);
 		const { target_email } = kept;
-		const again = { body: { target_email } };
-		expect((await here("POST", "/invites", again)).status).toBe(201);
+		const replacement = { body: { target_email } };
+		expect((await here("POST", "/invites", replacement)).status).toBe(201);
 		const two = [{ target_email }, { target_email: address() }];
 		expect(await here("POST", "/invites/bulk", { body: two })).toMatchObject(full);
 		expect((await here("GET", "/invites?limit=1")).body.count).toBe(1000);
@@ -514,15 +515,15 @@ describe("an organization's open invites", () => {
 	});
 });
 
-describe("an inviter who could not invite any more", () => {
+describe("an inviter who may no longer invite", () => {
 	const lost = wrong(
 		"inviter_lost_access",
 		"The person who invited you can no longer do so. Please ask for a new invite.",
 		null,
 	);
 
-	/** An admin's invite at the admin's level, and what takes from the admin the right to make it. */
-	async function admins() {
+	/** An admin's invite at the admin's level, and ways in which the admin loses the right to it. */
+	async function adminInvite() {
 		const home = await world();
 		const admin = await join(home.id, 8);
 		const base = `/api/organizations/${home.id}/invites`;
@@ -531,20 +532,21 @@ describe("an inviter who could not invite any more", () => {
 			body: { target_email: address(), level: 8, send_email: false },
 		});
 		const token = String(body.accept_url).split("/").at(-1) ?? "";
-		const mine = eq(members.user_id, admin.id);
+		const membership = eq(members.user_id, admin.id);
 		const loses: Record<string, () => Promise<unknown>> = {
-			"has left": async () => db.delete(members).where(mine),
+			"has left": async () => db.delete(members).where(membership),
 			"is deactivated": async () =>
 				db.update(users).set({ is_active: false }).where(eq(users.id, admin.id)),
-			"stands below its level": async () => db.update(members).set({ level: 1 }).where(mine),
+			"is below the invite's level": async () =>
+				db.update(members).set({ level: 1 }).where(membership),
 		};
 		return { ...home, admin, token, loses };
 	}
 
-	const ways = ["has left", "is deactivated", "stands below its level"];
+	const ways = ["has left", "is deactivated", "is below the invite's level"];
 
-	test.each(ways)("makes an invite worth nothing: %s", async (way) => {
-		const { here, token, loses, admin } = await admins();
+	test.each(ways)("makes the invite expired: %s", async (way) => {
+		const { here, token, loses, admin } = await adminInvite();
 		await loses[way]?.();
 		expect(await accept(token)).toMatchObject(lost);
 		expect((await call("GET", `/api/invites/${token}`)).body).toMatchObject({
@@ -559,8 +561,8 @@ describe("an inviter who could not invite any more", () => {
 		expect((await call("POST", `/invites/${token}`)).status).toBe(410);
 	});
 
-	test.each(ways)("is noticed in the write itself: %s", async (way) => {
-		const { here, token, loses } = await admins();
+	test.each(ways)("is noticed even between the check and the write: %s", async (way) => {
+		const { here, token, loses } = await adminInvite();
 		const before = (await here("GET", "/members")).body.count;
 		expect(await accept(token, { env: racing(async () => loses[way]?.()) })).toMatchObject(lost);
 		expect((await here("GET", "/invites")).body.count).toBe(1);
@@ -568,22 +570,22 @@ describe("an inviter who could not invite any more", () => {
 		expect((await here("GET", "/activity_log?activity=accepted")).body.count).toBe(0);
 	});
 
-	test("doesn't matter while it stands at the invite's level", async () => {
-		const { token, admin } = await admins();
+	test("is not one whose level has risen", async () => {
+		const { token, admin } = await adminInvite();
 		await db.update(members).set({ level: 15 }).where(eq(members.user_id, admin.id));
 		expect((await accept(token)).status).toBe(200);
 	});
 
-	test("of a private project leaves that project out", async () => {
+	test("to a private project: the invite leaves that project out", async () => {
 		const home = await world();
 		const { ask, id, project } = home;
 		const other = (await ask("POST", "/api/projects", { body: { name: "Other" } })).body.id;
 		const inviter = await join(id, 1);
-		for (const one of [project, other]) {
-			await ask("PATCH", `/api/projects/${one}`, {
+		for (const projectId of [project, other]) {
+			await ask("PATCH", `/api/projects/${projectId}`, {
 				body: { access_control: true },
 			});
-			await ask("POST", `/api/projects/${one}/members`, {
+			await ask("POST", `/api/projects/${projectId}/members`, {
 				body: { user_uuid: inviter.uuid, level: 8 },
 			});
 		}
@@ -623,8 +625,8 @@ describe("an inviter who could not invite any more", () => {
 	});
 });
 
-describe("inviting several", () => {
-	test("answers the first, and all in the order of the request", async () => {
+describe("bulk invites", () => {
+	test("return the first, and all in the order of the request", async () => {
 		const { here } = await world();
 		const emails = Array.from({ length: 20 }, address);
 		const { status, body } = await here("POST", "/invites/bulk/", {
@@ -689,13 +691,13 @@ describe("inviting several", () => {
 			"Project does not exist on this organization, or it is private and you do not have access to it.",
 			"1__private_project_access",
 		],
-	])("%j is refused, whole", async (body, code, detail, attr) => {
+	])("%j is refused as a whole", async (body, code, detail, attr) => {
 		const { here } = await world();
 		expect(await here("POST", "/invites/bulk", { body })).toMatchObject(wrong(code, detail, attr));
 		expect((await here("GET", "/invites")).body.count).toBe(0);
 	});
 
-	test("is all or nothing also where one is a member, or above the inviter", async () => {
+	test("are all or nothing, also if one is for a member or above the inviter's level", async () => {
 		const { here, owner, id } = await world();
 		expect(
 			(
@@ -717,10 +719,10 @@ describe("inviting several", () => {
 	});
 });
 
-describe("whoever holds the link", () => {
+describe("the holder of the link", () => {
 	test("sees what the invite is for, and nothing else", async () => {
 		const { here } = await world("Acme & Co");
-		const { token, target_email } = await invited({ here }, { first_name: "Ada" });
+		const { token, target_email } = await createInvite({ here }, { first_name: "Ada" });
 		expect((await call("GET", `/api/invites/${token}/`)).body).toEqual({
 			organization_name: "Acme & Co",
 			inviter_first_name: "Test",
@@ -737,7 +739,7 @@ describe("whoever holds the link", () => {
 			body: { access_control: true },
 		});
 		const gone = (await ask("POST", "/api/projects", { body: { name: "Gone" } })).body.id;
-		const { token, target_email } = await invited(home, {
+		const { token, target_email } = await createInvite(home, {
 			first_name: "Ada",
 			level: 1,
 			private_project_access: [
@@ -789,21 +791,21 @@ describe("whoever holds the link", () => {
 		expect((await call("GET", `/api/invites/${token}`)).status).toBe(404);
 	});
 
-	test("that is none finds nothing before its body is judged", async () => {
+	test("gets a 404 for an unknown token before the body is validated", async () => {
 		const body = { first_name: 5 };
 		expect((await accept("nope", { body })).status).toBe(404);
 	});
 
-	test("whose address the mail reached has a verified address", async () => {
+	test("gets a verified address if the link was mailed", async () => {
 		const { here } = await world();
-		const { token, id: invite } = await invited({ here });
+		const { token, id: invite } = await createInvite({ here });
 		await db.update(invites).set({ emailing_attempt_made: true }).where(eq(invites.id, invite));
 		expect((await accept(token)).body.user.is_email_verified).toBe(true);
 	});
 
-	/** An invite whose link a mail carried. */
-	async function mailed(home: Pick<Home, "here">, fields: object) {
-		const invite = await invited(home, fields);
+	/** A new invite that was mailed. */
+	async function createMailedInvite(home: Pick<Home, "here">, fields: object) {
+		const invite = await createInvite(home, fields);
 		await db.update(invites).set({ emailing_attempt_made: true }).where(eq(invites.id, invite.id));
 		return invite;
 	}
@@ -811,19 +813,19 @@ describe("whoever holds the link", () => {
 	const verify = (id: number) =>
 		db.update(users).set({ is_email_verified: true }).where(eq(users.id, id));
 
-	test("who is a user already becomes a member, and gets no key", async () => {
+	test("becomes a member without a new key if the user exists", async () => {
 		const { here, id } = await world();
 		const someone = await person();
 		await verify(someone.id);
-		const join = [
-			[await mailed({ here }, { target_email: someone.email, level: 8 }), {}],
+		const cases = [
+			[await createMailedInvite({ here }, { target_email: someone.email, level: 8 }), {}],
 			[undefined, { key: someone.key }],
 		] as const;
-		for (const [ready, asked] of join) {
+		for (const [invite, options] of cases) {
 			const { token } =
-				ready ?? (await invited({ here }, { target_email: someone.email, level: 8 }));
+				invite ?? (await createInvite({ here }, { target_email: someone.email, level: 8 }));
 			const { status, body } = await accept(token, {
-				...asked,
+				...options,
 				body: { first_name: "Other" },
 			});
 			expect(status).toBe(200);
@@ -833,16 +835,16 @@ describe("whoever holds the link", () => {
 				uuid: someone.uuid,
 			});
 			const path = `/api/organizations/${id}`;
-			const mine = await call("GET", path, { key: someone.key });
-			expect(mine.body.membership_level).toBe(8);
+			const organization = await call("GET", path, { key: someone.key });
+			expect(organization.body.membership_level).toBe(8);
 			await db.delete(members).where(eq(members.user_id, someone.id));
 		}
 	});
 
-	test("which no mail carried, joins no existing user without its key", async () => {
+	test("needs the key of an existing user if the link wasn't mailed", async () => {
 		const { here } = await world();
 		const someone = await person();
-		const { token } = await invited({ here }, { target_email: someone.email });
+		const { token } = await createInvite({ here }, { target_email: someone.email });
 		expect(await accept(token)).toMatchObject(
 			wrong(
 				"invalid_recipient",
@@ -854,13 +856,13 @@ describe("whoever holds the link", () => {
 		expect((await accept(token, { key: someone.key })).status).toBe(200);
 	});
 
-	test("which a mail carried, takes over a user whose address nobody had proved", async () => {
+	test("takes over a user with an unverified address if the link was mailed", async () => {
 		const attacker = await world();
 		const target_email = address();
-		const own = await invited(attacker, { target_email });
-		const stolen = (await accept(own.token)).body.personal_api_key.value;
+		const squatted = await createInvite(attacker, { target_email });
+		const stolen = (await accept(squatted.token)).body.personal_api_key.value;
 		const home = await world();
-		const { token } = await mailed(home, { target_email, level: 8 });
+		const { token } = await createMailedInvite(home, { target_email, level: 8 });
 		const { body } = await accept(token);
 		expect(body.user.is_email_verified).toBe(true);
 		expect(body.personal_api_key.value).toMatch(/^tnt_/);
@@ -870,10 +872,10 @@ describe("whoever holds the link", () => {
 		expect((await call("GET", path, { key })).status).toBe(200);
 	});
 
-	test("which a mail carried, revokes no keys of a user who accepts with one of them", async () => {
+	test("keeps the user's keys when it accepts with one of them", async () => {
 		const home = await world();
 		const someone = await person();
-		const { token } = await mailed(home, { target_email: someone.email });
+		const { token } = await createMailedInvite(home, { target_email: someone.email });
 		const { status, body } = await accept(token, { key: someone.key });
 		expect(status).toBe(200);
 		expect(body.personal_api_key).toBeNull();
@@ -884,22 +886,22 @@ describe("whoever holds the link", () => {
 		});
 	});
 
-	test("revokes no keys when the address is proved while it is accepted", async () => {
+	test("keeps the user's keys if the address is verified during the accept", async () => {
 		const someone = await person();
-		const { token } = await mailed(await world(), {
+		const { token } = await createMailedInvite(await world(), {
 			target_email: someone.email,
 		});
-		const prove = async () => verify(someone.id);
-		const { status, body } = await accept(token, { env: racing(prove) });
+		const verifyNow = async () => verify(someone.id);
+		const { status, body } = await accept(token, { env: racing(verifyNow) });
 		expect(status).toBe(200);
 		expect(body.personal_api_key).toBeNull();
 		expect((await call("GET", "/api/users/@me", { key: someone.key })).status).toBe(200);
 	});
 
-	test("with a key that is revoked while it is accepted, changes nothing", async () => {
+	test("changes nothing with a key that is revoked during the accept", async () => {
 		const home = await world();
 		const someone = await person();
-		const { token } = await invited(home, { target_email: someone.email });
+		const { token } = await createInvite(home, { target_email: someone.email });
 		const revoke = () => db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, someone.id));
 		const answer = await accept(token, {
 			key: someone.key,
@@ -910,14 +912,14 @@ describe("whoever holds the link", () => {
 		expect((await home.here("GET", "/invites")).body.count).toBe(1);
 	});
 
-	test("works in the organization from then on", async () => {
-		const [own, home] = [await world(), await world()];
-		const { id, email, key } = own.owner;
+	test("gets the organization as its current one", async () => {
+		const [previous, home] = [await world(), await world()];
+		const { id, email, key } = previous.owner;
 		await verify(id);
-		const { token } = await mailed(home, { target_email: email });
-		expect((await own.ask("GET", "/api/users/@me")).body).toMatchObject({
-			organization: { id: own.id },
-			project: { id: own.project },
+		const { token } = await createMailedInvite(home, { target_email: email });
+		expect((await previous.ask("GET", "/api/users/@me")).body).toMatchObject({
+			organization: { id: previous.id },
+			project: { id: previous.project },
 		});
 		expect((await accept(token)).status).toBe(200);
 		expect((await call("GET", "/api/users/@me", { key })).body).toMatchObject({
@@ -926,13 +928,13 @@ describe("whoever holds the link", () => {
 		});
 	});
 
-	test("that is replaced while it is accepted is unknown, and nothing happened", async () => {
+	test("gets a 404 and changes nothing if the invite is replaced during the accept", async () => {
 		for (const someone of [undefined, await person()]) {
 			const home = await world();
 			const target_email = someone?.email ?? address();
-			const { token } = await mailed(home, { target_email });
-			const again = () => home.here("POST", "/invites", { body: { target_email } });
-			const answer = await accept(token, { env: racing(again) });
+			const { token } = await createMailedInvite(home, { target_email });
+			const replace = () => home.here("POST", "/invites", { body: { target_email } });
+			const answer = await accept(token, { env: racing(replace) });
 			expect(answer.status).toBe(404);
 			expect((await home.here("GET", "/members")).body.count).toBe(1);
 			expect((await home.here("GET", "/invites")).body.count).toBe(1);
@@ -941,21 +943,21 @@ describe("whoever holds the link", () => {
 		}
 	});
 
-	test("with a key that is expired, or whose owner is deactivated, is refused as anywhere", async () => {
+	test("gets a 401 with an expired key, or with the key of a deactivated user", async () => {
 		const { here } = await world();
 		const someone = await person();
-		const { token } = await invited({ here }, { target_email: someone.email });
-		const old = await keyFor(someone.id, { expires_at: "2020-01-01" });
-		expect((await accept(token, { key: old })).status).toBe(401);
+		const { token } = await createInvite({ here }, { target_email: someone.email });
+		const expired = await keyFor(someone.id, { expires_at: "2020-01-01" });
+		expect((await accept(token, { key: expired })).status).toBe(401);
 		await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
-		const look = `/api/invites/${token}`;
-		expect((await call("GET", look, { key: someone.key })).status).toBe(401);
+		const path = `/api/invites/${token}`;
+		expect((await call("GET", path, { key: someone.key })).status).toBe(401);
 		expect((await accept(token, { key: someone.key })).status).toBe(401);
 	});
 
-	test("comes too late after three days", async () => {
+	test("can't accept after three days", async () => {
 		const { here } = await world();
-		const { token, id } = await invited({ here });
+		const { token, id } = await createInvite({ here });
 		await age(id, 3);
 		expect((await call("GET", `/api/invites/${token}`)).body.is_expired).toBe(true);
 		expect(await accept(token)).toMatchObject(
@@ -963,10 +965,10 @@ describe("whoever holds the link", () => {
 		);
 	});
 
-	test("with another’s key, a bad key, or as a member already, is refused", async () => {
+	test("is refused with another user’s key, with an invalid key, or if already a member", async () => {
 		const { here, id } = await world();
 		const someone = await person();
-		const { token } = await invited({ here });
+		const { token } = await createInvite({ here });
 		expect(await accept(token, { key: someone.key })).toMatchObject({
 			status: 400,
 			body: { code: "invalid_recipient", attr: null },
@@ -975,7 +977,10 @@ describe("whoever holds the link", () => {
 		const revoked = await keyFor(someone.id);
 		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(revoked)));
 		expect((await accept(token, { key: revoked })).status).toBe(401);
-		const { token: late, target_email } = await invited({ here }, { target_email: someone.email });
+		const { token: late, target_email } = await createInvite(
+			{ here },
+			{ target_email: someone.email },
+		);
 		await db.insert(members).values({ organization_id: id, user_id: someone.id, level: 1 });
 		expect(await accept(late)).toMatchObject({
 			status: 400,
@@ -984,17 +989,17 @@ describe("whoever holds the link", () => {
 		expect(target_email).toBe(someone.email);
 	});
 
-	test("of a user that was deactivated stays out", async () => {
+	test("is refused if the user is deactivated", async () => {
 		const { here } = await world();
 		const someone = await person();
-		const { token } = await invited({ here }, { target_email: someone.email });
+		const { token } = await createInvite({ here }, { target_email: someone.email });
 		await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
 		expect((await accept(token)).body.code).toBe("invalid_recipient");
 		expect((await here("GET", "/members")).body.count).toBe(1);
 	});
 
 	test.each(["x", "x".repeat(43), "%00", "..%2f"])(
-		"with a token that is none, %j, finds nothing",
+		"gets a 404 for the unknown token %j",
 		async (token) => {
 			expect(await accept(token)).toMatchObject({
 				status: 404,
@@ -1004,7 +1009,7 @@ describe("whoever holds the link", () => {
 		},
 	);
 
-	test("who guesses is told to wait", async () => {
+	test("gets a 429 after guessing too many tokens", async () => {
 		const headers = { "cf-connecting-ip": "192.0.2.77" };
 		const guess = async () =>
 			(await call("GET", `/api/invites/${"y".repeat(43)}`, { headers })).status;
@@ -1015,31 +1020,31 @@ describe("whoever holds the link", () => {
 		});
 	});
 
-	test("20 times at once becomes one user with one membership and one key", async () => {
+	test("becomes one user with one membership and one key if 20 requests race", async () => {
 		const { here } = await world();
-		const { token, target_email } = await invited({ here });
+		const { token, target_email } = await createInvite({ here });
 		const answers = await Promise.all(Array.from({ length: 20 }, () => accept(token)));
-		const good = answers.filter(({ status }) => status === 200);
-		expect(good).toHaveLength(1);
+		const successful = answers.filter(({ status }) => status === 200);
+		expect(successful).toHaveLength(1);
 		for (const { status, body } of answers)
 			if (status !== 200) expect([404, 400]).toContain(status || body);
 		expect((await here("GET", "/members")).body.count).toBe(2);
-		const made = await db.select().from(users).where(eq(users.email, target_email));
-		expect(made).toHaveLength(1);
+		const rows = await db.select().from(users).where(eq(users.email, target_email));
+		expect(rows).toHaveLength(1);
 		expect(
 			await db
 				.select()
 				.from(personalApiKeys)
-				.where(eq(personalApiKeys.user_id, made[0]?.id ?? 0)),
+				.where(eq(personalApiKeys.user_id, rows[0]?.id ?? 0)),
 		).toHaveLength(1);
 		expect((await here("GET", "/activity_log?activity=accepted")).body.count).toBe(1);
 	});
 
-	test("which no mail carried, joins no user who appears while it is accepted", async () => {
+	test("needs the key of a user who is created during the accept if the link wasn't mailed", async () => {
 		const [one, two] = [await world(), await world()];
 		const target_email = address();
-		const first = await invited(one, { target_email });
-		const second = await invited(two, { target_email });
+		const first = await createInvite(one, { target_email });
+		const second = await createInvite(two, { target_email });
 		const answer = await accept(second.token, {
 			env: racing(() => accept(first.token)),
 		});
@@ -1050,14 +1055,14 @@ describe("whoever holds the link", () => {
 		expect((await two.here("GET", "/members")).body.count).toBe(1);
 	});
 
-	test("which a mail carried, takes over a user who appears while it is accepted", async () => {
+	test("takes over a user who is created during the accept if the link was mailed", async () => {
 		const [attacker, home] = [await world(), await world()];
 		const target_email = address();
-		const own = await invited(attacker, { target_email });
-		const { token } = await mailed(home, { target_email });
+		const squatted = await createInvite(attacker, { target_email });
+		const { token } = await createMailedInvite(home, { target_email });
 		let stolen = "";
 		const steal = async () => {
-			stolen = (await accept(own.token)).body.personal_api_key.value;
+			stolen = (await accept(squatted.token)).body.personal_api_key.value;
 		};
 		const { status, body } = await accept(token, { env: racing(steal) });
 		expect(status).toBe(200);
@@ -1066,10 +1071,10 @@ describe("whoever holds the link", () => {
 		expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
 	});
 
-	test("of a user who is deactivated while it is accepted stays out", async () => {
+	test("is refused if the user is deactivated during the accept", async () => {
 		const { here } = await world();
 		const someone = await person();
-		const { token } = await mailed({ here }, { target_email: someone.email });
+		const { token } = await createMailedInvite({ here }, { target_email: someone.email });
 		const deactivate = async () =>
 			db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
 		const answer = await accept(token, { env: racing(deactivate) });
@@ -1077,12 +1082,12 @@ describe("whoever holds the link", () => {
 		expect((await here("GET", "/members")).body.count).toBe(1);
 	});
 
-	test("invited by two organizations at once becomes one user, member of both", async () => {
+	test("of two organizations' invites becomes one user and a member of both, even if they race", async () => {
 		const [one, two] = [await world(), await world()];
 		const target_email = address();
 		const tokens = [
-			(await mailed(one, { target_email })).token,
-			(await mailed(two, { target_email })).token,
+			(await createMailedInvite(one, { target_email })).token,
+			(await createMailedInvite(two, { target_email })).token,
 		];
 		const answers = await Promise.all(tokens.map((token) => accept(token)));
 		expect(answers.map(({ status }) => status)).toEqual([200, 200]);
@@ -1094,9 +1099,9 @@ describe("whoever holds the link", () => {
 	});
 });
 
-test("what is wrong with the names of an acceptance is said, and the invite stays", async () => {
+test("an accept with an invalid name is a 400, and the invite still works", async () => {
 	const { here } = await world();
-	const { token } = await invited({ here });
+	const { token } = await createInvite({ here });
 	expect(await accept(token, { body: { first_name: 7 } })).toMatchObject(
 		wrong("invalid_input", "Not a valid string.", "first_name"),
 	);

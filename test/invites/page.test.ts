@@ -6,25 +6,25 @@ import { call, db, person, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;
 
-/** The address of the page of a new invite; `row` is what the database then holds of it. */
+/** The path of a new invite's page. `row` overrides columns of the invite. */
 async function page(
 	{ here }: Home,
 	body: object = {},
 	row: Partial<typeof invites.$inferInsert> = {},
 ) {
-	const { body: made } = await here("POST", "/invites", {
+	const { body: invite } = await here("POST", "/invites", {
 		body: {
 			target_email: `${v7()}@invited.test`,
 			send_email: false,
 			...body,
 		},
 	});
-	const changed = { emailing_attempt_made: true, ...row };
-	await db.update(invites).set(changed).where(eq(invites.id, made.id));
-	return new URL(made.accept_url).pathname;
+	const values = { emailing_attempt_made: true, ...row };
+	await db.update(invites).set(values).where(eq(invites.id, invite.id));
+	return new URL(invite.accept_url).pathname;
 }
 
-/** The page's text, without markup. */
+/** The page's text without markup. */
 async function textOf(path: string, method = "GET") {
 	const { body } = await call(method, path);
 	const [, main = ""] = /<main>(.*)<\/main>/s.exec(body) ?? [];
@@ -36,7 +36,7 @@ async function textOf(path: string, method = "GET") {
 
 const revokes = "all its API keys stop working";
 
-test("the page names the inviter, the organization, the level, the message and the end", async () => {
+test("the page shows the inviter, the organization, the level, the message and the expiry", async () => {
 	const home = await world("Acme");
 	const message = "Hello Ada,\nlook at this.";
 	const created_at = "2999-01-02T03:04:05.678Z";
@@ -61,7 +61,7 @@ test("the page names the inviter, the organization, the level, the message and t
 	expect(await textOf(path)).toContain(` ${owner.email} invites `);
 });
 
-test("the page shows what people wrote as text, without control characters", async () => {
+test("the page escapes what people wrote, and removes control characters", async () => {
 	const home = await world();
 	const evil = "<b>A</b>\u202ecme\r\n\u0007x";
 	await db.update(organizations).set({ name: evil }).where(eq(organizations.id, home.id));
@@ -75,7 +75,7 @@ test("the page shows what people wrote as text, without control characters", asy
 	expect(welcome.body).toContain("<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x · Tenantry");
 });
 
-test("the page says before the button that accepting revokes the keys of a user with an unproved address", async () => {
+test("the page warns above the button that accepting revokes the keys of a user with an unverified address", async () => {
 	const home = await world();
 	const someone = await person();
 	const target_email = someone.email;
@@ -86,14 +86,14 @@ test("the page says before the button that accepting revokes the keys of a user 
 	expect((await call("GET", "/api/users/@me", { key: someone.key })).status).toBe(200);
 	await db.update(users).set({ is_email_verified: true }).where(eq(users.id, someone.id));
 	expect(await textOf(path)).not.toContain(revokes);
-	// Whoever holds a link that no mail carried takes nobody over.
+	// A link that wasn't mailed can't be used to take over a user.
 	await db.update(users).set({ is_email_verified: false }).where(eq(users.id, someone.id));
 	const handed = await page(home, { target_email }, { emailing_attempt_made: false });
 	expect(await textOf(handed)).not.toContain(revokes);
 	expect(await textOf(handed, "POST")).toContain("an API key of that user");
 });
 
-test("an invite that is too old has a page that says so", async () => {
+test("the page of an expired invite says so", async () => {
 	const path = await page(await world("Acme"), {}, { created_at: "2020-01-01T00:00:00.000Z" });
 	expect((await call("GET", path)).status).toBe(410);
 	expect(await textOf(path)).toContain("Invites to Acme work for three days.");
@@ -117,7 +117,7 @@ describe("the form of an invite's page", () => {
 			env: {},
 		});
 
-	test("is refused where a name is not UTF-8, and the invite still works", async () => {
+	test("is refused if a name is not UTF-8, and the invite still works", async () => {
 		for (const raw of ["first_name=Jos%E9", "last_name=%ED%A0%80"]) {
 			const { status, body } = await post(raw);
 			expect(status).toBe(400);
@@ -126,7 +126,7 @@ describe("the form of an invite's page", () => {
 		expect((await call("GET", path)).status).toBe(200);
 	});
 
-	test("is a 400 when its sender goes away before its end, and no error of ours", async () => {
+	test("is a 400 and no server error if the client disconnects before its end", async () => {
 		const error = vi.spyOn(console, "error");
 		const raw = new ReadableStream({
 			pull(controller) {
@@ -139,7 +139,7 @@ describe("the form of an invite's page", () => {
 		error.mockRestore();
 	});
 
-	test("takes names of any letters", async () => {
+	test("accepts names in any script", async () => {
 		const { status, body } = await post("first_name=Jos%C3%A9&last_name=%F0%9F%A6%94");
 		expect(status).toBe(200);
 		expect(body).toContain("Welcome");

@@ -10,26 +10,26 @@ const OWN_LEVEL = "You can't change your own access level.";
 const NOT_OWNER = "You can only make another member owner if you're this organization's owner.";
 const LAST_OWNER = "Cannot leave the organization as its owner!";
 
-type Someone = Awaited<ReturnType<typeof join>>;
+type Joined = Awaited<ReturnType<typeof join>>;
 
-/** An organization with somebody of each level, and a second admin. */
+/** An organization with a member of each level, a second admin and a second owner. */
 async function people() {
-	const home = await world();
+	const organization = await world();
 	const [member, admin, admin2, owner2] = await Promise.all([
-		join(home.id, 1),
-		join(home.id, 8),
-		join(home.id, 8),
-		join(home.id, 15),
+		join(organization.id, 1),
+		join(organization.id, 8),
+		join(organization.id, 8),
+		join(organization.id, 15),
 	]);
-	const base = `/api/organizations/${home.id}/members`;
-	const set = (by: Someone, whom: { uuid: string }, body: unknown) =>
-		call("PATCH", `${base}/${whom.uuid}/`, { key: by.key, body });
-	const drop = (by: Someone, whom: { uuid: string }) =>
-		call("DELETE", `${base}/${whom.uuid}/`, { key: by.key });
-	return { ...home, member, admin, admin2, owner2, base, set, drop };
+	const base = `/api/organizations/${organization.id}/members`;
+	const set = (by: Joined, target: { uuid: string }, body: unknown) =>
+		call("PATCH", `${base}/${target.uuid}/`, { key: by.key, body });
+	const remove = (by: Joined, target: { uuid: string }) =>
+		call("DELETE", `${base}/${target.uuid}/`, { key: by.key });
+	return { ...organization, member, admin, admin2, owner2, base, set, remove };
 }
 
-test("a member is listed with its user and all fields", async () => {
+test("the list shows a member's user and all fields", async () => {
 	const { here, owner } = await world();
 	const { status, body } = await here("GET", "/members/");
 	expect(status).toBe(200);
@@ -112,20 +112,20 @@ test("the list can be filtered", async () => {
 	});
 });
 
-describe("who may change a level, in the order of the checks", () => {
-	test("another’s, without being admin", async () => {
+describe("changing a level, in the order of the checks", () => {
+	test("is refused to a member who isn't an admin", async () => {
 		const { set, member, owner, admin } = await people();
 		expect(await set(member, owner, { level: 1 })).toMatchObject(forbidden(NOT_ADMIN));
 		expect(await set(member, admin, { level: "x" })).toMatchObject(forbidden(NOT_ADMIN));
 	});
 
-	test("of somebody above", async () => {
+	test("is refused for a member above the caller", async () => {
 		const { set, admin, owner } = await people();
 		expect(await set(admin, owner, { level: 1 })).toMatchObject(forbidden(ABOVE_YOU));
 		expect(await set(admin, owner, { level: "x" })).toMatchObject(forbidden(ABOVE_YOU));
 	});
 
-	test("with a body that is wrong", async () => {
+	test("is refused with an invalid body", async () => {
 		const { set, admin, member } = await people();
 		expect((await set(admin, member, { level: 2 })).body).toMatchObject({
 			code: "invalid_choice",
@@ -145,19 +145,19 @@ describe("who may change a level, in the order of the checks", () => {
 		expect((await set(member, member, { level: 2 })).body.code).toBe("invalid_choice");
 	});
 
-	test("one’s own", async () => {
+	test("is refused for the caller's own level", async () => {
 		const { set, admin, member, owner2 } = await people();
 		for (const someone of [admin, member, owner2])
 			for (const level of [1, 8, 15])
 				expect(await set(someone, { uuid: "@me" }, { level })).toMatchObject(forbidden(OWN_LEVEL));
 	});
 
-	test("to owner, without being owner", async () => {
+	test("to owner is refused unless the caller is an owner", async () => {
 		const { set, admin, member } = await people();
 		expect(await set(admin, member, { level: 15 })).toMatchObject(forbidden(NOT_OWNER));
 	});
 
-	test("to what one is oneself", async () => {
+	test("works up to the caller's own level", async () => {
 		const { set, admin, admin2, member, owner2, owner } = await people();
 		const { status, body } = await set(admin, member, { level: 8 });
 		expect({ status, level: body.level, uuid: body.user.uuid }).toEqual({
@@ -170,7 +170,7 @@ describe("who may change a level, in the order of the checks", () => {
 		expect((await set(owner2, owner, { level: 1 })).body.level).toBe(1);
 	});
 
-	test("{} changes nothing, not even updated_at", async () => {
+	test("with {} changes nothing, not even updated_at", async () => {
 		const { set, admin, member, base } = await people();
 		const before = (await call("GET", base, { key: admin.key })).body.results.find(
 			({ user }: { user: { uuid: string } }) => user.uuid === member.uuid,
@@ -183,7 +183,7 @@ describe("who may change a level, in the order of the checks", () => {
 	});
 });
 
-test("a member that is none is not found", async () => {
+test("an unknown member is not found", async () => {
 	const { ask, base } = await people();
 	const stranger = await world();
 	for (const uuid of [stranger.owner.uuid, "x", "1", "00000000-0000-0000-0000-000000000000"])
@@ -198,12 +198,12 @@ test("a member that is none is not found", async () => {
 			});
 });
 
-describe("who may go, and be removed", () => {
-	test("anybody goes, but an owner", async () => {
-		const { drop, member, admin, owner2, base, ask } = await people();
+describe("removing a member", () => {
+	test("lets anybody leave except an owner", async () => {
+		const { remove, member, admin, owner2, base, ask } = await people();
 		for (const someone of [member, admin])
-			expect((await drop(someone, { uuid: "@me" })).status).toBe(204);
-		expect(await drop(owner2, { uuid: "@me" })).toMatchObject({
+			expect((await remove(someone, { uuid: "@me" })).status).toBe(204);
+		expect(await remove(owner2, { uuid: "@me" })).toMatchObject({
 			status: 400,
 			body: {
 				type: "validation_error",
@@ -216,31 +216,31 @@ describe("who may go, and be removed", () => {
 		expect((await call("GET", base, { key: member.key })).status).toBe(403);
 	});
 
-	test("others are removed as they are changed", async () => {
-		const { drop, member, admin, admin2, owner, owner2 } = await people();
-		expect(await drop(member, admin)).toMatchObject(forbidden(NOT_ADMIN));
-		expect(await drop(admin, owner)).toMatchObject(forbidden(ABOVE_YOU));
-		expect((await drop(owner2, owner)).body.detail).toBe(LAST_OWNER);
-		expect((await drop(admin, admin2)).status).toBe(204);
-		expect((await drop(admin, member)).status).toBe(204);
-		expect((await drop(admin, member)).status).toBe(404);
+	test("has the same rules as changing a level", async () => {
+		const { remove, member, admin, admin2, owner, owner2 } = await people();
+		expect(await remove(member, admin)).toMatchObject(forbidden(NOT_ADMIN));
+		expect(await remove(admin, owner)).toMatchObject(forbidden(ABOVE_YOU));
+		expect((await remove(owner2, owner)).body.detail).toBe(LAST_OWNER);
+		expect((await remove(admin, admin2)).status).toBe(204);
+		expect((await remove(admin, member)).status).toBe(204);
+		expect((await remove(admin, member)).status).toBe(404);
 	});
 
-	test("who was just removed by another is not found, and who was just raised stays", async () => {
+	test("fails if another request has just removed or promoted the member", async () => {
 		const { base, admin, member, admin2, ask } = await people();
-		const drop = (uuid: string, between: () => Promise<unknown>) =>
+		const remove = (uuid: string, between: () => Promise<unknown>) =>
 			call("DELETE", `${base}/${uuid}`, {
 				key: admin.key,
 				env: racing(between),
 			});
-		const raise = () => ask("PATCH", `${base}/${admin2.uuid}`, { body: { level: 15 } });
-		const away = () => ask("DELETE", `${base}/${member.uuid}`);
-		expect((await drop(member.uuid, away)).status).toBe(404);
-		expect((await drop(admin2.uuid, raise)).body.detail).toBe(ABOVE_YOU);
+		const promote = () => ask("PATCH", `${base}/${admin2.uuid}`, { body: { level: 15 } });
+		const removeToo = () => ask("DELETE", `${base}/${member.uuid}`);
+		expect((await remove(member.uuid, removeToo)).status).toBe(404);
+		expect((await remove(admin2.uuid, promote)).body.detail).toBe(ABOVE_YOU);
 	});
 
-	test("who is gone sees nothing more of the organization, at once", async () => {
-		const { drop, admin, member, id, project, ask } = await people();
+	test("takes away all access to the organization at once", async () => {
+		const { remove, admin, member, id, project, ask } = await people();
 		await ask("PATCH", `/api/projects/${project}`, {
 			body: { access_control: true },
 		});
@@ -248,7 +248,7 @@ describe("who may go, and be removed", () => {
 			body: { user_uuid: member.uuid, level: 8 },
 		});
 		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(200);
-		await drop(admin, member);
+		await remove(admin, member);
 		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(404);
 		expect((await call("GET", `/api/organizations/${id}`, { key: member.key })).status).toBe(404);
 		expect((await call("GET", "/api/users/@me", { key: member.key })).body).toMatchObject({
@@ -265,10 +265,10 @@ describe("an organization keeps an owner", () => {
 	test("when two owners demote each other 20 times at once", async () => {
 		for (let round = 0; round < 5; round++) {
 			const { set, owner, owner2, id } = await people();
-			const asked = Array.from({ length: 20 }, (_, i) =>
+			const requests = Array.from({ length: 20 }, (_, i) =>
 				i % 2 ? set(owner, owner2, { level: 1 }) : set(owner2, owner, { level: 8 }),
 			);
-			const answers = await Promise.all(asked);
+			const answers = await Promise.all(requests);
 			for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(403);
 			const rows = await db.select().from(members).where(eq(members.organization_id, id));
 			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
@@ -277,10 +277,10 @@ describe("an organization keeps an owner", () => {
 
 	test("when two owners demote and remove each other at once", async () => {
 		for (let round = 0; round < 5; round++) {
-			const { set, drop, owner, owner2, id } = await people();
+			const { set, remove, owner, owner2, id } = await people();
 			await Promise.all([
-				set(owner, owner2, { level: 8 }).then(() => drop(owner, owner2)),
-				set(owner2, owner, { level: 8 }).then(() => drop(owner2, owner)),
+				set(owner, owner2, { level: 8 }).then(() => remove(owner, owner2)),
+				set(owner2, owner, { level: 8 }).then(() => remove(owner2, owner)),
 			]);
 			const rows = await db.select().from(members).where(eq(members.organization_id, id));
 			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
@@ -288,10 +288,10 @@ describe("an organization keeps an owner", () => {
 	});
 });
 
-test("a change of level and a removal are in the log", async () => {
-	const { set, drop, admin, member, id, ask } = await people();
+test("level changes and removals are logged", async () => {
+	const { set, remove, admin, member, id, ask } = await people();
 	await set(admin, member, { level: 8 });
-	await drop(admin, member);
+	await remove(admin, member);
 	const { body } = await ask("GET", `/api/organizations/${id}/activity_log?scope=Member`);
 	expect(body.results).toMatchObject([
 		{
@@ -314,18 +314,18 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 	beforeAll(async () => {
 		home = await world();
 		await times(n, (i) => db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }));
-		const made = await db.select({ id: users.id, email: users.email }).from(users);
-		const mine = made.filter(({ email }) => email.startsWith(home.id));
+		const rows = await db.select({ id: users.id, email: users.email }).from(users);
+		const added = rows.filter(({ email }) => email.startsWith(home.id));
 		await times(n, (i) =>
 			db.insert(members).values({
 				organization_id: home.id,
-				user_id: mine[i]?.id ?? 0,
+				user_id: added[i]?.id ?? 0,
 				level: 1,
 			}),
 		);
 	});
 
-	test("is one trip a page, and complete", async () => {
+	test("is complete, with one round trip per page", async () => {
 		const seen = new Set<string>();
 		let path: string | null = `/api/organizations/${home.id}/members`;
 		let pages = 0;
@@ -346,12 +346,12 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 		expect(read).toBeLessThan(4 * n + 30 * pages);
 	});
 
-	test("a filter reads it in one trip, too", async () => {
+	test("is filtered in one round trip, too", async () => {
 		const answer = await home.here("GET", `/members?search=${home.id}-`);
 		expect([cost(answer).trips, answer.body.count]).toEqual([1, n]);
 	});
 
-	test("inviting and joining cost the same", async () => {
+	test("doesn't make inviting and joining cost more", async () => {
 		const target_email = `${home.id}-new@tenantry.test`;
 		await home.here("PATCH", "", {
 			body: { is_member_join_email_enabled: false },
@@ -366,13 +366,13 @@ describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
 		expect(cost(joined).read).toBeLessThan(60);
 	});
 
-	test("the organization’s own page costs the same", async () => {
+	test("doesn't make reading the organization cost more", async () => {
 		const { read } = cost(await home.here("GET", ""));
 		expect(read).toBeLessThan(20);
 	});
 });
 
-test("a restricted key lists the members of its organization only", async () => {
+test("a key restricted to an organization lists its members", async () => {
 	const { owner, id } = await world();
 	const key = await keyFor(owner.id, { scoped_organizations: [id] });
 	expect((await call("GET", `/api/organizations/${id}/members`, { key })).status).toBe(200);

@@ -5,7 +5,7 @@ import { members } from "../../src/db/schema.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
 
-/** What a command answers through the entrypoint. */
+/** The outcome of a command that runs through the entrypoint. */
 const operate = async (command: string, options: object = {}) =>
 	JSON.parse(await exports.Operator.run(command, JSON.stringify(options)));
 
@@ -16,7 +16,7 @@ const log = async ({ here }: Home) => (await here("GET", "/activity_log/")).body
 
 const byOperator = { user: null, detail: { trigger: { job: "operator" } } };
 
-test("bootstrap makes a user, an organization, a project and a key, once, and logs it", async () => {
+test("bootstrap creates and logs a user, an organization, a project and a key, but only once", async () => {
 	const options = { email: " New@Example.com", organization: "New" };
 	const { result } = await operate("bootstrap", options);
 	expect(result).toMatchObject({
@@ -44,7 +44,7 @@ test("bootstrap makes a user, an organization, a project and a key, once, and lo
 	expect(again).toEqual({ result: { ...result, key: null } });
 });
 
-test("of twenty racing bootstraps of one address, one makes the user and all answer", async () => {
+test("when twenty bootstraps of one address race, one creates the user and all succeed", async () => {
 	const answers = await Promise.all(
 		Array.from({ length: 20 }, () => operate("bootstrap", { email: "racer@example.com" })),
 	);
@@ -54,7 +54,7 @@ test("of twenty racing bootstraps of one address, one makes the user and all ans
 	expect(results.filter(({ key }) => key !== null)).toHaveLength(1);
 });
 
-test("a key is created with its scopes and revoked at once, and its owner's organization is told", async () => {
+test("a key is created with its scopes and revoked at once, and both are logged for its owner's organization", async () => {
 	const home = await world();
 	const { email } = home.owner;
 	const scopes = ["user:read", "organization:read"];
@@ -79,7 +79,7 @@ test("a key is created with its scopes and revoked at once, and its owner's orga
 	]);
 });
 
-test("a deactivated user is refused at once, and each of its organizations is told once", async () => {
+test("a deactivated user is refused at once, and each of its organizations gets one log entry", async () => {
 	const [one, two, stranger] = [await world(), await world(), await world()];
 	const leaver = await join(one.id, 1);
 	await db.insert(members).values({ organization_id: two.id, user_id: leaver.id, level: 1 });
@@ -95,7 +95,7 @@ test("a deactivated user is refused at once, and each of its organizations is to
 	expect(await log(stranger)).toEqual([]);
 });
 
-test("organization set changes what is given, and logs what changed", async () => {
+test("organization set changes the given fields, and logs what changed", async () => {
 	const home = await world();
 	const options = {
 		id: home.id,
@@ -120,7 +120,7 @@ test("organization set changes what is given, and logs what changed", async () =
 	expect(entries[0].detail.changes).toHaveLength(3);
 });
 
-test("the lists are newest first and say how many there are", async () => {
+test("the lists are newest first and have a count", async () => {
 	const home = await world("Listed");
 	await keyFor(home.owner.id);
 	const users = await operate("user list", { limit: "1" });
@@ -170,7 +170,7 @@ test.each([
 		{ id: crypto.randomUUID(), plugins_access_level: "5" },
 		'plugins_access_level: "5" is not a valid choice.',
 	],
-])("%s with %j is refused in words", async (command, options, error) => {
+])("%s with %j fails with a message", async (command, options, error) => {
 	expect(await operate(command, options)).toEqual({ error });
 });
 
@@ -188,7 +188,7 @@ test("no HTTP request reaches the operator's entrypoint", async () => {
 			expect((await call(method, path, { key, ...(method === "POST" && { body }) })).status).toBe(
 				404,
 			);
-	// Without a fetch handler, an entrypoint takes calls through bindings alone.
+	// An entrypoint without a fetch handler can only be called through a binding.
 	expect(Object.getOwnPropertyNames(Operator.prototype)).toEqual(["constructor", "run"]);
 	const { result } = await operate("user list", { limit: 1000 });
 	expect(JSON.stringify(result)).not.toContain("intruder@example.com");

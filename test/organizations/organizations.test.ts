@@ -17,7 +17,7 @@ const insufficient = {
 	},
 };
 
-test("whoever creates an organization owns it, with a first project, and works there", async () => {
+test("creating an organization makes its creator the owner, with a first project, and makes both current", async () => {
 	const { key } = await person();
 	const { status, body } = await call("POST", "/api/organizations/", {
 		key,
@@ -59,7 +59,7 @@ test("whoever creates an organization owns it, with a first project, and works t
 	expect((await call("GET", "/api/organizations/@current/", { key })).body).toEqual(body);
 });
 
-test("all writable fields are taken, and read back", async () => {
+test("all writable fields are saved and returned", async () => {
 	const { ask } = await world();
 	const fields = {
 		name: "All",
@@ -76,7 +76,7 @@ test("all writable fields are taken, and read back", async () => {
 	).toMatchObject({ ...fields, ...cleared });
 });
 
-test("a name that is taken gets a suffix; one that says nothing gets a word", async () => {
+test("a slug that is taken gets a random suffix; a name without usable characters gives `organization`", async () => {
 	const { ask } = await world("Twin peaks");
 	const slug = async (name: string) =>
 		(await ask("POST", "/api/organizations", { body: { name } })).body.slug;
@@ -88,11 +88,11 @@ test("a name that is taken gets a suffix; one that says nothing gets a word", as
 
 test("20 parallel creates of the same name give 20 distinct slugs", async () => {
 	const { ask } = await world();
-	const made = await Promise.all(
+	const responses = await Promise.all(
 		Array.from({ length: 20 }, () => ask("POST", "/api/organizations", { body: { name: "Race" } })),
 	);
-	expect(made.map(({ status }) => status)).toEqual(Array(20).fill(201));
-	expect(new Set(made.map(({ body }) => body.slug)).size).toBe(20);
+	expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201));
+	expect(new Set(responses.map(({ body }) => body.slug)).size).toBe(20);
 });
 
 test("a rename keeps the slug, and PATCH {} changes nothing, not even updated_at", async () => {
@@ -110,7 +110,7 @@ test("a rename keeps the slug, and PATCH {} changes nothing, not even updated_at
 	expect(after.updated_at > before.updated_at).toBe(true);
 });
 
-test("the list is the caller’s own, newest first; empty is a page, too", async () => {
+test("the list has the caller’s own organizations, newest first; an empty list is a page, too", async () => {
 	const { key } = await person();
 	expect((await call("GET", "/api/organizations", { key })).body).toEqual({
 		count: 0,
@@ -140,7 +140,7 @@ test("a member reads, an admin changes, an owner deletes", async () => {
 	});
 });
 
-test("a deleted organization takes all below it along; its people stay and work elsewhere", async () => {
+test("deleting an organization deletes its members and projects; its users stay and move to another organization", async () => {
 	const { ask, id, owner } = await world();
 	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	const someone = await join(id, 1);
@@ -162,7 +162,7 @@ test("a deleted organization takes all below it along; its people stay and work 
 	expect(await db.select().from(users).where(eq(users.id, owner.id))).toHaveLength(1);
 });
 
-test("member_count is of active members", async () => {
+test("member_count counts active members", async () => {
 	const { ask, id } = await world();
 	const someone = await join(id, 1);
 	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe("2");
@@ -170,12 +170,12 @@ test("member_count is of active members", async () => {
 	expect((await ask("GET", `/api/organizations/${id}`)).body.member_count).toBe("1");
 });
 
-test("an upper-case id is the same id", async () => {
+test("ids are case-insensitive", async () => {
 	const { ask, id } = await world();
 	expect((await ask("GET", `/api/organizations/${id.toUpperCase()}`)).body.id).toBe(id);
 });
 
-test("features that the operator set are shown", async () => {
+test("features set by the operator are shown", async () => {
 	const { ask, id } = await world();
 	const features = [{ key: "sso", name: "Single sign-on", limit: 3 }];
 	await db
@@ -187,7 +187,7 @@ test("features that the operator set are shown", async () => {
 	);
 });
 
-test("a restricted key sees its organizations only, and creates none", async () => {
+test("a restricted key sees only its organizations and can't create any", async () => {
 	const { ask, id, owner } = await world();
 	await ask("POST", "/api/organizations", { body: { name: "Other" } });
 	const key = await keyFor(owner.id, { scoped_organizations: [id] });
@@ -197,12 +197,12 @@ test("a restricted key sees its organizations only, and creates none", async () 
 	expect((await call("GET", "/api/organizations/@current", { key })).body.detail).toMatch(
 		/^API key does not have access to the requested organization: ID /,
 	);
-	const narrow = await keyFor(owner.id, { scoped_projects: [1] });
+	const projectKey = await keyFor(owner.id, { scoped_projects: [1] });
 	for (const method of ["GET", "POST"])
 		expect(
 			(
 				await call(method, "/api/organizations", {
-					key: narrow,
+					key: projectKey,
 					body: method === "POST" ? { name: "x" } : undefined,
 				})
 			).body.detail,

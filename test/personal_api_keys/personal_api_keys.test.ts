@@ -12,7 +12,7 @@ const forbidden = {
 	body: { detail: "An API key can't give more access than it has itself." },
 };
 
-test("a key is made, shown once, and works", async () => {
+test("a new key works, and its value is shown once", async () => {
 	const { ask, id, project } = await world();
 	const fields = {
 		label: "CI",
@@ -49,7 +49,7 @@ test("a key is made, shown once, and works", async () => {
 	expect((await call("GET", "/api/organizations", { key: open.value })).body.count).toBe(1);
 });
 
-test("the value is stored nowhere; KV has what the contract says", async () => {
+test("the value is not stored; KV has the documented record", async () => {
 	const { ask, owner, id } = await world();
 	const { body } = await ask("POST", path, {
 		body: { label: "x", scopes: ["user:read"], scoped_organizations: [id] },
@@ -67,7 +67,7 @@ test("the value is stored nowhere; KV has what the contract says", async () => {
 	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(body.value);
 });
 
-test("a key that KV doesn’t know costs one trip more, once", async () => {
+test("a key missing from KV costs one extra round trip, once", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id);
 	await env.KEYS.delete(`key:${await digest(key)}`);
@@ -87,13 +87,13 @@ test("a revoked key is refused by the next request", async () => {
 	expect((await ask("GET", `${path}/${body.id}`)).status).toBe(404);
 });
 
-test("a key that gets a scope has it at once, also where KV still says otherwise", async () => {
+test("an added scope works at once, even if KV is stale", async () => {
 	const { ask } = await world();
 	const { body } = await ask("POST", path, {
 		body: { label: "x", scopes: ["user:read"] },
 	});
 	const name = `key:${await digest(body.value)}`;
-	const old = (await env.KEYS.get(name)) ?? "";
+	const stale = (await env.KEYS.get(name)) ?? "";
 	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(403);
 	expect(
 		(
@@ -102,12 +102,12 @@ test("a key that gets a scope has it at once, also where KV still says otherwise
 			})
 		).body.scopes,
 	).toEqual(["project:read"]);
-	await env.KEYS.put(name, old);
+	await env.KEYS.put(name, stale);
 	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(200);
 	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(403);
 });
 
-test("a rolled key has a new value, and the old one is refused", async () => {
+test("a rolled key has a new value, and the old one stops working", async () => {
 	const { ask, key } = await world();
 	const { status, body } = await ask("POST", `${path}/@current/roll/`);
 	expect(status).toBe(200);
@@ -151,28 +151,28 @@ test("@current is the key in use", async () => {
 	expect((await call("GET", `${path}/@current`, { key })).status).toBe(401);
 });
 
-test("nobody touches another’s keys", async () => {
+test("another user’s key is not found", async () => {
 	const { ask } = await world();
 	const { body } = await (await world()).ask("POST", path, {
 		body: { label: "x", scopes: ["*"] },
 	});
-	for (const [method, below, asked] of [
+	for (const [method, action, options] of [
 		["GET", ""],
 		["PATCH", "", { body: { label: "y" } }],
 		["DELETE", ""],
 		["POST", "/roll"],
 	] as const)
-		expect((await ask(method, `${path}/${body.id}${below}`, asked)).status).toBe(404);
+		expect((await ask(method, `${path}/${body.id}${action}`, options)).status).toBe(404);
 });
 
-test("a key can’t make, widen or roll one that may do more than itself", async () => {
+test("a key can’t create, widen or roll a key that may do more than itself", async () => {
 	const { ask, owner, id, project } = await world();
 	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
-	const soon = "2098-01-01T00:00:00.000Z";
+	const expires_at = "2098-01-01T00:00:00.000Z";
 	const key = await keyFor(owner.id, {
 		scopes: ["personal_api_key:write", "plugin:write"],
 		scoped_organizations: [id],
-		expires_at: soon,
+		expires_at,
 	});
 	const make = (body: object) =>
 		call("POST", path, {
@@ -181,12 +181,12 @@ test("a key can’t make, widen or roll one that may do more than itself", async
 				label: "x",
 				scopes: ["plugin:read"],
 				scoped_organizations: [id],
-				expires_at: soon,
+				expires_at,
 				...body,
 			},
 		});
-	const made = await make({});
-	expect(made.status).toBe(201);
+	const created = await make({});
+	expect(created.status).toBe(201);
 	expect((await make({ scoped_projects: [project] })).status).toBe(201);
 	for (const more of [
 		{ scopes: ["*"] },
@@ -197,7 +197,7 @@ test("a key can’t make, widen or roll one that may do more than itself", async
 		{ expires_at: "2098-01-02" },
 	]) {
 		expect(await make(more)).toMatchObject(forbidden);
-		expect(await call("PATCH", `${path}/${made.body.id}`, { key, body: more })).toMatchObject(
+		expect(await call("PATCH", `${path}/${created.body.id}`, { key, body: more })).toMatchObject(
 			forbidden,
 		);
 	}
@@ -213,7 +213,7 @@ test("a key can’t make, widen or roll one that may do more than itself", async
 	).toEqual(["*"]);
 });
 
-test("a key is restricted to what its owner can see", async () => {
+test("a key can only be restricted to what its owner can see", async () => {
 	const { ask, project } = await world();
 	const stranger = await world();
 	const make = (body: object) =>
@@ -228,7 +228,7 @@ test("a key is restricted to what its owner can see", async () => {
 	);
 });
 
-test("a user has 25 keys at most, also when requests race", async () => {
+test("a user has at most 25 keys, even if requests race", async () => {
 	const { ask, owner } = await world();
 	await times(19, (i) =>
 		db.insert(personalApiKeys).values({
@@ -238,49 +238,49 @@ test("a user has 25 keys at most, also when requests race", async () => {
 			mask_value: "tnt_…test",
 		}),
 	);
-	const made = await Promise.all(
+	const responses = await Promise.all(
 		Array.from({ length: 20 }, () => ask("POST", path, { body: { label: "x", scopes: ["*"] } })),
 	);
-	expect(made.filter(({ status }) => status === 201)).toHaveLength(5);
-	expect(made.find(({ status }) => status === 400)?.body).toMatchObject({
+	expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
+	expect(responses.find(({ status }) => status === 400)?.body).toMatchObject({
 		detail: "A user can have at most 25 personal API keys.",
 		attr: null,
 	});
 	expect((await ask("GET", path)).body.count).toBe(25);
 });
 
-test("the last use is noted, at most once an hour, after the answer", async () => {
+test("last_used_at is written at most once an hour, after the response", async () => {
 	const { key, id } = await person();
-	const used = async () => {
+	const lastUsed = async () => {
 		const [row] = await db.select().from(personalApiKeys).where(eq(personalApiKeys.user_id, id));
 		return row?.last_used_at ?? null;
 	};
 	expect(cost(await call("GET", "/api/users/@me", { key })).written).toBe(0);
 	const first = await eventually(async () => {
-		const at = await used();
+		const at = await lastUsed();
 		expect(at).not.toBeNull();
 		return at;
 	});
 	await call("GET", "/api/users/@me", { key });
-	expect(await used()).toBe(first);
+	expect(await lastUsed()).toBe(first);
 	const old = new Date(Date.now() - 3_700_000).toISOString();
 	await db
 		.update(personalApiKeys)
 		.set({ last_used_at: old })
 		.where(eq(personalApiKeys.user_id, id));
 	await call("GET", "/api/users/@me", { key });
-	await eventually(async () => expect((await used()) ?? "").not.toBe(old));
+	await eventually(async () => expect((await lastUsed()) ?? "").not.toBe(old));
 });
 
-test("a key may revoke any of its owner's", async () => {
+test("a key may revoke any of its owner's keys", async () => {
 	const { ask, owner } = await world();
 	const narrow = await keyFor(owner.id, { scopes: ["personal_api_key:write"] });
 	const wide = (await ask("POST", path, { body: { label: "x", scopes: ["*"] } })).body;
-	const gone = await call("DELETE", `${path}/${wide.id}`, { key: narrow });
-	expect(gone.status).toBe(204);
+	const { status } = await call("DELETE", `${path}/${wide.id}`, { key: narrow });
+	expect(status).toBe(204);
 });
 
-test("scoped_teams is another name of scoped_projects", async () => {
+test("scoped_teams is another name for scoped_projects", async () => {
 	const { ask, project } = await world();
 	const second = (await ask("POST", "/api/projects", { body: { name: "Second" } })).body.id;
 	const fields = { label: "x", scopes: ["*"] };
@@ -289,8 +289,8 @@ test("scoped_teams is another name of scoped_projects", async () => {
 		scoped_projects: list,
 		scoped_teams: list,
 	});
-	const made = await make({ scoped_teams: [project] });
-	expect(made.body).toMatchObject(both([project]));
+	const created = await make({ scoped_teams: [project] });
+	expect(created.body).toMatchObject(both([project]));
 	expect(
 		(
 			await make({
@@ -299,8 +299,8 @@ test("scoped_teams is another name of scoped_projects", async () => {
 			})
 		).body,
 	).toMatchObject(both([project, second]));
-	const at = `${path}/${made.body.id}`;
-	const change = (body: object) => ask("PATCH", at, { body });
+	const keyPath = `${path}/${created.body.id}`;
+	const change = (body: object) => ask("PATCH", keyPath, { body });
 	expect((await change({ scoped_teams: [second] })).body).toMatchObject(both([second]));
 	expect((await change({ label: "y" })).body).toMatchObject(both([second]));
 	expect((await change({ scoped_teams: [] })).body).toMatchObject(both([]));

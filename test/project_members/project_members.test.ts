@@ -7,10 +7,10 @@ test("an admin adds, lists and removes the members of a project", async () => {
 	const { ask, id, project } = await world();
 	const someone = await join(id, 1);
 	const path = `/api/projects/${project}/members/`;
-	const made = await ask("POST", path, {
+	const created = await ask("POST", path, {
 		body: { user_uuid: someone.uuid, level: 8 },
 	});
-	expect(made).toMatchObject({
+	expect(created).toMatchObject({
 		status: 201,
 		body: {
 			level: 8,
@@ -19,7 +19,7 @@ test("an admin adds, lists and removes the members of a project", async () => {
 	});
 	expect((await ask("GET", path)).body).toMatchObject({
 		count: 1,
-		results: [made.body],
+		results: [created.body],
 	});
 	expect(await ask("POST", path, { body: { user_uuid: someone.uuid, level: 1 } })).toMatchObject({
 		status: 400,
@@ -54,7 +54,7 @@ test("only members of the organization can be added, and only by admins", async 
 	expect((await call("DELETE", `${path}${member.uuid}`, { key: member.key })).status).toBe(403);
 });
 
-test("who leaves the organization leaves its projects", async () => {
+test("removing a member from the organization removes it from the projects", async () => {
 	const { ask, id, project } = await world();
 	const someone = await join(id, 1);
 	await ask("POST", `/api/projects/${project}/members`, {
@@ -66,18 +66,18 @@ test("who leaves the organization leaves its projects", async () => {
 	expect((await ask("GET", `/api/projects/${project}/members`)).body.count).toBe(0);
 });
 
-test("20 parallel additions of the same person make one member", async () => {
+test("20 parallel additions of the same user create one membership", async () => {
 	const { ask, id, project } = await world();
 	const someone = await join(id, 1);
-	const made = await Promise.all(
+	const responses = await Promise.all(
 		Array.from({ length: 20 }, () =>
 			ask("POST", `/api/projects/${project}/members`, {
 				body: { user_uuid: someone.uuid, level: 1 },
 			}),
 		),
 	);
-	expect(made.filter(({ status }) => status === 201)).toHaveLength(1);
-	expect(made.filter(({ status, body }) => status === 400 && body.code === "unique")).toHaveLength(
-		19,
-	);
+	expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+	expect(
+		responses.filter(({ status, body }) => status === 400 && body.code === "unique"),
+	).toHaveLength(19);
 });

@@ -12,12 +12,12 @@ const denied = {
 	},
 };
 
-test("an admin creates a project where it works, or where it says", async () => {
+test("an admin creates a project in the current organization or in one named in the body", async () => {
 	const { ask, id } = await world();
 	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
-	const here = await ask("POST", "/api/projects/", { body: { name: "Here" } });
-	expect(here.status).toBe(201);
-	expect(here.body).toEqual({
+	const first = await ask("POST", "/api/projects/", { body: { name: "Here" } });
+	expect(first.status).toBe(201);
+	expect(first.body).toEqual({
 		id: expect.any(Number),
 		uuid: expect.any(String),
 		organization: other.id,
@@ -32,13 +32,13 @@ test("an admin creates a project where it works, or where it says", async () => 
 		timezone: "Europe/Berlin",
 		access_control: true,
 	};
-	const there = (await ask("POST", "/api/projects/", { body })).body;
-	expect(there).toMatchObject(body);
-	expect((await ask("GET", `/api/projects/${there.id}`)).body).toEqual(there);
+	const second = (await ask("POST", "/api/projects/", { body })).body;
+	expect(second).toMatchObject(body);
+	expect((await ask("GET", `/api/projects/${second.id}`)).body).toEqual(second);
 	expect((await ask("GET", "/api/projects")).body).toMatchObject({ count: 4 });
 });
 
-test("who may not create one, and where", async () => {
+test("creating a project requires the admin level, an organization of the caller and a valid time zone", async () => {
 	const { ask, id } = await world();
 	const create = (key: string, organization?: string) =>
 		call("POST", "/api/projects", { key, body: { name: "x", organization } });
@@ -85,7 +85,7 @@ test("an admin changes a project, an owner deletes it", async () => {
 	expect((await ask("GET", "/api/users/@me")).body.project).toBeNull();
 });
 
-test("a private project is there for admins and its members only", async () => {
+test("a private project is visible only to admins and its members", async () => {
 	const { ask, here, id, project } = await world();
 	const path = `/api/projects/${project}`;
 	const [member, admin] = [await join(id, 1), await join(id, 8)];
@@ -115,7 +115,7 @@ test("a private project is there for admins and its members only", async () => {
 	expect((await call("PATCH", path, { key, body: { name: "x" } })).status).toBe(403);
 });
 
-test("an admin of the project is one below it, and no owner", async () => {
+test("a project's admin may change the project but not delete it", async () => {
 	const { id, project } = await world();
 	const someone = await join(id, 1);
 	await db.insert(projectMembers).values({
@@ -135,7 +135,7 @@ test("an admin of the project is one below it, and no owner", async () => {
 	expect((await call("DELETE", `/api/projects/${project}`, { key: someone.key })).status).toBe(403);
 });
 
-test("a restricted key sees its projects only, and creates none", async () => {
+test("a restricted key sees only its projects and can't create any", async () => {
 	const { ask, owner, project, id } = await world();
 	const other = (await ask("POST", "/api/projects", { body: { name: "Other" } })).body;
 	const key = await keyFor(owner.id, { scoped_projects: [project] });
@@ -151,33 +151,33 @@ test("a restricted key sees its projects only, and creates none", async () => {
 	expect((await call("GET", "/api/users/@me", { key })).body.organizations).toMatchObject([{ id }]);
 });
 
-test("a time zone is a name of the IANA database, in its spelling", async () => {
+test("a time zone is a name in the IANA database, and its case is corrected", async () => {
 	const { ask } = await world();
-	const made = (timezone: string) =>
+	const create = (timezone: string) =>
 		ask("POST", "/api/projects", { body: { name: "x", timezone } });
-	for (const [given, kept] of [
+	for (const [sent, saved] of [
 		["europe/berlin", "Europe/Berlin"],
 		["utc", "UTC"],
 		["Asia/Kolkata", "Asia/Kolkata"],
 	] as const)
-		expect((await made(given)).body.timezone).toBe(kept);
-	for (const none of ["+01:00", "", "Mars/Base", "UTC+1"])
-		expect((await made(none)).body).toMatchObject({
+		expect((await create(sent)).body.timezone).toBe(saved);
+	for (const unknown of ["+01:00", "", "Mars/Base", "UTC+1"])
+		expect((await create(unknown)).body).toMatchObject({
 			code: "invalid_choice",
 			attr: "timezone",
 		});
 });
 
-test("of several wrong fields the first is named", async () => {
+test("the error names the first of several invalid fields", async () => {
 	const { ask } = await world();
 	const body = { access_control: 7, timezone: "bad", organization: "bad" };
-	const attr = async (given: object) =>
-		(await ask("POST", "/api/projects", { body: given })).body.attr;
+	const attr = async (fields: object) =>
+		(await ask("POST", "/api/projects", { body: fields })).body.attr;
 	expect(await attr(body)).toBe("name");
 	expect(await attr({ ...body, name: "x" })).toBe("organization");
 });
 
-test("a project's entries in the log are found by its id", async () => {
+test("a project's log entries can be filtered by its id", async () => {
 	const { ask, project } = await world();
 	await ask("PATCH", `/api/projects/${project}`, { body: { name: "x" } });
 	const log = `/api/projects/${project}/activity_log?item_id=${project}`;
@@ -191,14 +191,14 @@ describe("the projects of one organization", () => {
 	const INSUFFICIENT = "Your organization access level is insufficient.";
 
 	/** Two organizations of one owner, each with a project. */
-	async function two() {
+	async function twoOrganizations() {
 		const home = await world();
 		const other = (await home.ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 		return { ...home, other: other.id, elsewhere: other.teams[0].id };
 	}
 
-	test("are listed without those of others", async () => {
-		const { ask, here, other, project, elsewhere } = await two();
+	test("are listed without other organizations' projects", async () => {
+		const { ask, here, other, project, elsewhere } = await twoOrganizations();
 		const ids = async (path: string) =>
 			(await ask("GET", path)).body.results.map(({ id }: { id: number }) => id);
 		expect((await here("GET", "/projects")).body).toMatchObject({
@@ -217,24 +217,24 @@ describe("the projects of one organization", () => {
 		});
 	});
 
-	test("are made, read, changed and removed there, as on their own paths", async () => {
-		const { ask, here, id, other } = await two();
+	test("are created, read, changed and deleted as on their own paths", async () => {
+		const { ask, here, id, other } = await twoOrganizations();
 		const body = { name: "New", organization: other, timezone: "europe/paris" };
-		const made = await here("POST", "/projects/", { body });
-		expect(made).toMatchObject({
+		const created = await here("POST", "/projects/", { body });
+		expect(created).toMatchObject({
 			status: 201,
 			body: { name: "New", organization: id, timezone: "Europe/Paris" },
 		});
-		const at = `/projects/${made.body.id}`;
-		expect((await here("GET", at)).body).toEqual(made.body);
-		expect((await ask("GET", `/api${at}`)).body).toEqual(made.body);
+		const at = `/projects/${created.body.id}`;
+		expect((await here("GET", at)).body).toEqual(created.body);
+		expect((await ask("GET", `/api${at}`)).body).toEqual(created.body);
 		const name = "Renamed";
 		expect((await here("PATCH", at, { body: { name } })).body).toEqual({
-			...made.body,
+			...created.body,
 			name,
 		});
 		expect((await here("PATCH", at, { body: { name: "" } })).body.code).toBe("blank");
-		const log = `/activity_log?scope=Project&item_id=${made.body.id}`;
+		const log = `/activity_log?scope=Project&item_id=${created.body.id}`;
 		expect((await here("DELETE", at)).status).toBe(204);
 		expect((await here("GET", log)).body.results).toMatchObject([
 			{ activity: "deleted" },
@@ -249,12 +249,12 @@ describe("the projects of one organization", () => {
 		body: { code: "not_found", detail: "Project not found." },
 	};
 
-	test("are not found where they are another's, missing or no ids", async () => {
-		const { ask, here, id, other, project, elsewhere } = await two();
+	test("are not found if they belong to another organization, don't exist or have an invalid id", async () => {
+		const { ask, here, id, other, project, elsewhere } = await twoOrganizations();
 		const stranger = await world();
 		for (const method of ["GET", "PATCH", "DELETE"])
-			for (const one of [elsewhere, stranger.project, 2 ** 30, "x", "1.0"])
-				expect(await here(method, `/projects/${one}`)).toMatchObject(missing);
+			for (const id of [elsewhere, stranger.project, 2 ** 30, "x", "1.0"])
+				expect(await here(method, `/projects/${id}`)).toMatchObject(missing);
 		expect((await here("GET", "/projects/@current")).status).toBe(404);
 		const at = `/api/organizations/${other}/projects/@current`;
 		expect((await ask("GET", at)).body.id).toBe(elsewhere);
@@ -265,8 +265,8 @@ describe("the projects of one organization", () => {
 		expect((await ask("GET", `/api/projects/${elsewhere}`)).status).toBe(200);
 	});
 
-	test("are hidden where they are private, and changed by those who may", async () => {
-		const { ask, here, id, project } = await two();
+	test("are hidden if they are private, and changed only by admins of the organization or the project", async () => {
+		const { ask, here, id, project } = await twoOrganizations();
 		const at = `/api/organizations/${id}/projects/${project}`;
 		const [member, lead, admin] = await Promise.all([join(id, 1), join(id, 1), join(id, 8)]);
 		await db.insert(projectMembers).values({
@@ -296,11 +296,11 @@ describe("the projects of one organization", () => {
 		expect((await ask("GET", at)).body.access_control).toBe(true);
 	});
 
-	test("are reached by a key as other paths of the organization are", async () => {
-		const { here, id, other, owner, project } = await two();
+	test("have the same key restrictions as the organization's other paths", async () => {
+		const { here, id, other, owner, project } = await twoOrganizations();
 		const list = `/api/organizations/${id}/projects`;
-		const get = async (power: object, path: string) => {
-			const key = await keyFor(owner.id, power);
+		const get = async (restrictions: object, path: string) => {
+			const key = await keyFor(owner.id, restrictions);
 			return call("GET", path, { key });
 		};
 		expect((await get({ scoped_projects: [project] }, `${list}/${project}`)).body.detail).toBe(
@@ -309,12 +309,12 @@ describe("the projects of one organization", () => {
 		expect((await get({ scoped_organizations: [other] }, list)).body.detail).toBe(
 			`API key does not have access to the requested organization: ID ${id}.`,
 		);
-		const own = { scoped_organizations: [id] };
-		expect((await get(own, list)).body.count).toBe(1);
+		const restricted = { scoped_organizations: [id] };
+		expect((await get(restricted, list)).body.count).toBe(1);
 		expect(
 			(
 				await here("POST", "/projects", {
-					key: await keyFor(owner.id, own),
+					key: await keyFor(owner.id, restricted),
 					body: { name: "x" },
 				})
 			).status,

@@ -17,12 +17,12 @@ afterAll(async () => {
 	discard(state);
 });
 
-/** What a command answered in JSON. */
+/** Runs a command. `result` is its JSON output; null if it printed nothing. */
 async function admin(...words: string[]) {
 	const { code, out, err } = await npm("admin", [...words, "--json"], {
 		STATE_DIR: state,
 	});
-	return { code, err, said: out === "" ? null : JSON.parse(out) };
+	return { code, err, result: out === "" ? null : JSON.parse(out) };
 }
 
 const ask = (path: string, key: string, body?: object) =>
@@ -34,25 +34,25 @@ const ask = (path: string, key: string, body?: object) =>
 		...(body && { method: "POST", body: JSON.stringify(body) }),
 	});
 
-test("beside a running server a key is created, used and revoked", async () => {
-	const { said, err } = await admin(
+test("a key is created, used and revoked while the server runs", async () => {
+	const { result, err } = await admin(
 		...["key", "create", "--email", "Admin@Example.com", "--label", "CI"],
 		...["--scopes", "user:read,project:read", "plugin:write"],
 	);
 	expect(err).toBe("");
-	expect(said).toMatchObject({
+	expect(result).toMatchObject({
 		label: "CI",
 		scopes: ["user:read", "project:read", "plugin:write"],
 	});
-	expect((await ask("/users/@me", said.key)).status).toBe(200);
-	expect((await ask("/organizations", said.key)).status).toBe(403);
-	expect((await admin("key", "revoke", said.id)).code).toBe(0);
-	expect((await ask("/users/@me", said.key)).status).toBe(401);
+	expect((await ask("/users/@me", result.key)).status).toBe(200);
+	expect((await ask("/organizations", result.key)).status).toBe(403);
+	expect((await admin("key", "revoke", result.id)).code).toBe(0);
+	expect((await ask("/users/@me", result.key)).status).toBe(401);
 });
 
-test("what only the operator sets of an organization", async () => {
-	const { said } = await admin("bootstrap", "--email", "owner@example.com");
-	const { key, organization } = said;
+test("organization set changes what only the operator can set", async () => {
+	const { result } = await admin("bootstrap", "--email", "owner@example.com");
+	const { key, organization } = result;
 	const { code } = await admin(
 		...["organization", "set", organization],
 		...["--plugins-access-level", "3", "--customer-id", "c-1"],
@@ -69,7 +69,7 @@ test("what only the operator sets of an organization", async () => {
 	});
 });
 
-test("a list is a table for people", async () => {
+test("without --json a list is printed as a table", async () => {
 	const { out, err } = await npm("admin", ["user", "list"], {
 		STATE_DIR: state,
 	});
@@ -79,11 +79,11 @@ test("a list is a table for people", async () => {
 	expect(out).toMatch(/\ncount: \d+\n$/);
 });
 
-/** How many requests go beside a hundred commands; REQUESTS=10000 takes some minutes. */
+/** How many requests are sent during a hundred commands; REQUESTS=10000 takes some minutes. */
 const REQUESTS = Number(process.env.REQUESTS ?? 1000);
 
 test(
-	"a hundred commands beside many requests: none fails, and no answer is a 5xx",
+	"a hundred commands during many requests: no command fails, and no response is a 5xx",
 	async () => {
 		Object.assign(process.env, { STATE_DIR: state });
 		const { openService } = await import("../../scripts/operator.ts");
@@ -98,10 +98,10 @@ test(
 				return (await operate("bootstrap", { email })).result.key;
 			}),
 		);
-		let asked = 0;
+		let sent = 0;
 		const statuses = new Map<number, number>();
 		const client = async () => {
-			for (let i = asked++; i < REQUESTS; i = asked++) {
+			for (let i = sent++; i < REQUESTS; i = sent++) {
 				const key = keys[i % keys.length];
 				const answer =
 					i % 4 === 0
@@ -157,10 +157,10 @@ test.each([
 	[["key", "revoke"], 2, "Expected one argument, got 0."],
 	[["bootstrap", "--email", "x"], 1, "email: Enter a valid email address."],
 	[["key", "revoke", "x"], 1, "id: Must be a valid UUID."],
-])("%j ends with %i and says why", async (words, code, why) => {
+])("%j exits with %i and an error message", async (words, code, message) => {
 	const { err, ...answer } = await admin(...words);
-	expect(answer).toEqual({ code, said: null });
-	expect(err).toContain(why);
+	expect(answer).toEqual({ code, result: null });
+	expect(err).toContain(message);
 });
 
 test.each([
@@ -174,7 +174,7 @@ test.each([
 	expect(out).toContain(text);
 });
 
-test("on a database without tables it says what to do", async () => {
+test("without database tables the error says what to do", async () => {
 	const empty = folder();
 	const { code, err } = await npm("admin", ["user", "list"], {
 		STATE_DIR: empty,
@@ -186,16 +186,16 @@ test("on a database without tables it says what to do", async () => {
 	discard(empty);
 });
 
-test("where no server runs, commands work on the files, one after another", async () => {
+test("without a running server, commands use the files, one after another", async () => {
 	await server.stop();
 	const emails = ["a", "b", "c"].map((name) => `file-${name}@example.com`);
-	const made = await Promise.all(emails.map((email) => admin("bootstrap", "--email", email)));
-	expect(made.map(({ code, err }) => ({ code, err }))).toEqual(
+	const outcomes = await Promise.all(emails.map((email) => admin("bootstrap", "--email", email)));
+	expect(outcomes.map(({ code, err }) => ({ code, err }))).toEqual(
 		emails.map(() => ({ code: 0, err: "" })),
 	);
-	const { said } = await admin("user", "list", "--limit", "3");
-	expect(said.results.map(({ email }: { email: string }) => email).sort()).toEqual(emails);
+	const { result } = await admin("user", "list", "--limit", "3");
+	expect(result.results.map(({ email }: { email: string }) => email).sort()).toEqual(emails);
 	server = new Server({ PORT: String(port), STATE_DIR: state });
 	await server.says(/listens/);
-	for (const { said } of made) expect((await ask("/users/@me", said.key)).status).toBe(200);
+	for (const { result } of outcomes) expect((await ask("/users/@me", result.key)).status).toBe(200);
 });

@@ -4,7 +4,7 @@ import { discard, folder, npm } from "../support/server.ts";
 
 type Binding = { binding: string };
 
-/** What these tests read of a configuration. */
+/** The part of a configuration that these tests read. */
 type Config = {
 	name: string;
 	vars: Record<string, string>;
@@ -24,7 +24,7 @@ const read = (env?: string): Config =>
 test.each([
 	["", "env.DB (tenantry) "],
 	["staging", "env.DB (tenantry-staging) "],
-])("npm run deploy makes a worker for the environment '%s'", async (env, database) => {
+])("npm run deploy builds a worker for the environment '%s'", async (env, database) => {
 	const outdir = folder();
 	const words = ["--dry-run", "--outdir", outdir];
 	const { code, out } = await npm("deploy", env ? [...words, "--env", env] : words, {});
@@ -61,7 +61,7 @@ test("the staging environment has every variable and binding, none of them share
 	expect(names(staging).filter((name) => shared.has(name))).toEqual([]);
 });
 
-test("no id of an account is in the configuration: wrangler makes what is missing", () => {
+test("the configuration has no ids of an account, so wrangler creates what is missing", () => {
 	for (const config of [read(), read("staging")]) {
 		expect(config.d1_databases[0]?.database_id).toBeUndefined();
 		expect(config.kv_namespaces[0]?.id).toBeUndefined();

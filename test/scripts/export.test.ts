@@ -9,7 +9,7 @@ import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Json = Record<string, unknown>;
 
-/** Doesn't block: a process that did would not notice that the server closes an idle connection. */
+/** Asynchronous, so that the process notices when the server closes an idle connection. */
 const execute = promisify(execFile);
 
 let port: number;
@@ -21,10 +21,10 @@ let export_id: string;
 const environment = () => ({ PORT: String(port), STATE_DIR: state });
 
 async function start() {
-	const begun = new Server(environment());
-	const [, value = ""] = await begun.says(/export KEY=(\S+)/);
+	const started = new Server(environment());
+	const [, value = ""] = await started.says(/export KEY=(\S+)/);
 	key = value;
-	return begun;
+	return started;
 }
 
 beforeAll(async () => {
@@ -52,8 +52,8 @@ async function ask(method: string, path: string, body?: unknown) {
 	return answer.json() as Promise<{ id: string; results: Json[] }>;
 }
 
-/** The runs of an export, when there are so many and all have ended. */
-const ended = (id: string, n: number) =>
+/** Waits until the export has `n` runs and all are completed. */
+const completed = (id: string, n: number) =>
 	expect
 		.poll(async () => {
 			const { results } = await ask("GET", `/batch_exports/${id}/runs/`);
@@ -61,8 +61,8 @@ const ended = (id: string, n: number) =>
 		})
 		.toEqual(Array(n).fill("Completed"));
 
-test("a newcomer finds an export whose files hold the sample events", async () => {
-	await ended(export_id, 6);
+test("the example export's files contain the sample events", async () => {
+	await completed(export_id, 6);
 	const { results } = await ask(
 		"GET",
 		`/batch_exports/${export_id}/logs/?search=complete&limit=1000`,
@@ -90,17 +90,17 @@ test("a newcomer finds an export whose files hold the sample events", async () =
 	expect(lines).toHaveLength(3000);
 });
 
-test("a server killed in the middle of a run goes on with it: nothing is lost, nothing doubled", async () => {
-	/** What was taken, by Idempotency-Key; the third batch is not answered before the server is gone. */
-	const taken = new Map<string, Json[]>();
+test("a run continues after its server is killed, without losing or repeating an event", async () => {
+	/** The batches received, by Idempotency-Key. The third gets no response until the server is killed. */
+	const received = new Map<string, Json[]>();
 	let held: ServerResponse | undefined;
 	let holding = true;
 	const receiver = createServer((request, response) => {
 		let text = "";
 		request.on("data", (data) => (text += data));
 		request.on("end", () => {
-			taken.set(String(request.headers["idempotency-key"]), JSON.parse(text).batch);
-			if (holding && taken.size === 3) held = response;
+			received.set(String(request.headers["idempotency-key"]), JSON.parse(text).batch);
+			if (holding && received.size === 3) held = response;
 			else response.end("{}");
 		});
 	});
@@ -136,10 +136,10 @@ test("a server killed in the middle of a run goes on with it: nothing is lost, n
 			`http://127.0.0.1:${port}/cdn-cgi/local/scheduled?cron=*+*+*+*+*&time=${later}`,
 		);
 		expect(tick.status).toBe(200);
-		await ended(id, 1);
+		await completed(id, 1);
 		const { results } = await ask("GET", `/batch_exports/${id}/runs/`);
 		expect(results).toMatchObject([{ records_completed: 3500 }]);
-		const uuids = [...taken.values()].flat().map(({ uuid }) => uuid);
+		const uuids = [...received.values()].flat().map(({ uuid }) => uuid);
 		expect(uuids).toHaveLength(3500);
 		expect(new Set(uuids)).toEqual(new Set(events.map(({ uuid }) => uuid)));
 	} finally {

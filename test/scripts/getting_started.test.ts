@@ -7,7 +7,7 @@ import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Block = {
 	commands: string;
-	/** What the page says that they print; undefined: nothing worth showing. */
+	/** What they print, as the page shows it; undefined if it shows nothing. */
 	output?: string | undefined;
 };
 
@@ -27,7 +27,7 @@ function blocks(): Block[] {
 	);
 }
 
-/** Values that differ each time. */
+/** Values that differ in each run. */
 const ANY: [pattern: RegExp, any: string][] = [
 	[/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/g, "<uuid>"],
 	[/"(id|plugin)": \d+/g, '"$1": <number>'],
@@ -36,7 +36,7 @@ const ANY: [pattern: RegExp, any: string][] = [
 const withoutValues = (text: string) =>
 	ANY.reduce((text, [pattern, any]) => text.replace(pattern, any), text).trim();
 
-/** An output as the page shows it: `…` stands for any text. */
+/** Matches an output as the page shows it, where `…` stands for any text. */
 const pattern = (output: string) =>
 	new RegExp(
 		`^${withoutValues(output)
@@ -76,13 +76,13 @@ afterAll(async () => {
 	discard(state);
 });
 
-/** What a reader's shell prints to the output when this is pasted into it. */
+/** What a shell prints to stdout when the commands are pasted into it. */
 async function paste(commands: string) {
 	const { stdin, stdout } = shell;
 	if (!stdin || !stdout) throw new Error("There is no shell.");
 	const lines = createInterface({ input: stdout });
 	const printed: string[] = [];
-	const text = replacements.reduce((text, [here, there]) => text.replaceAll(here, there), commands);
+	const text = replacements.reduce((text, [from, to]) => text.replaceAll(from, to), commands);
 	stdin.write(`${text}\necho; echo "done with the block"\n`);
 	for await (const line of lines) {
 		if (line === "done with the block") break;
@@ -91,11 +91,11 @@ async function paste(commands: string) {
 	return withoutValues(printed.join("\n"));
 }
 
-/** Commands that change nothing, or only test, may be repeated until what they wait for has happened. */
+/** Whether the commands can be repeated until they print what is expected, because they change nothing or only test. */
 const isRepeatable = (commands: string) =>
 	commands.includes("/test/") || !/ -d | -X |--data|&$/m.test(commands);
 
-test("the commands of docs/getting-started.md print what it says", async () => {
+test("the commands of docs/getting-started.md print what the page shows", async () => {
 	expect(blocks().length).toBeGreaterThan(10);
 	for (const { commands, output } of blocks()) {
 		const printed = await paste(commands);
@@ -108,7 +108,7 @@ test("the commands of docs/getting-started.md print what it says", async () => {
 	}
 });
 
-test("npm start shows the requests, and the link of the invite's mail", async () => {
+test("npm start prints the requests, and the link in the invite's mail", async () => {
 	await server.says(/POST \/api\/organizations\/@current\/invites 201 \d+ ms 2 trips/);
 	await server.says(/POST \/api\/invites\/…\/accept 200 \d+ ms \d trips/);
 	await server.says(

@@ -31,12 +31,12 @@ const ask = async (path: string, token = key, body?: unknown) => {
 		},
 		...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
 	});
-	const said: Record<string, unknown> = JSON.parse(await answer.text());
-	return { status: answer.status, body: said };
+	const json: Record<string, unknown> = JSON.parse(await answer.text());
+	return { status: answer.status, body: json };
 };
 
-/** Invites by mail; the link in the mail that npm start says it sent. */
-async function mailed(target_email: string, more: object = {}) {
+/** Invites by mail, and returns the link from the mail file that npm start prints. */
+async function inviteByMail(target_email: string, more: object = {}) {
 	const before = server.printed.length;
 	const { status } = await ask("/api/organizations/@current/invites/", key, {
 		target_email,
@@ -51,8 +51,8 @@ async function mailed(target_email: string, more: object = {}) {
 	return /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0] ?? "";
 }
 
-test("the link in the mail leads to the invite, for programs and for people", async () => {
-	const link = await mailed("mailed@example.org", { first_name: "Ada" });
+test("the link in the mail leads to the invite, in the API and in a browser", async () => {
+	const link = await inviteByMail("mailed@example.org", { first_name: "Ada" });
 	const token = link.split("/").at(-1);
 	expect((await ask(`/api/invites/${token}`)).body).toMatchObject({
 		target_email: "mailed@example.org",
@@ -84,15 +84,15 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 		{ name: "desktop", width: 1280, height: 800 },
 	];
 
-	/** A page of a session of its own. */
+	/** A page in a new browser session. */
 	async function open(options: BrowserContextOptions = {}) {
 		const page = await browser.newPage(options);
 		page.setDefaultTimeout(HANG_MS);
 		return page;
 	}
 
-	/** Keeps a picture of the page where SCREENSHOTS says, for whoever wants to look. */
-	async function picture(page: Page, name: string) {
+	/** Saves a screenshot if the environment variable SCREENSHOTS names a folder. */
+	async function screenshot(page: Page, name: string) {
 		const { SCREENSHOTS } = process.env;
 		if (!SCREENSHOTS) return;
 		mkdirSync(SCREENSHOTS, { recursive: true });
@@ -102,49 +102,46 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 	const fits = (page: Page) =>
 		page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
 
-	test.each(SIZES)(
-		"an invited person gets from the link to a key that works: $name",
-		async ({ name, ...viewport }) => {
-			const email = `${name}@example.org`;
-			const link = await mailed(email, { first_name: "Ada" });
-			const page = await open({
-				viewport,
-				permissions: ["clipboard-read", "clipboard-write"],
-			});
-			const complaints: string[] = [];
-			page.on("console", (message) => complaints.push(message.text()));
-			page.on("pageerror", (error) => complaints.push(error.message));
-			await page.goto(link);
-			expect(await page.textContent("h1")).toBe("Join My organization");
-			expect(await page.inputValue("[name=first_name]")).toBe("Ada");
-			expect(await fits(page)).toBe(true);
-			await picture(page, `invite-${name}`);
-			await page.fill("[name=last_name]", "Byron");
-			await page.click("button");
-			expect(await page.textContent("h1")).toBe("Welcome to My organization");
-			const shown = await page.inputValue("textarea");
-			expect(await fits(page)).toBe(true);
-			await picture(page, `welcome-${name}`);
-			await page.click("text=Copy the key");
-			await page.waitForSelector("text=Copied");
-			expect(await page.evaluate("navigator.clipboard.readText()")).toBe(shown);
-			expect((await ask("/api/users/@me/", shown)).body).toMatchObject({
-				email,
-				first_name: "Ada",
-				last_name: "Byron",
-				is_email_verified: true,
-			});
-			expect((await ask("/api/organizations/@current/members/", shown)).status).toBe(200);
-			await page.goto(link);
-			expect(await page.textContent("h1")).toBe("This invite is unknown");
-			await picture(page, `used-${name}`);
-			expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
-			await page.close();
-		},
-	);
+	test.each(SIZES)("the link leads to a key that works: $name", async ({ name, ...viewport }) => {
+		const email = `${name}@example.org`;
+		const link = await inviteByMail(email, { first_name: "Ada" });
+		const page = await open({
+			viewport,
+			permissions: ["clipboard-read", "clipboard-write"],
+		});
+		const messages: string[] = [];
+		page.on("console", (message) => messages.push(message.text()));
+		page.on("pageerror", (error) => messages.push(error.message));
+		await page.goto(link);
+		expect(await page.textContent("h1")).toBe("Join My organization");
+		expect(await page.inputValue("[name=first_name]")).toBe("Ada");
+		expect(await fits(page)).toBe(true);
+		await screenshot(page, `invite-${name}`);
+		await page.fill("[name=last_name]", "Byron");
+		await page.click("button");
+		expect(await page.textContent("h1")).toBe("Welcome to My organization");
+		const shown = await page.inputValue("textarea");
+		expect(await fits(page)).toBe(true);
+		await screenshot(page, `welcome-${name}`);
+		await page.click("text=Copy the key");
+		await page.waitForSelector("text=Copied");
+		expect(await page.evaluate("navigator.clipboard.readText()")).toBe(shown);
+		expect((await ask("/api/users/@me/", shown)).body).toMatchObject({
+			email,
+			first_name: "Ada",
+			last_name: "Byron",
+			is_email_verified: true,
+		});
+		expect((await ask("/api/organizations/@current/members/", shown)).status).toBe(200);
+		await page.goto(link);
+		expect(await page.textContent("h1")).toBe("This invite is unknown");
+		await screenshot(page, `used-${name}`);
+		expect(messages.filter((text) => !text.includes("404"))).toEqual([]);
+		await page.close();
+	});
 
-	test("works without scripts", async () => {
-		const link = await mailed("noscript@example.org");
+	test("the page works without JavaScript", async () => {
+		const link = await inviteByMail("noscript@example.org");
 		const page = await open({ javaScriptEnabled: false });
 		await page.goto(link);
 		await page.fill("[name=first_name]", "<b>Eve</b>");
@@ -155,7 +152,7 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 		await page.close();
 	});
 
-	test("an unknown link is said to be one", async () => {
+	test("the page of an unknown link says so", async () => {
 		const page = await open();
 		const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
 		expect(answer?.status()).toBe(404);

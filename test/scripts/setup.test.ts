@@ -7,7 +7,7 @@ import { environment } from "../../scripts/run.ts";
 import { mint } from "../../src/auth/keys.ts";
 import { discard, folder, freePort } from "../support/server.ts";
 
-/** A clone of the repository, where nothing was started yet. */
+/** A folder like a fresh clone of the repository. */
 let clone: string;
 let port: number;
 let server: ChildProcess | undefined;
@@ -27,17 +27,17 @@ afterAll(async () => {
 });
 
 /**
- * The environment of a person's terminal. The registry that all servers of this machine share is in a place of its own,
- * so that other servers are not to be found here.
+ * The environment of a developer's terminal. It has its own registry of local servers, which all servers of a machine
+ * share by default, so that these tests find no other servers.
  */
 function env() {
-	const own = { ...environment, XDG_CONFIG_HOME: `${clone}/config` };
+	const variables = { ...environment, XDG_CONFIG_HOME: `${clone}/config` };
 	for (const name of ["STATE_DIR", "CLOUDFLARE_DEV_REGISTRY_PATH"])
-		Reflect.deleteProperty(own, name);
-	return own;
+		Reflect.deleteProperty(variables, name);
+	return variables;
 }
 
-/** `npx wrangler dev`, as the first thing that somebody types. */
+/** Runs `npx wrangler dev`, and waits until it responds. */
 async function wranglerDev() {
 	server = spawn("wrangler", ["dev", "--port", String(port)], {
 		cwd: clone,
@@ -80,7 +80,7 @@ const script = (name: string, ...words: string[]) =>
 		env: env(),
 	});
 
-test("before the setup, the health and each request say what is missing", async () => {
+test("before the setup, /healthz and every request say what is missing", async () => {
 	await wranglerDev();
 	const health = await get("/healthz");
 	expect(health.status).toBe(503);
@@ -100,7 +100,7 @@ test("before the setup, the health and each request say what is missing", async 
 	await stop();
 });
 
-test("the setup makes what wrangler dev needs, and leaves the developer's own settings", async () => {
+test("the setup creates what wrangler dev needs, and keeps the developer's own settings", async () => {
 	writeFileSync(`${clone}/.dev.vars`, "MAIL_FROM=me@example.com\n");
 	const { stdout } = await script("setup");
 	const [, key = ""] = /export KEY=(\S+)/.exec(stdout) ?? [];
@@ -118,7 +118,7 @@ test("the setup makes what wrangler dev needs, and leaves the developer's own se
 	expect(existsSync(`${clone}/.wrangler/state/registry/tenantry`)).toBe(true);
 });
 
-test("the setup does not touch the files beside a running server", async () => {
+test("the setup refuses to run beside a running server", async () => {
 	await expect(script("setup")).rejects.toMatchObject({
 		stderr: expect.stringContaining("A server is already running on"),
 	});

@@ -9,7 +9,7 @@ let state: string;
 let server: Server;
 let key: string;
 
-/** Shorter than usual, and still longer than a busy machine keeps a server from answering anything. */
+/** Shorter than the default, but longer than a busy machine delays a server's response. */
 const HANG_SECONDS = "30";
 
 const environment = () => ({
@@ -35,7 +35,7 @@ const get = (path: string) =>
 		headers: { authorization: `Bearer ${key}` },
 	});
 
-const nothingLeft = () => expect.poll(() => processes(state)).toEqual([]);
+const allStopped = () => expect.poll(() => processes(state)).toEqual([]);
 
 test("the example that npm start prints works", async () => {
 	const answer = await get("/api/organizations/@current/");
@@ -54,7 +54,7 @@ test("the OpenAPI document is served", async () => {
 	});
 });
 
-test("an answer without a body is empty, whatever encodings the client accepts", async () => {
+test("a response without a body is empty, whatever encodings the client accepts", async () => {
 	const path = "/api/projects/@current/plugin_configs/rearrange/";
 	for (const encoding of ["gzip, deflate, br", "gzip", "br", "*", "identity"]) {
 		const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -71,7 +71,7 @@ test("an answer without a body is empty, whatever encodings the client accepts",
 	}
 });
 
-test("200 aborted requests do not keep 200 others waiting", async () => {
+test("200 aborted requests do not block 200 others", async () => {
 	await Promise.all(
 		Array.from({ length: 200 }, async (_, i) => {
 			const socket = connect(port, "127.0.0.1");
@@ -95,12 +95,12 @@ test("200 aborted requests do not keep 200 others waiting", async () => {
 	}
 });
 
-test("a second server on the same port says so and leaves", async () => {
+test("a second server on the same port says so and exits", async () => {
 	const second = new Server(environment());
 	await second.says(new RegExp(`Port ${port} is taken`));
 });
 
-test("a second server on the same state says who uses it and leaves", async () => {
+test("a second server on the same state says who uses it and exits", async () => {
 	const second = new Server({
 		...environment(),
 		PORT: String(await freePort()),
@@ -108,7 +108,7 @@ test("a second server on the same state says who uses it and leaves", async () =
 	await second.says(/is in use by npm start \(process \d+\)\. Stop it, or/);
 });
 
-test("a request is one line, without its query and without secrets", async () => {
+test("a request is printed as one line, without its query and without secrets", async () => {
 	await get("/api/organizations/@current/?search=somebody");
 	await server.says(/GET \/api\/organizations\/@current 200 \d+ ms 1 trip\n/);
 	const token = "a".repeat(43);
@@ -137,11 +137,11 @@ test.each([
 	["    src/app.ts:1:2:", "    src/app.ts:1:2:"],
 	["    at null.<anonymous> (worker.js:41755:7)", undefined],
 	["  stack: /workerd@34dcea9 /workerd@26b6840", undefined],
-])("%s is shown as %s", (line, words) => {
-	expect(explain(line)).toBe(words);
+])("%s is shown as %s", (line, text) => {
+	expect(explain(line)).toBe(text);
 });
 
-test("a server that is only slow is left alone", async () => {
+test("a server that is only slow is not restarted", async () => {
 	const [pid = 0] = processes(`entry=127.0.0.1:${port}`);
 	process.kill(pid, "SIGSTOP");
 	await new Promise((later) => setTimeout(later, 8000));
@@ -150,7 +150,7 @@ test("a server that is only slow is left alone", async () => {
 	expect(processes(`entry=127.0.0.1:${port}`)).toEqual([pid]);
 });
 
-test("a server that hangs is started again, with its state", async () => {
+test("a server that hangs is restarted with its state", async () => {
 	const workers = processes(`entry=127.0.0.1:${port}`);
 	expect(workers).toHaveLength(1);
 	for (const pid of workers) process.kill(pid, "SIGSTOP");
@@ -159,7 +159,7 @@ test("a server that hangs is started again, with its state", async () => {
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
 });
 
-test("a plugin that spins hangs the server, which is started again, with the job failed", async () => {
+test("if a plugin in an endless loop hangs the server, it is restarted and the job fails", async () => {
 	const ask = async (method: string, path: string, body?: unknown) => {
 		const answer = await fetch(`http://127.0.0.1:${port}/api${path}`, {
 			method,
@@ -171,16 +171,16 @@ test("a plugin that spins hangs the server, which is started again, with the job
 		});
 		return JSON.parse((await answer.text()) || "null");
 	};
-	const here = "/organizations/@current/pipeline_frontend_apps";
-	const plugin = await ask("POST", here, {});
-	await ask("PATCH", `${here}/${plugin.id}/update_source`, {
+	const plugins = "/organizations/@current/pipeline_frontend_apps";
+	const plugin = await ask("POST", plugins, {});
+	await ask("PATCH", `${plugins}/${plugin.id}/update_source`, {
 		"index.js": "exports.jobs = { spin() { for (;;); } };",
 	});
 	const configs = "/projects/@current/plugin_configs";
 	const config = await ask("POST", configs, { plugin: plugin.id, order: 1 });
 	const from = server.printed.length;
-	const one = `${configs}/${config.id}`;
-	await ask("POST", `${one}/job`, { job: { type: "spin" } });
+	const path = `${configs}/${config.id}`;
+	await ask("POST", `${path}/job`, { job: { type: "spin" } });
 	await server.says(/has not answered for 30 seconds/, { from });
 	await server.says(/listens on \S+ again\./, { from });
 	const scheduled = `http://127.0.0.1:${port}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`;
@@ -188,7 +188,7 @@ test("a plugin that spins hangs the server, which is started again, with the job
 		.poll(
 			async () => {
 				await fetch(scheduled);
-				return (await ask("GET", one)).error;
+				return (await ask("GET", path)).error;
 			},
 			{ interval: 2000 },
 		)
@@ -196,22 +196,22 @@ test("a plugin that spins hangs the server, which is started again, with the job
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
 });
 
-test("Ctrl-C stops it, and leaves no process behind; the next start prints the same key", async () => {
+test("Ctrl-C stops all processes, and the next start prints the same key", async () => {
 	await server.stop();
-	await nothingLeft();
+	await allStopped();
 	server = new Server(environment());
 	await server.says(new RegExp(`export KEY=${key}`));
 	await server.says(/export ID=/);
 });
 
-test("a key that no longer works is not printed again", async () => {
+test("a revoked key is not printed again, but replaced", async () => {
 	const answer = await fetch(`http://127.0.0.1:${port}/api/personal_api_keys/@current`, {
 		method: "DELETE",
 		headers: { authorization: `Bearer ${key}` },
 	});
 	expect(answer.status).toBe(204);
 	await server.stop();
-	await nothingLeft();
+	await allStopped();
 	server = new Server(environment());
 	const [, next = ""] = await server.says(/export KEY=(\S+)/);
 	expect(next).not.toBe(key);
@@ -219,7 +219,7 @@ test("a key that no longer works is not printed again", async () => {
 	expect((await get("/api/organizations/@current/")).status).toBe(200);
 });
 
-test("it doesn't outlive the npm that started it", async () => {
+test("the server stops when the npm process that started it ends", async () => {
 	await server.orphan();
-	await nothingLeft();
+	await allStopped();
 });

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { call, keyFor, person, world } from "../support/world.ts";
 
-test("a person sees itself, where it works and where it could", async () => {
+test("a user sees itself, its current organization and project, and all its organizations", async () => {
 	const { ask, id, owner, project } = await world();
 	const { status, body } = await ask("GET", "/api/users/@me/");
 	expect(status).toBe(200);
-	const mine = {
+	const membership = {
 		id,
 		name: "Acme",
 		slug: expect.any(String),
@@ -20,7 +20,7 @@ test("a person sees itself, where it works and where it could", async () => {
 		email: owner.email,
 		is_email_verified: false,
 		mascot_config: {},
-		organization: mine,
+		organization: membership,
 		project: expect.objectContaining({ id: project, organization: id }),
 		team: {
 			id: project,
@@ -29,12 +29,12 @@ test("a person sees itself, where it works and where it could", async () => {
 			name: "Default project",
 			timezone: "UTC",
 		},
-		organizations: [mine],
+		organizations: [membership],
 	});
 	expect((await ask("GET", `/api/users/${owner.uuid}`)).body).toEqual(body);
 });
 
-test("nobody sees anybody else", async () => {
+test("another user is not found", async () => {
 	const { ask } = await world();
 	const other = await person();
 	for (const uuid of [other.uuid, "x", "1"])
@@ -51,7 +51,7 @@ test("nobody sees anybody else", async () => {
 	).toBe(404);
 });
 
-test("a person changes its names", async () => {
+test("a user changes its names", async () => {
 	const { ask } = await world();
 	expect(
 		(
@@ -71,7 +71,7 @@ test("a person changes its names", async () => {
 	expect((await ask("PATCH", "/api/users/@me", { body: {} })).body).toEqual(before);
 });
 
-test("a person chooses where it works: an organization, a project, or both", async () => {
+test("a user chooses the current organization, project, or both", async () => {
 	const { ask, id, project } = await world();
 	const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
 	const choose = async (body: object) => {
@@ -92,7 +92,7 @@ test("a person chooses where it works: an organization, a project, or both", asy
 	expect((await ask("GET", "/api/organizations/@current")).body.id).toBe(id);
 });
 
-test("nobody works where it doesn’t belong", async () => {
+test("a user can't choose an organization or project that it doesn’t belong to", async () => {
 	const { ask, id, owner } = await world();
 	const stranger = await world();
 	const missing = (attr: string) => ({
@@ -124,22 +124,22 @@ test("nobody works where it doesn’t belong", async () => {
 	).toMatchObject(missing("organization"));
 });
 
-test("where a person works nowhere, there is no team", async () => {
+test("without a current project, team is null", async () => {
 	const { key } = await person();
 	const { body } = await call("GET", "/api/users/@me", { key });
 	expect(body).toMatchObject({ project: null, team: null });
 });
 
-test("a restricted key sees the organizations that it reaches, and no others", async () => {
+test("a restricted key sees only the organizations that it reaches", async () => {
 	const { ask, id, owner, project } = await world();
 	await ask("POST", "/api/organizations", { body: { name: "Other" } });
-	const seen = async (power: object) => {
-		const key = await keyFor(owner.id, power);
+	const visible = async (restrictions: object) => {
+		const key = await keyFor(owner.id, restrictions);
 		const { body } = await call("GET", "/api/users/@me", { key });
-		return body.organizations.map((one: { id: string }) => one.id);
+		return body.organizations.map(({ id }: { id: string }) => id);
 	};
-	expect(await seen({})).toHaveLength(2);
-	expect(await seen({ scoped_projects: [project] })).toEqual([id]);
-	expect(await seen({ scoped_organizations: [id] })).toEqual([id]);
-	expect(await seen({ scoped_projects: [2 ** 30] })).toEqual([]);
+	expect(await visible({})).toHaveLength(2);
+	expect(await visible({ scoped_projects: [project] })).toEqual([id]);
+	expect(await visible({ scoped_organizations: [id] })).toEqual([id]);
+	expect(await visible({ scoped_projects: [2 ** 30] })).toEqual([]);
 });
