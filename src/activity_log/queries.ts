@@ -12,7 +12,10 @@ import { entryColumns, type filters } from "./shape.ts";
 const select = ({ db }: Tenant) =>
 	db.select(entryColumns).from(activityLog).leftJoin(users, eq(users.id, activityLog.user_id));
 
-/** WHERE clause: the entry (or count) belongs to a project that the caller may see, or to no project. */
+/**
+ * WHERE clause: the entry (or count) belongs to a project that the caller may see, or to no
+ * project.
+ */
 function visibleEntries(tenant: Tenant, project_id: Column) {
 	const callerLevel = sql`select ${members.level} from ${members}
     where ${members.organization_id} = ${tenant.organization} and ${members.user_id} = ${tenant.key.user_id}`;
@@ -21,7 +24,9 @@ function visibleEntries(tenant: Tenant, project_id: Column) {
 	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${visibleProjects}) or (${callerLevel}) >= ${ADMIN})`;
 }
 
-/** Newest first: the entries of the path's project if it names one, else those of the organization. */
+/**
+ * Newest first: the entries of the path's project if it names one, else those of the organization.
+ */
 export function list(
 	tenant: Tenant,
 	page: Page,
@@ -38,7 +43,7 @@ export function list(
 		equal.scope ? eq(activityLog.scope, equal.scope) : undefined,
 		equal.item_id ? eq(activityLog.item_id, equal.item_id) : undefined,
 		equal.activity ? eq(activityLog.activity, equal.activity) : undefined,
-		// The + keeps SQLite from using the index on users: the rows read would show whether the user exists.
+		// The + keeps SQLite from using the index on users, whose reads would reveal if a user exists.
 		user ? sql`+${activityLog.user_id} = ${userWith(users.uuid, user)}` : undefined,
 		after ? gt(activityLog.created_at, after) : undefined,
 		before ? lt(activityLog.created_at, before) : undefined,

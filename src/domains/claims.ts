@@ -4,7 +4,10 @@ import { record } from "../db/record.ts";
 import { domains, members } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
-/** After this time, another organization may take over an unverified domain (docs/organizations.md#domains). */
+/**
+ * After this time, another organization may take over an unverified domain
+ * (docs/organizations.md#domains).
+ */
 const CLAIM_MS = 3 * 86_400_000;
 
 /** WHERE clause: another organization's lapsed claim on the name. */
@@ -32,8 +35,9 @@ export const lapsedClaim = (tenant: Tenant, name: string) =>
 		.where(hasLapsed(tenant, name));
 
 /**
- * The statements that delete a lapsed claim and log that for the organization that loses it. The entry names an owner of
- * that organization, because its members must not learn who else wants the domain.
+ * The statements that delete a lapsed claim and log that for the organization that loses it. The
+ * entry names an owner of that organization, because its members must not learn who else wants the
+ * domain.
  * @param claim undefined: there is nothing to delete
  * @param condition a further condition for deleting it
  */

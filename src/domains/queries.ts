@@ -129,7 +129,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 			.where(unchanged),
 		answer: select(tenant).where(byId(tenant, id)),
 	}));
-	// Another request changed what the rules were checked against: undefined, so that `retry` tries again.
+	// Undefined makes `retry` try again: another request changed what the rules were checked against.
 	return changes(after, body).length > 0 ? undefined : toDomain(after);
 }
 
@@ -154,7 +154,8 @@ export async function remove(tenant: Tenant, id: string) {
 }
 
 /**
- * Looks for the challenge in the DNS. If it isn't found, nothing changes, and `verification_error` says what was.
+ * Looks for the challenge in the DNS. If it isn't found, nothing changes, and `verification_error`
+ * says what was.
  * @throws 400 if the domain is already verified
  */
 export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {

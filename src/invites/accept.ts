@@ -38,9 +38,11 @@ const MAX_TRIES = 3;
 type Names = z.infer<typeof Accept>;
 
 /**
- * Makes the invited person a member of the organization. If no user has the address, creates one with an API key. If
- * another request changes what was checked before the write, nothing is written and the checks run again.
- * @throws 400 if the invite can't be accepted, 429 if other requests interfered each time, and what `findInvitation` throws
+ * Makes the invited person a member of the organization. If no user has the address, creates one
+ * with an API key. If another request changes what was checked before the write, nothing is written
+ * and the checks run again.
+ * @throws 400 if the invite can't be accepted, 429 if other requests interfered each time, and what
+ * `findInvitation` throws
  */
 export async function accept(
 	c: Context<App>,
@@ -72,7 +74,7 @@ function checkAcceptable(invitation: Invitation) {
 		throw invalid(null, "This invite is for another user.", "invalid_recipient");
 	if (invite.member_level !== null)
 		throw invalid(null, "You already are a member of this organization.", "user_already_member");
-	// A link that wasn't mailed doesn't prove that its holder owns the address. Only the user's key does.
+	// The holder of a link that wasn't mailed may not own the address, so the user's key is needed.
 	if (invite.user_id !== null && !invite.emailing_attempt_made && !recipient)
 		throw invalid(
 			null,
@@ -81,7 +83,10 @@ function checkAcceptable(invitation: Invitation) {
 		);
 }
 
-/** The ids and the key of rows that the batch may insert. They are made first, so that its statements can refer to them. */
+/**
+ * The ids and the key of rows that the batch may insert. They are made first, so that its
+ * statements can refer to them.
+ */
 async function newRows() {
 	const value = mint();
 	return {
@@ -93,7 +98,10 @@ async function newRows() {
 
 type NewRows = Awaited<ReturnType<typeof newRows>>;
 
-/** Accepts the invite in one atomic batch. Returns undefined if another request changed what the batch depends on. */
+/**
+ * Accepts the invite in one atomic batch. Returns undefined if another request changed what the
+ * batch depends on.
+ */
 async function write(
 	c: Context<App>,
 	invitation: Invitation,
@@ -132,13 +140,15 @@ async function write(
 	};
 }
 
-/** SQL: the id of the user with the invite's address, who may be created earlier in the same batch. */
+/**
+ * SQL: the id of the user with the invite's address, who may be created earlier in the same batch.
+ */
 const userId = ({ invite }: Invitation) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.email} = ${invite.target_email})`;
 
 /**
- * The changes, each with its condition: the member is added only if the invite is still open, and the rest happens only if
- * the member was added.
+ * The changes, each with its condition: the member is added only if the invite is still open, and
+ * the rest happens only if the member was added.
  */
 function changes(invitation: Invitation, names: Names, rows: NewRows) {
 	const { db, hash, key, invite } = invitation;
@@ -222,8 +232,8 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 }
 
 /**
- * Adds the invite's project memberships. Skips projects that were deleted, and those where the inviter may no longer give
- * the level.
+ * Adds the invite's project memberships. Skips projects that were deleted, and those where the
+ * inviter may no longer give the level.
  */
 function joinProjects(invitation: Invitation, isMember: SQL) {
 	const { db, invite } = invitation;

@@ -18,7 +18,10 @@ const LEVELS = new Map<unknown, number>([
 /** The level of an entry as a number. */
 export const levelOf = ({ level }: ProjectAccess) => LEVELS.get(level) ?? MEMBER;
 
-/** The first error in a request's `private_project_access`; undefined if it is valid (docs/organizations.md#invites). */
+/**
+ * The first error in a request's `private_project_access`; undefined if it is valid
+ * (docs/organizations.md#invites).
+ */
 function findError(list: unknown) {
 	if (!Array.isArray(list)) return "The field must be a list of dictionaries.";
 	if (list.length > MAX_ENTRIES)

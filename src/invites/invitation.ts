@@ -11,7 +11,10 @@ import { badCredentials, notFound, throttled } from "../http/errors.ts";
 import { guard, toKey } from "../tenant/guard.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
-/** WHERE clause for `invites`: the inviter is still an active member, at or above the invite's level (docs/organizations.md#invites). */
+/**
+ * WHERE clause for `invites`: the inviter is still an active member, at or above the invite's level
+ * (docs/organizations.md#invites).
+ */
 export const inviterMayInvite = sql`exists (
   select 1 from ${members} join ${users} on ${users.id} = ${members.user_id}
   where ${members.organization_id} = ${invites.organization_id} and ${members.user_id} = ${invites.created_by}
@@ -20,8 +23,10 @@ export const inviterMayInvite = sql`exists (
 export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
 
 /**
- * The invite whose link has this token, with the user who has its address, and the request's key. One round trip.
- * @throws 401 for a key that doesn't work, 404 for an unknown token, 429 after too many requests or unknown tokens
+ * The invite whose link has this token, with the user who has its address, and the request's key.
+ * One round trip.
+ * @throws 401 for a key that doesn't work, 404 for an unknown token, 429 after too many requests or
+ * unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
 	const { db } = connect(c, "first-primary");
@@ -72,7 +77,9 @@ export async function findInvitation(c: Context<App>, token: string) {
 	return { db, hash, key, invite };
 }
 
-/** A key is optional. If one is sent, it must work, and the request counts against its rate limit. */
+/**
+ * A key is optional. If one is sent, it must work, and the request counts against its rate limit.
+ */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const { success } = await c.env.REQUESTS.limit({ key: key.id });
@@ -84,8 +91,8 @@ export const isRecipient = ({ key, invite }: Invitation) =>
 	key !== undefined && key.user_id === invite.user_id;
 
 /**
- * Whether accepting hands an existing user over to the holder of the link: the user's address was never verified, and the
- * link was mailed to it.
+ * Whether accepting hands an existing user over to the holder of the link: the user's address was
+ * never verified, and the link was mailed to it.
  */
 export const isTakeover = (invitation: Invitation) =>
 	invitation.invite.is_email_verified === false &&

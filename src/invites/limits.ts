@@ -15,14 +15,20 @@ export type Added = { emails: string[]; mails: number };
 
 const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) => Number(INVITE_MAILS_PER_HOUR) || 0;
 
-/** WHERE clause: mails of the last hour, which count against the limit (`gt`), or older ones (`lte`). */
+/**
+ * WHERE clause: mails of the last hour, which count against the limit (`gt`), or older ones
+ * (`lte`).
+ */
 const mailsSince = (tenant: Tenant, compare: typeof gt) =>
 	and(
 		eq(inviteMails.organization_id, tenant.organization),
 		compare(inviteMails.sent_at, ago(HOUR_MS)),
 	);
 
-/** Selects the mail that must become an hour old before the new mails may be sent. No row: they may be sent now. */
+/**
+ * Selects the mail that must become an hour old before the new mails may be sent. No row: they may
+ * be sent now.
+ */
 export const blockingMail = (tenant: Tenant, { mails }: Added) =>
 	tenant.db
 		.select({ sent_at: inviteMails.sent_at })
@@ -32,7 +38,10 @@ export const blockingMail = (tenant: Tenant, { mails }: Added) =>
 		.limit(mails > 0 ? 1 : 0)
 		.offset(Math.max(mailsPerHour(tenant.env) - mails, 0));
 
-/** Selects an open invite if the new ones would exceed the limit. Invites that they replace don't count. */
+/**
+ * Selects an open invite if the new ones would exceed the limit. Invites that they replace don't
+ * count.
+ */
 export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
 	tenant.db
 		.select({ id: invites.id })
@@ -48,7 +57,8 @@ export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
 		.offset(MAX_OPEN_INVITES - emails.length);
 
 /**
- * Checks the limits of docs/organizations.md#invites, given the rows of `blockingMail` and `blockingInvite`.
+ * Checks the limits of docs/organizations.md#invites, given the rows of `blockingMail` and
+ * `blockingInvite`.
  * @throws 429 for too many mails, 400 for too many open invites
  */
 export function checkLimits(

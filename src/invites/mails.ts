@@ -48,8 +48,9 @@ const isUnlimited = ({ scopes, organizations, projects, expires_at }: Key) =>
 const withoutTrailingSlash = (url: string) => url.replace(/\/+$/, "");
 
 /**
- * Mails the link, after the response is sent. If no mail is to be sent, the response has the link as `accept_url`, for the
- * inviter to hand over. That is null if the inviter's key may do less than the key that a new user gets through the link.
+ * Mails the link, after the response is sent. If no mail is to be sent, the response has the link
+ * as `accept_url`, for the inviter to hand over. That is null if the inviter's key may do less than
+ * the key that a new user gets through the link.
  */
 export function deliver(
 	c: Context<App>,

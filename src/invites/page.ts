@@ -35,7 +35,9 @@ blockquote { margin: 0 0 1rem; padding: 0 0 0 1rem; border-left: 3px solid var(-
 .note { color: var(--soft); font-size: .875rem; }
 .note:last-child { margin: 1rem 0 0; }`;
 
-/** Shows a button that copies the key. Without JavaScript, the key can still be selected and copied. */
+/**
+ * Shows a button that copies the key. Without JavaScript, the key can still be selected and copied.
+ */
 const SCRIPT = `
 const [key, copy] = [document.querySelector('textarea'), document.querySelector('button')];
 copy.hidden = !navigator.clipboard;
@@ -50,7 +52,6 @@ const CSP = {
 	baseUri: ["'none'"],
 };
 
-/** Answers with an HTML page. */
 const render = (
 	c: Context<App>,
 	status: ContentfulStatusCode,
@@ -166,7 +167,10 @@ const limit = bodyLimit({
 		),
 });
 
-/** Limits the form's size. A client that disconnects while the form is read gets a 400 rather than a server error. */
+/**
+ * Limits the form's size. A client that disconnects while the form is read gets a 400 rather than a
+ * server error.
+ */
 const limitForm: MiddlewareHandler<App> = (c, next) =>
 	limit(c, next).catch(() => errorPage(c, parseError("The form ended too early.")));
 

@@ -67,9 +67,10 @@ export const list = async (tenant: Tenant, page: Page) =>
 const MAX_TRIES = 3;
 
 /**
- * Creates the invites, all or none, and deletes older ones for the same addresses. If another request uses up a limit
- * before the write, nothing is written and the checks run again.
- * @param prefix what precedes a field's name in errors: `""`, or the invite's position in a bulk request
+ * Creates the invites, all or none, and deletes older ones for the same addresses. If another
+ * request uses up a limit before the write, nothing is written and the checks run again.
+ * @param prefix what precedes a field's name in errors: `""`, or the invite's position in a bulk
+ * request
  * @throws 400, 403 or 429 for the first rule that is broken
  */
 export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
@@ -190,7 +191,10 @@ async function newInvite(tenant: Tenant, body: New, organization_id: string) {
 	return { token, row };
 }
 
-/** Writes the invites in one atomic batch. Returns an empty list if they would exceed a limit by now. */
+/**
+ * Writes the invites in one atomic batch. Returns an empty list if they would exceed a limit by
+ * now.
+ */
 async function write(tenant: Tenant, bodies: New[], added: Added) {
 	const { db, caller } = tenant;
 	const organization_id = found(caller.organization_id);

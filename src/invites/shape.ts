@@ -30,7 +30,9 @@ export const Invite = z
 	})
 	.meta({ id: "Invite" });
 
-/** A new invite. If no mail is sent, `accept_url` is the link for the inviter to hand over, or null. */
+/**
+ * A new invite. If no mail is sent, `accept_url` is the link for the inviter to hand over, or null.
+ */
 export const NewInvite = Invite.extend({
 	accept_url: z.url().nullable().optional(),
 }).meta({ id: "NewInvite" });
@@ -51,7 +53,9 @@ export const isPastExpiry = (invite: Age) => expiresAt(invite).getTime() <= Date
 
 type Validity = Age & { inviter_may_invite: boolean };
 
-/** Whether the invite can no longer be accepted: it is too old, or its inviter may no longer invite. */
+/**
+ * Whether the invite can no longer be accepted: it is too old, or its inviter may no longer invite.
+ */
 export const isExpired = (invite: Validity) => isPastExpiry(invite) || !invite.inviter_may_invite;
 
 export const toInvite = ({

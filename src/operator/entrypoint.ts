@@ -2,8 +2,9 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { run } from "./run.ts";
 
 /**
- * The operator's commands, for `npm run admin`. An entrypoint without a fetch handler can't be reached over HTTP, only
- * through a service binding. Only the owner of the account, or of the machine that the worker runs on, can create one.
+ * The operator's commands, for `npm run admin`. An entrypoint without a fetch handler can't be
+ * reached over HTTP, only through a service binding. Only the owner of the account, or of the
+ * machine that the worker runs on, can create one.
  */
 export class Operator extends WorkerEntrypoint<Env> {
 	/**

@@ -82,7 +82,9 @@ async function newKey(label: string, scopes: string[]) {
 	return { value, row, entry };
 }
 
-/** Selects the user with this address, its first organization with its first project, and its keys. */
+/**
+ * Selects the user with this address, its first organization with its first project, and its keys.
+ */
 function overview(db: Database, email: string) {
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
 	return [
@@ -204,7 +206,10 @@ export async function createKey({ DB }: Env, { email, label, scopes }: z.infer<t
 	return { id: row.id, label, scopes, key: value };
 }
 
-/** Revokes a key at once: every request checks D1. KV is only a cache, from which the key is evicted. */
+/**
+ * Revokes a key at once: every request checks D1. KV is only a cache, from which the key is
+ * evicted.
+ */
 export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 	const db = drizzle(env.DB);
 	const [row] = await db
@@ -231,7 +236,10 @@ export async function revokeKey(env: Env, { id }: z.infer<typeof keyRevoke>) {
 	return { revoked: id, label };
 }
 
-/** Deactivates a user, with an entry in the log of each of its organizations, since each loses an active member. */
+/**
+ * Deactivates a user, with an entry in the log of each of its organizations, since each loses an
+ * active member.
+ */
 export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof userDeactivate>) {
 	const db = drizzle(DB);
 	const byEmail = eq(users.email, email);

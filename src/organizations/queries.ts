@@ -54,7 +54,8 @@ type New = z.infer<typeof create> & {
 };
 
 /**
- * Statements that create an organization with its owner and a first project. Both become the owner's current ones.
+ * Statements that create an organization with its owner and a first project. Both become the
+ * owner's current ones.
  * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
  */
 export function founding(db: Database, user_id: number | SQL<number>, row: New) {

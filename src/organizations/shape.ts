@@ -20,7 +20,10 @@ const Team = z.object({
 });
 export type Team = z.infer<typeof Team>;
 
-/** An organization with what depends on the caller: its level and the projects it can see (docs/organizations.md#organizations). */
+/**
+ * An organization with what depends on the caller: its level and the projects it can see
+ * (docs/organizations.md#organizations).
+ */
 export const Organization = z
 	.object({
 		id: z.guid(),

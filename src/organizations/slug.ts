@@ -1,4 +1,7 @@
-/** Removes accents and everything but a-z, 0-9, underscores and hyphens. At most 48 characters, possibly none. */
+/**
+ * Removes accents and everything but a-z, 0-9, underscores and hyphens. At most 48 characters,
+ * possibly none.
+ */
 const slugify = (name: string) =>
 	name
 		.normalize("NFKD")
@@ -13,7 +16,10 @@ const suffix = () =>
 		String.fromCharCode(97 + (n % 26)),
 	).join("");
 
-/** Slugs for an organization with this name, in order of preference. The insert takes the first unused one. */
+/**
+ * Slugs for an organization with this name, in order of preference. The insert takes the first
+ * unused one.
+ */
 export function candidates(name: string): string[] {
 	const slug = slugify(name);
 	const stem = slug.slice(0, 43) || "organization";

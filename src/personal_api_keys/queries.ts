@@ -51,11 +51,16 @@ const grantsOf = (body: z.infer<typeof Update>, before?: Grants): Grants => ({
 	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
 });
 
-/** Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list is no restriction. */
+/**
+ * Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list
+ * is no restriction.
+ */
 const isWithin = <T>(list: T[], limit: T[]) =>
 	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
 
-/** @throws 403 unless the key in use has all the access that `granted` gives, for at least as long */
+/**
+ * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long
+ */
 function assertMayGrant({ caller: { key } }: Tenant, granted: Grants) {
 	const isAllowed =
 		granted.scopes.every((scope) => grants(key.scopes, scope)) &&
@@ -66,7 +71,9 @@ function assertMayGrant({ caller: { key } }: Tenant, granted: Grants) {
 	if (!isAllowed) throw forbidden("An API key can't give more access than it has itself.");
 }
 
-/** Selects those organizations and projects of the body's restrictions that the key's owner can see. */
+/**
+ * Selects those organizations and projects of the body's restrictions that the key's owner can see.
+ */
 const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
 	[
 		db

@@ -54,7 +54,7 @@ const sameProjects: z.core.CheckFn<Projects> = ({ value, issues }) => {
 		...issue(
 			teams,
 			"invalid_input",
-			"scoped_teams is another name of scoped_projects: give one of them, or the same in both.",
+			"scoped_teams is another name for scoped_projects: set only one of them, or both to the same projects.",
 		),
 		path: ["scoped_teams"],
 	});

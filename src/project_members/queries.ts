@@ -36,7 +36,8 @@ export const list = (tenant: Tenant, page: Page) =>
 
 /**
  * Adds a member of the organization to the project.
- * @throws 400 if the user is no active member of the organization, or is already a member of the project
+ * @throws 400 if the user is no active member of the organization, or is already a member of the
+ * project
  */
 export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeof create>) {
 	const { db } = tenant;

@@ -12,7 +12,10 @@ import { type create, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
-/** The projects that the caller can see, by organization and newest first. If the path names an organization, only its projects. */
+/**
+ * The projects that the caller can see, by organization and newest first. If the path names an
+ * organization, only its projects.
+ */
 export const list = async (tenant: Tenant, page: Page) =>
 	tenant.page(
 		page,
@@ -39,8 +42,10 @@ export async function find(tenant: Tenant) {
 }
 
 /**
- * Creates a project in the organization of the path, else of the body, else in the caller's current one.
- * @throws 400 if the caller belongs to no such organization, 403 unless the caller is an admin of it
+ * Creates a project in the organization of the path, else of the body, else in the caller's current
+ * one.
+ * @throws 400 if the caller belongs to no such organization, 403 unless the caller is an admin of
+ * it
  */
 export async function insert(tenant: Tenant, { organization, ...body }: z.infer<typeof create>) {
 	const organizationId =

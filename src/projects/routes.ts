@@ -7,7 +7,10 @@ import { body } from "../tenant/valid.ts";
 import * as projects from "./queries.ts";
 import { create, Project, update } from "./shape.ts";
 
-/** docs/organizations.md#projects. Mounted twice: for all of the caller's projects, and for those of an organization. */
+/**
+ * docs/organizations.md#projects. Mounted twice: for all of the caller's projects, and for those of
+ * an organization.
+ */
 export default router()
 	.get("/", paginated(Project, "List the projects you can see, newest first"), async (c) =>
 		c.json(await projects.list(c.var.tenant, page(c))),

@@ -3,7 +3,10 @@ import { aliased } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
 import { boolean, name, notAChoice, text, timestamp, uuid } from "../http/fields.ts";
 
-/** The name in upper and lower case as in the IANA time zone database; undefined if there is no such time zone. */
+/**
+ * The name in upper and lower case as in the IANA time zone database; undefined if there is no such
+ * time zone.
+ */
 function canonical(timeZone: string) {
 	if (!/^[a-z]/i.test(timeZone)) return undefined;
 	try {
@@ -40,7 +43,10 @@ export const Project = z
 	})
 	.meta({ id: "Project" });
 
-/** The columns of a `Project`. `id` and `uuid` are aliased, for joins with tables that also have them. */
+/**
+ * The columns of a `Project`. `id` and `uuid` are aliased, for joins with tables that also have
+ * them.
+ */
 export const projectColumns = {
 	id: aliased(projects.id, "project_id"),
 	uuid: aliased(projects.uuid, "project_uuid"),

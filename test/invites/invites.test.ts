@@ -570,7 +570,7 @@ describe("an inviter who may no longer invite", () => {
 		expect((await here("GET", "/activity_log?activity=accepted")).body.count).toBe(0);
 	});
 
-	test("is not one whose level has risen", async () => {
+	test("doesn't include one whose level has risen", async () => {
 		const { token, admin } = await adminInvite();
 		await db.update(members).set({ level: 15 }).where(eq(members.user_id, admin.id));
 		expect((await accept(token)).status).toBe(200);

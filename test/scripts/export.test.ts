@@ -91,7 +91,10 @@ test("the example export's files contain the sample events", async () => {
 });
 
 test("a run continues after its server is killed, without losing or repeating an event", async () => {
-	/** The batches received, by Idempotency-Key. The third gets no response until the server is killed. */
+	/**
+	 * The batches received, by Idempotency-Key. The third gets no response until the server is
+	 * killed.
+	 */
 	const received = new Map<string, Json[]>();
 	let held: ServerResponse | undefined;
 	let holding = true;

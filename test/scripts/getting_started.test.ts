@@ -91,7 +91,10 @@ async function paste(commands: string) {
 	return withoutValues(printed.join("\n"));
 }
 
-/** Whether the commands can be repeated until they print what is expected, because they change nothing or only test. */
+/**
+ * Whether the commands can be repeated until they print what is expected, because they change
+ * nothing or only test.
+ */
 const isRepeatable = (commands: string) =>
 	commands.includes("/test/") || !/ -d | -X |--data|&$/m.test(commands);
 

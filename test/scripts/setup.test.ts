@@ -27,8 +27,8 @@ afterAll(async () => {
 });
 
 /**
- * The environment of a developer's terminal. It has its own registry of local servers, which all servers of a machine
- * share by default, so that these tests find no other servers.
+ * The environment of a developer's terminal. It has its own registry of local servers, which all
+ * servers of a machine share by default, so that these tests find no other servers.
  */
 function env() {
 	const variables = { ...environment, XDG_CONFIG_HOME: `${clone}/config` };
