@@ -13,21 +13,21 @@ const METHODS = [
 ];
 const TASK = /^runEvery(Minute|Hour|Day)/;
 
-/** A name that others can see, and what it stands for; null: it isn't known. */
-type Named = [name: string, value: AnyNode | null];
+/** A declared or exported name and its value; null if the value is unknown. */
+type Binding = [name: string, value: AnyNode | null];
 
 /**
- * What a plugin can do, read from its JavaScript or TypeScript without running it (docs/plugins.md#source-in-place).
- * Code that can't be parsed can do nothing.
+ * Infers a plugin's capabilities from its JavaScript or TypeScript source without running it
+ * (docs/plugins.md#source-in-place). If the source can't be parsed, all lists are empty.
  */
 export function capabilitiesOf(source: string) {
 	const methods = new Set<string>();
 	const scheduled_tasks = new Set<string>();
 	const jobs = new Set<string>();
-	const program = parsed(source);
-	const top = (program?.body ?? []).flatMap(declaredNames);
-	const values = new Map(top);
-	/** What a name stands for, through one other name. */
+	const program = tryParse(source);
+	const declarations = (program?.body ?? []).flatMap(declaredNames);
+	const values = new Map(declarations);
+	/** If the node is an identifier, the value it was declared with; follows one level only. */
 	const follow = (node: AnyNode | null) =>
 		node?.type === "Identifier" ? (values.get(node.name) ?? null) : node;
 
@@ -37,7 +37,7 @@ export function capabilitiesOf(source: string) {
 	])) {
 		const value = follow(node);
 		if (name === "jobs") for (const [job] of properties(value)) jobs.add(job);
-		else if (!callable(value)) continue;
+		else if (!mayBeFunction(value)) continue;
 		else if (METHODS.includes(name)) methods.add(name);
 		else if (TASK.test(name)) scheduled_tasks.add(name);
 	}
@@ -48,7 +48,7 @@ export function capabilitiesOf(source: string) {
 	};
 }
 
-function parsed(source: string): Program | null {
+function tryParse(source: string): Program | null {
 	try {
 		return toProgram(source);
 	} catch {
@@ -56,8 +56,8 @@ function parsed(source: string): Program | null {
 	}
 }
 
-/** The functions and variables that a statement of the top level declares. */
-function declaredNames(statement: AnyNode): Named[] {
+/** Functions and variables declared by a top-level statement. */
+function declaredNames(statement: AnyNode): Binding[] {
 	switch (statement.type) {
 		case "ExportNamedDeclaration":
 		case "ExportDefaultDeclaration":
@@ -65,7 +65,7 @@ function declaredNames(statement: AnyNode): Named[] {
 		case "FunctionDeclaration":
 			return statement.id ? [[statement.id.name, statement]] : [];
 		case "VariableDeclaration":
-			return statement.declarations.flatMap(({ id, init }): Named[] =>
+			return statement.declarations.flatMap(({ id, init }): Binding[] =>
 				id.type === "Identifier" && init ? [[id.name, init]] : [],
 			);
 		default:
@@ -73,21 +73,21 @@ function declaredNames(statement: AnyNode): Named[] {
 	}
 }
 
-/** What a statement exports by name, as an ES module or as CommonJS. */
+/** Named exports of a statement, in ES module or CommonJS syntax. */
 function exportedNames(
 	statement: AnyNode,
 	follow: (node: AnyNode | null) => AnyNode | null,
-): Named[] {
+): Binding[] {
 	switch (statement.type) {
 		case "ExportNamedDeclaration":
-			return statement.specifiers.flatMap(({ exported, local }): Named[] => {
+			return statement.specifiers.flatMap(({ exported, local }): Binding[] => {
 				const name = key(exported, false);
 				return name ? [[name, statement.source ? null : local]] : [];
 			});
 		case "ExportDefaultDeclaration":
 			return properties(follow(statement.declaration));
 		case "ExpressionStatement":
-			return assignedNames(statement.expression).flatMap(([{ left }, value]): Named[] => {
+			return assignedNames(statement.expression).flatMap(([{ left }, value]): Binding[] => {
 				if (isModule(left)) return properties(follow(value));
 				if (left.type !== "MemberExpression") return [];
 				const name = key(left.property, left.computed);
@@ -98,7 +98,7 @@ function exportedNames(
 	}
 }
 
-/** The assignments of `a = b = …`, each with the value that it ends in. */
+/** The assignments in a chain `a = b = value`, each paired with the final value. */
 function assignedNames(node: AnyNode): [AssignmentExpression, AnyNode][] {
 	const chain: AssignmentExpression[] = [];
 	let value = node;
@@ -106,7 +106,7 @@ function assignedNames(node: AnyNode): [AssignmentExpression, AnyNode][] {
 		chain.push(value);
 		value = value.right;
 	}
-	return chain.map((one) => [one, value]);
+	return chain.map((assignment) => [assignment, value]);
 }
 
 const isExports = (node: AnyNode) => node.type === "Identifier" && node.name === "exports";
@@ -117,23 +117,23 @@ const isModule = (node: AnyNode) =>
 	node.object.name === "module" &&
 	key(node.property, node.computed) === "exports";
 
-function properties(node: AnyNode | null): Named[] {
+function properties(node: AnyNode | null): Binding[] {
 	if (node?.type !== "ObjectExpression") return [];
-	return node.properties.flatMap((property): Named[] => {
+	return node.properties.flatMap((property): Binding[] => {
 		if (property.type !== "Property") return [];
 		const name = key(property.key, property.computed);
 		return name ? [[name, property.value]] : [];
 	});
 }
 
-/** A name in the text; null where it is only known when the code runs. */
+/** The property name if it is written in the source; null if it is computed at run time. */
 function key(node: AnyNode, computed: boolean) {
 	if (node.type === "Identifier" && !computed) return node.name;
 	return node.type === "Literal" && node.value != null ? String(node.value) : null;
 }
 
-/** Whether it may be a function: what a call answers isn't known without running it. */
-const callable = (value: AnyNode | null) =>
+/** Whether the value may be a function. The result of a call is unknown, so it counts. */
+const mayBeFunction = (value: AnyNode | null) =>
 	value === null ||
 	![
 		"Literal",

@@ -5,8 +5,8 @@ import { assertions, pluginConfigs } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /**
- * Whether a config of the plugin, in any organization, keeps secrets: sealed fields, or anything in its storage, all of
- * which is sealed. Code of the plugin reads them when it runs.
+ * Whether any config of the plugin, in any organization, stores secrets that the plugin's code can read when it runs.
+ * Sealed fields count, and so does everything in a config's storage.
  */
 const keepsSecrets = (plugin_id: number) => {
 	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed*:*')`;
@@ -17,18 +17,18 @@ const keepsSecrets = (plugin_id: number) => {
 	return sql<number>`exists (select 1 from ${pluginConfigs} where ${secret})`;
 };
 
-/** The statement that says what `authorizeCodeChange` needs to know. */
+/** The query whose row `authorizeCodeChange` takes. */
 export const codeStatus = ({ db }: Tenant, id: string) =>
 	db.select({ keeps_secrets: keepsSecrets(rowId(id)).as("keeps_secrets") }).from(sql`(select 1)`);
 
 type CodeStatus = { keeps_secrets: number } | undefined;
 
-/** @throws 403 where the plugin's code runs with secrets and the caller is no admin (docs/plugins.md#access) */
+/** @throws 403 if the plugin's code runs with secrets and the caller is not an admin (docs/plugins.md#access) */
 export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
 	if (caller.level < ADMIN && code?.keeps_secrets) throw insufficientLevel();
 }
 
-/** The statement that fails, and the rest of its batch with it, where a secret was stored after the check. */
+/** A statement that makes its batch fail if a secret was stored since `authorizeCodeChange` checked. */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
 	db
 		.insert(assertions)

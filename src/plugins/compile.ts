@@ -3,28 +3,31 @@ import { type Transform, transform } from "sucrase/dist/index.js";
 import * as state from "sucrase/dist/parser/tokenizer/state.js";
 
 /**
- * The transpiler reads again what it took for something else, and again what is nested in that: some texts of 40
- * characters would take it years. It has no limit of its own, so each step back is counted here.
+ * Sucrase backtracks when its first guess at the syntax was wrong, and nested backtracking is exponential: some inputs of
+ * 40 characters would take years. It has no limit of its own, so the characters that it reads again are counted here.
  */
 const MAX_REREADS = 20;
-let again = 0;
+let remainingRereads = 0;
 const { prototype } = state.default.default ?? state.default;
 const { restoreFromSnapshot } = prototype;
 prototype.restoreFromSnapshot = function (snapshot) {
-	again -= this.pos - snapshot.pos;
-	if (again < 0) throw new RangeError("Too much is read again.");
+	remainingRereads -= this.pos - snapshot.pos;
+	if (remainingRereads < 0) throw new RangeError("The parser backtracked too often.");
 	restoreFromSnapshot.call(this, snapshot);
 };
 
 export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
-/** What becomes of each file that browsers load; other files are kept as they are. */
+/** Transforms for the files that browsers load. Other files are not compiled. */
 const BROWSER = new Map<string, Transform[]>([
 	["site.ts", ["typescript"]],
 	["frontend.tsx", ["typescript", "jsx"]],
 ]);
 
-/** JavaScript for browsers, where the file is for them; JSX becomes calls of `React.createElement`. */
+/**
+ * Compiles a file that browsers load to JavaScript; JSX becomes calls to `React.createElement`. For other files, both
+ * `compiled` and `error` are null.
+ */
 export function compile(
 	filename: string,
 	text: string,
@@ -32,65 +35,66 @@ export function compile(
 	const transforms = BROWSER.get(filename);
 	if (!transforms) return { compiled: null, error: null };
 	return attempt(() => {
-		const compiled = strip(text, transforms);
-		read(compiled, "module");
+		const compiled = transpile(text, transforms);
+		parseAs(compiled, "module");
 		return compiled;
 	});
 }
 
 /**
- * A plugin's index.js or index.ts as JavaScript that fits into a function of `module`, `exports` and `require`:
- * it may be an ES module or CommonJS, and stays within its own brackets.
+ * Compiles a plugin's index.js or index.ts, an ES module or CommonJS, to the body of a function with the parameters
+ * `module`, `exports` and `require`. The result is parsed as a script, so it can't close that function and escape from it.
  */
 export function toScript(source: string): Compiled {
 	return attempt(() => {
 		const javascript = toJavaScript(source);
-		const script = isModule(either(javascript)) ? strip(javascript, ["imports"]) : javascript;
-		read(script, "script");
+		const script = isModule(parseAny(javascript)) ? transpile(javascript, ["imports"]) : javascript;
+		parseAs(script, "script");
 		return script.replace(/^#!.*/, "");
 	});
 }
 
-/** What has neither imports nor exports is CommonJS, which need not be strict. */
+/** Without imports and exports it is CommonJS, which may be in sloppy mode. */
 const isModule = ({ body }: Program) => body.some(({ type }) => /^(Import|Export)/.test(type));
 
 /**
- * The program in JavaScript or TypeScript.
- * @throws SyntaxError, or RangeError for what is nested too deeply
+ * Parses JavaScript or TypeScript.
+ * @throws SyntaxError, or RangeError if the source is nested too deeply
  */
-export const toProgram = (source: string) => either(toJavaScript(source));
+export const toProgram = (source: string) => parseAny(toJavaScript(source));
 
-/** What is JavaScript already must not be read as TypeScript, where `a < b > (c)` is something else. */
+/** Valid JavaScript must not be parsed as TypeScript, where `a < b > (c)` means something else. */
 function toJavaScript(source: string) {
 	try {
-		either(source);
+		parseAny(source);
 		return source;
 	} catch {
-		return strip(source, ["typescript"]);
+		return transpile(source, ["typescript"]);
 	}
 }
 
-function either(text: string): Program {
+/** Parses the text as a module, or else as a script. */
+function parseAny(text: string): Program {
 	try {
-		return read(text, "module");
+		return parseAs(text, "module");
 	} catch (error) {
 		try {
-			return read(text, "script");
+			return parseAs(text, "script");
 		} catch {
 			throw error;
 		}
 	}
 }
 
-const read = (text: string, sourceType: NonNullable<Options["sourceType"]>) =>
+const parseAs = (text: string, sourceType: NonNullable<Options["sourceType"]>) =>
 	parse(text, {
 		ecmaVersion: "latest",
 		sourceType,
 		allowAwaitOutsideFunction: true,
 	});
 
-function strip(text: string, transforms: Transform[]) {
-	again = MAX_REREADS * (text.length + 1000);
+function transpile(text: string, transforms: Transform[]) {
+	remainingRereads = MAX_REREADS * (text.length + 1000);
 	return transform(text, {
 		transforms,
 		disableESTransforms: true,
@@ -107,7 +111,7 @@ function attempt(work: () => string): Compiled {
 	}
 }
 
-/** Both parsers end their messages with "(line:column)"; the transpiler begins its own with a file's name. */
+/** Both parsers end their messages with "(line:column)"; Sucrase also prepends a file name, which is removed. */
 const explain = (error: unknown) =>
 	error instanceof RangeError || !(error instanceof Error)
 		? "The source is nested too deeply."

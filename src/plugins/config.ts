@@ -3,12 +3,12 @@ import { type Cipher, cipherOf, isSealed } from "../auth/secrets.ts";
 import { invalid } from "../http/errors.ts";
 import { notAChoice } from "../http/fields.ts";
 
-/** What stands for a secret wherever a config is read. */
+/** Replaces secret values in responses. */
 export const MASK = "**************** SECRET ****************";
 
 type Config = Record<string, unknown>;
 
-/** Seals the config's secrets. They are bound to the row's uuid: its id isn't known yet when the row is inserted. */
+/** The cipher for a config's secrets. It is bound to the row's uuid because the id isn't known before the insert. */
 export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
 	cipherOf(env, "plugin_configs", uuid);
 
@@ -25,7 +25,7 @@ type Field = z.infer<typeof Field>;
 
 const TYPES = ["string", "choice", "json", "attachment"];
 
-/** The fields that a plugin's config_schema speaks of: a list of them, or a map by key. What is no field is passed over. */
+/** Parses the fields of a `config_schema`, which is a list of fields or a map by key. Invalid entries are ignored. */
 export function fieldsOf(schema: unknown[] | Config): Field[] {
 	const entries = Array.isArray(schema)
 		? schema
@@ -33,43 +33,46 @@ export function fieldsOf(schema: unknown[] | Config): Field[] {
 	return entries.flatMap((entry) => Field.safeParse(entry).data ?? []);
 }
 
-const empty = (value: unknown) => value === undefined || value === null || value === "";
+const isEmpty = (value: unknown) => value === undefined || value === null || value === "";
 
 const secretsOf = (fields: Field[]) =>
 	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
 
-/** The config as it is shown: what is secret by now is masked, and what was when it was stored. */
+/** The config for a response: values that are sealed, or that the schema now makes secret, are masked. */
 export function masked(fields: Field[], config: Config): Config {
 	const secret = secretsOf(fields);
 	return Object.fromEntries(
 		Object.entries(config).map(([key, value]) => [
 			key,
-			isSealed(value) || (secret.has(key) && !empty(value)) ? MASK : value,
+			isSealed(value) || (secret.has(key) && !isEmpty(value)) ? MASK : value,
 		]),
 	);
 }
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** The stored config with all sealed that is secret by now. */
+/** The stored config, with every value sealed that the schema now makes secret. */
 export async function sealed(cipher: Cipher, fields: Field[], config: Config): Promise<Config> {
 	const secret = secretsOf(fields);
 	const entries = Object.entries(config).map(async ([key, value]) =>
-		secret.has(key) && !empty(value) && !isSealed(value)
+		secret.has(key) && !isEmpty(value) && !isSealed(value)
 			? [key, await cipher.seal(fieldOf(key), textOf(value))]
 			: [key, value],
 	);
 	return Object.fromEntries(await Promise.all(entries));
 }
 
-/** The stored config in the clear, and the texts in it that nobody may see. */
+/**
+ * Decrypts a stored config. `secrets` are its secret values as text, which must not appear in logs.
+ * @throws if a sealed value can't be decrypted
+ */
 export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 	const secret = secretsOf(fields);
 	const entries = await Promise.all(
 		Object.entries(stored).map(async ([key, value]) => ({
 			key,
 			value: isSealed(value) ? await cipher.unseal(fieldOf(key), value) : value,
-			hidden: isSealed(value) || (secret.has(key) && !empty(value)),
+			hidden: isSealed(value) || (secret.has(key) && !isEmpty(value)),
 		})),
 	);
 	return {
@@ -78,20 +81,21 @@ export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 	};
 }
 
-/** What is wrong with a field's value in the words of an answer; undefined: nothing. */
-function wrong({ type, choices }: Field, value: unknown) {
-	if (!TYPES.includes(type)) return { why: `Unknown type "${type}".`, code: "invalid_input" };
-	if (empty(value)) return undefined;
+/** The error detail and code for an invalid value; undefined if it is valid. */
+function problemOf({ type, choices }: Field, value: unknown) {
+	if (!TYPES.includes(type)) return { detail: `Unknown type "${type}".`, code: "invalid_input" };
+	if (isEmpty(value)) return undefined;
 	if (typeof value !== "string" && type !== "json")
-		return { why: "Not a valid string.", code: "invalid_input" };
+		return { detail: "Not a valid string.", code: "invalid_input" };
 	if (type === "choice" && !choices.includes(String(value)))
-		return { why: notAChoice(value), code: "invalid_choice" };
+		return { detail: notAChoice(value), code: "invalid_choice" };
 	return undefined;
 }
 
 /**
- * The config to store, with its secrets sealed: `given` in place of `stored`, but that a secret which is masked, null or
- * missing stays what it is, and "" clears it (docs/plugins.md#plugin-configs).
+ * The config to store, with its secrets sealed. `given` replaces `stored`, except that a secret which is masked, null or
+ * missing in `given` keeps its stored value; "" clears it (docs/plugins.md#plugin-configs).
+ * @throws 400 for the first invalid value
  */
 export async function merge(
 	cipher: Cipher,
@@ -99,30 +103,30 @@ export async function merge(
 	stored: Config,
 	given: Config,
 ): Promise<Config> {
-	const was = new Map(Object.entries(stored));
-	const is = new Map(Object.entries(given));
+	const storedValues = new Map(Object.entries(stored));
+	const givenValues = new Map(Object.entries(given));
 	const secret = secretsOf(fields);
-	/** Whether the value that is read stands for the stored one. */
-	const stays = (key: string) =>
+	/** Whether the given value means "keep the stored one". */
+	const keepsStored = (key: string) =>
 		secret.has(key)
-			? [undefined, null, MASK].some((mask) => mask === is.get(key))
-			: is.get(key) === MASK && isSealed(was.get(key));
+			? [undefined, null, MASK].some((mask) => mask === givenValues.get(key))
+			: givenValues.get(key) === MASK && isSealed(storedValues.get(key));
 	for (const field of fields) {
-		const problem = wrong(field, stays(field.key) ? null : is.get(field.key));
-		if (problem) throw invalid(`config__${field.key}`, problem.why, problem.code);
+		const problem = problemOf(field, keepsStored(field.key) ? null : givenValues.get(field.key));
+		if (problem) throw invalid(`config__${field.key}`, problem.detail, problem.code);
 	}
-	const merged = [...new Set([...is.keys(), ...secret])].map(async (key) => {
-		if (stays(key)) return [key, was.get(key)];
-		const value = is.get(key);
+	const merged = [...new Set([...givenValues.keys(), ...secret])].map(async (key) => {
+		if (keepsStored(key)) return [key, storedValues.get(key)];
+		const value = givenValues.get(key);
 		return [key, isSealed(value) ? await cipher.seal(fieldOf(key), value) : value];
 	});
-	const chosen = (await Promise.all(merged)).filter(([, value]) => value !== undefined);
-	return sealed(cipher, fields, Object.fromEntries(chosen));
+	const entries = (await Promise.all(merged)).filter(([, value]) => value !== undefined);
+	return sealed(cipher, fields, Object.fromEntries(entries));
 }
 
-/** Throws for the first required field that an enabled config lacks. */
+/** @throws 400 for the first required field that is empty or missing */
 export function complete(fields: Field[], config: Config) {
 	for (const { key, required } of fields)
-		if (required && empty(Object.hasOwn(config, key) ? config[key] : null))
+		if (required && isEmpty(Object.hasOwn(config, key) ? config[key] : null))
 			throw invalid(`config__${key}`, "This field is required.", "required");
 }

@@ -7,13 +7,13 @@ export const FAMILIES = [
 	"pipeline_import_apps",
 ] as const;
 
-/** One of the three listings over the one table of plugins (docs/plugins.md#families). They may overlap. */
+/** One of the three lists of plugins (docs/plugins.md#families). All share one table, and a plugin may be in several. */
 export type Family = {
-	/** Its name in paths and in `families`. */
+	/** Used in paths and in the field `families`. */
 	name: (typeof FAMILIES)[number];
-	/** What makes a plugin one of it, of a statement over `plugins`. */
+	/** The condition on `plugins` that selects the plugins of this family. */
 	holds: SQL;
-	/** Those of a plugin that is made here and says nothing of its own. */
+	/** Default for plugins that are created through this family. */
 	capabilities: Capabilities;
 };
 
@@ -44,7 +44,7 @@ export const importApp: Family = {
 
 const families = [destination, frontendApp, importApp];
 
-/** The names of the families that a plugin belongs to, of a statement over `plugins`. */
+/** A column with the names of a plugin's families, for queries over `plugins`. */
 export const familyNames = sql<string>`(select json_group_array(name) from (${sql.join(
 	families.map(({ name, holds }) => sql`select ${name} as name where ${holds}`),
 	sql` union all `,
@@ -52,6 +52,6 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
-/** Whether a plugin belongs to one of these families, of a statement over `plugins`. */
+/** The condition on `plugins` that a plugin belongs to one of these families. */
 export const inFamilies = (names: Family["name"][]) =>
-	or(...families.filter(({ name }) => names.includes(name)).map((f) => f.holds));
+	or(...families.filter(({ name }) => names.includes(name)).map(({ holds }) => holds));

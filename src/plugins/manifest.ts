@@ -15,21 +15,22 @@ const Plugin = z.object({
 	publicJobs: record(z.unknown()).nullish(),
 });
 
-/** Where the code is if plugin.json doesn't say: its source before what was built of it. */
+/** Main files to look for if plugin.json names none. Source comes before build output. */
 const MAINS = ["index.js", "index.ts", "dist/index.js"];
-/** A plugin of these alone runs in browsers only and has no main file. */
+/** A plugin that only has these files runs in browsers only and needs no main file. */
 const BROWSER = ["frontend.tsx", "site.ts"];
 
 export type Manifest = ReturnType<typeof manifest>;
 
 /**
- * What plugin.json says of the plugin in these files; keys that it has besides are nobody's business here.
- * `main` is the path of a file that is there, null: it has none, and needs none.
+ * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an existing file, or null if
+ * the plugin needs no main file.
+ * @throws 400 if plugin.json is missing or invalid, or if the main file is missing
  */
 export function manifest(files: ReadonlyMap<string, string>) {
 	const text = files.get("plugin.json");
 	if (text === undefined) throw invalid(null, "Could not find plugin.json in the plugin");
-	const { data, error } = Plugin.safeParse(json(text));
+	const { data, error } = Plugin.safeParse(parseJson(text));
 	if (error) {
 		const [issue] = error.issues;
 		const where = ["plugin.json", ...(issue?.path ?? [])].join(".");
@@ -45,7 +46,7 @@ export function manifest(files: ReadonlyMap<string, string>) {
 	};
 }
 
-function json(text: string): unknown {
+function parseJson(text: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch (error) {

@@ -19,19 +19,19 @@ import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
 import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
 
-const NOBODY = Object.fromEntries(Object.keys(Plugin.shape).map((field) => [field, null]));
+const NO_PLUGIN = Object.fromEntries(Object.keys(Plugin.shape).map((field) => [field, null]));
 
-/** A page of entries that is its first entry's plugin, too (docs/api.md#responses-with-extra-fields). */
+/** A page of entries that also has the fields of its first entry's plugin (docs/api.md#responses-with-extra-fields). */
 function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	const plugin = page.results[0]?.plugin;
 	return {
-		...NOBODY,
+		...NO_PLUGIN,
 		...(plugin && toPlugin(plugin)),
 		...mapResults(page, ({ plugin: _, ...entry }) => entry),
 	};
 }
 
-/** What was done to the family's plugins, newest first. */
+/** The activity log of the family's plugins, newest first. */
 export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
 	withFirstPlugin(
 		await tenant.page(
@@ -63,10 +63,10 @@ export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
 	const filter = and(holds, sql`not ${used}`);
 	const rows = await tenant.page(page, select(tenant).$dynamic(), visible(tenant, page, filter));
 	const [first] = rows.results;
-	return { ...NOBODY, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
+	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
 
-/** Enabled configs of the family's destinations, in the projects that the caller sees, newest first. */
+/** Enabled configs of the family's plugins that are destinations, in projects visible to the caller, newest first. */
 export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
 	const rows = await tenant.page(
 		page,
@@ -92,15 +92,15 @@ export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Pag
 	);
 	const plugin = rows.results[0]?.plugin;
 	return {
-		...NOBODY,
+		...NO_PLUGIN,
 		...(plugin && toPlugin(plugin)),
 		...mapResults(rows, toPluginConfig),
 	};
 };
 
-/** The plugins that can be installed, and whether the organization did. */
+/** The plugins that can be installed, and whether the organization has installed them. */
 export async function listRepository(tenant: Tenant, page: Page) {
-	// A list that is elsewhere is asked for only on behalf of those who may see it.
+	// Authorize the caller before requesting a remote list.
 	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
 	const all = await repository(tenant.env);
 	const shown = all
@@ -112,14 +112,15 @@ export async function listRepository(tenant: Tenant, page: Page) {
 			and(eq(plugins.organization_id, tenant.organization), inList(plugins.url, urls)),
 		),
 	);
-	const at = (url: string | null) => rows.find((plugin) => url !== null && plugin.url === url);
-	const plugin = at(urls[0] ?? null);
+	const installedFrom = (url: string | null) =>
+		rows.find((plugin) => url !== null && plugin.url === url);
+	const plugin = installedFrom(urls[0] ?? null);
 	const entries = shown.map(({ entry, url }) => ({
 		...entry,
-		installed: at(url) !== undefined,
+		installed: installedFrom(url) !== undefined,
 	}));
 	return {
-		...NOBODY,
+		...NO_PLUGIN,
 		...(plugin && toPlugin(plugin)),
 		...envelope(page, entries, all.length, () => []),
 	};

@@ -30,19 +30,19 @@ export const select = ({ db }: Tenant) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** The plugin with this id, whichever families it belongs to. */
+/** The visible plugin with this id, whichever families it belongs to. */
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
 
-/** What makes a list of the visible plugins that `filter` keeps, newest first. */
+/** Arguments for `tenant.page`: the visible plugins that match `filter`, newest first. */
 export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
 	const keys = page.after?.keys ?? [];
 	const limit = page.limit + 1 + (page.after ? 0 : page.offset);
 	const ids = visiblePluginIds(tenant, filter, { before: keys[0], limit });
-	const all = visiblePluginIds(tenant, filter);
+	const allIds = visiblePluginIds(tenant, filter);
 	return {
 		where: sql`${plugins.id} in (select id from (${ids}))`,
-		total: sql`(select count(*) from (${all}))`,
+		total: sql`(select count(*) from (${allIds}))`,
 		by: [plugins.id],
 		keys: ({ id }: { id: number }) => [id],
 	};
@@ -55,7 +55,7 @@ export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
 		toPlugin,
 	);
 
-/** All plugins, also those of no family. */
+/** All visible plugins, including those that belong to no family. */
 export const listAll = async (
 	tenant: Tenant,
 	page: Page,
@@ -82,7 +82,7 @@ async function read(tenant: Tenant, id: string) {
 
 export const find = async (tenant: Tenant, id: string) => toPlugin(await read(tenant, id));
 
-/** Throws unless the plugin is the organization's own to change. */
+/** @throws 403 if the plugin belongs to another organization */
 export function isOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
 	if (row.organization_id !== caller.organization_id)
 		throw forbidden("This plugin installation is managed by another organization");
@@ -91,7 +91,7 @@ export function isOwn<R extends { organization_id: string }>({ caller }: Tenant,
 
 export const findOwn = async (tenant: Tenant, id: string) => isOwn(tenant, await read(tenant, id));
 
-/** As `findOwn`, for a caller who may change the plugin's code. */
+/** Like `findOwn`, but also requires that the caller may change the plugin's code. */
 export async function findOwnCode(tenant: Tenant, id: string) {
 	const [[row], [code]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
@@ -102,16 +102,16 @@ export async function findOwnCode(tenant: Tenant, id: string) {
 	return plugin;
 }
 
-function mayBeGlobal({ caller }: Tenant, asked: boolean) {
-	if (asked && caller.plugins_access_level < PLUGINS_ROOT)
+function assertMayBeGlobal({ caller }: Tenant, requested: boolean) {
+	if (requested && caller.plugins_access_level < PLUGINS_ROOT)
 		throw forbidden("This organization can't manage global plugins!");
 }
 
-/** The organization's newest plugin, in the batch that makes it. */
-const toNewRow = ({ organization }: Tenant) =>
-	sql<number>`(select max(made.id) from plugins as made where made.organization_id = ${organization})`;
+/** The id of the organization's newest plugin. In the batch that inserts a plugin, that plugin's id. */
+const newestId = ({ organization }: Tenant) =>
+	sql<number>`(select max(newest.id) from plugins as newest where newest.organization_id = ${organization})`;
 
-/** Refuses a url that a plugin of the organization was installed from, with a link to that plugin. */
+/** The error for a URL that the organization has installed already, with a link to that plugin. */
 function alreadyInstalled(
 	{ caller }: Tenant,
 	{ name }: Family,
@@ -128,7 +128,10 @@ function alreadyInstalled(
 	});
 }
 
-/** Seals a plugin's token. It is bound to what tells plugins apart and never changes: their id isn't known at first. */
+/**
+ * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique together and never
+ * change, because the id isn't known before the insert.
+ */
 const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
 	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
 
@@ -139,7 +142,7 @@ export async function insert(
 ) {
 	const { db, env } = tenant;
 	const { address, token } = identify(url ?? "");
-	const refuseInstalled = async () => {
+	const assertNotInstalled = async () => {
 		const [[installed]] = await tenant.read(
 			db
 				.select({ id: plugins.id })
@@ -148,12 +151,12 @@ export async function insert(
 					and(eq(plugins.organization_id, tenant.organization), eq(plugins.url, address ?? "")),
 				),
 		);
-		mayBeGlobal(tenant, body.is_global === true);
+		assertMayBeGlobal(tenant, body.is_global === true);
 		if (installed) throw alreadyInstalled(tenant, family, address, installed);
 	};
-	await refuseInstalled();
+	await assertNotInstalled();
 	const { facts, files } = url ? await install(env, url) : { facts: {}, files: [] };
-	const id = toNewRow(tenant);
+	const id = newestId(tenant);
 	const { organization_id } = tenant.caller;
 	const cipher = tokenCipher(env, organization_id, address);
 	const row = {
@@ -179,7 +182,7 @@ export async function insert(
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(async (error: unknown) => {
-			if (isUniqueViolation(error, "plugins.url")) await refuseInstalled();
+			if (isUniqueViolation(error, "plugins.url")) await assertNotInstalled();
 			throw error;
 		});
 	return toPlugin(found(plugin));
@@ -191,22 +194,22 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 		codeStatus(tenant, id),
 	);
 	const before = isOwn(tenant, found(row));
-	mayBeGlobal(tenant, body.is_global !== undefined);
+	assertMayBeGlobal(tenant, body.is_global !== undefined);
 	const { capabilities, public_jobs } = body;
 	const isCodeChange = changes(before, { capabilities, public_jobs }).length > 0;
 	if (isCodeChange) authorizeCodeChange(tenant, code);
-	const same = eq(plugins.id, before.id);
-	const told = { scope: "Plugin", name: body.name ?? before.name };
-	const after = await tenant.patch(before, body, told, () => ({
+	const byRowId = eq(plugins.id, before.id);
+	const entry = { scope: "Plugin", name: body.name ?? before.name };
+	const after = await tenant.patch(before, body, entry, () => ({
 		before: isCodeChange ? [assertCodeAuthorized(tenant, before.id)] : [],
-		change: tenant.db.update(plugins).set(body).where(same),
-		answer: select(tenant).where(same),
+		change: tenant.db.update(plugins).set(body).where(byRowId),
+		answer: select(tenant).where(byRowId),
 	}));
 	followUpgrade(tenant, before, after);
 	return toPlugin(after);
 }
 
-/** What became secret with a new schema is sealed at once, wherever the plugin is configured. */
+/** If the schema changed, seals the values that became secret in all configs of the plugin, after the response. */
 export function followUpgrade(
 	tenant: Tenant,
 	before: Pick<Row, "config_schema">,
@@ -216,7 +219,7 @@ export function followUpgrade(
 		tenant.later((db) => reseal(tenant.env, db, id, config_schema));
 }
 
-/** Of a statement over `plugins`: another organization has a config of the plugin. */
+/** Condition on `plugins`: another organization has a config of the plugin. */
 const isUsedElsewhere = sql`exists (select 1 from plugin_configs as used where used.plugin_id = ${plugins.id}
   and used.organization_id <> ${plugins.organization_id} and not used.deleted)`;
 
@@ -225,16 +228,16 @@ export const remove = (tenant: Tenant, id: string) => retry(() => tryRemove(tena
 
 async function tryRemove(tenant: Tenant, id: string) {
 	const { db } = tenant;
-	const which = byId(tenant, id);
+	const condition = byId(tenant, id);
 	const [[row], [used]] = await tenant.read(
-		select(tenant).where(which),
-		db.select({ id: plugins.id }).from(plugins).where(and(which, isUsedElsewhere)),
+		select(tenant).where(condition),
+		db.select({ id: plugins.id }).from(plugins).where(and(condition, isUsedElsewhere)),
 	);
 	const plugin = isOwn(tenant, found(row));
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	// Where it was deleted, shared or used meanwhile, the next read says which.
+	// If it was deleted, made global or used in the meantime, nothing is deleted and the retry finds the reason.
 	return tenant.remove(
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		db
@@ -244,14 +247,14 @@ async function tryRemove(tenant: Tenant, id: string) {
 	);
 }
 
-/** The row's own secret, which no answer holds. */
+/** The plugin's sealed token, which no response contains. */
 const tokenOf = ({ db }: Tenant, id: string) =>
 	db
 		.select({ private_token: plugins.private_token })
 		.from(plugins)
 		.where(eq(plugins.id, rowId(id)));
 
-/** Where to install the plugin from again; null where it was not installed from a url. */
+/** The URL to reinstall the plugin from, with its token; null if it was not installed from a URL. */
 async function originOf(
 	{ env }: Tenant,
 	{ organization_id, url, plugin_type }: Pick<Row, "organization_id" | "url" | "plugin_type">,
@@ -265,17 +268,17 @@ async function originOf(
 }
 
 /**
- * Asks where the plugin came from for its newest tag, which is stored after the answer. Of another organization's
- * plugin it answers what is known.
+ * Looks up the newest version where the plugin was installed from, and stores it after the response. For another
+ * organization's plugin, returns the stored version without a lookup.
  */
 export async function checkForUpdates(tenant: Tenant, id: string) {
-	const [[row], [secret]] = await tenant.read(
+	const [[row], [token]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		tokenOf(tenant, id),
 	);
 	const plugin = found(row);
 	const isOwn = plugin.organization_id === tenant.caller.organization_id;
-	const url = isOwn ? await originOf(tenant, plugin, secret?.private_token) : null;
+	const url = isOwn ? await originOf(tenant, plugin, token?.private_token) : null;
 	const latest_tag = url ? (await latest(tenant.env, url)).tag : plugin.latest_tag;
 	if (latest_tag !== plugin.latest_tag)
 		tenant.later((db) => db.update(plugins).set({ latest_tag }).where(eq(plugins.id, plugin.id)));
@@ -286,16 +289,16 @@ export async function checkForUpdates(tenant: Tenant, id: string) {
 	};
 }
 
-/** Installs the plugin anew from where it came from; nothing happens to one that came from nowhere. */
+/** Reinstalls the plugin from its URL. A plugin without a URL is left unchanged. */
 export async function upgrade(tenant: Tenant, id: string) {
-	const [[row], [code], [secret]] = await tenant.read(
+	const [[row], [code], [token]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 		tokenOf(tenant, id),
 	);
 	const before = isOwn(tenant, found(row));
 	authorizeCodeChange(tenant, code);
-	const url = await originOf(tenant, before, secret?.private_token);
+	const url = await originOf(tenant, before, token?.private_token);
 	if (url === null) return toPlugin(before);
 	const { db, env } = tenant;
 	const { facts, files } = await install(env, url);

@@ -3,41 +3,41 @@ import { ApiError, invalid } from "../http/errors.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";
 
 const MIB = 2 ** 20;
-/** For everything that one installation asks, together. */
+/** For all requests of one installation together. */
 const TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 5;
-/** Room for what a registry says of a package with thousands of versions. */
+/** Enough for the metadata of a package with thousands of versions. */
 const MAX_DOCUMENT_BYTES = 4 * MIB;
 
-/** What the url of a website names. */
+/** The parts of a package or repository URL. `token` is "" if the URL has none. */
 type Page = { name: string; ref: string | undefined; token: string };
 
 type Registry = {
 	label: string;
-	/** Its base address; "": not configured. */
+	/** Base URL of the API; "" if not configured. */
 	base: string;
-	/** Another address that it sends to for archives; "": none. */
+	/** Another URL whose origin the registry may redirect archive downloads to; "" if none. */
 	archives: string;
 	headers: Record<string, string>;
-	/** What is looked for, in words. */
-	what: string;
-	find: (ask: Ask) => Promise<Found>;
+	/** Names the package or repository in error messages. */
+	subject: string;
+	find: (fetchJson: FetchJson) => Promise<Found>;
 };
 
-/** `archive` is an address, which may be relative to the registry's. */
+/** `archive` is a URL, which may be relative to the registry's base URL. */
 type Found = { tag: string; latest_tag: string; archive: string };
 
-/** Asks for a JSON document at an address relative to the registry's. */
-type Ask = <T>(address: string, shape: z.ZodType<T>) => Promise<T>;
+/** Fetches a JSON document at a URL relative to the registry's base URL. */
+type FetchJson = <T>(address: string, shape: z.ZodType<T>) => Promise<T>;
 
 type Website = {
 	page: RegExp;
-	/** The page's one address, however it was written. */
+	/** The canonical URL of the page. */
 	address: (page: Page) => string;
 	registry: (env: Env, page: Page) => Registry;
 };
 
-const pathBelow = (path: string, ref: string | undefined) =>
+const optionalPath = (path: string, ref: string | undefined) =>
 	ref === undefined ? "" : `${path}${ref}`;
 
 const websites = new Map<string, Website>([
@@ -45,7 +45,8 @@ const websites = new Map<string, Website>([
 		"npmjs.com",
 		{
 			page: /^\/package\/((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/v\/(\d[\w.+-]*))?\/*$/,
-			address: ({ name, ref }) => `https://www.npmjs.com/package/${name}${pathBelow("/v/", ref)}`,
+			address: ({ name, ref }) =>
+				`https://www.npmjs.com/package/${name}${optionalPath("/v/", ref)}`,
 			registry: npm,
 		},
 	],
@@ -53,7 +54,7 @@ const websites = new Map<string, Website>([
 		"github.com",
 		{
 			page: /^\/([\w.-]+\/[\w.-]+?)(?:\.git)?(?:\/(?:tree|commit|releases\/tag)\/(.+?))?\/*$/,
-			address: ({ name, ref }) => `https://github.com/${name}${pathBelow("/tree/", ref)}`,
+			address: ({ name, ref }) => `https://github.com/${name}${optionalPath("/tree/", ref)}`,
 			registry: github,
 		},
 	],
@@ -61,14 +62,14 @@ const websites = new Map<string, Website>([
 		"gitlab.com",
 		{
 			page: /^\/((?:\w[\w.-]*\/)+\w[\w.-]*?)(?:\.git)?(?:\/-\/(?:tree|commit|tags)\/(.+?))?\/*$/,
-			address: ({ name, ref }) => `https://gitlab.com/${name}${pathBelow("/-/tree/", ref)}`,
+			address: ({ name, ref }) => `https://gitlab.com/${name}${optionalPath("/-/tree/", ref)}`,
 			registry: gitlab,
 		},
 	],
 ]);
 
-/** The page that a url leads to, if it is one that plugins are installed from. */
-function visited(text: string) {
+/** Parses the URL of a package or repository; undefined if it isn't one. */
+function parsePage(text: string) {
 	const url = URL.canParse(text) ? new URL(text) : undefined;
 	const website = url && websites.get(url.host.replace(/^www\./, ""));
 	const [, name, ref] = website?.page.exec(url?.pathname ?? "") ?? [];
@@ -78,35 +79,35 @@ function visited(text: string) {
 	return { website, page: { name, ref, token: token ?? "" } };
 }
 
-/** What a plugin from this url is known by (null: none is installed from there), and the token that the url holds. */
+/** The canonical form of an installation URL (null if plugins can't be installed from it) and its token ("" if none). */
 export function identify(url: string) {
-	const { website, page } = visited(url) ?? {};
+	const { website, page } = parsePage(url) ?? {};
 	return website && page
 		? { address: website.address(page), token: page.token }
 		: { address: null, token: "" };
 }
 
 /**
- * The newest version at this url: of an npm package its latest, whichever the url names; of a repository the commit
- * that the url's branch, tag or commit stands for now, which is the default branch's where it names none.
- * Refused with a 400 where there is no such source or it can't be reached in time.
+ * The newest version at this URL. For an npm package, its `latest` version, even if the URL names another one. For a
+ * repository, the commit that the URL's branch, tag or commit resolves to; without one, the default branch is used.
+ * @throws 400 if the URL isn't supported, the source doesn't exist, or it can't be reached in time
  */
-export async function latest(env: Env, url: string, milliseconds = TIMEOUT_MS) {
+export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 	const registry = registryOf(env, url);
-	const { ask } = visit(registry, milliseconds);
-	return { tag: (await registry.find(ask)).latest_tag };
+	const { fetchJson } = clientOf(registry, timeoutMs);
+	return { tag: (await registry.find(fetchJson)).latest_tag };
 }
 
-/** The archive at this url, for `unpack`; its version; and what `latest` says. Refused as that is. */
-export async function download(env: Env, url: string, milliseconds = TIMEOUT_MS) {
+/** Downloads the archive at this URL, for `unpack`. Returns its version and the newest one, too. Throws like `latest`. */
+export async function download(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 	const registry = registryOf(env, url);
-	const { ask, get } = visit(registry, milliseconds);
-	const { tag, latest_tag, archive } = await registry.find(ask);
+	const { fetchJson, get } = clientOf(registry, timeoutMs);
+	const { tag, latest_tag, archive } = await registry.find(fetchJson);
 	return { tag, latest_tag, bytes: await get(archive, MAX_ARCHIVE_BYTES) };
 }
 
 function registryOf(env: Env, url: string): Registry {
-	const { website, page } = visited(url) ?? {};
+	const { website, page } = parsePage(url) ?? {};
 	if (!website || !page)
 		throw invalid(null, "Must be a GitHub/GitLab repository or a npm package URL!");
 	const registry = website.registry(env, page);
@@ -122,7 +123,7 @@ const Package = z.object({
 });
 const Sha = z.string().regex(/^[0-9a-f]{40,64}$/);
 
-/** Of what a url's path holds, encoded as it is, one segment. */
+/** Turns a path, which is URL-encoded already, into a single path segment. */
 const segment = (path: string) => path.replaceAll("/", "%2F");
 
 const at = (ref: string | undefined) => (ref ? ` at ${ref}` : "");
@@ -133,16 +134,16 @@ function npm(env: Env, { name, ref, token }: Page): Registry {
 		base: env.NPM_REGISTRY_URL,
 		archives: "",
 		headers: {
-			// The short form of a package's document, where the registry has one.
+			// The abbreviated metadata, if the registry supports it.
 			accept: "application/vnd.npm.install-v1+json, */*;q=0.8",
 			...(token && { authorization: `Bearer ${token}` }),
 		},
-		what: `npm package ${name}`,
-		async find(ask) {
-			const document = await ask(segment(name), Package);
-			const { latest } = document["dist-tags"];
+		subject: `npm package ${name}`,
+		async find(fetchJson) {
+			const metadata = await fetchJson(segment(name), Package);
+			const { latest } = metadata["dist-tags"];
 			const tag = ref ?? latest;
-			const archive = document.versions[tag]?.dist.tarball;
+			const archive = metadata.versions[tag]?.dist.tarball;
 			if (!archive) throw invalid(null, `Could not find version ${tag} of npm package ${name}.`);
 			return { tag, latest_tag: latest, archive };
 		},
@@ -155,10 +156,10 @@ function github(env: Env, { name, ref, token }: Page): Registry {
 		base: env.GITHUB_API_URL,
 		archives: env.GITHUB_ARCHIVE_URL,
 		headers: token ? { authorization: `Bearer ${token}` } : {},
-		what: `GitHub repository ${name}${at(ref)}`,
-		async find(ask) {
+		subject: `GitHub repository ${name}${at(ref)}`,
+		async find(fetchJson) {
 			const commit = `repos/${name}/commits/${segment(ref ?? "HEAD")}`;
-			const { sha } = await ask(commit, z.object({ sha: Sha }));
+			const { sha } = await fetchJson(commit, z.object({ sha: Sha }));
 			const archive = `repos/${name}/tarball/${sha}`;
 			return { tag: sha, latest_tag: sha, archive };
 		},
@@ -171,46 +172,46 @@ function gitlab(env: Env, { name, ref, token }: Page): Registry {
 		base: env.GITLAB_API_URL,
 		archives: "",
 		headers: token ? { "private-token": token } : {},
-		what: `GitLab repository ${name}${at(ref)}`,
-		async find(ask) {
+		subject: `GitLab repository ${name}${at(ref)}`,
+		async find(fetchJson) {
 			const repository = `projects/${segment(name)}/repository`;
 			const commit = `${repository}/commits/${segment(ref ?? "HEAD")}`;
-			const { id } = await ask(commit, z.object({ id: Sha }));
+			const { id } = await fetchJson(commit, z.object({ id: Sha }));
 			const archive = `${repository}/archive.tar.gz?sha=${id}`;
 			return { tag: id, latest_tag: id, archive };
 		},
 	};
 }
 
-/** How a registry is asked, all within this time. What goes wrong is put in words that hold no address and no token. */
-function visit(registry: Registry, milliseconds: number) {
-	const signal = AbortSignal.timeout(milliseconds);
-	const { what } = registry;
+/** Requests to a registry, all within one timeout. Error messages contain no URL and no token. */
+function clientOf(registry: Registry, timeoutMs: number) {
+	const signal = AbortSignal.timeout(timeoutMs);
+	const { subject } = registry;
 
 	const get = (address: string, limit: number) =>
 		follow(registry, address, signal)
-			.then((answer) => body(answer, what, limit))
+			.then((response) => readBody(response, subject, limit))
 			.catch((error: unknown) => {
 				if (error instanceof ApiError) throw error;
-				const within = signal.aborted ? ` within ${milliseconds / 1000} seconds` : "";
-				throw invalid(null, `Could not reach ${what}${within}.`);
+				const within = signal.aborted ? ` within ${timeoutMs / 1000} seconds` : "";
+				throw invalid(null, `Could not reach ${subject}${within}.`);
 			});
 
-	const ask: Ask = async (address, shape) => {
+	const fetchJson: FetchJson = async (address, shape) => {
 		const bytes = await get(address, MAX_DOCUMENT_BYTES);
 		try {
 			return shape.parse(JSON.parse(new TextDecoder().decode(bytes)));
 		} catch {
-			throw invalid(null, `Could not read what is said of ${what}.`);
+			throw invalid(null, `Could not read the metadata of ${subject}.`);
 		}
 	};
 
-	return { ask, get };
+	return { fetchJson, get };
 }
 
-/** Redirects are followed by hand: none leads to an address that isn't configured, or takes the token elsewhere. */
+/** Follows redirects itself, to request configured origins only and to send the token to the registry only. */
 async function follow(
-	{ base, archives, headers, what }: Registry,
+	{ base, archives, headers, subject }: Registry,
 	address: string,
 	signal: AbortSignal,
 ) {
@@ -219,8 +220,8 @@ async function follow(
 	let url = new URL(address, home);
 	for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
 		if (!origins.includes(url.origin))
-			throw invalid(null, `Could not reach ${what}: it is kept at a host that is not configured.`);
-		const answer = await fetch(url, {
+			throw invalid(null, `Could not reach ${subject}: it is on a host that is not configured.`);
+		const response = await fetch(url, {
 			redirect: "manual",
 			signal,
 			headers: {
@@ -228,30 +229,30 @@ async function follow(
 				...(url.origin === home.origin && headers),
 			},
 		});
-		const location = answer.headers.get("location");
-		if (answer.status < 300 || answer.status >= 400 || !location) return answer;
-		await answer.body?.cancel();
+		const location = response.headers.get("location");
+		if (response.status < 300 || response.status >= 400 || !location) return response;
+		await response.body?.cancel();
 		url = new URL(location, url);
 	}
-	throw invalid(null, `Could not reach ${what}: it is redirected too often.`);
+	throw invalid(null, `Could not reach ${subject}: too many redirects.`);
 }
 
-/** GitHub answers 422 where a commit is named that isn't there. */
-const MISSING = [404, 410, 422];
+/** GitHub responds with 422 if a commit doesn't exist. */
+const NOT_FOUND = [404, 410, 422];
 
-async function body(answer: Response, what: string, limit: number) {
-	if (MISSING.includes(answer.status)) throw invalid(null, `Could not find ${what}.`);
-	if (!answer.ok)
+async function readBody(response: Response, subject: string, limit: number) {
+	if (NOT_FOUND.includes(response.status)) throw invalid(null, `Could not find ${subject}.`);
+	if (!response.ok)
 		throw invalid(
 			null,
-			`Could not reach ${what}: the answer was the HTTP status ${answer.status}.`,
+			`Could not reach ${subject}: it responded with HTTP status ${response.status}.`,
 		);
 	const chunks: Uint8Array[] = [];
 	let length = 0;
-	for await (const chunk of answer.body ?? []) {
+	for await (const chunk of response.body ?? []) {
 		length += chunk.length;
 		if (length > limit)
-			throw invalid(null, `Could not read ${what}: it is larger than ${limit / MIB} MiB.`);
+			throw invalid(null, `Could not read ${subject}: it is larger than ${limit / MIB} MiB.`);
 		chunks.push(chunk);
 	}
 	return new Uint8Array(await new Blob(chunks).arrayBuffer());

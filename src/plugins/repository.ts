@@ -18,20 +18,23 @@ export const RepositoryEntry = Listed.extend({ installed: z.boolean() }).meta({
 
 const TIMEOUT_MS = 5000;
 
-/** The list at `PLUGIN_REPOSITORY_URL`; without one, ours. */
+/**
+ * The list at `PLUGIN_REPOSITORY_URL`, or the bundled one if that is empty.
+ * @throws 400 if the list can't be fetched or is invalid
+ */
 export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
 	if (url === "") return BUNDLED;
-	const lost = () => invalid(null, "Could not reach the plugin repository.");
-	const answer = await fetch(url, {
+	const unreachable = () => invalid(null, "Could not reach the plugin repository.");
+	const response = await fetch(url, {
 		signal: AbortSignal.timeout(TIMEOUT_MS),
-	}).catch(lost);
-	if (!(answer instanceof Response) || !answer.ok) throw lost();
-	const list = z.array(Listed).safeParse(await answer.json().catch(() => null));
-	if (!list.success) throw invalid(null, "The plugin repository answered no list of plugins.");
+	}).catch(unreachable);
+	if (!(response instanceof Response) || !response.ok) throw unreachable();
+	const list = z.array(Listed).safeParse(await response.json().catch(() => null));
+	if (!list.success) throw invalid(null, "The plugin repository did not return a list of plugins.");
 	return list.data;
 }
 
-const isListed = (
+const githubEntry = (
 	name: string,
 	path: string,
 	type: string,
@@ -47,69 +50,69 @@ const isListed = (
 	icon: null,
 });
 
-/** Plugins that are published for this kind of service, in our words. */
+/** Published plugins, with our own descriptions. */
 const BUNDLED: z.infer<typeof Listed>[] = [
-	isListed(
+	githubEntry(
 		"GeoIP",
 		"PostHog/posthog-plugin-geoip",
 		"data_enrichment",
 		true,
-		"Adds the place of an address to events and persons.",
+		"Adds the location of an IP address to events and persons.",
 	),
-	isListed(
+	githubEntry(
 		"Replicator",
 		"PostHog/posthog-plugin-replicator",
 		"data_out",
 		true,
-		"Sends every event on to a second instance.",
+		"Forwards every event to a second instance.",
 	),
-	isListed(
+	githubEntry(
 		"Migrator 3000",
 		"PostHog/posthog-plugin-migrator3000",
 		"data_in",
 		true,
-		"Brings the events of another instance here, from a date on.",
+		"Imports events from another instance, starting at a given date.",
 	),
-	isListed(
+	githubEntry(
 		"Starter kit",
 		"PostHog/posthog-plugin-starter-kit",
 		"other",
 		true,
-		"The smallest plugin there is, to begin one of your own with.",
+		"A minimal plugin to start your own from.",
 	),
-	isListed(
+	githubEntry(
 		"Referer parser",
 		"visionect/posthog-plugin-snowplow-referer-parser",
 		"data_enrichment",
 		false,
-		"Says of an event's referrer which search engine or network it is.",
+		"Detects which search engine or social network an event's referrer is.",
 	),
-	isListed(
+	githubEntry(
 		"URL parameters",
 		"everald/posthog-plugin-url-parameter-to-event-properties",
 		"data_enrichment",
 		false,
-		"Turns the parameters of an address into properties of the event.",
+		"Turns URL parameters into event properties.",
 	),
-	isListed(
+	githubEntry(
 		"RSS annotator",
 		"leggetter/posthog-plugin-rss-annotator",
 		"data_in",
 		false,
-		"Makes an annotation of each new entry of a feed.",
+		"Creates an annotation for each new entry of an RSS feed.",
 	),
-	isListed(
+	githubEntry(
 		"Appfigures",
 		"benjackwhite/posthog-plugin-appfigures",
 		"data_in",
 		false,
-		"Brings an app's reviews and ratings in as events.",
+		"Imports an app's reviews and ratings as events.",
 	),
-	isListed(
+	githubEntry(
 		"Laudspeaker",
 		"laudspeaker/laudspeaker-posthog-plugin",
 		"data_out",
 		false,
-		"Sends events on to Laudspeaker, which messages customers by them.",
+		"Forwards events to Laudspeaker, a customer messaging service.",
 	),
 ];

@@ -6,8 +6,8 @@ import { configCipher, fieldsOf, sealed } from "./config.ts";
 const BATCH_SIZE = 100;
 
 /**
- * Seals what the configs of a plugin hold in the clear of fields that its new schema calls secret. One that somebody
- * writes meanwhile is left to the next write.
+ * Seals the values in a plugin's configs that are stored unsealed although its new schema makes them secret. A config
+ * that another request changes in the meantime is skipped; its next write seals it.
  */
 export async function reseal(
 	env: Env,
@@ -16,25 +16,25 @@ export async function reseal(
 	schema: Parameters<typeof fieldsOf>[0],
 ) {
 	const fields = fieldsOf(schema);
-	const secret = fields.flatMap(({ key, secret }) => (secret ? [key] : []));
+	const secretKeys = fields.flatMap(({ key, secret }) => (secret ? [key] : []));
 	const { id, uuid, config, updated_at } = pluginConfigs;
-	const clear = sql`exists (select 1 from json_each(${config}) as field
-		where field.key in (select value from json_each(${JSON.stringify(secret)}))
+	const hasUnsealed = sql`exists (select 1 from json_each(${config}) as field
+		where field.key in (select value from json_each(${JSON.stringify(secretKeys)}))
 			and field.value <> '' and field.value not glob 'sealed:*')`;
 	for (let last = 0; ; ) {
 		const rows = await db
 			.select({ id, uuid, config })
 			.from(pluginConfigs)
-			.where(and(eq(pluginConfigs.plugin_id, plugin_id), gt(id, last), clear))
+			.where(and(eq(pluginConfigs.plugin_id, plugin_id), gt(id, last), hasUnsealed))
 			.orderBy(asc(id))
 			.limit(BATCH_SIZE);
-		const after = await Promise.all(
+		const sealedConfigs = await Promise.all(
 			rows.map((row) => sealed(configCipher(env, row), fields, row.config)),
 		);
 		const [first, ...rest] = rows.map((row, i) =>
 			db
 				.update(pluginConfigs)
-				.set({ config: after[i], updated_at: sql`${updated_at}` })
+				.set({ config: sealedConfigs[i], updated_at: sql`${updated_at}` })
 				.where(and(eq(id, row.id), eq(config, row.config))),
 		);
 		if (!first) return;

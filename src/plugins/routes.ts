@@ -20,7 +20,7 @@ import {
 } from "./shape.ts";
 import * as source from "./source_files.ts";
 
-/** All plugins in one list. Each is read and changed at its id below any of the three families (docs/plugins.md#families). */
+/** The list of all plugins. A plugin is read and changed by id under any of the three families (docs/plugins.md#families). */
 export const allPlugins = router()
 	.use("*", pluginAccess)
 	.get(
@@ -30,7 +30,7 @@ export const allPlugins = router()
 		async (c) => c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
 	);
 
-/** docs/plugins.md#families: one module, mounted once for each family. */
+/** The routes of one family (docs/plugins.md#families). */
 export default (family: Family) => {
 	return router()
 		.use("*", pluginAccess)
@@ -42,7 +42,7 @@ export default (family: Family) => {
 		)
 		.get(
 			"/activity",
-			paginatedAs(Plugin, ActivityEntry, "List what was done to the plugins, newest first"),
+			paginatedAs(Plugin, ActivityEntry, "List the activity of the plugins, newest first"),
 			async (c) => c.json(await overviews.activity(c.var.tenant, family, page(c))),
 		)
 		.get(
@@ -64,14 +64,14 @@ export default (family: Family) => {
 		)
 		.get(
 			"/:id/check_for_updates",
-			ok(PluginUpdate, "Ask where the plugin came from for its newest tag", {
+			ok(PluginUpdate, "Check for a newer version of the plugin", {
 				asksElsewhere: true,
 			}),
 			async (c) => c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
 		)
 		.post(
 			"/:id/upgrade",
-			ok(Plugin, "Install the newest of the plugin"),
+			ok(Plugin, "Upgrade a plugin to its newest version"),
 			body(update, plugins.findOwnCode),
 			async (c) => c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
 		)
@@ -80,7 +80,7 @@ export default (family: Family) => {
 		)
 		.patch(
 			"/:id/update_source",
-			ok(PluginSource, "Write files of a plugin's source; null removes one"),
+			ok(PluginSource, "Write files of a plugin's source; null deletes a file"),
 			body(files, source.findEditable),
 			async (c) =>
 				c.json(await source.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),

@@ -20,7 +20,7 @@ const capabilities = z.object({
 const map = z.record(z.string(), z.unknown());
 const metric = z.enum(["sum", "min", "max"]);
 
-/** A list or a map, as plugins write it. */
+/** Plugins use either a list or a map. */
 const configSchema = z.union([z.array(z.unknown()), map]);
 
 /** A plugin (docs/plugins.md). */
@@ -45,7 +45,7 @@ export const Plugin = z
 	})
 	.meta({ id: "Plugin" });
 
-/** The columns of a `Plugin`, for a statement over `plugins` and `organizations` that may have an `id` of its own. */
+/** The columns of a `Plugin`, for queries over `plugins` and `organizations`. Aliases avoid clashes with other tables. */
 export const pluginColumns = {
 	id: aliased(plugins.id, "plugin_row_id"),
 	plugin_type: plugins.plugin_type,
@@ -64,14 +64,14 @@ export const pluginColumns = {
 	public_jobs: plugins.public_jobs,
 };
 
-/** That the `organizations` of a statement is the plugin's. */
+/** Join condition: the `organizations` row is the plugin's. */
 export const itsOrganization = eq(organizations.id, plugins.organization_id);
 
 export const toPlugin = <R extends Omit<z.infer<typeof Plugin>, "x_function_migration_available">>(
 	row: R,
 ): z.infer<typeof Plugin> => ({
 	...row,
-	// Until there is something to migrate to (docs/plugins.md#plugin-configs).
+	// There is nothing to migrate to yet (docs/plugins.md#plugin-configs).
 	x_function_migration_available: "false",
 });
 
@@ -99,21 +99,21 @@ export const update = z.object({
 	public_jobs: record(z.unknown()).optional(),
 });
 
-/** `url` is ours, beyond the interface: what to install. */
+/** `url` says where to install the plugin from (docs/plugins.md#installing-from-a-url). */
 export const create = update.extend({ url: text(800).optional() });
 
-/** A plugin, and the families whose lists it is in (docs/plugins.md#families). */
+/** A plugin and the families it belongs to (docs/plugins.md#families). */
 export const ListedPlugin = Plugin.extend({
 	families: z.array(z.enum(FAMILIES)),
 }).meta({ id: "ListedPlugin" });
 
 export const filters = z.object({
-	/** In the name, the description and the url, in any case. */
+	/** Searches name, description and URL, ignoring case. */
 	search: text().optional(),
 	family: choices(FAMILIES).optional(),
 });
 
-/** A plugin, and whether there is a newer one (docs/api.md#responses-with-extra-fields). */
+/** A plugin and whether a newer version exists (docs/api.md#responses-with-extra-fields). */
 export const PluginUpdate = Plugin.extend({
 	update_available: z.boolean(),
 }).meta({
@@ -127,7 +127,7 @@ export const PluginSource = Plugin.extend({
 
 const MAX_FILES = 50;
 
-/** Texts by filename; null deletes. */
+/** File contents by filename; null deletes the file. */
 export const source = z
 	.preprocess(refuseProto, z.record(text(200).min(1), z.string().nullable()))
 	.refine(

@@ -10,8 +10,8 @@ import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
 import { byId, followUpgrade, isOwn, type Row, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
-/** The files of a plugin, each a row: as one value they might be more than D1 hands over. */
-const filesOf = ({ db }: Tenant, plugin: SQL | undefined) =>
+/** Selects the files of a plugin, one per row: together they could exceed D1's maximum size of a value. */
+const filesOf = ({ db }: Tenant, condition: SQL | undefined) =>
 	db
 		.select({
 			filename: pluginSourceFiles.filename,
@@ -19,14 +19,14 @@ const filesOf = ({ db }: Tenant, plugin: SQL | undefined) =>
 		})
 		.from(pluginSourceFiles)
 		.innerJoin(plugins, eq(plugins.id, pluginSourceFiles.plugin_id))
-		.where(plugin)
+		.where(condition)
 		.orderBy(asc(pluginSourceFiles.filename));
 
 async function read(tenant: Tenant, id: string) {
-	const which = byId(tenant, id);
+	const condition = byId(tenant, id);
 	const [[row], rows, [code]] = await tenant.read(
-		select(tenant).where(which),
-		filesOf(tenant, which),
+		select(tenant).where(condition),
+		filesOf(tenant, condition),
 		codeStatus(tenant, id),
 	);
 	const files = new Map(rows.map(({ filename, source }) => [filename, source]));
@@ -44,7 +44,10 @@ export async function find(tenant: Tenant, id: string) {
 	return toSource(row, files);
 }
 
-/** The plugin with its files, for a caller who may change them. */
+/**
+ * The plugin with its files, for a caller who may change them.
+ * @throws 400 if the plugin isn't of type source, and as `authorizeCodeChange`
+ */
 export async function findEditable(tenant: Tenant, id: string) {
 	const { row, files, code } = await read(tenant, id);
 	isOwn(tenant, row);
@@ -59,8 +62,8 @@ const Manifest = z.object({
 	config: z.union([z.array(z.unknown()), record(z.unknown())]).optional(),
 });
 
-/** What plugin.json says of the plugin itself. */
-function manifest(text: string) {
+/** The columns that plugin.json sets. */
+function parseManifest(text: string) {
 	try {
 		const { name, config } = Manifest.parse(JSON.parse(text));
 		return {
@@ -70,12 +73,12 @@ function manifest(text: string) {
 	} catch {
 		throw invalid(
 			"plugin.json",
-			"This is not the JSON of a plugin: an object whose name is a text and whose config is a list or a dictionary.",
+			"Must be a JSON object. Its name must be a string, and its config a list or an object.",
 		);
 	}
 }
 
-/** Writes files of the plugin, and deletes those that are null; files that the body doesn't name stay. */
+/** Writes the files in the body and deletes those that are null. Other files are kept. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
 	const { row, files: before } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
@@ -86,11 +89,11 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 		if (text === null) files.delete(name);
 		else files.set(name, text);
 	assertSize(files);
-	const facts = manifest(body["plugin.json"] ?? "{}");
+	const facts = parseManifest(body["plugin.json"] ?? "{}");
 	if (changed.length === 0) return toSource(row, files);
 	const [main] = MAINS.flatMap((name) => files.get(name) ?? []);
 	const { db } = tenant;
-	const gone = changed.flatMap(([name, text]) => (text === null ? [name] : []));
+	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const written = changed.flatMap(([filename, text]) =>
 		text === null ? [] : [{ ...toFile(filename, text), plugin_id: row.id }],
 	);
@@ -114,7 +117,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 			db
 				.delete(pluginSourceFiles)
 				.where(
-					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${inList(pluginSourceFiles.filename, gone)}`,
+					sql`${pluginSourceFiles.plugin_id} = ${row.id} and ${inList(pluginSourceFiles.filename, deleted)}`,
 				),
 			...written.map((file) =>
 				db

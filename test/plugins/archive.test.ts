@@ -20,18 +20,18 @@ const header = (name: string, body: string | Uint8Array): TarHeader => ({
 const tgz = async (entries: Entries) =>
 	gzipSync(await packTar(entries.map(([name, body]) => ({ header: header(name, body), body }))));
 
-const refused = (archive: Uint8Array, detail: string) =>
+const expectRefused = (archive: Uint8Array, detail: string) =>
 	expect(unpack(archive)).rejects.toMatchObject({
 		status: 400,
 		body: { code: "invalid_input", attr: null, detail },
 	});
 
-/** The archive with these bytes put where the text first stands, or a distance from there. */
-function patched(archive: Uint8Array, text: string, distance: number, bytes: number[]) {
+/** A copy of the archive with these bytes written at an offset from the first occurrence of the text. */
+function patched(archive: Uint8Array, text: string, offset: number, bytes: number[]) {
 	const copy = Uint8Array.from(archive);
 	const at = Buffer.from(copy.buffer).indexOf(text, 0, "latin1");
 	expect(at).toBeGreaterThan(-1);
-	copy.set(bytes, at + distance);
+	copy.set(bytes, at + offset);
 	return copy;
 }
 
@@ -44,7 +44,7 @@ const plugin: Entries = [
 const texts = { "plugin.json": '{"name": "Hello"}', "src/index.js": "// ü\n" };
 
 describe("an archive", () => {
-	test("is read without the folder that all is in, and without what is no text", async () => {
+	test("is unpacked without its top-level folder and without binary files", async () => {
 		expect(Object.fromEntries(await unpack(await tgz(plugin)))).toEqual(texts);
 		const bare: Entries = plugin.map(([path, body]) => [path.slice(4), body]);
 		expect(Object.fromEntries(await unpack(await tgz(bare)))).toEqual(texts);
@@ -53,33 +53,42 @@ describe("an archive", () => {
 		expect((await unpack(await tgz([]))).size).toBe(0);
 	});
 
-	test.each(["../a", "a/../../b", "a/.."])("with %s is refused", async (path) => {
-		await refused(await tgz([[path, ""]]), "The archive has a path that leads out of it.");
+	test.each(["../a", "a/../../b", "a/.."])("with the path %s is refused", async (path) => {
+		await expectRefused(
+			await tgz([[path, ""]]),
+			"The archive has a path that points outside the archive.",
+		);
 	});
 
-	test.each(["/etc/passwd", "C:/a", "c:a"])("with %s is refused", async (path) => {
-		await refused(await tgz([[path, ""]]), "The archive has a path that leads out of it.");
+	test.each(["/etc/passwd", "C:/a", "c:a"])("with the path %s is refused", async (path) => {
+		await expectRefused(
+			await tgz([[path, ""]]),
+			"The archive has a path that points outside the archive.",
+		);
 	});
 
 	test.each(["a\nb", "a\x7f", `${"x/".repeat(60)}${"y".repeat(136)}`])(
-		"with a name like %j is refused",
+		"with the file name %j is refused",
 		async (path) => {
-			await refused(await tgz([[path, ""]]), "The archive has a path that is no proper file name.");
+			await expectRefused(
+				await tgz([[path, ""]]),
+				"The archive has a path that is not a valid file name.",
+			);
 		},
 	);
 
-	test("has at most 1,000 entries", async () => {
+	test("of more than 1,000 entries is refused", async () => {
 		const many = (n: number): Entries => Array.from({ length: n }, (_, i) => [`${i}.txt`, ""]);
 		expect((await unpack(await tgz(many(1000)))).size).toBe(1000);
-		await refused(await tgz(many(1001)), "The archive has more than 1000 entries.");
+		await expectRefused(await tgz(many(1001)), "The archive has more than 1000 entries.");
 	});
 
-	test("that is a bomb is refused", async () => {
-		await refused(
+	test("that unpacks to more than 16 MiB is refused", async () => {
+		await expectRefused(
 			await tgz([["a.txt", new Uint8Array(16 * MIB + 1)]]),
 			"The archive unpacks to more than 16 MiB.",
 		);
-		await refused(
+		await expectRefused(
 			await tgz([
 				["a.txt", new Uint8Array(9 * MIB)],
 				["b.txt", new Uint8Array(9 * MIB)],
@@ -88,13 +97,13 @@ describe("an archive", () => {
 		);
 	});
 
-	test("that is cut off anywhere is refused", async () => {
+	test("that is truncated at any byte is refused", async () => {
 		const archive = await tgz(plugin);
 		for (let length = 3; length < archive.length; length += 7)
-			await refused(archive.subarray(0, length), "The archive is broken.");
+			await expectRefused(archive.subarray(0, length), "The archive is broken.");
 	});
 
-	test("in which any byte is another one is refused, or read as it would be", async () => {
+	test("with any corrupted byte is either refused or unpacked", async () => {
 		const archive = await tgz(plugin);
 		for (let i = 2; i < archive.length; i++) {
 			const copy = Uint8Array.from(archive, (byte, at) => (at === i ? byte ^ 0xff : byte));
@@ -106,39 +115,39 @@ describe("an archive", () => {
 	});
 
 	test("with two plugin.json at the same level is refused", async () => {
-		await refused(
+		await expectRefused(
 			await tgz([
 				["a/plugin.json", "{}"],
 				["b/plugin.json", "{}"],
 			]),
 			"The archive has more than one plugin.json.",
 		);
-		await refused(
+		await expectRefused(
 			await tgz([
 				["a/plugin.json", "{}"],
 				["a/./plugin.json", "{}"],
 			]),
 			"The archive has more than one plugin.json.",
 		);
-		const example: Entries = [
+		const withRootManifest: Entries = [
 			["plugin.json", "{}"],
 			["a/plugin.json", "{}"],
 			["b/plugin.json", "{}"],
 		];
-		expect((await unpack(await tgz(example))).size).toBe(3);
+		expect((await unpack(await tgz(withRootManifest))).size).toBe(3);
 	});
 
-	test("is no larger than 10 MiB", async () => {
+	test("larger than 10 MiB is refused", async () => {
 		const archive = await tgz(plugin);
 		const larger = new Uint8Array(10 * MIB + 1);
 		larger.set(archive);
-		await refused(larger, "The archive is larger than 10 MiB.");
+		await expectRefused(larger, "The archive is larger than 10 MiB.");
 	});
 });
 
-test("anything else is no archive", async () => {
+test("anything that is not gzip is refused", async () => {
 	for (const text of ["", "P", "PK\x03\x04", "plugin.json", "\x1f"])
-		await refused(Buffer.from(text, "latin1"), "The archive is no tgz.");
+		await expectRefused(Buffer.from(text, "latin1"), "The archive is not a .tgz file.");
 });
 
 describe("links and devices in a tgz", () => {
@@ -147,7 +156,7 @@ describe("links and devices in a tgz", () => {
 		{ type: "link", linkname: "top/plugin.json" },
 		{ type: "fifo" },
 		{ type: "character-device" },
-	] as const)("$type is passed over", async (special) => {
+	] as const)("a $type is skipped", async (special) => {
 		const archive = await packTar([
 			{ header: header("top/plugin.json", "{}"), body: "{}" },
 			{ header: { name: "top/index.js", size: 0, ...special } },
@@ -157,19 +166,22 @@ describe("links and devices in a tgz", () => {
 		expect([...files.keys()]).toEqual(["plugin.json"]);
 	});
 
-	test("the name of a link is looked at all the same", async () => {
+	test("a link with an unsafe path is refused", async () => {
 		const archive = await packTar([
 			{ header: { name: "../a", size: 0, type: "symlink", linkname: "b" } },
 		]);
-		await refused(gzipSync(archive), "The archive has a path that leads out of it.");
+		await expectRefused(
+			gzipSync(archive),
+			"The archive has a path that points outside the archive.",
+		);
 	});
 });
 
-test("a tgz that says it is longer than it is", async () => {
+test("a tgz that declares a larger size than it has is refused", async () => {
 	const tar = await packTar([{ header: header("a.txt", "a"), body: "a" }]);
-	await refused(gzipSync(tar.subarray(0, 700)), "The archive is broken.");
-	const wrong = patched(tar, "ustar", -3, [0x39]);
-	await refused(gzipSync(wrong), "The archive is broken.");
+	await expectRefused(gzipSync(tar.subarray(0, 700)), "The archive is broken.");
+	const wrongSize = patched(tar, "ustar", -3, [0x39]);
+	await expectRefused(gzipSync(wrongSize), "The archive is broken.");
 });
 
 describe("plugin.json", () => {
@@ -178,7 +190,7 @@ describe("plugin.json", () => {
 			new Map([["plugin.json", text], ...paths.map((path): [string, string] => [path, ""])]),
 		);
 
-	test("says what the plugin is", () => {
+	test("describes the plugin", () => {
 		const config = [{ key: "a", type: "string" }];
 		const publicJobs = { export: {} };
 		const text = JSON.stringify({
@@ -229,11 +241,11 @@ describe("plugin.json", () => {
 		],
 		['{"config": 1}', "Could not read plugin.json.config: Must be a list or an object"],
 		['{"publicJobs": []}', /^Could not read plugin\.json\.publicJobs: /],
-	])("%s is refused", (text, why) => {
-		expect(() => read(text)).toThrow(why);
+	])("%s is refused", (text, message) => {
+		expect(() => read(text)).toThrow(message);
 	});
 
-	test("has to be there", () => {
+	test("is required", () => {
 		expect(() => manifest(new Map())).toThrow("Could not find plugin.json in the plugin");
 	});
 });

@@ -4,7 +4,7 @@ import { capabilitiesOf } from "../../src/plugins/capabilities.ts";
 
 const none = { methods: [], scheduled_tasks: [], jobs: [] };
 
-describe("what a plugin can do is read from its source", () => {
+describe("capabilities are inferred from the source", () => {
 	test.each([
 		["export function onEvent() {}", { methods: ["onEvent"] }],
 		["export async function onEvent() {}", { methods: ["onEvent"] }],
@@ -105,12 +105,12 @@ describe("what a plugin can do is read from its source", () => {
 		"}{",
 		"\0",
 		"<div>",
-	])("nothing: %s", (source) => {
+	])("no capabilities: %s", (source) => {
 		expect(capabilitiesOf(source)).toEqual(none);
 	});
 });
 
-describe("no source is too much", () => {
+describe("no source makes the inference fail", () => {
 	test.each([
 		"(",
 		"[",
@@ -125,15 +125,15 @@ describe("no source is too much", () => {
 		"if(1)",
 		"exports.a=",
 		"a+",
-	])("a hundred thousand times %s", (text) => {
+	])("%s, repeated 100,000 times", (text) => {
 		expect(capabilitiesOf(text.repeat(100_000))).toEqual(none);
 	});
 
-	test("nested parentheses that end", () => {
+	test("deeply nested, balanced parentheses", () => {
 		expect(capabilitiesOf(`${"(".repeat(100_000)}1${")".repeat(100_000)}`)).toEqual(none);
 	});
 
-	test("many assignments in a row", () => {
+	test("a long chain of assignments is followed to its value", () => {
 		const names = Array.from({ length: 1000 }, (_, i) => `exports.x${i}`);
 		expect(capabilitiesOf(`exports.onEvent = ${names.join(" = ")} = f`)).toEqual({
 			...none,
@@ -141,7 +141,7 @@ describe("no source is too much", () => {
 		});
 	});
 
-	test("any text", () => {
+	test("any text yields lists without duplicates", () => {
 		const words = fc.constantFrom(
 			..."export default const function module . exports = { } ( ) => jobs onEvent : , ; [ ] ` ${ < > ? async await class \\ / ' \" 0 \n @ # import from as type enum".split(
 				/ /,
@@ -151,7 +151,7 @@ describe("no source is too much", () => {
 			fc.property(
 				fc.oneof(
 					fc.string({ unit: "binary" }),
-					fc.array(words, { maxLength: 25 }).map((all) => all.join(" ")),
+					fc.array(words, { maxLength: 25 }).map((tokens) => tokens.join(" ")),
 				),
 				(source) => {
 					const { methods, scheduled_tasks, jobs } = capabilitiesOf(source);

@@ -5,7 +5,7 @@ import { compile, toScript } from "../../src/plugins/compile.ts";
 const DEEP = "The source is nested too deeply.";
 
 describe("files for browsers are compiled", () => {
-	test("site.ts, with what it imports and exports", () => {
+	test("site.ts keeps its imports and exports", () => {
 		const { compiled, error } = compile(
 			"site.ts",
 			"export function inject({ config }: { config: Config }): void { (window as any).x = config?.y ?? <number>1 }",
@@ -15,7 +15,7 @@ describe("files for browsers are compiled", () => {
 		expect(compiled).not.toMatch(/Config\b|any|number/);
 	});
 
-	test("frontend.tsx, to calls of React.createElement", () => {
+	test("frontend.tsx becomes calls to React.createElement", () => {
 		expect(
 			compile("frontend.tsx", "export const App = ({ a }: P) => <><b id={a}>hi &amp; bye</b></>;"),
 		).toEqual({
@@ -26,7 +26,7 @@ describe("files for browsers are compiled", () => {
 	});
 
 	test.each(["index.ts", "plugin.json", "site.tsx", "constructor", ""])(
-		"%s is none of them",
+		"%s is not compiled",
 		(filename) => {
 			expect(compile(filename, "const = 5")).toEqual({
 				compiled: null,
@@ -46,12 +46,12 @@ describe("files for browsers are compiled", () => {
 		["site.ts", `${"<T>(".repeat(40)}1${")".repeat(40)}`, DEEP],
 		["frontend.tsx", "<a>({...".repeat(40), DEEP],
 		["frontend.tsx", "<a>".repeat(100_000), DEEP],
-	])("%s: what is wrong with it, and where", (filename, text, error) => {
+	])("%s with an error: the message says what is wrong, and where", (filename, text, error) => {
 		expect(compile(filename, text)).toEqual({ compiled: null, error });
 	});
 });
 
-describe("a plugin becomes a script", () => {
+describe("a plugin is compiled to a script", () => {
 	test.each([
 		["module.exports = { a: 1 }", "module.exports = { a: 1 }"],
 		["#!/usr/bin/env node\nexports.a = 1", "\nexports.a = 1"],
@@ -70,12 +70,12 @@ describe("a plugin becomes a script", () => {
 		["return 1", expect.stringMatching(/\(1:\d+\)$/)],
 		["import.meta", expect.stringMatching(/\(1:\d+\)$/)],
 		["(".repeat(100_000), DEEP],
-	])("%s: it can't", (source, error) => {
+	])("%s: refused", (source, error) => {
 		expect(toScript(source)).toEqual({ compiled: null, error });
 	});
 });
 
-test("whatever the text, an error is a value", () => {
+test("no input makes the compiler throw", () => {
 	fc.assert(
 		fc.property(
 			fc.constantFrom("site.ts", "frontend.tsx"),
@@ -90,7 +90,7 @@ test("whatever the text, an error is a value", () => {
 						),
 						{ maxLength: 20 },
 					)
-					.map((all) => all.join(" ")),
+					.map((tokens) => tokens.join(" ")),
 			),
 			(filename, text) => {
 				for (const { compiled, error } of [compile(filename, text), toScript(text)])

@@ -23,15 +23,15 @@ const [DESTINATIONS, FRONTEND, IMPORTS] = FAMILIES;
 type Home = Awaited<ReturnType<typeof world>>;
 
 const make = async ({ here }: Home, body: object = {}, family: string = DESTINATIONS) => {
-	const made = await here("POST", `/${family}`, { body });
-	expect(made.status).toBe(201);
-	return made.body;
+	const created = await here("POST", `/${family}`, { body });
+	expect(created.status).toBe(201);
+	return created.body;
 };
 
 const access = (id: string, plugins_access_level: number) =>
 	db.update(organizations).set({ plugins_access_level }).where(eq(organizations.id, id));
 
-test("a plugin is made with what the body says, and found again", async () => {
+test("a plugin is created from the body and can be retrieved", async () => {
 	const home = await world();
 	const fields = {
 		plugin_type: "local",
@@ -45,8 +45,8 @@ test("a plugin is made with what the body says, and found again", async () => {
 		metrics: { sent: "sum" },
 		public_jobs: { retry: {} },
 	};
-	const made = await make(home, fields);
-	expect(made).toEqual({
+	const created = await make(home, fields);
+	expect(created).toEqual({
 		id: expect.any(Number),
 		url: null,
 		latest_tag: null,
@@ -55,10 +55,10 @@ test("a plugin is made with what the body says, and found again", async () => {
 		x_function_migration_available: "false",
 		...fields,
 	});
-	expect((await home.here("GET", `/${DESTINATIONS}/${made.id}/`)).body).toEqual(made);
+	expect((await home.here("GET", `/${DESTINATIONS}/${created.id}/`)).body).toEqual(created);
 	expect((await home.here("GET", `/${DESTINATIONS}/`)).body).toMatchObject({
 		count: 1,
-		results: [made],
+		results: [created],
 	});
 });
 
@@ -79,7 +79,7 @@ test.each([
 	);
 });
 
-test("what is made in a family without a word of capabilities is found there", async () => {
+test("a plugin created through a family without capabilities is listed in that family", async () => {
 	const home = await world();
 	for (const family of FAMILIES) {
 		const { id } = await make(home, {}, family);
@@ -108,7 +108,7 @@ test.each([
 	[{ jobs: ["a"] }, [false, true, false]],
 	[{}, [false, true, false]],
 ])(
-	"capabilities %j: listed as destination, frontend app, import app: %j; found by id in all three",
+	"capabilities %j: listed as destination, frontend app, import app: %j; found by id through all three",
 	async (capabilities, expected) => {
 		const home = await world();
 		const { id } = await make(home, { capabilities });
@@ -130,7 +130,7 @@ describe("the list of all plugins", () => {
 	const names = (answer: Awaited<ReturnType<Home["here"]>>) =>
 		answer.body.results.map(({ name }: { name: string }) => name);
 
-	test("holds what the organization sees, newest first, with the families of each", async () => {
+	test("contains the plugins visible to the organization, newest first, with the families of each", async () => {
 		const [home, other] = [await world(), await world()];
 		await make(home, { name: "old" });
 		await make(other, { name: "hidden" });
@@ -140,7 +140,7 @@ describe("the list of all plugins", () => {
 		const configured = await home.ask("POST", `/api/projects/${home.project}/plugin_configs`, {
 			body: { plugin: used.id, order: 1 },
 		});
-		// It doesn't exist for who doesn't see it yet.
+		// The plugin isn't visible to this organization yet.
 		expect(configured.status).toBe(400);
 		await db.insert(pluginConfigs).values([
 			{
@@ -203,7 +203,7 @@ describe("the list of all plugins", () => {
 	});
 
 	test.each(["plugins", DESTINATIONS])(
-		"%s: a page costs the same however many there are, and walking it reads each plugin about once",
+		"%s: a page costs the same however many plugins there are, and paging through reads each plugin about once",
 		async (list) => {
 			const home = await world();
 			const fill = (n: number) =>
@@ -238,7 +238,7 @@ describe("the list of all plugins", () => {
 		},
 	);
 
-	test("skips to an offset without a cursor", async () => {
+	test("can start at an offset without a cursor", async () => {
 		const home = await world();
 		for (const name of ["a", "b", "c", "d", "e"]) await make(home, { name });
 		const page = await home.here("GET", "/plugins?limit=2&offset=2");
@@ -247,11 +247,11 @@ describe("the list of all plugins", () => {
 		expect(names(await home.ask("GET", page.body.previous))).toEqual(["e", "d"]);
 	});
 
-	test("reading one plugin costs the same however many there are", async () => {
+	test("retrieving a plugin costs the same however many there are", async () => {
 		const home = await world();
 		const { id } = await make(home);
-		const one = async () => cost(await home.here("GET", `/${DESTINATIONS}/${id}`)).read;
-		const alone = await one();
+		const readCost = async () => cost(await home.here("GET", `/${DESTINATIONS}/${id}`)).read;
+		const before = await readCost();
 		await times(200, () =>
 			db.insert(plugins).values({
 				organization_id: home.id,
@@ -259,23 +259,23 @@ describe("the list of all plugins", () => {
 				capabilities: {},
 			}),
 		);
-		expect(await one()).toBe(alone);
+		expect(await readCost()).toBe(before);
 	});
 });
 
-test("a plugin of no family is installed, read, edited and removed", async () => {
+test("a plugin of no family can be installed, read, edited and deleted", async () => {
 	const home = await world();
-	const made = await make(home, {
+	const created = await make(home, {
 		url: "https://www.npmjs.com/package/enriching",
 	});
-	expect(made.capabilities).toEqual({ methods: ["processEvent"] });
+	expect(created.capabilities).toEqual({ methods: ["processEvent"] });
 	for (const family of FAMILIES) expect((await home.here("GET", `/${family}`)).body.count).toBe(0);
 	expect((await home.here("GET", "/plugins")).body).toMatchObject({
 		count: 1,
-		results: [{ id: made.id, families: [] }],
+		results: [{ id: created.id, families: [] }],
 	});
-	const path = `/${FRONTEND}/${made.id}`;
-	expect((await home.here("GET", path)).body).toEqual(made);
+	const path = `/${FRONTEND}/${created.id}`;
+	expect((await home.here("GET", path)).body).toEqual(created);
 	expect((await home.here("PATCH", path, { body: { name: "Enriches" } })).body.name).toBe(
 		"Enriches",
 	);
@@ -284,7 +284,7 @@ test("a plugin of no family is installed, read, edited and removed", async () =>
 	expect((await home.here("GET", "/plugins")).body.count).toBe(0);
 });
 
-test("a plugin stays at its path when its source moves it to other families", async () => {
+test("a plugin keeps its path when its source moves it to another family", async () => {
 	const home = await world();
 	const { id } = await make(home, { name: "Greeter" }, FRONTEND);
 	const path = `/${FRONTEND}/${id}`;
@@ -403,11 +403,11 @@ describe("access", () => {
 		await db.update(plugins).set({ is_global: false }).where(eq(plugins.id, id));
 	});
 
-	test("others see a plugin that is global, or that one of their projects has a config of; they change neither", async () => {
-		const [maker, user] = [await world(), await world()];
-		const shared = await make(maker, { is_global: true });
-		const used = await make(maker);
-		const hidden = await make(maker);
+	test("another organization sees global plugins and those that its projects have configs of, but changes neither", async () => {
+		const [owner, user] = [await world(), await world()];
+		const shared = await make(owner, { is_global: true });
+		const used = await make(owner);
+		const hidden = await make(owner);
 		await db.insert(pluginConfigs).values({
 			project_id: user.project,
 			organization_id: user.id,
@@ -439,7 +439,7 @@ describe("access", () => {
 		await db.update(plugins).set({ is_global: false }).where(eq(plugins.id, shared.id));
 	});
 
-	test("a global plugin is made local before it is deleted; what hangs on it goes along", async () => {
+	test("a global plugin must be made local before it is deleted; its source and configs are deleted with it", async () => {
 		const home = await world();
 		const { id } = await make(home, { is_global: true });
 		await home.here("PATCH", `/${DESTINATIONS}/${id}/update_source`, {
@@ -485,7 +485,7 @@ describe("a plugin that another organization has a config of", () => {
 		return { home, other, id, path: `/${DESTINATIONS}/${id}`, use };
 	}
 
-	test("is not deleted until that config is", async () => {
+	test("can’t be deleted until that config is deleted", async () => {
 		const { home, id, path, use } = await used();
 		await use();
 		await db.insert(pluginConfigs).values({
@@ -499,7 +499,7 @@ describe("a plugin that another organization has a config of", () => {
 		expect((await home.here("DELETE", path)).status).toBe(204);
 	});
 
-	test("is not deleted when the config is made while the request is under way", async () => {
+	test("is not deleted if the config is created while the request is in progress", async () => {
 		const { home, path, use } = await used();
 		const answer = await home.here("DELETE", path, { env: racing(use) });
 		expect(answer).toMatchObject(USED);
@@ -507,7 +507,7 @@ describe("a plugin that another organization has a config of", () => {
 		expect((await home.here("GET", "/activity_log?activity=deleted")).body.count).toBe(0);
 	});
 
-	test("is deleted once, by one of twenty requests", async () => {
+	test("is deleted by exactly one of twenty concurrent requests", async () => {
 		const { home, path } = await used();
 		const answers = await Promise.all(Array.from({ length: 20 }, () => home.here("DELETE", path)));
 		const statuses = answers.map(({ status }) => status).sort();
@@ -533,7 +533,7 @@ describe("code that runs with stored secrets", () => {
 			});
 		const member = await join(home.id, 1);
 		const admin = await join(home.id, 8);
-		/** Requests that change what the plugin runs, some with a body that is invalid besides. */
+		/** Requests that change the plugin's code, some of them with an invalid body. */
 		const changes = (name = "steal") =>
 			[
 				["PATCH", "/update_source", { "index.js": `exports.${name} = 1` }],
@@ -561,7 +561,7 @@ describe("code that runs with stored secrets", () => {
 		};
 	}
 
-	test("is changed by members while there are none, and by admins alone from then on", async () => {
+	test("can be changed by members until a secret is stored, and only by admins after that", async () => {
 		const { here, path, keepSecret, member, admin, changes, as } = await shared();
 		for (const change of changes("first"))
 			expect([200, 400]).toContain((await as(member, change)).status);
@@ -574,14 +574,14 @@ describe("code that runs with stored secrets", () => {
 		});
 		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 		expect((await here("GET", `${path}/source`)).body).toEqual(before);
-		// What leaves the code as it is remains a member's to change.
+		// Members may still make changes that don't affect the code.
 		const { capabilities, public_jobs } = before;
 		const rename = { name: "Renamed", capabilities, public_jobs };
 		expect((await as(member, ["PATCH", "", rename])).body.name).toBe("Renamed");
 		for (const change of changes()) expect([200, 400]).toContain((await as(admin, change)).status);
 	});
 
-	test("is what a plugin stored, too", async () => {
+	test("includes secrets in the plugin’s storage", async () => {
 		const { config, member, changes, as } = await shared();
 		await db
 			.insert(pluginStorage)
@@ -589,24 +589,24 @@ describe("code that runs with stored secrets", () => {
 		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 	});
 
-	test("counts the secrets of other organizations, and those of deleted configs", async () => {
+	test("includes secrets of other organizations and of deleted configs", async () => {
 		const { plugin, member, changes, as } = await shared();
 		const share = (is_global: boolean) =>
 			db.update(plugins).set({ is_global }).where(eq(plugins.id, plugin));
 		await share(true);
 		const other = await world();
 		const path = `/api/projects/${other.project}/plugin_configs`;
-		const made = await other.ask("POST", path, {
+		const created = await other.ask("POST", path, {
 			body: { plugin, order: 1, config: { token: "hunter22" } },
 		});
-		await other.ask("PATCH", `${path}/${made.body.id}`, {
+		await other.ask("PATCH", `${path}/${created.body.id}`, {
 			body: { deleted: true },
 		});
 		await share(false);
 		for (const change of changes()) expect(await as(member, change)).toMatchObject(INSUF);
 	});
 
-	test("is not changed when a secret is stored while the request is under way", async () => {
+	test("is not changed if a secret is stored while the request is in progress", async () => {
 		const { here, path, keepSecret, member, changes, as } = await shared();
 		const before = (await here("GET", `${path}/source`)).body;
 		const valid = changes().filter(
@@ -622,13 +622,13 @@ describe("code that runs with stored secrets", () => {
 		expect((await here("GET", `${path}/source`)).body).toEqual(before);
 	});
 
-	test("is not upgraded when a secret is stored while the request is under way", async () => {
+	test("is not upgraded if a secret is stored while the request is in progress", async () => {
 		const { here, ask, project, id } = await world();
 		const url = "https://www.npmjs.com/package/hello";
-		const made = (await here("POST", `/${DESTINATIONS}`, { body: { url } })).body;
+		const created = (await here("POST", `/${DESTINATIONS}`, { body: { url } })).body;
 		const { key } = await join(id, 1);
 		const config = await ask("POST", `/api/projects/${project}/plugin_configs`, {
-			body: { plugin: made.id, order: 1 },
+			body: { plugin: created.id, order: 1 },
 		});
 		const store = async () => {
 			await db.insert(pluginStorage).values({
@@ -638,7 +638,7 @@ describe("code that runs with stored secrets", () => {
 			});
 		};
 		expect(
-			await here("POST", `/${DESTINATIONS}/${made.id}/upgrade`, {
+			await here("POST", `/${DESTINATIONS}/${created.id}/upgrade`, {
 				key,
 				env: racing(store),
 			}),
@@ -663,13 +663,13 @@ describe("source", () => {
 		expect((await home.here("GET", `${path}/source`)).body.files).toEqual({});
 	});
 
-	test("named as every object's own functions is kept as any other", async () => {
+	test("named like a method of Object.prototype is stored like any other", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
 		const write = (body: object) => home.here("PATCH", `${path}/update_source`, { body });
 		const files = { constructor: "a", toString: "b", hasOwnProperty: "c" };
-		// Removing what isn't there changes nothing.
+		// Deleting files that don't exist changes nothing.
 		await write({ constructor: null, valueOf: null });
 		expect((await write(files)).body.files).toEqual(files);
 		await write({ constructor: "d", toString: null });
@@ -689,7 +689,7 @@ describe("source", () => {
 		]);
 	});
 
-	test("is written, read back, compiled for browsers, and says what the plugin can", async () => {
+	test("is stored, read back, compiled for browsers, and determines the capabilities", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
@@ -758,7 +758,7 @@ describe("source", () => {
 		expect((await home.here("GET", `/${DESTINATIONS}/${id}/source`)).body.files).toEqual({});
 	});
 
-	test("that can't be read leaves what the plugin can as it was", async () => {
+	test("that can't be parsed leaves the capabilities unchanged", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
@@ -772,8 +772,8 @@ describe("source", () => {
 		});
 	});
 
-	test("of nearly 1 MiB stays below what D1 takes as one value and as one row", async () => {
-		const MOST = 2_000_000;
+	test("of nearly 1 MiB stays below D1’s limits for a value and for a row", async () => {
+		const D1_MAX_BYTES = 2_000_000;
 		const home = await world();
 		const { id } = await make(home);
 		const path = `/${DESTINATIONS}/${id}`;
@@ -790,16 +790,16 @@ describe("source", () => {
 				.select()
 				.from(pluginSourceFiles)
 				.where(eq(pluginSourceFiles.plugin_id, id));
-			expect(JSON.stringify(row).length).toBeLessThan(MOST);
+			expect(JSON.stringify(row).length).toBeLessThan(D1_MAX_BYTES);
 			return row;
 		};
 		const large = await write(file(1_048_000));
 		expect(large).toMatchObject({
 			compiled: null,
-			error: "It is too large to compile.",
+			error: "The file is too large to compile.",
 		});
 		expect((await write(file(900_000)))?.compiled).toContain("xxx");
-		// Newlines take twice as much within JSON, and come in archives, too.
+		// A newline takes two bytes in JSON. Archives can contain such files, too.
 		const lines = "\n".repeat(1_048_576);
 		await db
 			.update(pluginSourceFiles)
@@ -807,10 +807,10 @@ describe("source", () => {
 			.where(eq(pluginSourceFiles.plugin_id, id));
 		const { body } = await home.here("GET", `${path}/source`, { env: weighed });
 		expect(body.files).toEqual({ "site.ts": lines });
-		expect(heaviest()).toBeLessThan(MOST);
+		expect(heaviest()).toBeLessThan(D1_MAX_BYTES);
 	});
 
-	test("of more than 1 MiB in all, or of a plugin that is no source, is refused", async () => {
+	test("of more than 1 MiB, or of a plugin that isn’t of type source, is refused", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		const half = "x".repeat(600_000);
@@ -827,7 +827,7 @@ describe("source", () => {
 					body: { b: half },
 				})
 			).body.detail,
-		).toBe("The source of a plugin has at most 1 MiB.");
+		).toBe("The source of a plugin can be at most 1 MiB.");
 		const local = await make(home, { plugin_type: "local" });
 		expect(
 			(
@@ -842,7 +842,7 @@ describe("source", () => {
 describe("installing from a url", () => {
 	const url = "https://www.npmjs.com/package/hello";
 
-	test("takes what the package says, and can be checked and upgraded", async () => {
+	test("uses the package’s manifest; the plugin can be checked for updates and upgraded", async () => {
 		const home = await world();
 		const old = await make(home, { url: `${url}/v/1.0.0`, name: "ignored" });
 		expect(old).toMatchObject({
@@ -881,28 +881,28 @@ describe("installing from a url", () => {
 		).toEqual(["upgraded", "created"]);
 	});
 
-	test("check_for_updates stores the newest tag of an own plugin; of another's it asks no host and says what is known", async () => {
+	test("check_for_updates stores the newest tag of one's own plugin; for another organization's it returns the stored tag and makes no request", async () => {
 		const [home, other] = [await world(), await world()];
 		const { id } = await make(home, { url });
 		const path = `/${DESTINATIONS}/${id}`;
-		const known = (latest_tag: string | null, fields = {}) =>
+		const setLatestTag = (latest_tag: string | null, fields = {}) =>
 			db
 				.update(plugins)
 				.set({ latest_tag, ...fields })
 				.where(eq(plugins.id, id));
-		await known("1.0.5", { is_global: true });
-		const nowhere = { NPM_REGISTRY_URL: "" };
+		await setLatestTag("1.0.5", { is_global: true });
+		const noRegistry = { NPM_REGISTRY_URL: "" };
 		const ask = (env: Partial<Env> = {}) => other.here("GET", `${path}/check_for_updates`, { env });
-		expect((await ask(nowhere)).body).toMatchObject({
+		expect((await ask(noRegistry)).body).toMatchObject({
 			latest_tag: "1.0.5",
 			update_available: true,
 		});
-		await known(null);
+		await setLatestTag(null);
 		expect((await ask()).body).toMatchObject({
 			latest_tag: null,
 			update_available: false,
 		});
-		await known("1.0.5", { is_global: false });
+		await setLatestTag("1.0.5", { is_global: false });
 		expect((await home.here("GET", `${path}/check_for_updates`)).body).toMatchObject({
 			latest_tag: "1.1.0",
 			update_available: false,
@@ -912,41 +912,41 @@ describe("installing from a url", () => {
 		);
 	});
 
-	test("once an organization, whatever the query", async () => {
+	test("is possible once per organization, whatever the query string", async () => {
 		const [home, other] = [await world(), await world()];
-		const made = await make(home, { url });
+		const created = await make(home, { url });
 		const again = await home.here("POST", `/${IMPORTS}`, {
 			body: { url: `${url}?x=1` },
 		});
 		expect(again).toMatchObject(
 			wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null),
 		);
-		const [, there = ""] = /^<(.+)>; rel="item"$/.exec(again.headers.get("link") ?? "") ?? [];
-		expect((await home.ask("GET", there)).body).toEqual(made);
+		const [, link = ""] = /^<(.+)>; rel="item"$/.exec(again.headers.get("link") ?? "") ?? [];
+		expect((await home.ask("GET", link)).body).toEqual(created);
 		await make(other, { url });
 	});
 
-	test("once an organization, however it is written", async () => {
+	test("is possible once per organization, however the url is written", async () => {
 		const home = await world();
 		const detail = 'Plugin from URL "https://github.com/u/hello" already installed!';
-		const made = await make(home, {
+		const created = await make(home, {
 			url: "http://www.GitHub.com/u/hello.git/",
 		});
-		expect(made.url).toBe("https://github.com/u/hello");
+		expect(created.url).toBe("https://github.com/u/hello");
 		for (const url of ["https://github.com/u/hello", "https://github.com/u/hello/?x"])
 			expect(await home.here("POST", `/${DESTINATIONS}`, { body: { url } })).toMatchObject(
 				wrong("invalid_input", detail, null),
 			);
 	});
 
-	test("20 times at once installs it once", async () => {
+	test("by 20 concurrent requests installs the plugin once", async () => {
 		const home = await world();
-		const made = await Promise.all(
+		const responses = await Promise.all(
 			Array.from({ length: 20 }, () => home.here("POST", `/${DESTINATIONS}`, { body: { url } })),
 		);
-		expect(made.filter(({ status }) => status === 201)).toHaveLength(1);
+		expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
 		const refusal = wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null);
-		for (const answer of made)
+		for (const answer of responses)
 			if (answer.status !== 201) {
 				expect(answer).toMatchObject(refusal);
 				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item"$/);
@@ -966,7 +966,7 @@ describe("installing from a url", () => {
 		);
 	});
 
-	test("where npm is not configured says so", async () => {
+	test("is refused with a reason if npm is not configured", async () => {
 		const { here } = await world();
 		expect(
 			await here("POST", `/${DESTINATIONS}`, {
@@ -976,35 +976,39 @@ describe("installing from a url", () => {
 		).toMatchObject(wrong("invalid_input", "Installing from npm is not configured.", null));
 	});
 
-	test("a private token is used, kept sealed, and shown nowhere", async () => {
+	test("uses a private token, stores it sealed and never returns it", async () => {
 		const home = await world();
-		const made = await make(home, {
+		const created = await make(home, {
 			url: `https://github.com/u/private?private_token=${TOKEN}`,
 		});
-		expect(made.url).toBe("https://github.com/u/private");
-		const told = [
-			made,
+		expect(created.url).toBe("https://github.com/u/private");
+		const visible = [
+			created,
 			(await home.here("GET", "/activity_log")).body,
 			await db.select().from(plugins),
 		];
-		expect(JSON.stringify(told)).not.toContain(TOKEN);
-		const [row] = await db.select().from(plugins).where(eq(plugins.id, made.id));
+		expect(JSON.stringify(visible)).not.toContain(TOKEN);
+		const [row] = await db.select().from(plugins).where(eq(plugins.id, created.id));
 		expect(row?.private_token).toMatch(/^sealed:/);
 	});
 
-	test("upgrade and check_for_updates do nothing for what came from nowhere", async () => {
+	test("upgrade and check_for_updates change nothing for a plugin without a url", async () => {
 		const home = await world();
-		const made = await make(home);
-		expect((await home.here("POST", `/${DESTINATIONS}/${made.id}/upgrade`)).body).toEqual(made);
-		expect((await home.here("GET", `/${DESTINATIONS}/${made.id}/check_for_updates`)).body).toEqual({
-			...made,
+		const created = await make(home);
+		expect((await home.here("POST", `/${DESTINATIONS}/${created.id}/upgrade`)).body).toEqual(
+			created,
+		);
+		expect(
+			(await home.here("GET", `/${DESTINATIONS}/${created.id}/check_for_updates`)).body,
+		).toEqual({
+			...created,
 			update_available: false,
 		});
 	});
 });
 
-describe("what is about many, and a plugin, too", () => {
-	test("is null in all of a plugin’s fields where there is none", async () => {
+describe("a list that also has a plugin’s fields", () => {
+	test("has null in all of them if the list is empty", async () => {
 		const { here } = await world();
 		for (const path of ["activity", "unused", "exports_unsubscribe_configs"]) {
 			const { body } = await here("GET", `/${DESTINATIONS}/${path}/`);
@@ -1020,41 +1024,41 @@ describe("what is about many, and a plugin, too", () => {
 		}
 	});
 
-	test("activity, unused and exports_unsubscribe_configs begin with their first entry’s plugin", async () => {
+	test("has those of its first entry’s plugin", async () => {
 		const home = await world();
-		const [one, two] = [await make(home, { name: "one" }), await make(home, { name: "two" })];
-		await home.here("PATCH", `/${DESTINATIONS}/${one.id}`, {
+		const [first, second] = [await make(home, { name: "one" }), await make(home, { name: "two" })];
+		await home.here("PATCH", `/${DESTINATIONS}/${first.id}`, {
 			body: { name: "One" },
 		});
 		const activity = (await home.here("GET", `/${DESTINATIONS}/activity`)).body;
 		expect(activity).toMatchObject({
-			id: one.id,
+			id: first.id,
 			name: "One",
 			count: 3,
-			results: [{ activity: "updated", item_id: String(one.id) }, {}, {}],
+			results: [{ activity: "updated", item_id: String(first.id) }, {}, {}],
 		});
 		expect((await home.here("GET", `/${DESTINATIONS}/unused`)).body).toMatchObject({
-			id: two.id,
+			id: second.id,
 			count: 2,
 		});
 		const config = await home.ask("POST", `/api/projects/${home.project}/plugin_configs`, {
-			body: { plugin: two.id, order: 1, enabled: true },
+			body: { plugin: second.id, order: 1, enabled: true },
 		});
 		expect((await home.here("GET", `/${DESTINATIONS}/unused`)).body).toMatchObject({
-			id: one.id,
+			id: first.id,
 			count: 1,
 		});
 		expect(
 			(await home.here("GET", `/${DESTINATIONS}/exports_unsubscribe_configs`)).body,
 		).toMatchObject({
-			id: two.id,
+			id: second.id,
 			count: 1,
-			results: [{ id: config.body.id, plugin: two.id }],
+			results: [{ id: config.body.id, plugin: second.id }],
 		});
 		expect((await home.here("GET", `/${FRONTEND}/activity`)).body.count).toBe(0);
 	});
 
-	test("configs of projects that the caller doesn’t see are left out", async () => {
+	test("omits configs of projects that the caller doesn’t see", async () => {
 		const home = await world();
 		const { id } = await make(home);
 		await home.ask("POST", `/api/projects/${home.project}/plugin_configs`, {
@@ -1075,7 +1079,7 @@ describe("what is about many, and a plugin, too", () => {
 		).toBe(0);
 	});
 
-	test("the repository ships with the worker, in pages, and says what is installed", async () => {
+	test("the bundled repository has pages and says which plugins are installed", async () => {
 		const home = await world();
 		const { body } = await home.here("GET", `/${IMPORTS}/repository?limit=2&offset=1`);
 		expect(body.count).toBeGreaterThan(5);
@@ -1105,7 +1109,7 @@ describe("what is about many, and a plugin, too", () => {
 		).toBe(false);
 	});
 
-	test("the repository reads no plugins that it doesn't show", async () => {
+	test("the repository reads only the plugins on its page", async () => {
 		const home = await world();
 		const page = () => home.here("GET", `/${IMPORTS}/repository?limit=2`);
 		const { read } = cost(await page());
@@ -1122,7 +1126,7 @@ describe("what is about many, and a plugin, too", () => {
 		expect(after.read).toBeLessThanOrEqual(read + 3);
 	});
 
-	test("the repository may be elsewhere", async () => {
+	test("the repository can be loaded from another host", async () => {
 		const { here } = await world();
 		const at = (list: string) =>
 			here("GET", `/${IMPORTS}/repository`, {
@@ -1130,18 +1134,18 @@ describe("what is about many, and a plugin, too", () => {
 					PLUGIN_REPOSITORY_URL: env.GITHUB_API_URL.replace("github", list),
 				},
 			});
-		const own = await at("lists/own");
-		expect(cost(own).trips).toBe(2);
-		expect(own.body).toMatchObject({
+		const custom = await at("lists/own");
+		expect(cost(custom).trips).toBe(2);
+		expect(custom.body).toMatchObject({
 			count: 1,
 			results: [{ name: "Own", icon: null, installed: false }],
 		});
 		expect(await at("lists/none")).toMatchObject(
-			wrong("invalid_input", "The plugin repository answered no list of plugins.", null),
+			wrong("invalid_input", "The plugin repository did not return a list of plugins.", null),
 		);
 	});
 
-	test("a repository elsewhere that can’t be reached, or answers no list, is said to be so", async () => {
+	test("a repository that can’t be reached is reported, but only to callers with access", async () => {
 		const { here } = await world();
 		const ask = (PLUGIN_REPOSITORY_URL: string) =>
 			here("GET", `/${IMPORTS}/repository`, { env: { PLUGIN_REPOSITORY_URL } });

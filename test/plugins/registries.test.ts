@@ -6,7 +6,7 @@ import { download, identify, latest } from "../../src/plugins/registries.ts";
 import { HEAD, RELEASE, TOKEN } from "../support/registry.ts";
 import { world } from "../support/world.ts";
 
-const refused = (detail: string) => ({
+const refusal = (detail: string) => ({
 	status: 400,
 	body: { type: "validation_error", code: "invalid_input", detail, attr: null },
 });
@@ -14,13 +14,13 @@ const npm = (name: string) => `https://www.npmjs.com/package/${name}`;
 const github = (path: string) => `https://github.com/u/${path}`;
 const gitlab = (path: string) => `https://gitlab.com/g/sub/${path}`;
 
-/** What is in plugin.json of the archive, which says by its name what was downloaded. */
-const named = async (url: string) => {
+/** The versions, and the name in the archive's plugin.json, which says which archive was downloaded. */
+const downloadedName = async (url: string) => {
 	const { bytes, ...versions } = await download(env, url);
 	return { ...versions, name: manifest(await unpack(bytes)).name };
 };
 
-describe("a url says what is installed", () => {
+describe("a url determines what is installed", () => {
 	test.each([
 		[npm("hello"), "1.1.0", "1.1.0", "1.1.0.tgz"],
 		["https://npmjs.com/package/hello/", "1.1.0", "1.1.0", "1.1.0.tgz"],
@@ -38,7 +38,7 @@ describe("a url says what is installed", () => {
 		[gitlab("hello/-/tree/v1"), RELEASE, RELEASE, RELEASE],
 		[gitlab("hello/-/commit/v1"), RELEASE, RELEASE, RELEASE],
 	])("%s", async (url, tag, latest_tag, name) => {
-		expect(await named(url)).toEqual({ tag, latest_tag, name });
+		expect(await downloadedName(url)).toEqual({ tag, latest_tag, name });
 		expect(await latest(env, url)).toEqual({ tag: latest_tag });
 	});
 
@@ -63,9 +63,9 @@ describe("a url says what is installed", () => {
 		"https://www.npmjs.com/package/a/b",
 		"https://www.npmjs.com/package/hello/v/",
 		"https://www.npmjs.com/package/hello/v/constructor",
-	])("%s is none", async (url) => {
+	])("%s is refused", async (url) => {
 		await expect(download(env, url)).rejects.toMatchObject(
-			refused("Must be a GitHub/GitLab repository or a npm package URL!"),
+			refusal("Must be a GitHub/GitLab repository or a npm package URL!"),
 		);
 	});
 });
@@ -99,58 +99,58 @@ test.each([
 		"https://www.npmjs.com/package/@scope/hello/v/1.0.0",
 		["https://npmjs.com/package/@scope/hello/v/1.0.0/?activeTab=code"],
 	],
-])("%s is one address, however it is written", (address, urls) => {
+])("%s is the canonical form of all its spellings", (address, urls) => {
 	expect([address, ...urls].map((url) => identify(url).address)).toEqual(
 		Array(urls.length + 1).fill(address),
 	);
 });
 
-describe("a private source is shown the token, and nobody else", () => {
+describe("the token of a private source is sent to it and appears in no error", () => {
 	test.each([npm("private"), github("private"), gitlab("private")])("%s", async (url) => {
-		const at = `${url}?private_token=${TOKEN}`;
-		expect(await named(at)).toHaveProperty("name");
+		const withToken = `${url}?private_token=${TOKEN}`;
+		expect(await downloadedName(withToken)).toHaveProperty("name");
 		const wrong = await download(env, `${url}?private_token=wrong`).catch(
 			({ body }) => body.detail,
 		);
 		expect(wrong).toMatch(/^Could not find .* (\S+\/)?private\.$/);
-		// A value that no header can hold.
+		// Not a valid header value.
 		await expect(download(env, `${url}?private_token=secret%0Asecret`)).rejects.toMatchObject(
-			refused(wrong.replace("find", "reach")),
+			refusal(wrong.replace("find", "reach")),
 		);
 	});
 });
 
-describe("what can't be had is refused by name", () => {
+describe("an error names the package or repository", () => {
 	test.each([
 		[npm("absent"), "Could not find npm package absent."],
 		[npm("hello/v/9.9.9"), "Could not find version 9.9.9 of npm package hello."],
-		[npm("failing"), "Could not reach npm package failing: the answer was the HTTP status 503."],
-		[npm("talking"), "Could not read what is said of npm package talking."],
+		[npm("failing"), "Could not reach npm package failing: it responded with HTTP status 503."],
+		[npm("talking"), "Could not read the metadata of npm package talking."],
 		[npm("flooding"), "Could not read npm package flooding: it is larger than 4 MiB."],
 		[npm("huge"), "Could not read npm package huge: it is larger than 10 MiB."],
-		[npm("looping"), "Could not reach npm package looping: it is redirected too often."],
+		[npm("looping"), "Could not reach npm package looping: too many redirects."],
 		[github("hello/tree/v9"), "Could not find GitHub repository u/hello at v9."],
 		[gitlab("hello/-/tree/v9"), "Could not find GitLab repository g/sub/hello at v9."],
 		["https://gitlab.com/g/absent", "Could not find GitLab repository g/absent."],
-	])("%s", async (url, why) => {
-		await expect(download(env, url)).rejects.toMatchObject(refused(why));
+	])("%s", async (url, detail) => {
+		await expect(download(env, url)).rejects.toMatchObject(refusal(detail));
 	});
 
-	test("10 MiB are not too much", async () => {
+	test("an archive of exactly 10 MiB is accepted", async () => {
 		const { bytes } = await download(env, npm("full"));
 		expect(bytes.length).toBe(10 * 2 ** 20);
 	});
 
 	test.each(["hanging", "dripping"])(
-		"a registry that is %s is waited for no longer than that",
+		"a registry that is %s is given up after the timeout",
 		async (name) => {
 			await expect(latest(env, npm(name), 300)).rejects.toMatchObject(
-				refused(`Could not reach npm package ${name} within 0.3 seconds.`),
+				refusal(`Could not reach npm package ${name} within 0.3 seconds.`),
 			);
 		},
 	);
 
-	test("a registry that isn’t there", async () => {
+	test("of a registry that can’t be reached", async () => {
 		const nobody = { ...env, GITLAB_API_URL: env.DOH_NOBODY };
 		await expect(latest(nobody, gitlab("hello"))).rejects.toMatchObject({
 			status: 400,
@@ -164,7 +164,7 @@ describe("what can't be had is refused by name", () => {
 		[npm("hello"), "npm"],
 		[github("hello"), "GitHub"],
 		[gitlab("hello"), "GitLab"],
-	])("%s where it isn’t configured", async (url, label) => {
+	])("of %s if its registry isn’t configured", async (url, label) => {
 		const none = {
 			...env,
 			NPM_REGISTRY_URL: "",
@@ -172,19 +172,19 @@ describe("what can't be had is refused by name", () => {
 			GITLAB_API_URL: "",
 		};
 		await expect(download(none, url)).rejects.toMatchObject(
-			refused(`Installing from ${label} is not configured.`),
+			refusal(`Installing from ${label} is not configured.`),
 		);
 	});
 });
 
-test("a host that is not configured is never asked", async () => {
-	for (const [url, what] of [
+test("a host that is not configured is never requested", async () => {
+	for (const [url, subject] of [
 		[npm("foreign"), "npm package foreign"],
 		[npm("straying"), "npm package straying"],
 		[github("straying"), "GitHub repository u/straying"],
 	] as const)
 		await expect(download(env, url)).rejects.toMatchObject(
-			refused(`Could not reach ${what}: it is kept at a host that is not configured.`),
+			refusal(`Could not reach ${subject}: it is on a host that is not configured.`),
 		);
 	await expect(download({ ...env, GITHUB_ARCHIVE_URL: "" }, github("hello"))).rejects.toMatchObject(
 		{ status: 400 },
@@ -196,16 +196,16 @@ const real = { ...env, NPM_REGISTRY_URL: env.PUBLISHED_NPM_REGISTRY_URL };
 const PUBLISHED = npm("@posthog/geoip-plugin/v/0.0.7");
 const unreachable =
 	real.NPM_REGISTRY_URL === ""
-		? "npm has no registry here"
+		? "no npm registry is configured"
 		: await latest(real, PUBLISHED).then(
 				() => "",
 				() => "the npm registry can’t be reached",
 			);
 
 describe.skipIf(unreachable)(
-	`packages as they are published${unreachable && ` (skipped: ${unreachable})`}`,
+	`published packages${unreachable && ` (skipped: ${unreachable})`}`,
 	() => {
-		test("a plugin", async () => {
+		test("a published plugin can be unpacked and its manifest read", async () => {
 			const { tag, latest_tag, bytes } = await download(real, PUBLISHED);
 			expect([tag, latest_tag]).toEqual(["0.0.7", expect.any(String)]);
 			const files = await unpack(bytes);
@@ -219,19 +219,19 @@ describe.skipIf(unreachable)(
 			expect([...files.keys()]).not.toContain("logo.png");
 		});
 
-		/** As its owner, a plugin that was installed from there. */
-		async function installed(name: string) {
+		/** A plugin that was installed from the npm registry, and requests to it as its owner. */
+		async function installPublished(name: string) {
 			const { here } = await world();
 			const url = npm(`@posthog/${name}-plugin/v/0.0.7`);
 			const env = { NPM_REGISTRY_URL: real.NPM_REGISTRY_URL };
-			const made = await here("POST", "/pipeline_frontend_apps", {
+			const created = await here("POST", "/pipeline_frontend_apps", {
 				body: { url },
 				env,
 			});
-			expect(made).toMatchObject({ status: 201, body: { tag: "0.0.7", url } });
-			const at = `/pipeline_frontend_apps/${made.body.id}`;
+			expect(created).toMatchObject({ status: 201, body: { tag: "0.0.7", url } });
+			const at = `/pipeline_frontend_apps/${created.body.id}`;
 			return {
-				plugin: made.body,
+				plugin: created.body,
 				ask: (method: string, below: string) => here(method, `${at}${below}`, { env }),
 			};
 		}
@@ -241,14 +241,17 @@ describe.skipIf(unreachable)(
 			["property-filter", "Property Filter", { methods: ["setupPlugin", "processEvent"] }],
 			["semver-flattener", "posthog-semver-flattener", { methods: ["processEvent"] }],
 			["taxonomy", "Taxonomy Plugin", {}],
-		])("the plugin %s, through the front door", async (package_name, name, capabilities) => {
-			const { plugin } = await installed(package_name);
-			expect(plugin.name).toBe(name);
-			expect(plugin.capabilities).toEqual(capabilities);
-		});
+		])(
+			"the plugin %s can be installed through the API",
+			async (package_name, name, capabilities) => {
+				const { plugin } = await installPublished(package_name);
+				expect(plugin.name).toBe(name);
+				expect(plugin.capabilities).toEqual(capabilities);
+			},
+		);
 
-		test("a plugin is held against what is published, and upgraded", async () => {
-			const { ask } = await installed("taxonomy");
+		test("a plugin can be checked for updates and upgraded", async () => {
+			const { ask } = await installPublished("taxonomy");
 			expect(await ask("GET", "/check_for_updates")).toMatchObject({
 				status: 200,
 				body: { update_available: false, latest_tag: "0.0.7" },
@@ -261,7 +264,7 @@ describe.skipIf(unreachable)(
 			expect(Object.keys(body.files).sort()).toEqual(["index.js", "plugin.json"]);
 		});
 
-		test("a package that is no plugin", async () => {
+		test("a package that is not a plugin is refused", async () => {
 			const { bytes } = await download(real, npm("@posthog/plugin-contrib"));
 			const files = await unpack(bytes);
 			expect(files.get("package.json")).toContain("@posthog/plugin-contrib");
