@@ -10,7 +10,10 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { byId } from "./queries.ts";
 import type { logFilters } from "./shape.ts";
 
-/** The log of a config, newest first. */
+/**
+ * The log of a config, newest first.
+ * @throws 404 if the config doesn't exist
+ */
 export async function list(
 	tenant: Tenant,
 	id: string,
@@ -23,11 +26,11 @@ export async function list(
 		search ? contains(pluginLogEntries.message, search) : undefined,
 		type_filter?.length ? inList(pluginLogEntries.type, type_filter) : undefined,
 	);
-	const of = eq(pluginLogEntries.plugin_config_id, rowId(id));
+	const ofConfig = eq(pluginLogEntries.plugin_config_id, rowId(id));
 	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 	const [rows, [counted], [config]] = await tenant.read(
 		...paged(tenant.db, page, tenant.db.select().from(pluginLogEntries).$dynamic(), {
-			where: and(of, filter),
+			where: and(ofConfig, filter),
 			by: [pluginLogEntries.timestamp, pluginLogEntries.id],
 			keys,
 			...(filter

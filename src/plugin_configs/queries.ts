@@ -22,22 +22,23 @@ export const select = ({ db }: Tenant) =>
 		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 		.innerJoin(organizations, itsOrganization);
 
-/** Those of the project, of an organization that may have any. */
+/** Configs of the project; none if the organization's plugin access level is too low. */
 const ofProject = ({ project, organization }: Tenant) =>
 	and(
 		eq(pluginConfigs.project_id, project),
-		sql`(select home.plugins_access_level from organizations as home where home.id = ${organization}) >= ${PLUGINS_CONFIG}`,
+		sql`(select o.plugins_access_level from organizations as o where o.id = ${organization}) >= ${PLUGINS_CONFIG}`,
 	);
 
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(pluginConfigs.id, rowId(id)), ofProject(tenant));
 
+/** @throws 400 if the organization's plugin access level is too low for configs */
 export function assertAvailable({ caller }: Tenant) {
 	if (caller.plugins_access_level < PLUGINS_CONFIG)
 		throw invalid(null, "Plugin configuration is not available for the current organization!");
 }
 
-/** Not deleted ones, by order. */
+/** Configs that aren't deleted, by order. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await tenant.page(page, select(tenant).$dynamic(), {
@@ -54,17 +55,17 @@ async function read(tenant: Tenant, id: string) {
 	return found(row);
 }
 
-/** Deleted ones, too. */
+/** Also finds configs that are marked as deleted. */
 export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
 
-/** Whose log the config's is. */
+/** Identifies the config in the columns of log entries. */
 export const refOf = ({ id, team_id, plugin }: Awaited<ReturnType<typeof read>>) => ({
 	team_id,
 	plugin_id: plugin.id,
 	plugin_config_id: id,
 });
 
-/** What a change of `enabled` and `config` is called in the log. */
+/** The log messages for a change of `enabled` and `config`. */
 const messages = (
 	before: { enabled: boolean },
 	after: { enabled: boolean },
@@ -95,7 +96,7 @@ export async function insert(
 	const cipher = configCipher(tenant.env, { uuid });
 	const merged = await merge(cipher, fields, {}, config);
 	if (enabled) complete(fields, merged);
-	const id = sql<number>`(select max(made.id) from plugin_configs as made where made.project_id = ${project})`;
+	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
 	const [row] = await tenant.write({
 		entry: {
 			activity: "created",
@@ -124,7 +125,7 @@ export async function insert(
 	return toPluginConfig(found(row));
 }
 
-/** What another changed meanwhile is read again, and changed as it then is. */
+/** If another request changed the config in the meantime, reads it again and retries. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -144,21 +145,21 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 		...(config !== undefined && { config: merged }),
 		enabled: enabled === row.enabled ? undefined : enabled,
 	};
-	const since = enabled && !row.enabled ? { enabled_at: now() } : {};
-	const told = {
+	const enabledAt = enabled && !row.enabled ? { enabled_at: now() } : {};
+	const entry = {
 		scope: "PluginConfig",
 		name: body.name ?? row.name ?? row.plugin.name,
 		masked: ["config"],
 	};
 	const configured = JSON.stringify(merged) !== JSON.stringify(row.config);
-	const after = await tenant.patch(row, set, told, () => ({
+	const after = await tenant.patch(row, set, entry, () => ({
 		change: db
 			.update(pluginConfigs)
-			.set({ ...set, ...since })
+			.set({ ...set, ...enabledAt })
 			.where(
 				and(
 					byId(tenant, id),
-					// Still what the new values were made of.
+					// The values that the change was computed from.
 					eq(pluginConfigs.enabled, row.enabled),
 					eq(pluginConfigs.deleted, row.deleted),
 					eq(pluginConfigs.config, row.config),
@@ -173,7 +174,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 	return changes(after, set).length > 0 ? undefined : toPluginConfig(after);
 }
 
-/** For good: its log goes along. */
+/** Deletes a config permanently, with its log. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const removed = await tenant.remove(
@@ -187,7 +188,7 @@ export async function remove(tenant: Tenant, id: string) {
 	found(removed);
 }
 
-/** Moves the enabled configs that `orders` names to their order; ids of other configs, and of none, are ignored. */
+/** Sets the order of the enabled configs in `orders`. Ids of other configs and unknown ids are ignored. */
 export const rearrange = (tenant: Tenant, body: z.infer<typeof Rearrange>) =>
 	retry(() => tryRearrange(tenant, body));
 
@@ -213,8 +214,8 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 	});
 	if (moves.length === 0) return moves;
 	const moving = sql`json_each(${JSON.stringify(moves)})`;
-	const unmoved = sql`(select count(*) from ${moving} join plugin_configs as still on still.id = value ->> 'id'
-		where still.enabled and still."order" = value ->> 'before') = ${moves.length}`;
+	const unchanged = sql`(select count(*) from ${moving} join plugin_configs as config on config.id = value ->> 'id'
+		where config.enabled and config."order" = value ->> 'before') = ${moves.length}`;
 	const moved = await tenant.write({
 		entry: {
 			activity: "rearranged",
@@ -240,22 +241,22 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 						pluginConfigs.id,
 						moves.map(({ id }) => id),
 					),
-					unmoved,
+					unchanged,
 				),
 			)
 			.returning({ id: pluginConfigs.id }),
 	});
-	// None, where another request changed one of them between the read and the write.
+	// Nothing was moved if another request changed one of them between the read and the write.
 	return moved.length === 0 ? undefined : moves;
 }
 
-/** Throws: there is nothing to migrate to yet. */
+/** @throws 400 always: there is nothing to migrate to yet */
 export async function migrate(tenant: Tenant, id: string) {
 	await read(tenant, id);
 	throw invalid(null, "No migration available for this plugin");
 }
 
-/** What browsers run of the config's plugin; null where there is nothing, or it could not be compiled. */
+/** The compiled frontend.tsx of the config's plugin. `script` is null if there is none or it failed to compile. */
 export async function frontend(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const [[row], [file]] = await tenant.read(

@@ -11,8 +11,8 @@ import { create, job, logFilters, PluginLogEntry, rearrange, update } from "./sh
 import * as jobs from "./start_job.ts";
 
 /**
- * 200 with an empty body; `link` says where there is something to read (docs/api.md#responses-with-extra-fields). Servers compress even an empty
- * body unless its type is one that they leave alone, as this one is.
+ * Responds with 200 and an empty body. `link` is a Link header that says where to read more
+ * (docs/api.md#responses-with-extra-fields). Servers compress even an empty body, but not one of this content type.
  */
 function empty(c: Context<App>, link?: string) {
 	if (link) c.header("Link", link);
@@ -29,7 +29,7 @@ export default router()
 	.post("/", created(PluginConfig, "Add a config of a plugin"), body(create), async (c) =>
 		c.json(await configs.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.patch("/rearrange", noBody("Give enabled configs their order"), body(rearrange), async (c) => {
+	.patch("/rearrange", noBody("Reorder enabled configs"), body(rearrange), async (c) => {
 		await configs.rearrange(c.var.tenant, c.req.valid("json"));
 		return empty(c);
 	})
@@ -39,22 +39,22 @@ export default router()
 	.patch("/:id", ok(PluginConfig, "Change a config"), body(update, configs.find), async (c) =>
 		c.json(await configs.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete a config and its log, for good"), async (c) => {
+	.delete("/:id", noContent("Delete a config and its log permanently"), async (c) => {
 		await configs.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
-	.get("/:id/activity", noBody("Say where the config's activity is told"), async (c) => {
+	.get("/:id/activity", noBody("Get a link to the config's activity log"), async (c) => {
 		const { id, team_id } = await configs.find(c.var.tenant, c.req.param("id"));
-		const log = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
-		return empty(c, `<${log}>; rel="alternate"`);
+		const url = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
+		return empty(c, `<${url}>; rel="alternate"`);
 	})
-	.get("/:id/frontend", noBody("Say where the config's script for browsers is"), async (c) => {
+	.get("/:id/frontend", noBody("Get a link to the config's browser script"), async (c) => {
 		const { id, team_id, script } = await configs.frontend(c.var.tenant, c.req.param("id"));
 		if (script === null) return empty(c);
-		const there = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
-		return empty(c, `<${there}>; rel="alternate"; type="text/javascript"`);
+		const url = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
+		return empty(c, `<${url}>; rel="alternate"; type="text/javascript"`);
 	})
-	.get("/:id/frontend.js", javascript("The config's script for browsers"), async (c) => {
+	.get("/:id/frontend.js", javascript("The config's browser script"), async (c) => {
 		const { script } = await configs.frontend(c.var.tenant, c.req.param("id"));
 		return c.body(found(script), 200, { "Content-Type": "text/javascript" });
 	})

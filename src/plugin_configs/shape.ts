@@ -12,16 +12,16 @@ import {
 } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
-const NO_DICTIONARY = "Expected a dictionary of items.";
+const NOT_A_DICTIONARY = "Expected a dictionary of items.";
 
-/** An object, or its JSON text: replaces the whole. */
+/** An object or its JSON text. Replaces the whole config. */
 const config = z
 	.preprocess((value, { issues }) => {
 		if (typeof value !== "string") return value;
 		try {
 			return JSON.parse(value);
 		} catch {
-			issues.push({ code: "custom", input: value, message: NO_DICTIONARY });
+			issues.push({ code: "custom", input: value, message: NOT_A_DICTIONARY });
 			return z.NEVER;
 		}
 	}, record(z.unknown()))
@@ -34,14 +34,13 @@ export const create = z.object({
 	name: text(400).nullable().optional(),
 	description: multilineText(1000).nullable().optional(),
 	deleted: boolean().optional(),
-	/** An object, or its JSON text. */
 	config,
 });
 
-/** Its plugin stays the one that it is of. */
+/** The plugin of a config can't be changed. */
 export const update = create.omit({ plugin: true }).partial();
 
-/** A job to run. Its type is required, which the handler checks; the only `operation` is to start it. */
+/** A job to run. `type` is optional here because the handler checks it, for the error's wording. */
 const jobFields = {
 	type: text(200).nullish(),
 	payload: record(z.unknown()).optional(),
@@ -59,7 +58,7 @@ documentAs(
 
 const MAX_ORDERS = 10_000;
 
-/** Orders by the ids of configs. */
+/** Maps config ids to their order. */
 export const rearrange = z.object({
 	orders: record(integer())
 		.refine(
@@ -89,7 +88,7 @@ export const PluginLogEntry = z
 export const logFilters = z.object({
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
-	/** In any case. */
+	/** Ignores case. */
 	search: rawText().optional(),
 	type_filter: choices(TYPES).optional(),
 });

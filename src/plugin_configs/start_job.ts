@@ -7,14 +7,20 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { assertAvailable, byId, refOf, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 
-/** As `find`, where configs are to be had at all. */
+/**
+ * Like `find`, but requires that plugin configs are available to the organization.
+ * @throws 400 if they aren't, 404 if the config doesn't exist
+ */
 export async function find(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	assertAvailable(tenant);
 	return found(row);
 }
 
-/** Queues a job of the config's plugin: a row first, which outlives the message that says so. */
+/**
+ * Queues a job of the config's plugin. The row is written first: if the message to the queue is lost, the schedule sends
+ * another one.
+ */
 export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof Job>) {
 	const row = await find(tenant, id);
 	if (row.deleted) throw invalid(null, "This plugin configuration is deleted.");
@@ -30,14 +36,14 @@ export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof 
 			scope: "PluginConfig",
 			item_id: row.id,
 			name: row.name ?? row.plugin.name,
-			// Without the payload, which may hold secrets.
+			// The payload is left out because it may contain secrets.
 			trigger: { job: { type: name, operation } },
 		},
 		change: db.insert(pluginJobs).values({ plugin_config_id: row.id, kind: "job", name, payload }),
 		after: (changed) => [logIfChanged(db, refOf(row), `The job ${name} was queued.`, changed)],
 		answer: countWaiting(db),
 	});
-	// Where it can't be sent, the schedule sends one.
+	// More messages would wake nobody: consumers are awake already.
 	if (found(queued).waiting <= MAX_WAKE_UPS) tenant.later(() => wake(tenant.env, 1));
 	return row;
 }

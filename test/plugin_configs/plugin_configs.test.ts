@@ -17,33 +17,33 @@ const SCHEMA = [
 	{ markdown: "Just text." },
 ];
 
-/** A project with a plugin, and ways to its configs. */
+/** A project with a plugin, and functions that request and create its configs. */
 async function home(schema: unknown = SCHEMA) {
-	const here = await world();
+	const tenant = await world();
 	const plugin = (
-		await here.here("POST", "/pipeline_destinations", {
+		await tenant.here("POST", "/pipeline_destinations", {
 			body: { name: "Plugin", description: "About it.", config_schema: schema },
 		})
 	).body;
 	const at = (method: string, path = "", body?: unknown) =>
-		here.ask(
+		tenant.ask(
 			method,
-			`/api/projects/${here.project}/plugin_configs${path}`,
+			`/api/projects/${tenant.project}/plugin_configs${path}`,
 			body === undefined ? {} : { body },
 		);
 	const make = async (body: object = {}) => {
-		const made = await at("POST", "/", {
+		const created = await at("POST", "/", {
 			plugin: plugin.id,
 			order: 1,
 			...body,
 		});
-		expect(made.status).toBe(201);
-		return made.body;
+		expect(created.status).toBe(201);
+		return created.body;
 	};
-	return { ...here, plugin, at, make };
+	return { ...tenant, plugin, at, make };
 }
 
-/** A secret of a stored config, in the clear. */
+/** The decrypted value of a secret field in a stored config. */
 const unsealed = async (
 	row: typeof pluginConfigs.$inferSelect | undefined,
 	key = "token",
@@ -52,10 +52,10 @@ const unsealed = async (
 
 const configOf = (body: { config: string }) => JSON.parse(body.config);
 
-test("a config is made, with all fields, and found again", async () => {
+test("a config is created with all fields and can be retrieved", async () => {
 	const { at, make, plugin, project } = await home();
-	const made = await make();
-	expect(made).toEqual({
+	const created = await make();
+	expect(created).toEqual({
 		id: expect.any(Number),
 		plugin: plugin.id,
 		enabled: false,
@@ -71,10 +71,10 @@ test("a config is made, with all fields, and found again", async () => {
 		description: "About it.",
 		deleted: false,
 	});
-	expect((await at("GET", `/${made.id}/`)).body).toEqual(made);
+	expect((await at("GET", `/${created.id}/`)).body).toEqual(created);
 	expect((await at("GET", "/")).body).toMatchObject({
 		count: 1,
-		results: [made],
+		results: [created],
 	});
 });
 
@@ -123,34 +123,38 @@ test.each([
 });
 
 test("a plugin that the organization doesn’t see does not exist for it", async () => {
-	const [mine, other] = [await home(), await home()];
-	expect(await mine.at("POST", "", { plugin: other.plugin.id, order: 1 })).toMatchObject({
+	const [first, second] = [await home(), await home()];
+	expect(await first.at("POST", "", { plugin: second.plugin.id, order: 1 })).toMatchObject({
 		status: 400,
 		body: { code: "does_not_exist", attr: "plugin" },
 	});
 });
 
-test("a name of its own stands before the plugin’s; null gives it up", async () => {
+test("a config’s own name and description override the plugin’s; null removes them", async () => {
 	const { at, make } = await home();
-	const made = await make({ name: "Mine", description: "My own." });
-	expect(made).toMatchObject({ name: "Mine", description: "My own." });
-	expect((await at("PATCH", `/${made.id}`, { name: null, description: null })).body).toMatchObject({
+	const created = await make({ name: "Mine", description: "My own." });
+	expect(created).toMatchObject({ name: "Mine", description: "My own." });
+	expect(
+		(await at("PATCH", `/${created.id}`, { name: null, description: null })).body,
+	).toMatchObject({
 		name: "Plugin",
 		description: "About it.",
 	});
 });
 
 describe("a config", () => {
-	test("replaces the whole, as an object or as JSON text", async () => {
+	test("is replaced as a whole, by an object or by JSON text", async () => {
 		const { at, make } = await home();
-		const made = await make({ config: { url: "a", extra: { deep: [1] } } });
-		expect(configOf(made)).toEqual({ url: "a", extra: { deep: [1] } });
-		expect(configOf((await at("PATCH", `/${made.id}`, { config: '{"url": "b"}' })).body)).toEqual({
+		const created = await make({ config: { url: "a", extra: { deep: [1] } } });
+		expect(configOf(created)).toEqual({ url: "a", extra: { deep: [1] } });
+		expect(
+			configOf((await at("PATCH", `/${created.id}`, { config: '{"url": "b"}' })).body),
+		).toEqual({
 			url: "b",
 		});
 	});
 
-	test("has what is required when it is enabled", async () => {
+	test("must have its required fields to be enabled", async () => {
 		const { at, make } = await home();
 		const refusal = wrong("required", "This field is required.", "config__url");
 		expect(
@@ -160,17 +164,17 @@ describe("a config", () => {
 				enabled: true,
 			}),
 		).toMatchObject(refusal);
-		const made = await make();
-		expect(await at("PATCH", `/${made.id}`, { enabled: true })).toMatchObject(refusal);
+		const created = await make();
+		expect(await at("PATCH", `/${created.id}`, { enabled: true })).toMatchObject(refusal);
 		expect(
 			(
-				await at("PATCH", `/${made.id}`, {
+				await at("PATCH", `/${created.id}`, {
 					enabled: true,
 					config: { url: "a" },
 				})
 			).body.enabled,
 		).toBe(true);
-		expect(await at("PATCH", `/${made.id}`, { config: {} })).toMatchObject(refusal);
+		expect(await at("PATCH", `/${created.id}`, { config: {} })).toMatchObject(refusal);
 	});
 
 	test.each([
@@ -209,7 +213,7 @@ describe("a config", () => {
 		).toMatchObject(wrong("invalid_input", 'Unknown type "colour".', "config__k"));
 	});
 
-	test("that another changes meanwhile is changed once, as it then is", async () => {
+	test("that another request changes in the meantime is read again before it is changed", async () => {
 		const { ask, project, at, make } = await home();
 		const { id } = await make({ config: { url: "a", token: "hunter22" } });
 		const between = async () => {
@@ -231,7 +235,7 @@ describe("a config", () => {
 		]);
 	});
 
-	test("of a schema with odd words masks what it calls secret", async () => {
+	test("whose schema has values of the wrong type still masks its secret fields", async () => {
 		const { make } = await home([
 			{ key: "token", type: 7, secret: 1, required: "yes", choices: "none" },
 			{ key: "other", secret: true, choices: [1, 2] },
@@ -243,23 +247,23 @@ describe("a config", () => {
 		});
 	});
 
-	test("keeps its secrets: masked where it is read, sealed where it is stored", async () => {
+	test("has its secrets masked in responses and sealed in the database", async () => {
 		const { at, make, here } = await home();
-		const made = await make({ config: { url: "a", token: "hunter22" } });
+		const created = await make({ config: { url: "a", token: "hunter22" } });
 		const stored = async () => {
-			const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, made.id));
+			const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, created.id));
 			return row;
 		};
-		expect(configOf(made)).toEqual({ url: "a", token: MASK });
+		expect(configOf(created)).toEqual({ url: "a", token: MASK });
 		expect(await unsealed(await stored())).toBe("hunter22");
 		for (const config of [{ url: "b", token: MASK }, { url: "c", token: null }, { url: "d" }]) {
-			expect(configOf((await at("PATCH", `/${made.id}`, { config })).body)).toEqual({
+			expect(configOf((await at("PATCH", `/${created.id}`, { config })).body)).toEqual({
 				url: config.url,
 				token: MASK,
 			});
 			expect(await unsealed(await stored())).toBe("hunter22");
 		}
-		await at("PATCH", `/${made.id}`, {
+		await at("PATCH", `/${created.id}`, {
 			config: { url: "e", token: "other999" },
 		});
 		expect(await unsealed(await stored())).toBe("other999");
@@ -267,12 +271,12 @@ describe("a config", () => {
 			await db.select().from(pluginConfigs),
 			await db.select().from(pluginLogEntries),
 			(await here("GET", "/activity_log")).body,
-			(await at("GET", `/${made.id}/logs`)).body,
+			(await at("GET", `/${created.id}/logs`)).body,
 			(await at("GET")).body,
 		];
 		expect(JSON.stringify(everything)).not.toMatch(/hunter22|other999/);
 		expect(
-			configOf((await at("PATCH", `/${made.id}`, { config: { url: "f", token: "" } })).body),
+			configOf((await at("PATCH", `/${created.id}`, { config: { url: "f", token: "" } })).body),
 		).toEqual({ url: "f", token: "" });
 	});
 
@@ -285,40 +289,40 @@ describe("a config", () => {
 				secret,
 			},
 		];
-		/** A config whose plugin's schema changes. */
-		async function changing(secret: boolean) {
-			const there = await home(field(secret));
-			const { id } = await there.make({ config: { token: "hunter22" } });
+		/** A config with a field whose schema can be created secret or not. */
+		async function withField(secret: boolean) {
+			const tenant = await home(field(secret));
+			const { id } = await tenant.make({ config: { token: "hunter22" } });
 			const stored = async () => {
 				const [row] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 				return row;
 			};
-			const path = `/pipeline_destinations/${there.plugin.id}`;
-			const turn = (secret: boolean) =>
-				there.here("PATCH", path, { body: { config_schema: field(secret) } });
-			const read = async () => configOf((await there.at("GET", `/${id}`)).body);
+			const path = `/pipeline_destinations/${tenant.plugin.id}`;
+			const setSecret = (secret: boolean) =>
+				tenant.here("PATCH", path, { body: { config_schema: field(secret) } });
+			const read = async () => configOf((await tenant.at("GET", `/${id}`)).body);
 			const write = async (config: object) =>
-				configOf((await there.at("PATCH", `/${id}`, { config })).body);
-			return { ...there, id, path, stored, turn, read, write };
+				configOf((await tenant.at("PATCH", `/${id}`, { config })).body);
+			return { ...tenant, id, path, stored, setSecret, read, write };
 		}
 
-		test("becomes secret is masked and sealed at once, by a change of the plugin or of its source", async () => {
-			const one = await changing(false);
-			expect(await one.read()).toEqual({ token: "hunter22" });
-			await one.turn(true);
-			expect(await one.read()).toEqual({ token: MASK });
-			await eventually(async () => expect(await unsealed(await one.stored())).toBe("hunter22"));
-			const two = await changing(false);
+		test("becomes secret is masked and sealed at once, whether the plugin or its source changed", async () => {
+			const first = await withField(false);
+			expect(await first.read()).toEqual({ token: "hunter22" });
+			await first.setSecret(true);
+			expect(await first.read()).toEqual({ token: MASK });
+			await eventually(async () => expect(await unsealed(await first.stored())).toBe("hunter22"));
+			const second = await withField(false);
 			const manifest = JSON.stringify({ config: field(true) });
-			await two.here("PATCH", `${two.path}/update_source`, {
+			await second.here("PATCH", `${second.path}/update_source`, {
 				body: { "plugin.json": manifest },
 			});
-			expect(await two.read()).toEqual({ token: MASK });
-			await eventually(async () => expect(await unsealed(await two.stored())).toBe("hunter22"));
+			expect(await second.read()).toEqual({ token: MASK });
+			await eventually(async () => expect(await unsealed(await second.stored())).toBe("hunter22"));
 		});
 
-		test("became secret where nothing could be sealed is masked, and sealed by the next write", async () => {
-			const { plugin, read, write, stored } = await changing(false);
+		test("became secret without being sealed is masked, and sealed by the next write", async () => {
+			const { plugin, read, write, stored } = await withField(false);
 			await db
 				.update(plugins)
 				.set({ config_schema: field(true) })
@@ -332,9 +336,9 @@ describe("a config", () => {
 			expect(await unsealed(await stored())).toBe("hunter22");
 		});
 
-		test("ceases to be secret stays sealed and masked until it has another value", async () => {
-			const { turn, read, write, stored } = await changing(true);
-			await turn(false);
+		test("is no longer secret stays sealed and masked until it gets another value", async () => {
+			const { setSecret, read, write, stored } = await withField(true);
+			await setSecret(false);
 			expect(await read()).toEqual({ token: MASK });
 			expect(await write({ token: MASK, more: 1 })).toEqual({
 				token: MASK,
@@ -346,7 +350,7 @@ describe("a config", () => {
 		});
 	});
 
-	test("may hold what looks sealed, and it is not taken for what we sealed", async () => {
+	test("can contain a value that looks sealed; it is stored sealed and never mistaken for our own", async () => {
 		const { make } = await home();
 		const forged = `sealed:2:AAAAAAAA:AAAAAAAAAAAAAAAA:${"A".repeat(22)}`;
 		expect(isSealed(forged)).toBe(true);
@@ -356,7 +360,7 @@ describe("a config", () => {
 		expect(await unsealed(row, "more")).toBe(forged);
 	});
 
-	test("with a secret is refused where no key is configured; a new key reads what an old one sealed", async () => {
+	test("with a secret is refused if no key is configured; after a rotation, old secrets can still be read", async () => {
 		const { ask, project, plugin, make, at } = await home();
 		const body = { plugin: plugin.id, order: 1, config: { token: "hunter22" } };
 		const answer = await ask("POST", `/api/projects/${project}/plugin_configs`, {
@@ -380,17 +384,17 @@ describe("a config", () => {
 
 test("PATCH keeps the plugin, and {} changes nothing", async () => {
 	const { at, make, plugin } = await home();
-	const made = await make();
-	expect((await at("PATCH", `/${made.id}`, {})).body).toEqual(made);
-	expect((await at("PATCH", `/${made.id}`, { plugin: plugin.id + 1 })).body).toEqual(made);
-	expect((await at("PATCH", `/${made.id}`, { order: "x" })).body).toMatchObject({
+	const created = await make();
+	expect((await at("PATCH", `/${created.id}`, {})).body).toEqual(created);
+	expect((await at("PATCH", `/${created.id}`, { plugin: plugin.id + 1 })).body).toEqual(created);
+	expect((await at("PATCH", `/${created.id}`, { order: "x" })).body).toMatchObject({
 		code: "invalid_input",
 		attr: "order",
 	});
 	expect((await at("PATCH", "/999999999", { order: "x" })).status).toBe(404);
 });
 
-test("a deleted config is disabled and not listed, but there; DELETE is for good", async () => {
+test("a config marked as deleted is disabled and not listed, but can be restored; DELETE is permanent", async () => {
 	const { at, make } = await home();
 	const { id } = await make({ config: { url: "a" }, enabled: true });
 	expect((await at("PATCH", `/${id}`, { deleted: true, enabled: true })).body).toMatchObject({
@@ -413,7 +417,7 @@ test("a deleted config is disabled and not listed, but there; DELETE is for good
 
 test("an organization without access has no configs", async () => {
 	const { at, make, id } = await home();
-	const made = await make();
+	const created = await make();
 	await db.update(organizations).set({ plugins_access_level: 0 }).where(eq(organizations.id, id));
 	const refusal = wrong(
 		"invalid_input",
@@ -421,16 +425,16 @@ test("an organization without access has no configs", async () => {
 		null,
 	);
 	expect((await at("GET")).body.count).toBe(0);
-	expect((await at("GET", `/${made.id}`)).status).toBe(404);
-	expect(await at("POST", "", { plugin: made.plugin, order: 1 })).toMatchObject(refusal);
+	expect((await at("GET", `/${created.id}`)).status).toBe(404);
+	expect(await at("POST", "", { plugin: created.plugin, order: 1 })).toMatchObject(refusal);
 	expect(await at("PATCH", "/rearrange", { orders: {} })).toMatchObject(refusal);
 	const job = { job: { type: "go" } };
-	expect(await at("POST", `/${made.id}/job`, job)).toMatchObject(refusal);
-	expect((await at("PATCH", `/${made.id}`, { name: "x" })).status).toBe(404);
-	expect((await at("DELETE", `/${made.id}`)).status).toBe(404);
+	expect(await at("POST", `/${created.id}/job`, job)).toMatchObject(refusal);
+	expect((await at("PATCH", `/${created.id}`, { name: "x" })).status).toBe(404);
+	expect((await at("DELETE", `/${created.id}`)).status).toBe(404);
 });
 
-test("the list is by order, which rearrange gives to enabled configs", async () => {
+test("the list is sorted by order, which rearrange changes for enabled configs", async () => {
 	const { at, make } = await home([]);
 	const [a, b, off] = [
 		await make({ order: 2, enabled: true }),
@@ -439,8 +443,8 @@ test("the list is by order, which rearrange gives to enabled configs", async () 
 	];
 	const ids = async () => (await at("GET")).body.results.map(({ id }: { id: number }) => id);
 	expect(await ids()).toEqual([b.id, a.id, off.id]);
-	const elsewhere = await home([]);
-	const other = await elsewhere.make({ order: 5, enabled: true });
+	const otherTenant = await home([]);
+	const other = await otherTenant.make({ order: 5, enabled: true });
 	const answer = await at("PATCH", "/rearrange/", {
 		orders: {
 			[a.id]: 1,
@@ -454,29 +458,29 @@ test("the list is by order, which rearrange gives to enabled configs", async () 
 	expect(answer).toMatchObject({ status: 200, body: null });
 	expect(await ids()).toEqual([a.id, b.id, off.id]);
 	expect((await at("GET", `/${off.id}`)).body.order).toBe(3);
-	expect((await elsewhere.at("GET", `/${other.id}`)).body.order).toBe(5);
+	expect((await otherTenant.at("GET", `/${other.id}`)).body.order).toBe(5);
 	expect(await at("PATCH", "/rearrange", { orders: { [a.id]: "x" } })).toMatchObject(
 		wrong("invalid_input", "A valid integer is required.", `orders__${a.id}`),
 	);
 });
 
 describe("rearrange", () => {
-	/** Two enabled configs with orders 1 and 2, and the entries that rearranging them left. */
+	/** Two enabled configs with orders 1 and 2, and functions that read their orders and activity entries. */
 	async function rearranging() {
-		const there = await home([]);
+		const tenant = await home([]);
 		const [a, b] = [
-			await there.make({ order: 1, enabled: true }),
-			await there.make({ order: 2, enabled: true }),
+			await tenant.make({ order: 1, enabled: true }),
+			await tenant.make({ order: 2, enabled: true }),
 		];
 		const orders = async () =>
-			Promise.all([a, b].map(async ({ id }) => (await there.at("GET", `/${id}`)).body.order));
+			Promise.all([a, b].map(async ({ id }) => (await tenant.at("GET", `/${id}`)).body.order));
 		const entries = async () =>
-			(await there.here("GET", "/activity_log?activity=rearranged")).body.results;
-		const path = `/api/projects/${there.project}/plugin_configs/rearrange`;
-		return { ...there, a, b, orders, entries, path };
+			(await tenant.here("GET", "/activity_log?activity=rearranged")).body.results;
+		const path = `/api/projects/${tenant.project}/plugin_configs/rearrange`;
+		return { ...tenant, a, b, orders, entries, path };
 	}
 
-	test("says in one entry about the project which configs moved from where to where", async () => {
+	test("writes one entry about the project with the old and new order of each moved config", async () => {
 		const { at, a, b, orders, entries, project } = await rearranging();
 		const answer = await at("PATCH", "/rearrange", {
 			orders: { [a.id]: 5, [b.id]: 2 },
@@ -495,7 +499,7 @@ describe("rearrange", () => {
 		]);
 	});
 
-	test("without a move changes nothing and leaves no entry", async () => {
+	test("changes nothing and writes no entry if no config moves", async () => {
 		const { at, a, b, orders, entries } = await rearranging();
 		for (const body of [
 			{},
@@ -513,7 +517,7 @@ describe("rearrange", () => {
 		expect((await at("GET", `/${a.id}`)).body).toEqual(a);
 	});
 
-	test("starts again from what another request left meanwhile", async () => {
+	test("starts again if another request changed the orders in the meantime", async () => {
 		const { at, ask, a, b, orders, entries, path } = await rearranging();
 		const between = () => at("PATCH", "/rearrange", { orders: { [a.id]: 8, [b.id]: 9 } });
 		const answer = await ask("PATCH", path, {
@@ -528,7 +532,7 @@ describe("rearrange", () => {
 		]);
 	});
 
-	test("takes 10,000 orders at most, and no __proto__", async () => {
+	test("accepts at most 10,000 orders, and no key __proto__", async () => {
 		const { at, ask, a, path } = await rearranging();
 		const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [i, 1]));
 		expect(await at("PATCH", "/rearrange", { orders: many })).toMatchObject(
@@ -565,7 +569,7 @@ describe("a job", () => {
 		expect(await at("POST", `/${id}/job`, body)).toMatchObject(MISSING);
 	});
 
-	test("is named by its entry, without its payload", async () => {
+	test("is named in its activity entry, without its payload", async () => {
 		const { at, make, here, plugin } = await home([]);
 		await here("PATCH", `/pipeline_destinations/${plugin.id}`, {
 			body: { capabilities: { jobs: ["go"] } },
@@ -599,7 +603,7 @@ describe("a job", () => {
 	});
 });
 
-test("every entry about plugins and configs names its item by a plain id", async () => {
+test("every activity entry about plugins and configs has the id as item_id", async () => {
 	const { at, make, here, plugin } = await home([]);
 	const path = `/pipeline_destinations/${plugin.id}`;
 	await here("PATCH", `${path}/update_source`, {
@@ -617,7 +621,7 @@ test("every entry about plugins and configs names its item by a plain id", async
 	for (const { item_id } of results) expect(item_id).toMatch(/^\d+$/);
 });
 
-test("answers without a body have no content and say so", async () => {
+test("responses without a body have content-length 0 and no content-encoding", async () => {
 	const { at, make, here, plugin } = await home([]);
 	await here("PATCH", `/pipeline_destinations/${plugin.id}`, {
 		body: { capabilities: { jobs: ["go"] } },
@@ -635,7 +639,7 @@ test("answers without a body have no content and say so", async () => {
 	}
 });
 
-test("activity and frontend have no body, and a link where there is something", async () => {
+test("activity and frontend have no body, but a link if there is something to read", async () => {
 	const { at, make, ask, here, plugin } = await home([]);
 	const { id } = await make({ name: "Linked" });
 	const activity = await at("GET", `/${id}/activity/`);
@@ -666,7 +670,7 @@ test("activity and frontend have no body, and a link where there is something", 
 	expect(body).toContain("React.createElement");
 });
 
-test("there is nothing to migrate to", async () => {
+test("migrate is refused, because there is nothing to migrate to", async () => {
 	const { at, make } = await home();
 	expect(await at("POST", `/${(await make()).id}/migrate/`)).toMatchObject(
 		wrong("invalid_input", "No migration available for this plugin", null),
@@ -674,7 +678,7 @@ test("there is nothing to migrate to", async () => {
 });
 
 describe("the log", () => {
-	test("says what was enabled, disabled and configured, newest first", async () => {
+	test("has entries for enabling, disabling and changing the config, newest first", async () => {
 		const { at, make, project, plugin } = await home();
 		const { id } = await make({ config: { url: "a" }, enabled: true });
 		await at("PATCH", `/${id}`, { config: { url: "b" } });
@@ -698,7 +702,7 @@ describe("the log", () => {
 		});
 	});
 
-	/** Fills the log with `n` entries, a second apart. */
+	/** Adds `n` log entries, one second apart. */
 	const fill = (
 		{ project, plugin }: { project: number; plugin: { id: number } },
 		config: number,
@@ -711,34 +715,34 @@ describe("the log", () => {
 				'Message ' || i, '00000000-0000-0000-0000-000000000000' from i`);
 
 	test("can be filtered", async () => {
-		const there = await home();
-		const { id } = await there.make();
-		await fill(there, id, 10);
+		const tenant = await home();
+		const { id } = await tenant.make();
+		await fill(tenant, id, 10);
 		const count = async (query: string) =>
-			(await there.at("GET", `/${id}/logs?${query}`)).body.count;
+			(await tenant.at("GET", `/${id}/logs?${query}`)).body.count;
 		expect(await count("")).toBe(10);
 		expect(await count("type_filter=ERROR")).toBe(5);
 		expect(await count("type_filter=ERROR&type_filter=LOG")).toBe(10);
 		expect(await count("search=MESSAGE%207")).toBe(1);
 		expect(await count("after=2026-01-01T00:00:03Z")).toBe(6);
 		expect(await count("before=2026-01-01T00:00:03Z")).toBe(3);
-		expect((await there.at("GET", `/${id}/logs?type_filter=LOUD`)).body).toMatchObject({
+		expect((await tenant.at("GET", `/${id}/logs?type_filter=LOUD`)).body).toMatchObject({
 			code: "invalid_choice",
 			attr: "type_filter",
 		});
-		expect((await there.at("GET", `/${id}/logs?after=x`)).body).toMatchObject({
+		expect((await tenant.at("GET", `/${id}/logs?after=x`)).body).toMatchObject({
 			code: "invalid_input",
 			attr: "after",
 		});
-		expect((await there.at("GET", "/999999999/logs")).status).toBe(404);
+		expect((await tenant.at("GET", "/999999999/logs")).status).toBe(404);
 	});
 
-	test("costs a page the same however long it is, and each row about once to walk", async () => {
-		const there = await home();
-		const [short, long] = [(await there.make()).id, (await there.make()).id];
-		await fill(there, short, 1000);
-		await fill(there, long, 100_000);
-		const page = async (id: number) => there.at("GET", `/${id}/logs?limit=100`);
+	test("costs the same per page however long it is, and paging through reads each row about once", async () => {
+		const tenant = await home();
+		const [short, long] = [(await tenant.make()).id, (await tenant.make()).id];
+		await fill(tenant, short, 1000);
+		await fill(tenant, long, 100_000);
+		const page = async (id: number) => tenant.at("GET", `/${id}/logs?limit=100`);
 		const [a, b] = [cost(await page(short)), cost(await page(long))];
 		expect(a).toMatchObject({ trips: 1, written: 0 });
 		expect(Math.abs(a.read - b.read)).toBeLessThanOrEqual(2);
@@ -746,9 +750,9 @@ describe("the log", () => {
 		expect((await page(long)).body.count).toBe(100_000);
 		let read = 0;
 		let path: string | null =
-			`/api/projects/${there.project}/plugin_configs/${long}/logs?limit=1000`;
+			`/api/projects/${tenant.project}/plugin_configs/${long}/logs?limit=1000`;
 		while (path) {
-			const answer = await there.ask("GET", path);
+			const answer = await tenant.ask("GET", path);
 			read += cost(answer).read;
 			path = answer.body.next;
 		}
