@@ -1,6 +1,6 @@
 /**
- * What surrounds a plugin in its isolate. It is a text because it runs there, not here. It only serves plugins that
- * play along: one may overwrite all of it, so the host (sandbox.ts) believes nothing that comes from there.
+ * The code around a plugin in its isolate. It is a string because it runs there and not in this worker. A malicious
+ * plugin can overwrite all of it, so the host (sandbox.ts) trusts nothing that comes from the isolate.
  */
 export const GUEST = /* js */ `
 import { WorkerEntrypoint } from "cloudflare:workers";
@@ -8,36 +8,36 @@ import load from "./plugin.cjs";
 
 const { hasOwn } = Object;
 const { parse, stringify } = JSON;
-const soon = queueMicrotask;
+const defer = queueMicrotask;
 
-// Where the runtime has a cache, it is one for all.
+// All isolates would share the runtime's cache.
 delete globalThis.caches;
 
 export default class extends WorkerEntrypoint {
-	async run({ call, config, host, most, longest }) {
+	async run({ call, config, host, maxEntries, maxLength }) {
 		let lines = [];
 		let count = 0;
-		/** What the host was asked and has not answered yet, whether or not the plugin waits for it. */
-		const asked = [];
-		const ask = (answer) => {
-			asked[asked.length] = answer;
-			return answer;
+		/** All calls to the host. The run ends after them, even if the plugin doesn't await them. */
+		const calls = [];
+		const track = (call) => {
+			calls[calls.length] = call;
+			return call;
 		};
-		const result = async (answer) => {
-			const { value, refusal } = await ask(answer);
+		const result = async (call) => {
+			const { value, refusal } = await track(call);
 			if (refusal !== undefined) throw new Error(refusal);
 			return value;
 		};
 		const send = () => {
 			const batch = lines;
 			lines = [];
-			ask(host.log(batch)).catch(() => {});
+			track(host.log(batch)).catch(() => {});
 		};
 		const write = (source, type) => (...parts) => {
-			if (count > most) return;
+			if (count > maxEntries) return;
 			count += 1;
-			if (lines.length === 0) soon(send);
-			lines[lines.length] = { source, type, message: words(parts, longest) };
+			if (lines.length === 0) defer(send);
+			lines[lines.length] = { source, type, message: format(parts, maxLength) };
 		};
 		const writer = (source) => ({
 			log: write(source, "LOG"),
@@ -69,57 +69,57 @@ export default class extends WorkerEntrypoint {
 			},
 		};
 		try {
-			const work = find(await collect(), call);
+			const work = find(await loadPlugin(), call);
 			await work.setup?.(meta);
 			await work.run(meta);
 			return null;
 		} catch (error) {
-			return words([error], longest);
+			return format([error], maxLength);
 		} finally {
 			if (lines.length > 0) send();
-			for (let i = 0; i < asked.length; i++) {
+			for (let i = 0; i < calls.length; i++) {
 				try {
-					await asked[i];
+					await calls[i];
 				} catch {}
 			}
 		}
 	}
 }
 
-async function collect() {
+async function loadPlugin() {
 	const module = { exports: {} };
 	const top = await load(module, module.exports, (name) => {
-		throw new Error("Cannot find module '" + name + "': plugins import nothing.");
+		throw new Error("Cannot find module '" + name + "': plugins can't import modules.");
 	});
 	return [module.exports, module.exports?.default, top];
 }
 
-function find(places, call) {
-	const look = (name) => {
-		for (const place of places)
-			if (place != null && hasOwn(place, name) && place[name] !== undefined) return place[name];
+function find(scopes, call) {
+	const lookUp = (name) => {
+		for (const scope of scopes)
+			if (scope != null && hasOwn(scope, name) && scope[name] !== undefined) return scope[name];
 	};
-	const setup = look("setupPlugin");
+	const setup = lookUp("setupPlugin");
 	if (call.kind === "task") {
-		const task = look(call.name);
+		const task = lookUp(call.name);
 		if (typeof task !== "function") throw "The plugin has no task '" + call.name + "'.";
 		return { setup, run: (meta) => task(meta) };
 	}
-	const jobs = look("jobs");
+	const jobs = lookUp("jobs");
 	const job = jobs != null && hasOwn(jobs, call.type) ? jobs[call.type] : undefined;
 	if (typeof job !== "function") throw "The plugin has no job '" + call.type + "'.";
 	return { setup, run: (meta) => job(call.payload, meta) };
 }
 
-/** In words, whatever it is: what it throws on the way counts as unreadable. */
-function words(parts, longest) {
+/** Formats any values as text. A value that throws when it is read becomes "[unreadable]". */
+function format(parts, maxLength) {
 	let text = "";
-	for (let i = 0; i < parts.length && text.length <= longest; i++)
-		text += (i > 0 ? " " : "") + word(parts[i]);
-	return text.slice(0, longest + 1);
+	for (let i = 0; i < parts.length && text.length <= maxLength; i++)
+		text += (i > 0 ? " " : "") + formatValue(parts[i]);
+	return text.slice(0, maxLength + 1);
 }
 
-function word(value) {
+function formatValue(value) {
 	try {
 		if (typeof value === "string") return value;
 		if (value instanceof Error) return value.name + ": " + value.message;

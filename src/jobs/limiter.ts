@@ -1,7 +1,7 @@
-/** So often a task lets timers and requests have their turn first: a thousand calls to a local D1 leave them none. */
-const CALLS_PER_PAUSE = 5;
+/** Every fifth task first yields to timers and requests, which a thousand calls to a local D1 would otherwise block. */
+const TASKS_PER_PAUSE = 5;
 
-/** Runs at most `limit` tasks at a time; further ones wait in line. */
+/** Returns a function that runs tasks, at most `limit` of them at a time. Others wait in order. */
 export function limiter(limit: number) {
 	const waiting: (() => void)[] = [];
 	let running = 0;
@@ -11,10 +11,10 @@ export function limiter(limit: number) {
 		else await new Promise<void>((start) => waiting.push(start));
 		try {
 			started += 1;
-			if (started % CALLS_PER_PAUSE === 0) await scheduler.wait(0);
+			if (started % TASKS_PER_PAUSE === 0) await scheduler.wait(0);
 			return await task();
 		} finally {
-			// The place of a task that ended passes to the next in line.
+			// Hand this task's place to the next one that waits.
 			const next = waiting.shift();
 			if (next) next();
 			else running -= 1;

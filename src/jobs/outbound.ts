@@ -2,11 +2,11 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { resolveHost } from "../dns/reach.ts";
 
 /**
- * The hosts that the config lets the plugin reach: names in `allowed_hosts`, a list or a text with commas. Addresses and
- * names without a dot are none.
+ * The host names in the config's `allowed_hosts`, a list or a comma-separated string, that the plugin may connect to.
+ * IP addresses and names without a dot are ignored.
  */
-export function allowedHosts({ allowed_hosts: given }: Record<string, unknown>) {
-	const names = typeof given === "string" ? given.split(",") : given;
+export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
+	const names = typeof allowed_hosts === "string" ? allowed_hosts.split(",") : allowed_hosts;
 	if (!Array.isArray(names)) return [];
 	return names
 		.map((name) => String(name).trim().toLowerCase())
@@ -14,15 +14,15 @@ export function allowedHosts({ allowed_hosts: given }: Record<string, unknown>) 
 }
 
 /**
- * The network of a sandbox: the hosts that it was given, as long as they are on the internet, and nothing else,
- * redirects included.
+ * The network of a sandbox: only the given hosts, and only if they resolve to public addresses. Redirects are not
+ * followed.
  */
 export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 	override async fetch(request: Request) {
 		const { host, hostname } = new URL(request.url);
 		if (!this.ctx.props.hosts.includes(host)) throw new Error(`This plugin may not reach ${host}.`);
-		const why = await resolveHost(this.env, hostname);
-		if (why !== null) throw new Error(`This plugin may not reach ${host}: ${why}`);
+		const reason = await resolveHost(this.env, hostname);
+		if (reason !== null) throw new Error(`This plugin may not reach ${host}: ${reason}`);
 		return fetch(request, { redirect: "manual" });
 	}
 }

@@ -7,17 +7,17 @@ import { limiter } from "./limiter.ts";
 const TIMEOUT_MS = 10_000;
 const MAX_ENTRIES = 1000;
 const MAX_MESSAGE_LENGTH = 4000;
-/** Each is a trip to D1, of which Workers allow a thousand; the rest are for the job's own. */
+/** Each is a round trip to D1. Workers allow 1,000 of them, and running the job needs some. */
 const MAX_STORAGE_CALLS = 900;
-/** Further calls are refused; a run that ignores that is stopped. */
+/** Calls beyond `MAX_STORAGE_CALLS` are refused. After this many refused calls, the run is stopped. */
 const MAX_REFUSED_STORAGE_CALLS = 4100;
 const MAX_CONCURRENT_STORAGE_CALLS = 50;
 const MAX_KEY_LENGTH = 200;
-/** Of a value as JSON, in characters. */
+/** In characters of JSON. */
 const MAX_VALUE_LENGTH = 64 * 1024;
 
 export type Entry = {
-	/** RFC 3339; when it got here, so entries are in order. */
+	/** RFC 3339. When the host received the entry, so entries are in order. */
 	timestamp: string;
 	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
 	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
@@ -35,28 +35,28 @@ export type Run = {
 	source: string;
 	call: Call;
 	config: Record<string, unknown>;
-	/** Values that no entry and no error may show; shorter ones than four characters can't be told from words. */
+	/** Values to hide in entries and errors. Values of fewer than four characters aren't hidden: they may be ordinary words. */
 	secrets: string[];
 	storage: {
-		/** The value as JSON; null: there is none. */
+		/** The value as JSON; null if there is none. */
 		get(key: string): Promise<string | null>;
-		/** false: there is no room for it. */
+		/** Returns false if the storage is full. */
 		set(key: string, json: string): Promise<boolean>;
 		del(key: string): Promise<void>;
 	};
-	/** Hosts, with a port unless it is the scheme's own, that the plugin may reach; none by default. */
+	/** Hosts that the plugin may connect to, with the port unless it is the scheme's default. None by default. */
 	hosts?: string[];
-	/** In milliseconds; 10 s by default. */
+	/** In milliseconds, 10,000 by default. */
 	timeout?: number;
 };
 
 /**
- * What a storage call answers; the guest throws a refusal. If it were thrown here, the runtime would report each as an
- * uncaught exception, and some thousands of reports keep a local server busy for minutes.
+ * The result of a storage call. The guest throws `refusal` as an error. If the host threw it, the runtime would report each
+ * as an uncaught exception, and thousands of reports keep a local server busy for minutes.
  */
-type Answer = { value?: string | null; refusal?: string };
+type StorageResult = { value?: string | null; refusal?: string };
 
-/** What the isolate may send: whatever else it sends was not made by our side of it. */
+/** A log entry from the isolate. Anything else was forged by the plugin, not sent by the guest code, and is ignored. */
 const Line = z.object({
 	source: z.enum(["PLUGIN", "CONSOLE"]),
 	type: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
@@ -64,32 +64,32 @@ const Line = z.object({
 });
 
 /**
- * Runs a job or a scheduled task of a plugin in an isolate that is made for it, and never fails itself: what goes
- * wrong is `error`, and the last of the entries. The isolate has no bindings, no eval, and a network only for `hosts`.
+ * Runs a job or scheduled task of a plugin in a new isolate without bindings or eval, which can only connect to `hosts`.
+ * Never throws: a failure is returned as `error` and is also the last entry.
  */
 export async function run(
 	loader: WorkerLoader | undefined,
 	{ source, call, config, secrets, storage, hosts = [], ...options }: Run,
 ): Promise<{ entries: Entry[]; error: string | null }> {
 	const timeout = options.timeout ?? TIMEOUT_MS;
-	const clean = logRedactor(secrets);
+	const redact = logRedactor(secrets);
 	const entries: Entry[] = [];
 	let open = true;
 	let full = false;
 	let storageCalls = 0;
 	const deadline = Date.now() + timeout;
 	const stopped = Promise.withResolvers<string>();
-	const queued = limiter(MAX_CONCURRENT_STORAGE_CALLS);
+	const limited = limiter(MAX_CONCURRENT_STORAGE_CALLS);
 
-	/** Ends the run from outside. Later calls are never answered: even a refusal would keep a loop of calls going. */
-	const stop = (why: string) => {
+	/** Stops the run from outside. Later calls get no response, because a response would keep a loop of calls going. */
+	const stop = (reason: string) => {
 		open = false;
-		stopped.resolve(`The run was stopped: ${why}`);
+		stopped.resolve(`The run was stopped: ${reason}`);
 	};
-	const stopLate = () => stop(`it took longer than ${timeout / 1000} s.`);
-	/** Timers don't fire while calls pour in, so every call looks at the clock. */
+	const stopAtDeadline = () => stop(`it took longer than ${timeout / 1000} s.`);
+	/** Timers don't fire while calls keep arriving, so every call checks the deadline. */
 	const isOver = () => {
-		if (open && Date.now() >= deadline) stopLate();
+		if (open && Date.now() >= deadline) stopAtDeadline();
 		return !open;
 	};
 
@@ -98,7 +98,7 @@ export async function run(
 			timestamp: new Date().toISOString(),
 			source,
 			type,
-			message: clean(message),
+			message: redact(message),
 		});
 
 	const end = (error: string | null) => {
@@ -110,21 +110,24 @@ export async function run(
 				`The run wrote more than ${MAX_ENTRIES} entries; the others were dropped.`,
 			);
 		if (error !== null) write("SYSTEM", "ERROR", error);
-		return { entries, error: error === null ? null : clean(error) };
+		return { entries, error: error === null ? null : redact(error) };
 	};
 
-	const stored = async (key: unknown, work: (key: string) => Promise<Answer>): Promise<Answer> => {
+	const callStorage = async (
+		key: unknown,
+		work: (key: string) => Promise<StorageResult>,
+	): Promise<StorageResult> => {
 		storageCalls += 1;
 		if (storageCalls > MAX_STORAGE_CALLS + MAX_REFUSED_STORAGE_CALLS)
 			stop(`it called the storage more than ${storageCalls - 1} times.`);
 		if (isOver()) return never();
 		if (storageCalls > MAX_STORAGE_CALLS)
 			return {
-				refusal: `A run may call the storage ${MAX_STORAGE_CALLS} times.`,
+				refusal: `A run may call the storage at most ${MAX_STORAGE_CALLS} times.`,
 			};
 		if (typeof key !== "string" || key === "" || key.length > MAX_KEY_LENGTH)
-			return { refusal: `A key is a text of 1 to ${MAX_KEY_LENGTH} characters.` };
-		return queued(async () => {
+			return { refusal: `A key must be a string of 1 to ${MAX_KEY_LENGTH} characters.` };
+		return limited(async () => {
 			if (isOver()) return never();
 			return work(key).catch((error: unknown) => {
 				console.error(
@@ -138,31 +141,31 @@ export async function run(
 		});
 	};
 
-	/** What the isolate can call. Its arguments may be anything. */
+	/** What the isolate can call, with any arguments. */
 	const host = {
 		log(lines: unknown) {
 			if (isOver() || full || !Array.isArray(lines)) return;
 			for (const line of lines.slice(0, MAX_ENTRIES + 1)) {
-				const read = Line.safeParse(line);
-				if (!read.success) continue;
+				const parsed = Line.safeParse(line);
+				if (!parsed.success) continue;
 				full = entries.length === MAX_ENTRIES;
 				if (full) return;
-				write(read.data.source, read.data.type, read.data.message);
+				write(parsed.data.source, parsed.data.type, parsed.data.message);
 			}
 		},
-		get: (key: unknown) => stored(key, async (key) => ({ value: await storage.get(key) })),
+		get: (key: unknown) => callStorage(key, async (key) => ({ value: await storage.get(key) })),
 		set: (key: unknown, json: unknown) =>
-			stored(key, async (key) => {
+			callStorage(key, async (key) => {
 				if (!isJson(json))
 					return {
-						refusal: `A value is JSON of at most ${MAX_VALUE_LENGTH} characters.`,
+						refusal: `A value must be JSON of at most ${MAX_VALUE_LENGTH} characters.`,
 					};
 				return (await storage.set(key, json))
 					? {}
-					: { refusal: "The storage is full: it has 1,000 keys and 1 MiB." };
+					: { refusal: "The storage is full: it can hold 1,000 keys and 1 MiB." };
 			}),
 		del: (key: unknown) =>
-			stored(key, async (key) => {
+			callStorage(key, async (key) => {
 				await storage.del(key);
 				return {};
 			}),
@@ -170,9 +173,9 @@ export async function run(
 
 	if (!loader) return end("This runtime has no sandbox (LOADER), so plugins don't run.");
 	const script = toScript(source);
-	if (script.error !== null) return end(`The plugin can't be read: ${script.error}`);
+	if (script.error !== null) return end(`The plugin can't be parsed: ${script.error}`);
 
-	const timer = setTimeout(stopLate, timeout);
+	const timer = setTimeout(stopAtDeadline, timeout);
 	const work = async () => {
 		const worker = loader.load({
 			compatibilityDate: "2026-08-01",
@@ -184,15 +187,15 @@ export async function run(
 			globalOutbound: await outbound(hosts),
 			limits: { cpuMs: timeout, subRequests: 1000 },
 		});
-		const said: unknown = await worker.getEntrypoint<Guest>().run({
+		const result: unknown = await worker.getEntrypoint<Guest>().run({
 			call,
 			config,
 			host,
-			most: MAX_ENTRIES,
-			longest: MAX_MESSAGE_LENGTH,
+			maxEntries: MAX_ENTRIES,
+			maxLength: MAX_MESSAGE_LENGTH,
 		});
-		if (said === null) return null;
-		return typeof said === "string" ? said : "The plugin broke its sandbox.";
+		if (result === null) return null;
+		return typeof result === "string" ? result : "The plugin broke its sandbox.";
 	};
 	try {
 		return end(await Promise.race([work().catch(explain), stopped.promise]));
@@ -202,15 +205,16 @@ export async function run(
 }
 
 /**
- * The plugin as a function of a CommonJS module, which, unlike code of its own, may use the network and timers as it
- * starts. It answers its top-level functions, which count as exported (docs/plugins.md#source-in-place).
+ * Wraps the plugin in a function that a CommonJS module exports. Top-level code of a module can't use the network or
+ * timers; code in the function can. The function returns the plugin's top-level functions, which count as exported
+ * (docs/plugins.md#source-in-place).
  */
 function wrap(script: string, call: Call) {
 	const names = ["setupPlugin", call.kind === "task" ? call.name : "jobs"];
-	const top = names
+	const properties = names
 		.filter((name) => /^[A-Za-z_$][\w$]*$/.test(name))
 		.map((name) => `${name}: typeof ${name} === "undefined" ? undefined : ${name}`);
-	return `module.exports = async function (module, exports, require) {${script}\n;return { ${top.join(", ")} };};`;
+	return `module.exports = async function (module, exports, require) {${script}\n;return { ${properties.join(", ")} };};`;
 }
 
 const never = () => new Promise<never>(() => {});
@@ -234,16 +238,16 @@ const isJson = (json: unknown): json is string => {
 const explain = (error: unknown) =>
 	error instanceof Error ? `${error.name}: ${error.message}` : "The plugin broke its sandbox.";
 
-/** Replaces secrets, also as they look within JSON, and cuts the text, without leaving the beginning of a secret at its end. */
+/** Returns a function that hides secrets, also JSON-escaped ones, and truncates the text without leaving part of a secret. */
 function logRedactor(secrets: string[]) {
 	const hide = redactor(secrets);
 	return (message: string) => {
 		let text = hide(message);
 		if (message.length <= MAX_MESSAGE_LENGTH) return text;
 		for (const secret of variants(secrets)) {
-			let begun = Math.min(secret.length, text.length);
-			while (begun > 0 && !text.endsWith(secret.slice(0, begun))) begun -= 1;
-			text = text.slice(0, text.length - begun);
+			let overlap = Math.min(secret.length, text.length);
+			while (overlap > 0 && !text.endsWith(secret.slice(0, overlap))) overlap -= 1;
+			text = text.slice(0, text.length - overlap);
 		}
 		return `${text.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…`;
 	};

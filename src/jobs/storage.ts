@@ -5,21 +5,21 @@ import { pluginStorage } from "../db/schema.ts";
 import type { Run } from "./sandbox.ts";
 
 const MAX_KEYS = 1000;
-/** Of a config's keys and their JSON together. */
+/** For all keys and JSON values of a config together. */
 const MAX_BYTES = 2 ** 20;
 
 /**
- * What a plugin keeps for a config. A value may well be a token and a key somebody's address, so values are sealed, and
- * of a key only a digest is stored.
+ * A plugin's key-value storage for one config. Values may be tokens and keys may be personal data, so values are sealed
+ * and only a keyed digest of each key is stored.
  */
 export function storage(env: Env, db: Database, plugin_config_id: number): Run["storage"] {
-	const { key: stored, value } = pluginStorage;
+	const { key: column, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
 	/**
-	 * What the row of a key may be called: by the newest key's digest, by that of an older one, or, from before there
-	 * were digests, as it is.
+	 * The values that the column `key` may have for a key: its digest with the newest key of SECRETS_KEY, with an older
+	 * one, or the plain key in rows from before digests were introduced.
 	 */
-	const namesOf = async (key: string) => [
+	const storedKeysOf = async (key: string) => [
 		...(await digests(env, "plugin_storage", `${plugin_config_id}:${key}`)),
 		...(isDigest(key) ? [] : [key]),
 	];
@@ -27,28 +27,29 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Run["
 		and(eq(pluginStorage.plugin_config_id, plugin_config_id), condition);
 	return {
 		async get(key) {
-			const names = await namesOf(key);
+			const names = await storedKeysOf(key);
 			const [row] = await db
 				.select({ value })
 				.from(pluginStorage)
-				.where(where(inList(stored, names)))
-				.orderBy(desc(eq(stored, names[0] ?? "")))
+				.where(where(inList(column, names)))
+				.orderBy(desc(eq(column, names[0] ?? "")))
 				.limit(1);
 			if (!row) return null;
-			// What was kept before values were sealed is JSON, which never looks sealed.
+			// Values from before sealing was introduced are JSON, which never looks sealed.
 			return isSealed(row.value) ? cipher.unseal(key, row.value) : row.value;
 		},
 		async set(key, json) {
 			const sealed = await cipher.seal(key, json);
-			const [name = "", ...older] = await namesOf(key);
+			const [name = "", ...older] = await storedKeysOf(key);
 			const bytes = new TextEncoder().encode(key + json).length;
 			const [, written] = await db.batch([
-				// Two rows stand for one key only where two versions of SECRETS_KEY were in use at once.
+				// Move a row with an older digest to the newest one. A key has two rows only if two versions of SECRETS_KEY
+				// were in use at the same time.
 				db
 					.update(pluginStorage)
 					.set({ key: name })
 					.where(
-						where(sql`${stored} <> ${name} and ${stored} = (select max(key) from plugin_storage
+						where(sql`${column} <> ${name} and ${column} = (select max(key) from plugin_storage
 							where plugin_config_id = ${plugin_config_id}
 								and key in (select value from json_each(${JSON.stringify([name, ...older])}))
 							having count(*) = 1)`),
@@ -62,15 +63,15 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Run["
 							and c.storage_bytes - coalesce(old.bytes, 0) + ${bytes} <= ${MAX_BYTES}`,
 					)
 					.onConflictDoUpdate({
-						target: [pluginStorage.plugin_config_id, stored],
+						target: [pluginStorage.plugin_config_id, column],
 						set: { value: sql`excluded.value`, bytes: sql`excluded.bytes` },
 					})
-					.returning({ key: stored }),
+					.returning({ key: column }),
 			]);
 			return written.length > 0;
 		},
 		async del(key) {
-			await db.delete(pluginStorage).where(where(inList(stored, await namesOf(key))));
+			await db.delete(pluginStorage).where(where(inList(column, await storedKeysOf(key))));
 		},
 	};
 }

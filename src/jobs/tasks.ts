@@ -8,14 +8,14 @@ import type { ConfigRef } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
 
-/** How long a job may run before it is taken for lost. */
+/** A job that has been running for longer is considered lost. */
 const LOST_MS = 30_000;
 const RETENTION_MS = 7 * 86_400_000;
-/** How many tasks of an organization may be queued in a minute, and may wait. */
+/** The limit of an organization, both for tasks queued in one minute and for tasks waiting. */
 const MAX_TASKS_PER_MINUTE = 1000;
-/** As many jobs as can be given up with Workers' thousand trips to D1. */
+/** Workers allow 1,000 round trips to D1 per invocation; failing a job takes two. */
 const GIVE_UP_BATCH_SIZE = 100;
-/** As many entries as are well below D1's 2 MB for a value. */
+/** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
 
 const ago = (at: number, milliseconds: number) => new Date(at - milliseconds).toISOString();
@@ -23,21 +23,21 @@ const ago = (at: number, milliseconds: number) => new Date(at - milliseconds).to
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** How often the tasks run whose names begin so. */
-const EVERY = Object.entries({
+/** The interval of a task in milliseconds, by the prefix of its name. */
+const INTERVALS = Object.entries({
 	runEveryMinute: MINUTE,
 	runEveryHour: HOUR,
 	runEveryDay: 24 * HOUR,
 });
 
-/** The newest minute, hour and day that has begun, each for its tasks. */
+/** When the current minute, hour and day began, with the name prefix of their tasks. */
 const slots = (at: number) =>
-	EVERY.map(([name, length]) => ({
+	INTERVALS.map(([name, length]) => ({
 		name,
 		begun: new Date(at - (at % length)).toISOString(),
 	}));
 
-/** The tasks of enabled configs whose newest minute, hour or day has no row yet, as a common table expression. */
+/** A common table expression: the tasks of enabled configs that aren't queued yet for the current minute, hour or day. */
 const due = (at: number) => sql`due as (
 	select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
 		slot.key as length, slot.value ->> 'begun' as begun
@@ -50,32 +50,32 @@ const due = (at: number) => sql`due as (
 			where j.plugin_config_id = c.id and j.name = task.value and j.scheduled_for = slot.value ->> 'begun'))`;
 
 /**
- * Queues the tasks that are due: of each organization as many that it neither queues more than
- * `MAX_TASKS_PER_MINUTE` in the minute nor has more of them waiting; those of a day and of an hour come first.
+ * Queues the tasks that are due, daily and hourly ones first. Per organization, at most `MAX_TASKS_PER_MINUTE` tasks are
+ * queued in one minute, and at most as many wait.
  */
 const queueTasks = (db: Database, at: number, minute: string) => {
 	const tasks = sql`select count(*) from plugin_jobs as j
 		where j.organization_id = due.organization_id and j.kind = 'task'`;
 	return db.run(sql`insert or ignore into plugin_jobs (plugin_config_id, kind, name, scheduled_for, status, created_at)
-		with ${due(at)}, rooms as materialized (
+		with ${due(at)}, capacities as materialized (
 			select organization_id, ${MAX_TASKS_PER_MINUTE} - max((${tasks} and j.status = 'queued'),
-				(${tasks} and j.status in ('queued', 'running', 'done', 'failed') and j.created_at = ${minute})) as room
+				(${tasks} and j.status in ('queued', 'running', 'done', 'failed') and j.created_at = ${minute})) as capacity
 			from (select distinct organization_id from due) as due)
 		select config, 'task', name, begun, 'queued', ${minute}
-		from (select *, row_number() over (partition by organization_id order by length desc, config, name) as place from due)
-		join rooms using (organization_id) where place <= room`);
+		from (select *, row_number() over (partition by organization_id order by length desc, config, name) as position from due)
+		join capacities using (organization_id) where position <= capacity`);
 };
 
-/** How many tasks of each config were left out, once the others are queued. */
+/** Counts the tasks of each config that are still due after `queueTasks`, and so are dropped. */
 const selectDropped = (db: Database, at: number) =>
 	db.all<ConfigRef & { dropped: number }>(sql`with ${due(at)}
 		select team_id, plugin_id, plugin_config_id, dropped from (
 			select config as plugin_config_id, project_id as team_id, plugin_id, count(*) as dropped,
-				row_number() over (partition by organization_id order by config) as place
+				row_number() over (partition by organization_id order by config) as position
 			from due group by config)
-		where place <= ${MAX_TASKS_PER_MINUTE}`);
+		where position <= ${MAX_TASKS_PER_MINUTE}`);
 
-/** Queues the tasks that are due, and notes in the logs of their configs that some were dropped. */
+/** Queues the tasks that are due, and logs how many were dropped to the log of each config. */
 async function runTasks(db: Database, at: number) {
 	const minute = new Date(at - (at % MINUTE)).toISOString();
 	await queueTasks(db, at, minute);
@@ -86,13 +86,13 @@ async function runTasks(db: Database, at: number) {
 
 const formatted = (count: number) => count.toLocaleString("en");
 
-/** One entry a config and minute, however often the minute's tick comes. */
+/** Writes one entry per config and minute, even if the tick runs more than once in that minute. */
 const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], minute: string) =>
 	insertEach(
 		db,
 		pluginLogEntries,
-		configs.map(({ dropped, ...place }) => ({
-			...place,
+		configs.map(({ dropped, ...ref }) => ({
+			...ref,
 			id: v7(),
 			timestamp: minute,
 			source: "SYSTEM",
@@ -105,14 +105,17 @@ const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], 
 	);
 
 /**
- * What happens every minute: tasks join the queue once for the newest minute, hour or day, also where the tick at its
- * beginning was missed, but not for one that began before the config was enabled; consumers are woken for the jobs that
- * wait; jobs that a restart cut off are given up, and not run again; old entries and jobs are removed.
+ * Runs every minute:
+ * - Queues each task once for the current minute, hour or day, even if the tick at its beginning was missed, but not if
+ *   it began before the config was enabled.
+ * - Wakes consumers for waiting jobs.
+ * - Fails jobs that a restart interrupted. They don't run again.
+ * - Deletes old log entries and jobs.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	await runTasks(db, scheduledTime);
-	const [[counted], cut] = await db.batch([
+	const [[counted], lost] = await db.batch([
 		countWaiting(db),
 		db
 			.select({ id: pluginJobs.id })
@@ -126,12 +129,12 @@ export async function tick(env: Env, scheduledTime: number) {
 			.limit(GIVE_UP_BATCH_SIZE),
 	]);
 	await wake(env, counted?.waiting ?? 0);
-	for (const { id } of cut)
+	for (const { id } of lost)
 		await fail(env, id, "The job was cut off by a restart, and is not run again.");
-	const old = ago(Date.now(), RETENTION_MS);
+	const cutoff = ago(Date.now(), RETENTION_MS);
 	const { timestamp } = pluginLogEntries;
 	await db.batch([
-		deleteOlderThan(db, pluginLogEntries, pluginLogEntries.id, timestamp, old),
-		deleteOlderThan(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, old),
+		deleteOlderThan(db, pluginLogEntries, pluginLogEntries.id, timestamp, cutoff),
+		deleteOlderThan(db, pluginJobs, pluginJobs.id, pluginJobs.finished_at, cutoff),
 	]);
 }

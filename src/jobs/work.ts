@@ -18,13 +18,12 @@ import { isWaiting, nextId, wake } from "./queue.ts";
 import { type Entry, run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
-/** The job, as long as it hasn't ended. */
-const open = (id: number) =>
+/** Condition: the job with this id hasn't ended. */
+const isUnfinished = (id: number) =>
 	and(eq(pluginJobs.id, id), inArray(pluginJobs.status, ["queued", "running"]));
 
 /**
- * Takes the job whose turn it is; undefined where none waits. It is `running` before anything of it runs. `more` says
- * whether others wait.
+ * Takes the next job and marks it as `running`; undefined if none waits. `more` says whether other jobs wait.
  */
 async function claim(db: Database) {
 	const [[job], files, , more] = await db.batch([
@@ -65,14 +64,14 @@ async function claim(db: Database) {
 		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isWaiting).limit(1),
 	]);
 	if (!job) return undefined;
-	const main = MAINS.map((name) => files.find(({ filename }) => filename === name));
-	const source = main.find(Boolean)?.source ?? "";
+	const mains = MAINS.map((name) => files.find(({ filename }) => filename === name));
+	const source = mains.find(Boolean)?.source ?? "";
 	return { ...job, source, more: more.length > 0 };
 }
 
 type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
 
-/** Why a job that could be started when it was queued may not run any more; null: it may. */
+/** The reason why a job that was queued may no longer run; null if it may. */
 function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 	if (deleted) return "its config is deleted";
 	if (plugins_access_level < PLUGINS_CONFIG)
@@ -81,37 +80,39 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 	return null;
 }
 
-/** Wakes the next consumer. Where that fails, the schedule does. */
+/** Wakes the next consumer. If that fails, the schedule does so later. */
 const wakeNext = (env: Env) =>
 	wake(env, 1).catch((error: unknown) =>
 		console.error(
 			JSON.stringify({
-				warning: "No message was sent for the jobs that wait",
+				warning: "Could not wake a consumer for the waiting jobs",
 				error: String(error),
 			}),
 		),
 	);
 
-/** Runs the job whose turn it is, once, and keeps its log and how it ended. */
+/** Runs the next job once, and stores its log and result. Does nothing if no job waits. */
 export async function work(env: Env) {
 	const db = drizzle(env.DB);
 	const job = await claim(db);
 	if (!job) return;
 	if (job.more) await wakeNext(env);
 	const { id, kind, name, payload, source } = job;
-	const refuse = (why: string) => {
-		const error = `The ${kind} ${name} was not run: ${why}.`;
+	const skip = (reason: string) => {
+		const error = `The ${kind} ${name} was not run: ${reason}.`;
 		return finish(db, id, job, [step("ERROR", error)], error);
 	};
-	const why = whyNotRunnable(job);
-	if (why !== null) return refuse(why);
-	const clear = await opened(configCipher(env, job), fieldsOf(job.config_schema), job.config).catch(
-		(error: unknown) => {
-			console.error(JSON.stringify({ job: id, error: String(error) }));
-		},
-	);
-	if (!clear) return refuse("the secrets of its config can't be decrypted");
-	const { config, secrets } = clear;
+	const reason = whyNotRunnable(job);
+	if (reason !== null) return skip(reason);
+	const decrypted = await opened(
+		configCipher(env, job),
+		fieldsOf(job.config_schema),
+		job.config,
+	).catch((error: unknown) => {
+		console.error(JSON.stringify({ job: id, error: String(error) }));
+	});
+	if (!decrypted) return skip("the secrets of its config can't be decrypted");
+	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
 		source,
@@ -130,29 +131,31 @@ export async function work(env: Env) {
 	);
 }
 
-/** Keeps how a job ended and its log, unless it has ended already: one that took too long was given up. */
+/** Stores the result and log of a job, unless it has ended already: `tick` fails jobs that run for too long. */
 async function finish(
 	db: Database,
 	id: number,
-	place: ConfigRef,
+	ref: ConfigRef,
 	entries: Entry[],
 	error: string | null,
 ) {
-	const still = exists(db.select({ id: pluginJobs.id }).from(pluginJobs).where(open(id)));
+	const unfinished = exists(
+		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isUnfinished(id)),
+	);
 	await db.batch([
 		db
 			.update(pluginConfigs)
 			.set({ error })
-			.where(and(eq(pluginConfigs.id, place.plugin_config_id), still)),
-		...write(db, place, entries, still),
+			.where(and(eq(pluginConfigs.id, ref.plugin_config_id), unfinished)),
+		...write(db, ref, entries, unfinished),
 		db
 			.update(pluginJobs)
 			.set({ status: error === null ? "done" : "failed", finished_at: now() })
-			.where(open(id)),
+			.where(isUnfinished(id)),
 	]);
 }
 
-/** Gives a job up, with an entry in its log. */
+/** Ends a job as failed, with `why` as its error and in its log. Does nothing if it has ended already. */
 export async function fail(env: Env, id: number, why: string) {
 	const db = drizzle(env.DB);
 	const [job] = await db
@@ -163,6 +166,6 @@ export async function fail(env: Env, id: number, why: string) {
 		})
 		.from(pluginJobs)
 		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
-		.where(open(id));
+		.where(isUnfinished(id));
 	if (job) await finish(db, id, job, [step("ERROR", why)], why);
 }

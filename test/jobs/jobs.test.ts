@@ -80,7 +80,7 @@ async function home(source = SOURCE, enabled = true) {
 				.where(eq(pluginJobs.plugin_config_id, config?.id ?? 0))
 				.orderBy(desc(pluginJobs.id))
 		)[0];
-	/** Until the newest job has ended. */
+	/** Waits until the newest job has ended. */
 	const ended = () =>
 		eventually(async () => {
 			const job = await latest();
@@ -109,7 +109,7 @@ const tick = (at: Date | number = Date.now()) =>
 		env,
 	);
 
-test("a job is queued, runs in a sandbox, and says what it did", async () => {
+test("a job is queued, runs in a sandbox, and its log says what it did", async () => {
 	const { start, logs, read, ended, path } = await home();
 	const answer = await start({
 		type: "greet",
@@ -127,8 +127,8 @@ test("a job is queued, runs in a sandbox, and says what it did", async () => {
 	await eventually(async () =>
 		expect((await logs()).join()).toContain("Hello Eve for the 2. time"),
 	);
-	const said = await logs();
-	expect(said).toEqual(
+	const entries = await logs();
+	expect(entries).toEqual(
 		expect.arrayContaining([
 			"SYSTEM INFO The job greet was queued.",
 			"CONSOLE LOG Hello Ada for the 1. time",
@@ -140,7 +140,7 @@ test("a job is queued, runs in a sandbox, and says what it did", async () => {
 	expect(JSON.stringify(await db.select().from(pluginLogEntries))).not.toContain("hunter22");
 });
 
-test("a field that ceased to be secret is handed to the plugin in the clear, and still not told", async () => {
+test("a sealed field that is no longer secret is decrypted for the plugin, but still hidden in the log", async () => {
 	const source = `exports.jobs = { go(_, { config }) { console.log(config.token, config.token.length) } }`;
 	const { here, read, start, ended, logs } = await home(source);
 	const path = `/pipeline_frontend_apps/${(await read()).plugin}`;
@@ -151,7 +151,7 @@ test("a field that ceased to be secret is handed to the plugin in the clear, and
 	expect(await logs()).toContain("CONSOLE LOG *** 8");
 });
 
-test("a job that fails sets the error and the rate, and is not run again", async () => {
+test("a failed job sets the error and the rate, and isn’t run again", async () => {
 	const { start, read, ended, logs } = await home();
 	await start({ type: "greet", payload: {} });
 	await ended();
@@ -183,7 +183,7 @@ test.each([
 	expect(await start(job)).toMatchObject(wrong(code, detail, attr));
 });
 
-test("a public job counts, too; what the code lacks fails", async () => {
+test("a public job can be started, and fails if the code doesn’t have it", async () => {
 	const { start, read, ended } = await home();
 	const { plugin } = await read();
 	await db
@@ -194,10 +194,10 @@ test("a public job counts, too; what the code lacks fails", async () => {
 	expect(await ended()).toMatchObject({ status: "failed" });
 });
 
-describe("what a plugin keeps", () => {
+describe("a plugin’s storage", () => {
 	const go = (body: string) => `exports.jobs = { async go(_, { storage, config }) { ${body} } }`;
-	/** Runs one job of this source; how it ended, and what is stored then. */
-	async function keeping(source: string) {
+	/** Runs one job of this source. Returns how it ended and what is stored. */
+	async function runAndRead(source: string) {
 		const here = await home(source);
 		await here.start({ type: "go" });
 		const job = await here.ended();
@@ -210,10 +210,10 @@ describe("what a plugin keeps", () => {
 		return { ...here, job, error, rows, totals };
 	}
 	const OLDER = btoa("o".repeat(32));
-	const FULL = "Error: The storage is full: it has 1,000 keys and 1 MiB.";
+	const FULL = "Error: The storage is full: it can hold 1,000 keys and 1 MiB.";
 
 	test("is sealed", async () => {
-		const { rows, error } = await keeping(
+		const { rows, error } = await runAndRead(
 			go(`await storage.set("token", config.token);
 				if ((await storage.get("token")) !== config.token) throw new Error("It is lost.")`),
 		);
@@ -223,7 +223,7 @@ describe("what a plugin keeps", () => {
 		expect(row?.key).not.toContain("token");
 		const place = { table: "plugin_storage", row: row?.plugin_config_id ?? 0 };
 		expect(await unseal(env, row?.value ?? "", { ...place, field: "token" })).toBe('"hunter22"');
-		// Neither the row of another config nor another key's opens with it.
+		// The value is bound to its config and to its key.
 		for (const other of [
 			{ ...place, row: 0, field: "token" },
 			{ ...place, field: "other" },
@@ -232,65 +232,65 @@ describe("what a plugin keeps", () => {
 	});
 
 	test.each([
-		["as it is", (_: number) => "k"],
+		["unhashed", (_: number) => "k"],
 		[
-			"by the digest of an older key",
+			"as a digest with an older key",
 			async (id: number) =>
 				(await digests({ ...env, SECRETS_KEY: OLDER }, "plugin_storage", `${id}:k`))[0] ?? "",
 		],
-	])("under a key that was stored %s is found, replaced and removed", async (_, named) => {
+	])("finds, replaces and deletes a key that was stored %s", async (_, storedKeyOf) => {
 		const { id } = await home();
-		const key = await named(id);
+		const key = await storedKeyOf(id);
 		const rotated = { ...env, SECRETS_KEY: `${env.SECRETS_KEY},${OLDER}` };
-		const kept = storage(rotated, db, id);
+		const stored = storage(rotated, db, id);
 		const insert = () =>
 			db.insert(pluginStorage).values({ plugin_config_id: id, key, value: '"old"', bytes: 6 });
 		const rows = () =>
 			db.select().from(pluginStorage).where(eq(pluginStorage.plugin_config_id, id));
 		await insert();
-		expect(await kept.get("k")).toBe('"old"');
-		expect(await kept.set("k", '"new"')).toBe(true);
-		expect(await kept.get("k")).toBe('"new"');
+		expect(await stored.get("k")).toBe('"old"');
+		expect(await stored.set("k", '"new"')).toBe(true);
+		expect(await stored.get("k")).toBe('"new"');
 		expect((await rows()).map((row) => row.key)).toEqual([expect.stringMatching(/^hmac:/)]);
 		expect((await rows())[0]?.key).not.toBe(key);
 		const [totals] = await db.select().from(pluginConfigs).where(eq(pluginConfigs.id, id));
 		expect(totals).toMatchObject({ storage_keys: 1, storage_bytes: 6 });
-		await kept.del("k");
+		await stored.del("k");
 		await insert();
-		await kept.del("k");
+		await stored.del("k");
 		expect(await rows()).toEqual([]);
-		expect(await kept.get("k")).toBeNull();
-		// Two versions of SECRETS_KEY at once: the newer one's row counts.
-		await kept.set("k", "1");
+		expect(await stored.get("k")).toBeNull();
+		// With two rows for one key, that with the newest digest is used.
+		await stored.set("k", "1");
 		await insert();
-		expect(await kept.get("k")).toBe("1");
-		expect(await kept.set("k", "2")).toBe(true);
-		expect(await kept.get("k")).toBe("2");
+		expect(await stored.get("k")).toBe("1");
+		expect(await stored.set("k", "2")).toBe(true);
+		expect(await stored.get("k")).toBe("2");
 	});
 
-	test("under a key that looks like a digest is not taken for that digest's row", async () => {
+	test("doesn't confuse a key that looks like a digest with that digest's row", async () => {
 		const { id } = await home();
-		const kept = storage(env, db, id);
-		await kept.set("k", "1");
+		const stored = storage(env, db, id);
+		await stored.set("k", "1");
 		const [row] = await db
 			.select()
 			.from(pluginStorage)
 			.where(eq(pluginStorage.plugin_config_id, id));
-		expect(await kept.get(row?.key ?? "")).toBeNull();
+		expect(await stored.get(row?.key ?? "")).toBeNull();
 	});
 
-	test("under the same key in two configs is not seen to be the same", async () => {
-		const [one, two] = [await home(), await home()];
-		for (const { id } of [one, two]) await storage(env, db, id).set("k", "1");
+	test("has different digests for the same key in two configs", async () => {
+		const [first, second] = [await home(), await home()];
+		for (const { id } of [first, second]) await storage(env, db, id).set("k", "1");
 		const rows = await db
 			.select()
 			.from(pluginStorage)
-			.where(inArray(pluginStorage.plugin_config_id, [one.id, two.id]));
+			.where(inArray(pluginStorage.plugin_config_id, [first.id, second.id]));
 		expect(new Set(rows.map(({ key }) => key)).size).toBe(2);
 	});
 
-	test("is at most 1 MiB", async () => {
-		const { rows, error, totals } = await keeping(
+	test("holds at most 1 MiB", async () => {
+		const { rows, error, totals } = await runAndRead(
 			go(`const value = "é".repeat(30000);
 				for (let i = 10; i < 27; i++) await storage.set("k" + i, value);
 				await storage.set("k10", "");
@@ -309,7 +309,7 @@ describe("what a plugin keeps", () => {
 		});
 	});
 
-	test("has at most 1,000 keys, which may have other values", async () => {
+	test("holds at most 1,000 keys, whose values can still be replaced", async () => {
 		const { id, start, ended, read } = await home(
 			go(`await storage.set("k0", 2); await storage.set("one more", 1)`),
 		);
@@ -331,23 +331,23 @@ describe("what a plugin keeps", () => {
 	});
 });
 
-/** Hands a message to the queue's consumer, whatever other messages are on their way. */
-async function deliver(other: Partial<Env> = {}, timestamp = new Date()) {
+/** Delivers a message to the queue's consumer directly. Other messages may still be on their way. */
+async function deliver(bindings: Partial<Env> = {}, timestamp = new Date()) {
 	const batch = createMessageBatch("tenantry-jobs", [
 		{ id: "1", timestamp, attempts: 1, body: {} },
 	]);
-	await worker.queue(batch, { ...env, ...other });
+	await worker.queue(batch, { ...env, ...bindings });
 	return getQueueResult(batch, createExecutionContext());
 }
 
-describe("a job that waits when", () => {
-	/** Something happens, then a job or task that was queued before is taken. */
+describe("a waiting job", () => {
+	/** Changes something, then runs a job or task as if it had been queued before. */
 	async function waiting(
 		kind: "job" | "task",
-		happens: (here: Awaited<ReturnType<typeof home>>) => PromiseLike<unknown>,
+		change: (here: Awaited<ReturnType<typeof home>>) => PromiseLike<unknown>,
 	) {
 		const here = await home();
-		await happens(here);
+		await change(here);
 		await db.insert(pluginJobs).values({
 			plugin_config_id: here.id,
 			kind,
@@ -356,7 +356,7 @@ describe("a job that waits when", () => {
 		});
 		await deliver();
 		await here.ended();
-		const said = await db
+		const entries = await db
 			.select()
 			.from(pluginLogEntries)
 			.where(eq(pluginLogEntries.plugin_config_id, here.id))
@@ -364,22 +364,22 @@ describe("a job that waits when", () => {
 			.limit(1);
 		return {
 			status: (await here.latest())?.status,
-			said: said.map((one) => `${one.source} ${one.type} ${one.message}`),
+			log: entries.map(({ source, type, message }) => `${source} ${type} ${message}`),
 		};
 	}
 	const disable = ({ ask, path }: Awaited<ReturnType<typeof home>>) =>
 		ask("PATCH", path, { body: { enabled: false } });
 
-	test("its config is deleted ends", async () => {
+	test("fails if its config is deleted", async () => {
 		const remove = ({ ask, path }: Awaited<ReturnType<typeof home>>) =>
 			ask("PATCH", path, { body: { deleted: true } });
 		expect(await waiting("job", remove)).toEqual({
 			status: "failed",
-			said: ["SYSTEM ERROR The job greet was not run: its config is deleted."],
+			log: ["SYSTEM ERROR The job greet was not run: its config is deleted."],
 		});
 	});
 
-	test("its organization loses access to plugins ends", async () => {
+	test("fails if its organization loses access to plugins", async () => {
 		const lose = (here: Awaited<ReturnType<typeof home>>) =>
 			db
 				.update(organizations)
@@ -387,25 +387,25 @@ describe("a job that waits when", () => {
 				.where(eq(organizations.id, here.organization));
 		expect(await waiting("job", lose)).toEqual({
 			status: "failed",
-			said: [
+			log: [
 				"SYSTEM ERROR The job greet was not run: the organization's plugin access level is insufficient.",
 			],
 		});
 	});
 
-	test("its config is disabled ends if it is a task; a job that was asked for runs", async () => {
+	test("fails if its config is disabled and it is a scheduled task; a requested job still runs", async () => {
 		expect(await waiting("task", disable)).toEqual({
 			status: "failed",
-			said: ["SYSTEM ERROR The task runEveryHour was not run: its config is disabled."],
+			log: ["SYSTEM ERROR The task runEveryHour was not run: its config is disabled."],
 		});
 		expect(await waiting("job", disable)).toEqual({
 			status: "done",
-			said: ["SYSTEM INFO The job greet is done."],
+			log: ["SYSTEM INFO The job greet is done."],
 		});
 	});
 });
 
-test("a deleted config runs no jobs until it is back", async () => {
+test("a deleted config runs no jobs until it is restored", async () => {
 	const { ask, path, start } = await home();
 	await ask("PATCH", path, { body: { deleted: true } });
 	expect(await start({ type: "greet" })).toMatchObject(
@@ -416,7 +416,7 @@ test("a deleted config runs no jobs until it is back", async () => {
 });
 
 test.each(["built", "stated"])(
-	"a job of an installed plugin (%s) whose main file is below dist/ runs",
+	"a job runs if the main file of its installed plugin (%s) is in dist/",
 	async (name) => {
 		const { here, ask, project } = await world();
 		const url = `https://www.npmjs.com/package/${name}`;
@@ -441,29 +441,29 @@ test.each(["built", "stated"])(
 	},
 );
 
-test("where the runtime has no sandbox the job ends with a word that says so", async () => {
+test("if the runtime has no sandbox, the job fails and its log says why", async () => {
 	const { id, latest, logs } = await home();
-	const { LOADER: _, ...without } = env;
-	// Another message that is on its way may take the job first.
+	const { LOADER: _, ...bindings } = env;
+	// Another message that is still on its way may take the job first.
 	do {
 		await db.insert(pluginJobs).values({ plugin_config_id: id, kind: "job", name: "greet" });
 		const batch = createMessageBatch("tenantry-jobs", [
 			{ id: "1", timestamp: new Date(), attempts: 1, body: {} },
 		]);
-		await worker.queue(batch, Object.assign(Object.create(null), without));
+		await worker.queue(batch, Object.assign(Object.create(null), bindings));
 	} while (!/sandbox/i.test((await logs()).join()));
 	expect(await latest()).toMatchObject({ status: "failed" });
 	expect((await logs()).at(-1)).toMatch(/^SYSTEM ERROR .*sandbox/i);
 });
 
-test("a plugin reaches the hosts that its config allows, by name, and no others", async () => {
+test("a plugin can only connect to the host names that its config allows", async () => {
 	expect(allowedHosts({})).toEqual([]);
 	expect(allowedHosts({ allowed_hosts: "api.example.com, Example.ORG" })).toEqual([
 		"api.example.com",
 		"example.org",
 	]);
-	const not = ["localhost", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a b", 7];
-	expect(allowedHosts({ allowed_hosts: not })).toEqual([]);
+	const ignored = ["localhost", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a b", 7];
+	expect(allowedHosts({ allowed_hosts: ignored })).toEqual([]);
 	const source = `exports.jobs = { async go() { await fetch("https://other.example.com/") } }`;
 	const { path, ask, start, read, ended } = await home(source);
 	const config = { allowed_hosts: ["api.example.com"] };
@@ -473,9 +473,9 @@ test("a plugin reaches the hosts that its config allows, by name, and no others"
 	expect((await read()).error).toContain("may not reach other.example.com");
 });
 
-describe("a host that a config allows", () => {
-	/** What a sandbox hears that asks for this host, where private destinations are not allowed. */
-	const asked = (host: string) => {
+describe("an allowed host", () => {
+	/** The status or error that a sandbox gets from this host if private destinations are not allowed. */
+	const fetchFrom = (host: string) => {
 		const context = createExecutionContext();
 		const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 		return new Outbound(Object.assign(context, { props: { hosts: [host] } }), strict)
@@ -487,19 +487,19 @@ describe("a host that a config allows", () => {
 	};
 
 	test.each(["db.localhost", "metadata.google.internal"])(
-		"%s is not reached, being private",
+		"is refused if its name is private: %s",
 		async (host) => {
-			expect(await asked(host)).toBe(
+			expect(await fetchFrom(host)).toBe(
 				`This plugin may not reach ${host}: ${host} is a name of a private network.`,
 			);
 		},
 	);
 
-	test("is not reached where it leads to a private address", async () => {
-		expect(await asked("inside.example.test")).toBe(
+	test("is refused if it resolves to a private address", async () => {
+		expect(await fetchFrom("inside.example.test")).toBe(
 			"This plugin may not reach inside.example.test: inside.example.test leads to the private address 10.0.0.5.",
 		);
-		expect(await asked("public.example.test")).toBe(599);
+		expect(await fetchFrom("public.example.test")).toBe(599);
 	});
 });
 
@@ -514,7 +514,7 @@ describe("the queue", () => {
 			payload: { name: "Ada" },
 		});
 
-	test("that delivers more messages than there are jobs runs each job once", async () => {
+	test("runs each job once even if it delivers more messages than there are jobs", async () => {
 		const { id, ended, logs } = await home();
 		await queue(id);
 		const results = await Promise.all([deliver(), deliver(), deliver()]);
@@ -523,7 +523,7 @@ describe("the queue", () => {
 		expect((await logs()).filter((line: string) => line.includes("Hello Ada"))).toHaveLength(1);
 	});
 
-	test("passes a message on while jobs wait, so one message is enough for all of them", async () => {
+	test("sends another message while jobs wait, so one message is enough for all of them", async () => {
 		const homes = [await home(), await home()];
 		for (const { id } of homes) for (let i = 0; i < 5; i++) await queue(id);
 		await deliver();
@@ -538,7 +538,7 @@ describe("the queue", () => {
 			);
 	});
 
-	/** A D1 that answers no batch. */
+	/** A D1 whose batches fail. */
 	const down: Partial<Env> = {
 		DB: Object.assign(Object.create(env.DB), {
 			batch: async () => {
@@ -547,7 +547,7 @@ describe("the queue", () => {
 		}),
 	};
 
-	test("tries a message again where D1 is down, and ignores one that is older than two minutes", async () => {
+	test("retries a message if D1 is down, and ignores messages older than two minutes", async () => {
 		const error = vi.spyOn(console, "error").mockImplementation(() => {});
 		const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 		expect((await deliver(down, ago(110))).retryMessages).toHaveLength(1);
@@ -555,12 +555,12 @@ describe("the queue", () => {
 		error.mockRestore();
 	});
 
-	test("keeps a thousand entries of the longest message, none of which is more than D1 takes as one value", async () => {
+	test("stores a thousand entries of maximum length within D1’s limit for a value", async () => {
 		const { id, ended, ask, path } = await home(
 			"exports.jobs = { talk() { for (let i = 0; i < 1000; i++) console.log('\\u0001'.repeat(4000)) } }",
 		);
 		const { env: weighed, heaviest } = weighing();
-		// Another message that is on its way may take the job first.
+		// Another message that is still on its way may take the job first.
 		while (heaviest() < 1_000_000) {
 			await queue(id, "talk");
 			await deliver(weighed);
@@ -586,13 +586,13 @@ describe("the queue", () => {
 			"OperationError",
 		],
 	])(
-		"fails a job whose secrets can't be decrypted (%s), and says why to the operator alone",
-		async (_, other, why) => {
+		"fails a job whose secrets can't be decrypted (%s), and tells only the operator why",
+		async (_, otherConfig, reason) => {
 			const error = vi.spyOn(console, "error").mockImplementation(() => {});
 			const { id, ended, logs } = await home();
 			await db
 				.update(pluginConfigs)
-				.set({ config: await other() })
+				.set({ config: await otherConfig() })
 				.where(eq(pluginConfigs.id, id));
 			await queue(id);
 			await deliver();
@@ -600,12 +600,12 @@ describe("the queue", () => {
 			expect((await logs()).at(-1)).toBe(
 				"SYSTEM ERROR The job greet was not run: the secrets of its config can't be decrypted.",
 			);
-			expect(String(error.mock.calls)).toContain(why);
+			expect(String(error.mock.calls)).toContain(reason);
 			error.mockRestore();
 		},
 	);
 
-	test("keeps the end of a job that was given up while it ran", async () => {
+	test("doesn’t overwrite the result of a job that was failed while it ran", async () => {
 		const { id, latest, ended, logs, read } = await home(
 			"exports.jobs = { slow: (_, { storage }) => storage.get('k') }",
 		);
@@ -631,9 +631,9 @@ describe("the queue", () => {
 		}
 		expect(await ended()).toMatchObject({ status: "failed" });
 		expect((await latest())?.status).toBe("failed");
-		const cut = "The job was cut off by a restart, and is not run again.";
-		expect((await read()).error).toBe(cut);
-		expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${cut}`);
+		const message = "The job was cut off by a restart, and is not run again.";
+		expect((await read()).error).toBe(message);
+		expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${message}`);
 	});
 });
 
@@ -641,16 +641,17 @@ describe("organizations take turns:", () => {
 	const MINUTE = "2099-01-01T00:00:00.000Z";
 	const jobs = (id: number) =>
 		db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
-	const forget = (id: number) => db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
+	const deleteJobs = (id: number) =>
+		db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
 
 	beforeEach(() => db.update(pluginConfigs).set({ enabled: false }));
 
-	/** Queues as many jobs or tasks, without a message. */
-	const waiting = (id: number, kind: "job" | "task", count: number) =>
+	/** Queues `count` jobs or tasks without sending a message. */
+	const enqueue = (id: number, kind: "job" | "task", count: number) =>
 		db.run(sql`insert into plugin_jobs (plugin_config_id, kind, name, status, created_at)
 			select ${id}, ${kind}, 'greet', 'queued', '' from json_each(${JSON.stringify([...Array(count).keys()])})`);
 
-	/** A home whose plugin has `count` tasks of every minute, and others. */
+	/** A home whose plugin has `count` tasks that run every minute, and `others`. */
 	async function busy(count: number, others: string[] = []) {
 		const here = await home();
 		const { plugin } = await here.read();
@@ -665,14 +666,14 @@ describe("organizations take turns:", () => {
 				},
 			})
 			.where(eq(plugins.id, plugin));
-		const copy = (at: number) =>
+		const copy = (order: number) =>
 			db
 				.insert(pluginConfigs)
 				.values({
 					project_id: here.project,
 					organization_id: here.organization,
 					plugin_id: plugin,
-					order: at,
+					order,
 					enabled: true,
 					enabled_at: new Date().toISOString(),
 				})
@@ -680,27 +681,27 @@ describe("organizations take turns:", () => {
 		return { ...here, copy };
 	}
 
-	test("one task of an organization is run right after the first of another's 3,000", async () => {
+	test("an organization's task runs right after the first of another's 3,000", async () => {
 		const many = await busy(1000);
 		const copies = (await Promise.all([many.copy(2), many.copy(3)])).flat();
 		const few = await home();
 		await tick(Date.parse(MINUTE));
 		const job = await eventually(async () => {
-			const found = (await jobs(few.id)).find(({ name }) => name === "runEveryMinute");
-			expect(found?.finished_at ?? null).not.toBeNull();
-			return found;
+			const job = (await jobs(few.id)).find(({ name }) => name === "runEveryMinute");
+			expect(job?.finished_at ?? null).not.toBeNull();
+			return job;
 		});
 		const taken = (await jobs(many.id)).filter(
 			({ started_at }) => started_at !== null && started_at < (job?.started_at ?? ""),
 		);
 		const others = (await Promise.all(copies.map(({ id }) => jobs(id)))).flat();
-		await Promise.all([many.id, ...copies.map(({ id }) => id)].map(forget));
-		// Each of this organization's three tasks (of a day, an hour and a minute) waits for one of the other's at most.
+		await Promise.all([many.id, ...copies.map(({ id }) => id)].map(deleteJobs));
+		// This organization has three tasks (daily, hourly, every minute). Each waits for at most one of the other's.
 		expect(taken.length).toBeLessThanOrEqual(3);
 		expect(others).toEqual([]);
 	});
 
-	test("an organization queues 1,000 tasks a minute; the log of each config tells once how many were dropped", async () => {
+	test("at most 1,000 tasks of an organization are queued per minute; the log of each config says once how many were dropped", async () => {
 		const many = await busy(1200);
 		const [copy] = await many.copy(2);
 		await tick(Date.parse(MINUTE));
@@ -725,29 +726,31 @@ describe("organizations take turns:", () => {
 		expect((await many.logs()).filter((line: string) => line.includes("dropped"))).toEqual([
 			"SYSTEM WARN 200 tasks were dropped: an organization can start 1,000 tasks a minute.",
 		]);
-		await forget(many.id);
+		await deleteJobs(many.id);
 	});
 
-	test("tasks that still wait count, and those of a day and of an hour come first", async () => {
+	test("waiting tasks count towards the limit, and daily and hourly tasks come first", async () => {
 		const here = await busy(998, ["runEveryHour", "runEveryDay"]);
-		await waiting(here.id, "task", 997);
+		await enqueue(here.id, "task", 997);
 		await tick(Date.parse(MINUTE));
 		const rows = await jobs(here.id);
-		await forget(here.id);
+		await deleteJobs(here.id);
 		const queued = rows.filter(({ created_at }) => created_at === MINUTE);
 		expect(queued.map(({ name }) => name).slice(0, 3)).toEqual([
 			"runEveryDay",
 			"runEveryHour",
 			"runEveryMinute0",
 		]);
-		const still = rows.filter(({ created_at, status }) => created_at === "" && status === "queued");
-		expect(still.length).toBeGreaterThan(0);
-		expect(queued.length + still.length).toBeLessThanOrEqual(1000);
+		const stillWaiting = rows.filter(
+			({ created_at, status }) => created_at === "" && status === "queued",
+		);
+		expect(stillWaiting.length).toBeGreaterThan(0);
+		expect(queued.length + stillWaiting.length).toBeLessThanOrEqual(1000);
 	});
 
-	test("a job is run right after the first of another's 5,000", async () => {
+	test("a job runs right after the first of another's 5,000", async () => {
 		const [many, few] = [await home(), await home()];
-		await waiting(many.id, "job", 5000);
+		await enqueue(many.id, "job", 5000);
 		await few.start({ type: "greet", payload: { name: "Ada" } });
 		await tick();
 		const job = await few.ended();
@@ -759,35 +762,35 @@ describe("organizations take turns:", () => {
 				lt(pluginJobs.started_at, job?.started_at ?? ""),
 			),
 		);
-		await forget(many.id);
+		await deleteJobs(many.id);
 		expect(taken).toBeLessThanOrEqual(2);
 	});
 
-	test("queuing and taking a job costs the same however many of another organization wait", async () => {
+	test("queuing and taking a job costs the same however many jobs of another organization wait", async () => {
 		const [many, few] = [await home(), await home()];
 		const costs = async () => {
 			const queued = cost(await few.start({ type: "greet" })).read;
 			let read = 0;
 			const DB = Object.assign(Object.create(env.DB), {
 				batch: async <T>(statements: D1PreparedStatement[]) => {
-					const answers = await env.DB.batch<T>(statements);
-					for (const { meta } of answers) read += meta.rows_read;
-					return answers;
+					const results = await env.DB.batch<T>(statements);
+					for (const { meta } of results) read += meta.rows_read;
+					return results;
 				},
 			});
 			await deliver({ DB });
 			return { queued, taken: read };
 		};
-		await waiting(many.id, "job", 500);
+		await enqueue(many.id, "job", 500);
 		const before = await costs();
-		// Neither what waits nor what has ended is read.
+		// Neither waiting nor ended jobs are read.
 		await db
 			.update(pluginJobs)
 			.set({ status: "done" })
 			.where(eq(pluginJobs.plugin_config_id, many.id));
-		await waiting(many.id, "job", 5000);
+		await enqueue(many.id, "job", 5000);
 		const after = await costs();
-		await forget(many.id);
+		await deleteJobs(many.id);
 		expect(after.queued).toBeLessThan(before.queued + 20);
 		expect(after.taken).toBeLessThan(before.taken + 20);
 	});
@@ -800,7 +803,7 @@ describe("the schedule", () => {
 			.map(({ name, scheduled_for }) => `${name} ${scheduled_for}`)
 			.toSorted();
 
-	test("runs the tasks of enabled configs, once for their minute, hour and day, however often it ticks", async () => {
+	test("runs the tasks of enabled configs once per minute, hour and day, however often it ticks", async () => {
 		const [on, off] = [await home(), await home(SOURCE, false)];
 		await Promise.all([tick(at(0, 0)), tick(at(0, 0) + 20_000)]);
 		const first = [
@@ -814,12 +817,12 @@ describe("the schedule", () => {
 		expect(await tasks(on.id)).toEqual(second);
 		expect(await tasks(off.id)).toEqual([]);
 		await eventually(async () => {
-			const said = (await on.logs()).join();
-			for (const word of ["A day", "An hour", "A minute"]) expect(said).toContain(word);
+			const log = (await on.logs()).join();
+			for (const word of ["A day", "An hour", "A minute"]) expect(log).toContain(word);
 		});
 	});
 
-	test("makes up for the newest slot of each kind where ticks were missed", async () => {
+	test("after missed ticks, runs the tasks of the current minute, hour and day only", async () => {
 		const { id } = await home();
 		await tick(at(7, 58));
 		await tick(at(10, 7, 2));
@@ -835,7 +838,7 @@ describe("the schedule", () => {
 		]);
 	});
 
-	test("makes up for nothing from before the config was enabled", async () => {
+	test("runs no tasks of a minute, hour or day that began before the config was enabled", async () => {
 		const { id, ask, path } = await home();
 		const { enabled_at } = pluginConfigs;
 		const between = new Date(at(10, 5)).toISOString();
@@ -855,7 +858,7 @@ describe("the schedule", () => {
 		expect(await tasks(id)).toEqual(before);
 	});
 
-	test("sends a job again whose message was lost", async () => {
+	test("sends another message for a job whose message was lost", async () => {
 		const { id, ended } = await home();
 		await db.insert(pluginJobs).values({
 			plugin_config_id: id,
@@ -868,7 +871,7 @@ describe("the schedule", () => {
 		expect(await ended()).toMatchObject({ status: "done" });
 	});
 
-	test("gives a job up that a restart cut off, and never runs it again", async () => {
+	test("fails a job that a restart interrupted, and never runs it again", async () => {
 		const { id, latest, logs, read } = await home(SOURCE, false);
 		await db.insert(pluginJobs).values({
 			plugin_config_id: id,
@@ -885,7 +888,7 @@ describe("the schedule", () => {
 		expect((await read()).error).toBe("The job was cut off by a restart, and is not run again.");
 	});
 
-	test("removes log entries and jobs that are older than seven days, and no others", async () => {
+	test("deletes only log entries and jobs that are older than seven days", async () => {
 		const { id, path, ask } = await home();
 		const days = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString();
 		for (const n of [6, 8]) {

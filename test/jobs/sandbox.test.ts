@@ -3,8 +3,8 @@ import { describe, expect, test, vi } from "vitest";
 import { type Run, run } from "../../src/jobs/sandbox.ts";
 import { withoutPatience } from "../support/time.ts";
 
-/** Runs the job `go` of a plugin that has it, unless said otherwise, on a storage of its own. */
-async function play(source: string, changes: Partial<Run> = {}) {
+/** Runs the job `go` of a plugin with an empty storage, unless `options` say otherwise. */
+async function runPlugin(source: string, options: Partial<Run> = {}) {
 	const stored = new Map<string, string>();
 	const result = await run(env.LOADER, {
 		source,
@@ -16,7 +16,7 @@ async function play(source: string, changes: Partial<Run> = {}) {
 			set: async (key, json) => Boolean(stored.set(key, json)),
 			del: async (key) => void stored.delete(key),
 		},
-		...changes,
+		...options,
 	});
 	for (const entry of result.entries)
 		expect(entry).toEqual({
@@ -34,9 +34,9 @@ async function play(source: string, changes: Partial<Run> = {}) {
 
 const go = (body: string) => `export const jobs = { go: async (payload, meta) => { ${body} } };`;
 
-/** Whatever a run did, the next one works. */
-const works = async () =>
-	expect(await play(go("console.log(1, [2], 'three')"))).toMatchObject({
+/** Checks that another run still works, whatever the one before did. */
+const expectNextRunToWork = async () =>
+	expect(await runPlugin(go("console.log(1, [2], 'three')"))).toMatchObject({
 		lines: ["CONSOLE LOG 1 [2] three"],
 		error: null,
 	});
@@ -44,32 +44,32 @@ const works = async () =>
 describe("a plugin is run", () => {
 	test.each([
 		["an ES module", "export const jobs = { go: () => console.log('ran') };"],
-		["its default", "export default { jobs: { go() { console.log('ran') } } };"],
+		["a default export", "export default { jobs: { go() { console.log('ran') } } };"],
 		[
 			"TypeScript",
 			"export const jobs = { go: (n: number): void => { console.log('ran' as string) } };",
 		],
 		["module.exports", "module.exports = { jobs: { go: () => console.log('ran') } };"],
 		["exports.jobs", "exports.jobs = { go: () => console.log('ran') };"],
-		["a name of the top level", "const jobs = { go: () => console.log('ran') }; // the end"],
+		["a top-level name", "const jobs = { go: () => console.log('ran') }; // the end"],
 		["an alias", "const x = { go: () => console.log('ran') }; export { x as jobs };"],
 		[
-			"what awaits as it starts",
+			"code with top-level await",
 			"const word = await 'ran'; export const jobs = { go: () => console.log(word) };",
 		],
 		[
-			"sloppy code",
+			"sloppy-mode code",
 			"ran = 'ran'; with ({ a: 1 }) { module.exports = { jobs: { go: () => console.log(ran) } } }",
 		],
 	])("that is %s", async (_, source) => {
-		expect(await play(source)).toMatchObject({
+		expect(await runPlugin(source)).toMatchObject({
 			lines: ["CONSOLE LOG ran"],
 			error: null,
 		});
 	});
 
-	test("with its payload, its config, its logger and its storage, after setupPlugin", async () => {
-		const { lines, error, stored } = await play(
+	test("with its payload, config, logger and storage, after setupPlugin", async () => {
+		const { lines, error, stored } = await runPlugin(
 			`let ready = "no";
 			export async function setupPlugin({ config, global }) { ready = config.name; global.x = 1; }
 			export const jobs = { async go(payload, { config, storage, logger, global }) {
@@ -102,22 +102,24 @@ describe("a plugin is run", () => {
 	test("for a scheduled task", async () => {
 		const call = { kind: "task", name: "runEveryHour" } as const;
 		const source = "export const runEveryHour = (meta) => meta.logger.log('tick');";
-		expect(await play(source, { call })).toMatchObject({
+		expect(await runPlugin(source, { call })).toMatchObject({
 			lines: ["PLUGIN LOG tick"],
 		});
-		expect(await play("function runEveryHour() { console.log('tick') }", { call })).toMatchObject({
+		expect(
+			await runPlugin("function runEveryHour() { console.log('tick') }", { call }),
+		).toMatchObject({
 			lines: ["CONSOLE LOG tick"],
 		});
 	});
 
-	test("in an isolate of its own: nothing is left of the run before", async () => {
+	test("in a new isolate, where nothing is left from the run before", async () => {
 		const source = go("console.log(globalThis.seen); globalThis.seen = true;");
-		await play(source);
-		expect((await play(source)).lines).toEqual(["CONSOLE LOG undefined"]);
+		await runPlugin(source);
+		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined"]);
 	});
 
-	test("without a sandbox: not at all", async () => {
-		const why = "This runtime has no sandbox (LOADER), so plugins don't run.";
+	test("only if the runtime has a sandbox", async () => {
+		const message = "This runtime has no sandbox (LOADER), so plugins don't run.";
 		const { entries, error } = await run(undefined, {
 			source: go(""),
 			call: { kind: "job", type: "go", payload: {} },
@@ -130,20 +132,20 @@ describe("a plugin is run", () => {
 			},
 		});
 		expect({ entries, error }).toMatchObject({
-			entries: [{ source: "SYSTEM", type: "ERROR", message: why }],
-			error: why,
+			entries: [{ source: "SYSTEM", type: "ERROR", message }],
+			error: message,
 		});
 	});
 });
 
-describe("what goes wrong is told, and harms no other run", () => {
+describe("a failure is reported and affects no other run", () => {
 	test.each([
 		["throws", go("throw new TypeError('no')"), "TypeError: no"],
 		["throws a text", go("throw 'no'"), "no"],
 		["throws nothing", go("throw undefined"), "undefined"],
 		["throws an object", go("throw { a: 1 }"), '{"a":1}'],
 		[
-			"throws what can't be read",
+			"throws an unreadable value",
 			go(
 				"throw new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 } , getPrototypeOf() { throw 3 } })",
 			),
@@ -157,7 +159,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 			"[unreadable]",
 		],
 		["rejects", go("return Promise.reject(new RangeError('no'))"), "RangeError: no"],
-		["throws as it starts", `throw new Error('no'); ${go("")}`, "Error: no"],
+		["throws at the top level", `throw new Error('no'); ${go("")}`, "Error: no"],
 		[
 			"throws in setupPlugin",
 			`export const setupPlugin = () => { throw new Error('no') }; ${go("")}`,
@@ -168,38 +170,42 @@ describe("what goes wrong is told, and harms no other run", () => {
 			"module.exports = { get jobs() { throw new Error('no') } }",
 			"Error: no",
 		],
-		["has a syntax error", "export const = 5", "The plugin can't be read: Unexpected token (1:14)"],
+		[
+			"has a syntax error",
+			"export const = 5",
+			"The plugin can't be parsed: Unexpected token (1:14)",
+		],
 		[
 			"breaks out of its function",
 			"} console.log(1); {",
-			"The plugin can't be read: Unexpected token (1:1)",
+			"The plugin can't be parsed: Unexpected token (1:1)",
 		],
 		["has no such job", "export const jobs = {}", "The plugin has no job 'go'."],
 		["has no jobs", "", "The plugin has no job 'go'."],
 		["exports nothing", "module.exports = null", "The plugin has no job 'go'."],
 		[
-			"has a job that is no function",
+			"has a job that is not a function",
 			"export const jobs = { go: 1 }",
 			"The plugin has no job 'go'.",
 		],
 		[
-			"imports",
+			"imports a module",
 			`import fs from "fs"; ${go("fs.x()")}`,
-			"Error: Cannot find module 'fs': plugins import nothing.",
+			"Error: Cannot find module 'fs': plugins can't import modules.",
 		],
 		["exits", go("process.exit(1)"), "ReferenceError: process is not defined"],
 		[
-			"evaluates",
+			"calls eval",
 			go("eval('1')"),
 			"EvalError: Code generation from strings disallowed for this context",
 		],
 		[
-			"reaches for the network",
+			"calls fetch",
 			go("await fetch('http://127.0.0.1:1/')"),
 			expect.stringContaining("not permitted to access the internet"),
 		],
 		[
-			"connects",
+			"opens a socket",
 			go("const { connect } = await import('cloudflare:sockets'); connect('127.0.0.1:1')"),
 			expect.any(String),
 		],
@@ -209,30 +215,30 @@ describe("what goes wrong is told, and harms no other run", () => {
 			"RangeError: Maximum call stack size exceeded",
 		],
 	])("a plugin that %s", async (_, source, message) => {
-		const { error, entries } = await play(source);
+		const { error, entries } = await runPlugin(source);
 		expect(error).toEqual(message);
 		expect(entries.at(-1)).toMatchObject({
 			source: "SYSTEM",
 			type: "ERROR",
 			message: error,
 		});
-		await works();
+		await expectNextRunToWork();
 	});
 
-	test("a job that only objects have", async () => {
+	test("a job named like a method of Object.prototype doesn't exist", async () => {
 		expect(
 			(
-				await play("export const jobs = {}", {
+				await runPlugin("export const jobs = {}", {
 					call: { kind: "job", type: "constructor", payload: {} },
 				})
 			).error,
 		).toBe("The plugin has no job 'constructor'.");
 	});
 
-	test("a task whose name is code", async () => {
+	test("a task whose name is code doesn't exist", async () => {
 		expect(
 			(
-				await play("", {
+				await runPlugin("", {
 					call: { kind: "task", name: "x: 1 }; throw 1; ({ y" },
 				})
 			).error,
@@ -247,13 +253,13 @@ describe("what goes wrong is told, and harms no other run", () => {
 		"return { then(resolve) { resolve({ entries: [{ source: 'SYSTEM' }] }) } }",
 		"return new Proxy({}, { get(_, name) { if (name !== 'then') throw 1 } })",
 		"return Symbol()",
-	])("garbage as an answer is nobody's business: %s", async (body) => {
-		expect(await play(go(body))).toMatchObject({ entries: [], error: null });
-		await works();
+	])("an invalid return value is ignored: %s", async (body) => {
+		expect(await runPlugin(go(body))).toMatchObject({ entries: [], error: null });
+		await expectNextRunToWork();
 	});
 
-	test("garbage in the log", async () => {
-		const { lines } = await play(
+	test("any value can be logged", async () => {
+		const { lines } = await runPlugin(
 			go(`const a = { n: 1n }; a.a = a; console.log(a, Symbol("s"), () => 1, new Map(), 10n);
 			console.log({ get x() { throw 1 } }, { toJSON() { throw 1 } }, Object.create(null), { toJSON() {} });
 			console.log("\\ud800", "a\\0b"); console.log(); console.log("x".repeat(50_000_000));`),
@@ -263,20 +269,22 @@ describe("what goes wrong is told, and harms no other run", () => {
 		expect(lines[4]).toBe(`CONSOLE LOG ${"x".repeat(4000)}…`);
 	});
 
-	test("a flood of log entries: a thousand are kept", async () => {
-		const { lines, error } = await play(go("for (let i = 0; i < 1_000_000; i++) console.log(i);"));
+	test("of a flood of log entries, the first thousand are kept", async () => {
+		const { lines, error } = await runPlugin(
+			go("for (let i = 0; i < 1_000_000; i++) console.log(i);"),
+		);
 		expect(error).toBeNull();
 		expect(lines).toHaveLength(1001);
 		expect(lines[999]).toBe("CONSOLE LOG 999");
 		expect(lines[1000]).toBe(
 			"SYSTEM WARN The run wrote more than 1000 entries; the others were dropped.",
 		);
-		const exactly = await play(go("for (let i = 0; i < 1000; i++) console.log(i);"));
+		const exactly = await runPlugin(go("for (let i = 0; i < 1000; i++) console.log(i);"));
 		expect(exactly.lines).toHaveLength(1000);
-		await works();
+		await expectNextRunToWork();
 	});
 
-	test("one that never ends is stopped, and what it wrote is kept", async () => {
+	test("a run that never ends is stopped, and its log is kept", async () => {
 		const { promise: waiting, resolve } = Promise.withResolvers<void>();
 		const storage = {
 			get: async () => null,
@@ -284,7 +292,7 @@ describe("what goes wrong is told, and harms no other run", () => {
 			del: async () => resolve(),
 		};
 		const run = () =>
-			play(
+			runPlugin(
 				go(
 					"console.log('waiting'); await meta.storage.set('k', 1); await meta.storage.del('k'); await new Promise((resolve) => setTimeout(resolve, 60_000));",
 				),
@@ -293,15 +301,15 @@ describe("what goes wrong is told, and harms no other run", () => {
 		const { lines, error } = await withoutPatience(run, waiting);
 		expect(error).toBe("The run was stopped: it took longer than 10 s.");
 		expect(lines).toEqual(["CONSOLE LOG waiting", `SYSTEM ERROR ${error}`]);
-		const never = await play(go("await new Promise(() => {})"), {
+		const never = await runPlugin(go("await new Promise(() => {})"), {
 			timeout: 300,
 		});
 		expect(never.error).toEqual(expect.any(String));
-		await works();
+		await expectNextRunToWork();
 	});
 
-	test("nothing is written once a run is over", async () => {
-		const { stored, entries } = await play(
+	test("nothing is stored or logged after a run is over", async () => {
+		const { stored, entries } = await runPlugin(
 			go(
 				"setTimeout(() => { console.log('late'); meta.storage.set('late', 1) }, 100); await new Promise((resolve) => setTimeout(resolve, 60_000));",
 			),
@@ -324,12 +332,12 @@ describe("what goes wrong is told, and harms no other run", () => {
 		"String.prototype.slice = () => ({})",
 		"globalThis.queueMicrotask = () => { throw 1 }",
 		"for (const name of Object.getOwnPropertyNames(globalThis)) try { delete globalThis[name] } catch {}",
-	])("one that tampers with what is shared: %s", async (body) => {
-		const { lines } = await play(go(`${body}; meta.logger.log('x');`), {
+	])("a plugin can't forge entries by tampering with globals: %s", async (body) => {
+		const { lines } = await runPlugin(go(`${body}; meta.logger.log('x');`), {
 			timeout: 1000,
 		});
 		expect(lines.filter((line) => line.startsWith("SYSTEM LOG"))).toEqual([]);
-		await works();
+		await expectNextRunToWork();
 	});
 
 	test.each([
@@ -341,8 +349,8 @@ describe("what goes wrong is told, and harms no other run", () => {
 		"'forged'",
 		"() => 'forged'",
 		"[['forged']]",
-	])("one that sends what is no entry: %s", async (forged) => {
-		const { lines } = await play(
+	])("an invalid log entry is ignored: %s", async (forged) => {
+		const { lines } = await runPlugin(
 			go(`const set = function () {
 				Object.defineProperty(this, 0, { value: ${forged}, configurable: true, enumerable: true, writable: true });
 			};
@@ -354,56 +362,56 @@ describe("what goes wrong is told, and harms no other run", () => {
 		expect(lines).toEqual(["PLUGIN LOG honest"]);
 	});
 
-	test("one that ends its isolate", async () => {
-		const { error } = await play(
+	test("a plugin that aborts its isolate fails", async () => {
+		const { error } = await runPlugin(
 			go("const { abortIsolate } = await import('cloudflare:workers'); abortIsolate('gone')"),
 			{ timeout: 1000 },
 		);
 		expect(error).toEqual(expect.any(String));
-		await works();
+		await expectNextRunToWork();
 	});
 
-	test("one that starts its surroundings once more gets a console of its own, and the log stays the first one's", async () => {
-		const { lines, error } = await play(
+	test("a plugin that starts the guest code again gets a separate console, and the log stays that of the first", async () => {
+		const { lines, error } = await runPlugin(
 			`export const jobs = {
 				async go(payload, meta) {
 					const { default: Guest } = await import("./guest.js");
-					const host = { log: async (lines) => heard.push(...lines.map(({ message }) => message)) };
+					const host = { log: async (lines) => received.push(...lines.map(({ message }) => message)) };
 					const call = { kind: "job", type: "inner" };
-					const said = await new Guest({}, {}).run({ call, config: {}, host, most: 9, longest: 99 });
+					const result = await new Guest({}, {}).run({ call, config: {}, host, maxEntries: 9, maxLength: 99 });
 					console.log("after");
 					await null;
-					meta.logger.log(said, heard);
+					meta.logger.log(result, received);
 				},
 				inner: (payload, meta) => meta.logger.log("inner"),
 			};
-			const heard = [];`,
+			const received = [];`,
 			{ timeout: 1000 },
 		);
 		expect(lines).toEqual(['PLUGIN LOG null ["inner","after"]']);
 		expect(error).toBeNull();
-		await works();
+		await expectNextRunToWork();
 	});
 
-	test("one that hogs the storage", async () => {
-		const { lines, stored, error } = await play(
+	test("a plugin can't exceed the limits of the storage", async () => {
+		const { lines, stored, error } = await runPlugin(
 			go(`const attempt = async (key, value) => { try { await meta.storage.set(key, value) } catch (error) { console.log(error.message) } };
 			await attempt("", 1); await attempt("x".repeat(201), 1); await attempt({}, 1); await attempt("big", "x".repeat(65536)); await attempt("cycle", (() => { const a = {}; a.a = a; return a })());
 			await attempt("fits", "x".repeat(65534)); await attempt("nothing", undefined); await attempt("gone", 1); await meta.storage.del("gone");
 			for (let i = 0; i < 1000; i++) await meta.storage.set("k" + i % 3, i);`),
 		);
 		expect(lines.slice(0, 4)).toEqual([
-			"CONSOLE LOG A key is a text of 1 to 200 characters.",
-			"CONSOLE LOG A key is a text of 1 to 200 characters.",
-			"CONSOLE LOG A key is a text of 1 to 200 characters.",
-			"CONSOLE LOG A value is JSON of at most 65536 characters.",
+			"CONSOLE LOG A key must be a string of 1 to 200 characters.",
+			"CONSOLE LOG A key must be a string of 1 to 200 characters.",
+			"CONSOLE LOG A key must be a string of 1 to 200 characters.",
+			"CONSOLE LOG A value must be JSON of at most 65536 characters.",
 		]);
-		expect(error).toBe("Error: A run may call the storage 900 times.");
+		expect(error).toBe("Error: A run may call the storage at most 900 times.");
 		expect([...stored.keys()]).toEqual(["fits", "nothing", "k0", "k1", "k2"]);
 	});
 
-	test("a storage that fails says nothing of why", async () => {
-		const { error } = await play(go("await meta.storage.set('k', 1)"), {
+	test("the error of a failed storage call reveals no reason", async () => {
+		const { error } = await runPlugin(go("await meta.storage.set('k', 1)"), {
 			storage: {
 				get: async () => null,
 				set: async () => {
@@ -416,15 +424,15 @@ describe("what goes wrong is told, and harms no other run", () => {
 	});
 
 	describe("storage calls", () => {
-		/** A storage whose calls count as under way until `answer` resolves. */
-		const counting = (answer: () => Promise<unknown>) => {
-			const count = { started: 0, underWay: 0, most: 0 };
+		/** A storage that counts its calls. Each is in progress until `work` resolves. */
+		const counting = (work: () => Promise<unknown>) => {
+			const count = { started: 0, inProgress: 0, max: 0 };
 			const call = async () => {
 				count.started += 1;
-				count.underWay += 1;
-				count.most = Math.max(count.most, count.underWay);
-				await answer();
-				count.underWay -= 1;
+				count.inProgress += 1;
+				count.max = Math.max(count.max, count.inProgress);
+				await work();
+				count.inProgress -= 1;
 				return null;
 			};
 			return {
@@ -432,50 +440,50 @@ describe("what goes wrong is told, and harms no other run", () => {
 				storage: { get: call, set: async () => true, del: async () => {} },
 			};
 		};
-		const AT_ONCE = (calls: number) =>
+		const concurrently = (calls: number) =>
 			`await Promise.all(Array.from({ length: ${calls} }, (_, i) => meta.storage.get("k" + i)));`;
 
-		test("beyond 50 at once wait their turn", async () => {
+		test("wait while 50 others are in progress", async () => {
 			const full = Promise.withResolvers<void>();
 			const { count, storage } = counting(async () => {
-				if (count.underWay === 50) full.resolve();
+				if (count.inProgress === 50) full.resolve();
 				await full.promise;
 			});
-			const { error } = await play(go(AT_ONCE(800)), { storage });
+			const { error } = await runPlugin(go(concurrently(800)), { storage });
 			expect(error).toBeNull();
-			expect(count).toEqual({ started: 800, underWay: 0, most: 50 });
+			expect(count).toEqual({ started: 800, inProgress: 0, max: 50 });
 		});
 
-		test("leave timers their turn", async () => {
+		test("don't keep timers from firing", async () => {
 			const { storage } = counting(() => env.DB.prepare("select 1").run());
 			let fired = 0;
 			const timer = setInterval(() => {
 				fired += 1;
 			}, 1);
-			await play(go(AT_ONCE(800)), { storage });
+			await runPlugin(go(concurrently(800)), { storage });
 			clearInterval(timer);
 			expect(fired).toBeGreaterThan(0);
 		});
 
-		test("don't keep a run from ending at its limit, and none starts after it", async () => {
+		test("don't delay the end of a run at its time limit, and none starts after it", async () => {
 			const released = Promise.withResolvers<void>();
 			const { count, storage } = counting(() => released.promise);
-			const { error } = await play(go(AT_ONCE(3000)), {
+			const { error } = await runPlugin(go(concurrently(3000)), {
 				storage,
 				timeout: 1000,
 			});
 			expect(error).toBe("The run was stopped: it took longer than 1 s.");
 			expect(count.started).toBe(50);
 			released.resolve();
-			await works();
-			expect(count).toMatchObject({ started: 50, underWay: 0 });
+			await expectNextRunToWork();
+			expect(count).toMatchObject({ started: 50, inProgress: 0 });
 		});
 
-		test("look at the clock, since a timer may not fire while calls pour in", async () => {
+		test("check the time limit themselves, since a timer may not fire while calls keep arriving", async () => {
 			vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
 			try {
 				const { count, storage } = counting(async () => vi.setSystemTime(Date.now() + 1000));
-				const { error } = await play(go(`for (;;) await meta.storage.get("k");`), { storage });
+				const { error } = await runPlugin(go(`for (;;) await meta.storage.get("k");`), { storage });
 				expect(error).toBe("The run was stopped: it took longer than 10 s.");
 				expect(count.started).toBe(10);
 			} finally {
@@ -483,17 +491,17 @@ describe("what goes wrong is told, and harms no other run", () => {
 			}
 		});
 
-		test("are refused with an answer, never with an error, which the runtime would report as uncaught", async () => {
+		test("are refused with a result instead of an error, which the runtime would report as uncaught", async () => {
 			type Call = (...values: unknown[]) => Promise<object>;
-			const answers: object[] = [];
+			const results: object[] = [];
 			const load = () => ({
 				getEntrypoint: () => ({
 					async run({ host }: { host: Record<"get" | "set" | "del", Call> }) {
 						for (const call of [host.get, host.set, host.del])
-							answers.push(await call("", "1"), await call("k", "1"));
-						answers.push(await host.set("k", "no JSON"));
+							results.push(await call("", "1"), await call("k", "1"));
+						results.push(await host.set("k", "no JSON"));
 						for (let i = 0; i < 900; i++) await host.get("");
-						answers.push(await host.get("k"));
+						results.push(await host.get("k"));
 						return null;
 					},
 				}),
@@ -510,15 +518,15 @@ describe("what goes wrong is told, and harms no other run", () => {
 			});
 			expect(error).toBeNull();
 			const refusal = expect.any(String);
-			expect(answers).toEqual([
+			expect(results).toEqual([
 				{ refusal },
 				{ refusal: "The storage failed." },
 				{ refusal },
-				{ refusal: "The storage is full: it has 1,000 keys and 1 MiB." },
+				{ refusal: "The storage is full: it can hold 1,000 keys and 1 MiB." },
 				{ refusal },
 				{},
 				{ refusal },
-				{ refusal: "A run may call the storage 900 times." },
+				{ refusal: "A run may call the storage at most 900 times." },
 			]);
 		});
 
@@ -526,33 +534,36 @@ describe("what goes wrong is told, and harms no other run", () => {
 			["too many", `get("k")`, 900],
 			["without a key", `get("")`, 0],
 			["with too large a value", `set("k", "x".repeat(65_536))`, 0],
-		])("that are refused (%s) and made all the same end the run", async (_, call, started) => {
+		])("that continue after being refused (%s) stop the run", async (_, call, started) => {
 			const { storage, count } = counting(async () => {});
-			const { error } = await play(go(`for (;;) await meta.storage.${call}.catch(() => {});`), {
-				storage,
-			});
+			const { error } = await runPlugin(
+				go(`for (;;) await meta.storage.${call}.catch(() => {});`),
+				{
+					storage,
+				},
+			);
 			expect(error).toBe("The run was stopped: it called the storage more than 5000 times.");
 			expect(count.started).toBe(started);
-			await works();
+			await expectNextRunToWork();
 		});
 	});
 
-	test("what a plugin sets without waiting is stored when its run ends", async () => {
-		const { stored } = await play(go("meta.storage.set('k', 1)"));
+	test("a value that a plugin sets without awaiting is stored when its run ends", async () => {
+		const { stored } = await runPlugin(go("meta.storage.set('k', 1)"));
 		expect([...stored]).toEqual([["k", "1"]]);
 	});
 });
 
-describe("a plugin reaches the hosts that it was given", () => {
+describe("a plugin can connect to its allowed hosts", () => {
 	const hosts = ["127.0.0.1:9"];
 
 	test("and no others", async () => {
-		const { error } = await play(go("await fetch('https://example.com/secret')"), { hosts });
+		const { error } = await runPlugin(go("await fetch('https://example.com/secret')"), { hosts });
 		expect(error).toBe("Error: This plugin may not reach example.com.");
 	});
 
-	test("and answers come back", async () => {
-		const { lines } = await play(
+	test("and receives their responses", async () => {
+		const { lines } = await runPlugin(
 			go(
 				"const answer = await fetch('https://example.com/'); console.log(answer.status, await answer.text())",
 			),
@@ -561,9 +572,9 @@ describe("a plugin reaches the hosts that it was given", () => {
 		expect(lines).toEqual(["CONSOLE LOG 599 Tests reach no host."]);
 	});
 
-	test("and opens no sockets, not even to them", async () => {
+	test("but opens no sockets, not even to them", async () => {
 		const { host, hostname, port } = new URL(env.DOH_SILENT);
-		const { lines } = await play(
+		const { lines } = await runPlugin(
 			go(
 				`const { connect } = await import("cloudflare:sockets");
 				const socket = connect({ hostname: "${hostname}", port: ${port} });
@@ -579,8 +590,8 @@ describe("a plugin reaches the hosts that it was given", () => {
 describe("secrets", () => {
 	const secrets = ["hunter22", 'quo"te\n5', "abc", "hunter22extended"];
 
-	test("are in no entry and no error", async () => {
-		const { lines, error } = await play(
+	test("appear in no entry and no error", async () => {
+		const { lines, error } = await runPlugin(
 			go(
 				`console.log(meta.config.a, meta.config, "abc"); throw new Error("x" + meta.config.a + meta.config.c)`,
 			),
@@ -593,8 +604,8 @@ describe("secrets", () => {
 		expect(error).toBe("Error: x******");
 	});
 
-	test("that a cut leaves half of are not there either", async () => {
-		const { lines } = await play(
+	test("appear in no truncated entry, not even in part", async () => {
+		const { lines } = await runPlugin(
 			go(
 				`console.log("x".repeat(3995) + meta.config.a); console.log(meta.config.a.repeat(3000)); console.log("x" + meta.config.a.repeat(3000));`,
 			),
