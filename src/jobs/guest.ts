@@ -1,6 +1,7 @@
 /**
- * The code around a plugin in its isolate. It is a string because it runs there and not in this worker. A malicious
- * plugin can overwrite all of it, so the host (sandbox.ts) trusts nothing that comes from the isolate.
+ * The code around a plugin in its isolate. It is a string because it runs there and not in this
+ * worker. A malicious plugin can overwrite all of it, so the host (sandbox.ts) trusts nothing that
+ * comes from the isolate.
  */
 export const GUEST = /* js */ `
 import { WorkerEntrypoint } from "cloudflare:workers";

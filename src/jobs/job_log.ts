@@ -11,10 +11,16 @@ export type ConfigRef = {
 	plugin_config_id: number;
 };
 
-/** A message has up to 4,000 characters, each up to six bytes in JSON: 50 of them stay below D1's 2 MB limit for a value. */
+/**
+ * A message has up to 4,000 characters, each up to six bytes in JSON: 50 of them stay below D1's 2
+ * MB limit for a value.
+ */
 const ENTRIES_PER_STATEMENT = 50;
 
-/** Statements that insert the log entries of one run if `condition` holds. Each binds its entries as one JSON value. */
+/**
+ * Statements that insert the log entries of one run if `condition` holds. Each binds its entries as
+ * one JSON value.
+ */
 export function write(
 	db: Database,
 	{ team_id, plugin_id, plugin_config_id }: ConfigRef,

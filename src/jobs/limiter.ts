@@ -1,4 +1,7 @@
-/** Every fifth task first yields to timers and requests, which a thousand calls to a local D1 would otherwise block. */
+/**
+ * Every fifth task first yields to timers and requests, which a thousand calls to a local D1 would
+ * otherwise block.
+ */
 const TASKS_PER_PAUSE = 5;
 
 /** Returns a function that runs tasks, at most `limit` of them at a time. Others wait in order. */

@@ -2,8 +2,8 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { resolveHost } from "../dns/reach.ts";
 
 /**
- * The host names in the config's `allowed_hosts`, a list or a comma-separated string, that the plugin may connect to.
- * IP addresses and names without a dot are ignored.
+ * The host names in the config's `allowed_hosts`, a list or a comma-separated string, that the
+ * plugin may connect to. IP addresses and names without a dot are ignored.
  */
 export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
 	const names = typeof allowed_hosts === "string" ? allowed_hosts.split(",") : allowed_hosts;
@@ -14,8 +14,8 @@ export function allowedHosts({ allowed_hosts }: Record<string, unknown>) {
 }
 
 /**
- * The network of a sandbox: only the given hosts, and only if they resolve to public addresses. Redirects are not
- * followed.
+ * The network of a sandbox: only the given hosts, and only if they resolve to public addresses.
+ * Redirects are not followed.
  */
 export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 	override async fetch(request: Request) {

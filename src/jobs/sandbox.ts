@@ -9,7 +9,9 @@ const MAX_ENTRIES = 1000;
 const MAX_MESSAGE_LENGTH = 4000;
 /** Each is a round trip to D1. Workers allow 1,000 of them, and running the job needs some. */
 const MAX_STORAGE_CALLS = 900;
-/** Calls beyond `MAX_STORAGE_CALLS` are refused. After this many refused calls, the run is stopped. */
+/**
+ * Calls beyond `MAX_STORAGE_CALLS` are refused. After this many refused calls, the run is stopped.
+ */
 const MAX_REFUSED_STORAGE_CALLS = 4100;
 const MAX_CONCURRENT_STORAGE_CALLS = 50;
 const MAX_KEY_LENGTH = 200;
@@ -35,7 +37,10 @@ export type Run = {
 	source: string;
 	call: Call;
 	config: Record<string, unknown>;
-	/** Values to hide in entries and errors. Values of fewer than four characters aren't hidden: they may be ordinary words. */
+	/**
+	 * Values to hide in entries and errors. Values of fewer than four characters aren't hidden: they
+	 * may be ordinary words.
+	 */
 	secrets: string[];
 	storage: {
 		/** The value as JSON; null if there is none. */
@@ -44,19 +49,26 @@ export type Run = {
 		set(key: string, json: string): Promise<boolean>;
 		del(key: string): Promise<void>;
 	};
-	/** Hosts that the plugin may connect to, with the port unless it is the scheme's default. None by default. */
+	/**
+	 * Hosts that the plugin may connect to, with the port unless it is the scheme's default. None by
+	 * default.
+	 */
 	hosts?: string[];
 	/** In milliseconds, 10,000 by default. */
 	timeout?: number;
 };
 
 /**
- * The result of a storage call. The guest throws `refusal` as an error. If the host threw it, the runtime would report each
- * as an uncaught exception, and thousands of reports keep a local server busy for minutes.
+ * The result of a storage call. The guest throws `refusal` as an error. If the host threw it, the
+ * runtime would report each as an uncaught exception, and thousands of reports keep a local server
+ * busy for minutes.
  */
 type StorageResult = { value?: string | null; refusal?: string };
 
-/** A log entry from the isolate. Anything else was forged by the plugin, not sent by the guest code, and is ignored. */
+/**
+ * A log entry from the isolate. Anything else was forged by the plugin, not sent by the guest code,
+ * and is ignored.
+ */
 const Line = z.object({
 	source: z.enum(["PLUGIN", "CONSOLE"]),
 	type: z.enum(["DEBUG", "LOG", "INFO", "WARN", "ERROR"]),
@@ -64,8 +76,9 @@ const Line = z.object({
 });
 
 /**
- * Runs a job or scheduled task of a plugin in a new isolate without bindings or eval, which can only connect to `hosts`.
- * Never throws: a failure is returned as `error` and is also the last entry.
+ * Runs a job or scheduled task of a plugin in a new isolate without bindings or eval, which can
+ * only connect to `hosts`. Never throws: a failure is returned as `error` and is also the last
+ * entry.
  */
 export async function run(
 	loader: WorkerLoader | undefined,
@@ -81,7 +94,10 @@ export async function run(
 	const stopped = Promise.withResolvers<string>();
 	const limited = limiter(MAX_CONCURRENT_STORAGE_CALLS);
 
-	/** Stops the run from outside. Later calls get no response, because a response would keep a loop of calls going. */
+	/**
+	 * Stops the run from outside. Later calls get no response, because a response would keep a loop
+	 * of calls going.
+	 */
 	const stop = (reason: string) => {
 		open = false;
 		stopped.resolve(`The run was stopped: ${reason}`);
@@ -205,9 +221,9 @@ export async function run(
 }
 
 /**
- * Wraps the plugin in a function that a CommonJS module exports. Top-level code of a module can't use the network or
- * timers; code in the function can. The function returns the plugin's top-level functions, which count as exported
- * (docs/plugins.md#source-in-place).
+ * Wraps the plugin in a function that a CommonJS module exports. Top-level code of a module can't
+ * use the network or timers; code in the function can. The function returns the plugin's top-level
+ * functions, which count as exported (docs/plugins.md#source-in-place).
  */
 function wrap(script: string, call: Call) {
 	const names = ["setupPlugin", call.kind === "task" ? call.name : "jobs"];
@@ -238,7 +254,10 @@ const isJson = (json: unknown): json is string => {
 const explain = (error: unknown) =>
 	error instanceof Error ? `${error.name}: ${error.message}` : "The plugin broke its sandbox.";
 
-/** Returns a function that hides secrets, also JSON-escaped ones, and truncates the text without leaving part of a secret. */
+/**
+ * Returns a function that hides secrets, also JSON-escaped ones, and truncates the text without
+ * leaving part of a secret.
+ */
 function logRedactor(secrets: string[]) {
 	const hide = redactor(secrets);
 	return (message: string) => {

@@ -9,15 +9,15 @@ const MAX_KEYS = 1000;
 const MAX_BYTES = 2 ** 20;
 
 /**
- * A plugin's key-value storage for one config. Values may be tokens and keys may be personal data, so values are sealed
- * and only a keyed digest of each key is stored.
+ * A plugin's key-value storage for one config. Values may be tokens and keys may be personal data,
+ * so values are sealed and only a keyed digest of each key is stored.
  */
 export function storage(env: Env, db: Database, plugin_config_id: number): Run["storage"] {
 	const { key: column, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
 	/**
-	 * The values that the column `key` may have for a key: its digest with the newest key of SECRETS_KEY, with an older
-	 * one, or the plain key in rows from before digests were introduced.
+	 * The values that the column `key` may have for a key: its digest with the newest key of
+	 * SECRETS_KEY, with an older one, or the plain key in rows from before digests were introduced.
 	 */
 	const storedKeysOf = async (key: string) => [
 		...(await digests(env, "plugin_storage", `${plugin_config_id}:${key}`)),
@@ -43,8 +43,8 @@ export function storage(env: Env, db: Database, plugin_config_id: number): Run["
 			const [name = "", ...older] = await storedKeysOf(key);
 			const bytes = new TextEncoder().encode(key + json).length;
 			const [, written] = await db.batch([
-				// Move a row with an older digest to the newest one. A key has two rows only if two versions of SECRETS_KEY
-				// were in use at the same time.
+				// Move a row with an older digest to the newest one. A key has two rows only if two
+				// versions of SECRETS_KEY were in use at the same time.
 				db
 					.update(pluginStorage)
 					.set({ key: name })

@@ -37,7 +37,10 @@ const slots = (at: number) =>
 		begun: new Date(at - (at % length)).toISOString(),
 	}));
 
-/** A common table expression: the tasks of enabled configs that aren't queued yet for the current minute, hour or day. */
+/**
+ * A common table expression: the tasks of enabled configs that aren't queued yet for the current
+ * minute, hour or day.
+ */
 const due = (at: number) => sql`due as (
 	select distinct c.id as config, c.project_id, c.plugin_id, c.organization_id, task.value as name,
 		slot.key as length, slot.value ->> 'begun' as begun
@@ -50,8 +53,8 @@ const due = (at: number) => sql`due as (
 			where j.plugin_config_id = c.id and j.name = task.value and j.scheduled_for = slot.value ->> 'begun'))`;
 
 /**
- * Queues the tasks that are due, daily and hourly ones first. Per organization, at most `MAX_TASKS_PER_MINUTE` tasks are
- * queued in one minute, and at most as many wait.
+ * Queues the tasks that are due, daily and hourly ones first. Per organization, at most
+ * `MAX_TASKS_PER_MINUTE` tasks are queued in one minute, and at most as many wait.
  */
 const queueTasks = (db: Database, at: number, minute: string) => {
 	const tasks = sql`select count(*) from plugin_jobs as j
@@ -106,8 +109,8 @@ const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], 
 
 /**
  * Runs every minute:
- * - Queues each task once for the current minute, hour or day, even if the tick at its beginning was missed, but not if
- *   it began before the config was enabled.
+ * - Queues each task once for the current minute, hour or day, even if the tick at its beginning
+ *   was missed, but not if it began before the config was enabled.
  * - Wakes consumers for waiting jobs.
  * - Fails jobs that a restart interrupted. They don't run again.
  * - Deletes old log entries and jobs.

@@ -23,7 +23,8 @@ const isUnfinished = (id: number) =>
 	and(eq(pluginJobs.id, id), inArray(pluginJobs.status, ["queued", "running"]));
 
 /**
- * Takes the next job and marks it as `running`; undefined if none waits. `more` says whether other jobs wait.
+ * Takes the next job and marks it as `running`; undefined if none waits. `more` says whether other
+ * jobs wait.
  */
 async function claim(db: Database) {
 	const [[job], files, , more] = await db.batch([
@@ -131,7 +132,10 @@ export async function work(env: Env) {
 	);
 }
 
-/** Stores the result and log of a job, unless it has ended already: `tick` fails jobs that run for too long. */
+/**
+ * Stores the result and log of a job, unless it has ended already: `tick` fails jobs that run for
+ * too long.
+ */
 async function finish(
 	db: Database,
 	id: number,
@@ -155,7 +159,10 @@ async function finish(
 	]);
 }
 
-/** Ends a job as failed, with `why` as its error and in its log. Does nothing if it has ended already. */
+/**
+ * Ends a job as failed, with `why` as its error and in its log. Does nothing if it has ended
+ * already.
+ */
 export async function fail(env: Env, id: number, why: string) {
 	const db = drizzle(env.DB);
 	const [job] = await db

@@ -188,7 +188,10 @@ export async function remove(tenant: Tenant, id: string) {
 	found(removed);
 }
 
-/** Sets the order of the enabled configs in `orders`. Ids of other configs and unknown ids are ignored. */
+/**
+ * Sets the order of the enabled configs in `orders`. Ids of other configs and unknown ids are
+ * ignored.
+ */
 export const rearrange = (tenant: Tenant, body: z.infer<typeof Rearrange>) =>
 	retry(() => tryRearrange(tenant, body));
 
@@ -256,7 +259,10 @@ export async function migrate(tenant: Tenant, id: string) {
 	throw invalid(null, "No migration available for this plugin");
 }
 
-/** The compiled frontend.tsx of the config's plugin. `script` is null if there is none or it failed to compile. */
+/**
+ * The compiled frontend.tsx of the config's plugin. `script` is null if there is none or it failed
+ * to compile.
+ */
 export async function frontend(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const [[row], [file]] = await tenant.read(

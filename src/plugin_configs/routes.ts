@@ -12,7 +12,8 @@ import * as jobs from "./start_job.ts";
 
 /**
  * Responds with 200 and an empty body. `link` is a Link header that says where to read more
- * (docs/api.md#responses-with-extra-fields). Servers compress even an empty body, but not one of this content type.
+ * (docs/api.md#responses-with-extra-fields). Servers compress even an empty body, but not one of
+ * this content type.
  */
 function empty(c: Context<App>, link?: string) {
 	if (link) c.header("Link", link);

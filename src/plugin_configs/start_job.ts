@@ -18,8 +18,8 @@ export async function find(tenant: Tenant, id: string) {
 }
 
 /**
- * Queues a job of the config's plugin. The row is written first: if the message to the queue is lost, the schedule sends
- * another one.
+ * Queues a job of the config's plugin. The row is written first: if the message to the queue is
+ * lost, the schedule sends another one.
  */
 export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof Job>) {
 	const row = await find(tenant, id);

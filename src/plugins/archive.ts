@@ -5,7 +5,10 @@ import { ApiError, invalid } from "../http/errors.ts";
 const MIB = 2 ** 20;
 export const MAX_ARCHIVE_BYTES = 10 * MIB;
 const MAX_ENTRIES = 1000;
-/** An isolate has 128 MiB, and holds the archive, the unpacked bytes and the decoded text at the same time. */
+/**
+ * An isolate has 128 MiB, and holds the archive, the unpacked bytes and the decoded text at the
+ * same time.
+ */
 const MAX_UNPACKED_BYTES = 16 * MIB;
 const MAX_PATH_LENGTH = 255;
 
@@ -17,8 +20,8 @@ const unpacksTooLarge = () =>
 	invalid(null, `The archive unpacks to more than ${MAX_UNPACKED_BYTES / MIB} MiB.`);
 
 /**
- * Reads the text files of a .tgz archive into a map by path. If all files are in one top-level folder, that folder is
- * removed from the paths. Binary files and links are skipped.
+ * Reads the text files of a .tgz archive into a map by path. If all files are in one top-level
+ * folder, that folder is removed from the paths. Binary files and links are skipped.
  * @throws 400 if the archive is broken, too large or contains unsafe paths
  */
 export async function unpack(archive: Uint8Array) {

@@ -5,8 +5,8 @@ import { assertions, pluginConfigs } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /**
- * Whether any config of the plugin, in any organization, stores secrets that the plugin's code can read when it runs.
- * Sealed fields count, and so does everything in a config's storage.
+ * Whether any config of the plugin, in any organization, stores secrets that the plugin's code can
+ * read when it runs. Sealed fields count, and so does everything in a config's storage.
  */
 const keepsSecrets = (plugin_id: number) => {
 	const sealed = sql`exists (select 1 from json_each(${pluginConfigs.config}) as field where field.value glob 'sealed*:*')`;
@@ -23,12 +23,17 @@ export const codeStatus = ({ db }: Tenant, id: string) =>
 
 type CodeStatus = { keeps_secrets: number } | undefined;
 
-/** @throws 403 if the plugin's code runs with secrets and the caller is not an admin (docs/plugins.md#access) */
+/**
+ * @throws 403 if the plugin's code runs with secrets and the caller is not an admin
+ * (docs/plugins.md#access)
+ */
 export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
 	if (caller.level < ADMIN && code?.keeps_secrets) throw insufficientLevel();
 }
 
-/** A statement that makes its batch fail if a secret was stored since `authorizeCodeChange` checked. */
+/**
+ * A statement that makes its batch fail if a secret was stored since `authorizeCodeChange` checked.
+ */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
 	db
 		.insert(assertions)

@@ -3,8 +3,9 @@ import { type Transform, transform } from "sucrase/dist/index.js";
 import * as state from "sucrase/dist/parser/tokenizer/state.js";
 
 /**
- * Sucrase backtracks when its first guess at the syntax was wrong, and nested backtracking is exponential: some inputs of
- * 40 characters would take years. It has no limit of its own, so the characters that it reads again are counted here.
+ * Sucrase backtracks when its first guess at the syntax was wrong, and nested backtracking is
+ * exponential: some inputs of 40 characters would take years. It has no limit of its own, so the
+ * characters that it reads again are counted here.
  */
 const MAX_REREADS = 20;
 let remainingRereads = 0;
@@ -25,8 +26,8 @@ const BROWSER = new Map<string, Transform[]>([
 ]);
 
 /**
- * Compiles a file that browsers load to JavaScript; JSX becomes calls to `React.createElement`. For other files, both
- * `compiled` and `error` are null.
+ * Compiles a file that browsers load to JavaScript; JSX becomes calls to `React.createElement`. For
+ * other files, both `compiled` and `error` are null.
  */
 export function compile(
 	filename: string,
@@ -42,8 +43,9 @@ export function compile(
 }
 
 /**
- * Compiles a plugin's index.js or index.ts, an ES module or CommonJS, to the body of a function with the parameters
- * `module`, `exports` and `require`. The result is parsed as a script, so it can't close that function and escape from it.
+ * Compiles a plugin's index.js or index.ts, an ES module or CommonJS, to the body of a function
+ * with the parameters `module`, `exports` and `require`. The result is parsed as a script, so it
+ * can't close that function and escape from it.
  */
 export function toScript(source: string): Compiled {
 	return attempt(() => {
@@ -111,7 +113,10 @@ function attempt(work: () => string): Compiled {
 	}
 }
 
-/** Both parsers end their messages with "(line:column)"; Sucrase also prepends a file name, which is removed. */
+/**
+ * Both parsers end their messages with "(line:column)"; Sucrase also prepends a file name, which is
+ * removed.
+ */
 const explain = (error: unknown) =>
 	error instanceof RangeError || !(error instanceof Error)
 		? "The source is nested too deeply."

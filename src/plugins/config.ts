@@ -8,7 +8,10 @@ export const MASK = "**************** SECRET ****************";
 
 type Config = Record<string, unknown>;
 
-/** The cipher for a config's secrets. It is bound to the row's uuid because the id isn't known before the insert. */
+/**
+ * The cipher for a config's secrets. It is bound to the row's uuid because the id isn't known
+ * before the insert.
+ */
 export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
 	cipherOf(env, "plugin_configs", uuid);
 
@@ -25,7 +28,10 @@ type Field = z.infer<typeof Field>;
 
 const TYPES = ["string", "choice", "json", "attachment"];
 
-/** Parses the fields of a `config_schema`, which is a list of fields or a map by key. Invalid entries are ignored. */
+/**
+ * Parses the fields of a `config_schema`, which is a list of fields or a map by key. Invalid
+ * entries are ignored.
+ */
 export function fieldsOf(schema: unknown[] | Config): Field[] {
 	const entries = Array.isArray(schema)
 		? schema
@@ -38,7 +44,10 @@ const isEmpty = (value: unknown) => value === undefined || value === null || val
 const secretsOf = (fields: Field[]) =>
 	new Set(fields.flatMap(({ key, secret }) => (secret ? [key] : [])));
 
-/** The config for a response: values that are sealed, or that the schema now makes secret, are masked. */
+/**
+ * The config for a response: values that are sealed, or that the schema now makes secret, are
+ * masked.
+ */
 export function masked(fields: Field[], config: Config): Config {
 	const secret = secretsOf(fields);
 	return Object.fromEntries(
@@ -93,8 +102,9 @@ function problemOf({ type, choices }: Field, value: unknown) {
 }
 
 /**
- * The config to store, with its secrets sealed. `given` replaces `stored`, except that a secret which is masked, null or
- * missing in `given` keeps its stored value; "" clears it (docs/plugins.md#plugin-configs).
+ * The config to store, with its secrets sealed. `given` replaces `stored`, except that a secret
+ * which is masked, null or missing in `given` keeps its stored value; "" clears it
+ * (docs/plugins.md#plugin-configs).
  * @throws 400 for the first invalid value
  */
 export async function merge(

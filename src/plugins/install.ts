@@ -6,7 +6,10 @@ import { compile, toScript } from "./compile.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
 
-/** Names under which a plugin's main file is stored, wherever its package had it. The first that exists is used. */
+/**
+ * Names under which a plugin's main file is stored, wherever its package had it. The first that
+ * exists is used.
+ */
 export const MAINS = ["index.ts", "index.js"];
 
 const MAX_SOURCE_BYTES = 2 ** 20;
@@ -27,8 +30,8 @@ export function assertSize(files: ReadonlyMap<string, string>) {
 }
 
 /**
- * The capabilities of a plugin with this main file, without empty lists. If the source can't be parsed, the capabilities
- * from before.
+ * The capabilities of a plugin with this main file, without empty lists. If the source can't be
+ * parsed, the capabilities from before.
  */
 export const capabilities = (main: string, before: Capabilities = {}): Capabilities =>
 	toScript(main).error === null
@@ -46,7 +49,8 @@ export function toFile(filename: string, source: string) {
 }
 
 /**
- * Downloads the plugin at this URL. `facts` are the columns that its manifest, version and source determine.
+ * Downloads the plugin at this URL. `facts` are the columns that its manifest, version and source
+ * determine.
  * @throws 400 if it can't be downloaded or isn't a plugin
  */
 export async function install(env: Env, url: string) {
@@ -54,12 +58,14 @@ export async function install(env: Env, url: string) {
 	const archive = await unpack(bytes);
 	const { main, ...facts } = manifest(archive);
 	const source = main === null ? undefined : archive.get(main);
-	const kept = [
+	const storedFiles = [
 		...KEPT_FILES.map((name) => [name, archive.get(name)] as const),
 		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
 	];
 	const files = assertSize(
-		new Map(kept.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]))),
+		new Map(
+			storedFiles.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])),
+		),
 	);
 	return {
 		facts: {

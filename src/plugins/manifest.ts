@@ -23,8 +23,8 @@ const BROWSER = ["frontend.tsx", "site.ts"];
 export type Manifest = ReturnType<typeof manifest>;
 
 /**
- * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an existing file, or null if
- * the plugin needs no main file.
+ * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an
+ * existing file, or null if the plugin needs no main file.
  * @throws 400 if plugin.json is missing or invalid, or if the main file is missing
  */
 export function manifest(files: ReadonlyMap<string, string>) {

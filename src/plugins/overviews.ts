@@ -21,7 +21,10 @@ import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
 
 const NO_PLUGIN = Object.fromEntries(Object.keys(Plugin.shape).map((field) => [field, null]));
 
-/** A page of entries that also has the fields of its first entry's plugin (docs/api.md#responses-with-extra-fields). */
+/**
+ * A page of entries that also has the fields of its first entry's plugin
+ * (docs/api.md#responses-with-extra-fields).
+ */
 function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	const plugin = page.results[0]?.plugin;
 	return {
@@ -66,7 +69,10 @@ export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
 	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
 
-/** Enabled configs of the family's plugins that are destinations, in projects visible to the caller, newest first. */
+/**
+ * Enabled configs of the family's plugins that are destinations, in projects visible to the caller,
+ * newest first.
+ */
 export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
 	const rows = await tenant.page(
 		page,
@@ -102,8 +108,8 @@ export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Pag
 export async function listRepository(tenant: Tenant, page: Page) {
 	// Authorize the caller before requesting a remote list.
 	if (tenant.env.PLUGIN_REPOSITORY_URL !== "") await tenant.read();
-	const all = await repository(tenant.env);
-	const shown = all
+	const catalog = await repository(tenant.env);
+	const shown = catalog
 		.slice(page.offset, page.offset + page.limit + 1)
 		.map((entry) => ({ entry, url: identify(entry.url).address }));
 	const urls = shown.map(({ url }) => url);
@@ -122,6 +128,6 @@ export async function listRepository(tenant: Tenant, page: Page) {
 	return {
 		...NO_PLUGIN,
 		...(plugin && toPlugin(plugin)),
-		...envelope(page, entries, all.length, () => []),
+		...envelope(page, entries, catalog.length, () => []),
 	};
 }

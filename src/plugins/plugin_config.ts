@@ -25,7 +25,10 @@ export const PluginConfig = z
 	})
 	.meta({ id: "PluginConfig" });
 
-/** The share of jobs that succeeded, 0 to 1, among those that ended in the last 24 hours; null if none ended. */
+/**
+ * The share of jobs that succeeded, 0 to 1, among those that ended in the last 24 hours; null if
+ * none ended.
+ */
 const rate = () =>
 	sql<
 		number | null
@@ -34,7 +37,10 @@ const rate = () =>
 		"delivery_rate_24h",
 	);
 
-/** The columns of a `PluginConfig`, for queries that join `plugin_configs`, `plugins` and their `organizations`. */
+/**
+ * The columns of a `PluginConfig`, for queries that join `plugin_configs`, `plugins` and their
+ * `organizations`.
+ */
 export const configColumns = () => ({
 	delivery_rate_24h: rate(),
 	id: pluginConfigs.id,

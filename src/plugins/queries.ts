@@ -107,7 +107,9 @@ function assertMayBeGlobal({ caller }: Tenant, requested: boolean) {
 		throw forbidden("This organization can't manage global plugins!");
 }
 
-/** The id of the organization's newest plugin. In the batch that inserts a plugin, that plugin's id. */
+/**
+ * The id of the organization's newest plugin. In the batch that inserts a plugin, that plugin's id.
+ */
 const newestId = ({ organization }: Tenant) =>
 	sql<number>`(select max(newest.id) from plugins as newest where newest.organization_id = ${organization})`;
 
@@ -129,8 +131,8 @@ function alreadyInstalled(
 }
 
 /**
- * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique together and never
- * change, because the id isn't known before the insert.
+ * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique
+ * together and never change, because the id isn't known before the insert.
  */
 const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
 	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
@@ -209,7 +211,10 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	return toPlugin(after);
 }
 
-/** If the schema changed, seals the values that became secret in all configs of the plugin, after the response. */
+/**
+ * If the schema changed, seals the values that became secret in all configs of the plugin, after
+ * the response.
+ */
 export function followUpgrade(
 	tenant: Tenant,
 	before: Pick<Row, "config_schema">,
@@ -237,7 +242,8 @@ async function tryRemove(tenant: Tenant, id: string) {
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	// If it was deleted, made global or used in the meantime, nothing is deleted and the retry finds the reason.
+	// If it was deleted, made global or used in the meantime, nothing is deleted and the retry finds
+	// the reason.
 	return tenant.remove(
 		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
 		db
@@ -254,7 +260,9 @@ const tokenOf = ({ db }: Tenant, id: string) =>
 		.from(plugins)
 		.where(eq(plugins.id, rowId(id)));
 
-/** The URL to reinstall the plugin from, with its token; null if it was not installed from a URL. */
+/**
+ * The URL to reinstall the plugin from, with its token; null if it was not installed from a URL.
+ */
 async function originOf(
 	{ env }: Tenant,
 	{ organization_id, url, plugin_type }: Pick<Row, "organization_id" | "url" | "plugin_type">,
@@ -268,8 +276,8 @@ async function originOf(
 }
 
 /**
- * Looks up the newest version where the plugin was installed from, and stores it after the response. For another
- * organization's plugin, returns the stored version without a lookup.
+ * Looks up the newest version where the plugin was installed from, and stores it after the
+ * response. For another organization's plugin, returns the stored version without a lookup.
  */
 export async function checkForUpdates(tenant: Tenant, id: string) {
 	const [[row], [token]] = await tenant.read(

@@ -79,7 +79,10 @@ function parsePage(text: string) {
 	return { website, page: { name, ref, token: token ?? "" } };
 }
 
-/** The canonical form of an installation URL (null if plugins can't be installed from it) and its token ("" if none). */
+/**
+ * The canonical form of an installation URL (null if plugins can't be installed from it) and its
+ * token ("" if none).
+ */
 export function identify(url: string) {
 	const { website, page } = parsePage(url) ?? {};
 	return website && page
@@ -88,8 +91,9 @@ export function identify(url: string) {
 }
 
 /**
- * The newest version at this URL. For an npm package, its `latest` version, even if the URL names another one. For a
- * repository, the commit that the URL's branch, tag or commit resolves to; without one, the default branch is used.
+ * The newest version at this URL. For an npm package, its `latest` version, even if the URL names
+ * another one. For a repository, the commit that the URL's branch, tag or commit resolves to;
+ * without one, the default branch is used.
  * @throws 400 if the URL isn't supported, the source doesn't exist, or it can't be reached in time
  */
 export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
@@ -98,7 +102,10 @@ export async function latest(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 	return { tag: (await registry.find(fetchJson)).latest_tag };
 }
 
-/** Downloads the archive at this URL, for `unpack`. Returns its version and the newest one, too. Throws like `latest`. */
+/**
+ * Downloads the archive at this URL, for `unpack`. Returns its version and the newest one, too.
+ * Throws like `latest`.
+ */
 export async function download(env: Env, url: string, timeoutMs = TIMEOUT_MS) {
 	const registry = registryOf(env, url);
 	const { fetchJson, get } = clientOf(registry, timeoutMs);
@@ -209,7 +216,10 @@ function clientOf(registry: Registry, timeoutMs: number) {
 	return { fetchJson, get };
 }
 
-/** Follows redirects itself, to request configured origins only and to send the token to the registry only. */
+/**
+ * Follows redirects itself, to request configured origins only and to send the token to the
+ * registry only.
+ */
 async function follow(
 	{ base, archives, headers, subject }: Registry,
 	address: string,

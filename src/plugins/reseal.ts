@@ -6,8 +6,9 @@ import { configCipher, fieldsOf, sealed } from "./config.ts";
 const BATCH_SIZE = 100;
 
 /**
- * Seals the values in a plugin's configs that are stored unsealed although its new schema makes them secret. A config
- * that another request changes in the meantime is skipped; its next write seals it.
+ * Seals the values in a plugin's configs that are stored unsealed although its new schema makes
+ * them secret. A config that another request changes in the meantime is skipped; its next write
+ * seals it.
  */
 export async function reseal(
 	env: Env,

@@ -45,7 +45,10 @@ export const Plugin = z
 	})
 	.meta({ id: "Plugin" });
 
-/** The columns of a `Plugin`, for queries over `plugins` and `organizations`. Aliases avoid clashes with other tables. */
+/**
+ * The columns of a `Plugin`, for queries over `plugins` and `organizations`. Aliases avoid clashes
+ * with other tables.
+ */
 export const pluginColumns = {
 	id: aliased(plugins.id, "plugin_row_id"),
 	plugin_type: plugins.plugin_type,

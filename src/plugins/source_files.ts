@@ -10,7 +10,10 @@ import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
 import { byId, followUpgrade, isOwn, type Row, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
-/** Selects the files of a plugin, one per row: together they could exceed D1's maximum size of a value. */
+/**
+ * Selects the files of a plugin, one per row: together they could exceed D1's maximum size of a
+ * value.
+ */
 const filesOf = ({ db }: Tenant, condition: SQL | undefined) =>
 	db
 		.select({

@@ -1,4 +1,7 @@
-/** Types for single files of sucrase: compile.ts must patch the same parser module that `transform` uses. */
+/**
+ * Types for single files of sucrase: compile.ts must patch the same parser module that `transform`
+ * uses.
+ */
 declare module "sucrase/dist/index.js" {
 	export * from "sucrase";
 }

@@ -331,7 +331,9 @@ describe("a plugin’s storage", () => {
 	});
 });
 
-/** Delivers a message to the queue's consumer directly. Other messages may still be on their way. */
+/**
+ * Delivers a message to the queue's consumer directly. Other messages may still be on their way.
+ */
 async function deliver(bindings: Partial<Env> = {}, timestamp = new Date()) {
 	const batch = createMessageBatch("tenantry-jobs", [
 		{ id: "1", timestamp, attempts: 1, body: {} },
@@ -474,7 +476,9 @@ test("a plugin can only connect to the host names that its config allows", async
 });
 
 describe("an allowed host", () => {
-	/** The status or error that a sandbox gets from this host if private destinations are not allowed. */
+	/**
+	 * The status or error that a sandbox gets from this host if private destinations are not allowed.
+	 */
 	const fetchFrom = (host: string) => {
 		const context = createExecutionContext();
 		const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
@@ -696,7 +700,8 @@ describe("organizations take turns:", () => {
 		);
 		const others = (await Promise.all(copies.map(({ id }) => jobs(id)))).flat();
 		await Promise.all([many.id, ...copies.map(({ id }) => id)].map(deleteJobs));
-		// This organization has three tasks (daily, hourly, every minute). Each waits for at most one of the other's.
+		// This organization has three tasks (daily, hourly, every minute). Each waits for at most one
+		// of the other's.
 		expect(taken.length).toBeLessThanOrEqual(3);
 		expect(others).toEqual([]);
 	});

@@ -465,7 +465,10 @@ test("the list is sorted by order, which rearrange changes for enabled configs",
 });
 
 describe("rearrange", () => {
-	/** Two enabled configs with orders 1 and 2, and functions that read their orders and activity entries. */
+	/**
+	 * Two enabled configs with orders 1 and 2, and functions that read their orders and activity
+	 * entries.
+	 */
 	async function rearranging() {
 		const tenant = await home([]);
 		const [a, b] = [

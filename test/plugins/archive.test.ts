@@ -26,7 +26,10 @@ const expectRefused = (archive: Uint8Array, detail: string) =>
 		body: { code: "invalid_input", attr: null, detail },
 	});
 
-/** A copy of the archive with these bytes written at an offset from the first occurrence of the text. */
+/**
+ * A copy of the archive with these bytes written at an offset from the first occurrence of the
+ * text.
+ */
 function patched(archive: Uint8Array, text: string, offset: number, bytes: number[]) {
 	const copy = Uint8Array.from(archive);
 	const at = Buffer.from(copy.buffer).indexOf(text, 0, "latin1");

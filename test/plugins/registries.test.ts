@@ -14,7 +14,9 @@ const npm = (name: string) => `https://www.npmjs.com/package/${name}`;
 const github = (path: string) => `https://github.com/u/${path}`;
 const gitlab = (path: string) => `https://gitlab.com/g/sub/${path}`;
 
-/** The versions, and the name in the archive's plugin.json, which says which archive was downloaded. */
+/**
+ * The versions, and the name in the archive's plugin.json, which says which archive was downloaded.
+ */
 const downloadedName = async (url: string) => {
 	const { bytes, ...versions } = await download(env, url);
 	return { ...versions, name: manifest(await unpack(bytes)).name };
