@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { App } from "../env.ts";
 import { documentAs } from "./router.ts";
 
-/** The body of every answer that is not a success (docs/api.md#errors). */
+/** The body of every error response (docs/api.md#errors). */
 export const ErrorBody = z
 	.object({
 		type: documentAs(
@@ -28,14 +28,14 @@ type Parts = {
 	type: string;
 	code: string;
 	detail: string;
-	/** The field at fault; null: none, or a rule. */
+	/** The field that is wrong; null if it isn't about a single field. */
 	attr?: string | null;
 	headers?: Record<string, string>;
-	/** What the log says, for errors that are ours to fix. */
+	/** Logged by `onError`, for errors that the operator has to fix. */
 	log?: string;
 };
 
-/** An error response. Thrown anywhere; `onError` answers with it. */
+/** An error response. Any code may throw it; `onError` sends it. */
 export class ApiError extends Error {
 	readonly status: ContentfulStatusCode;
 	readonly body: z.infer<typeof ErrorBody>;
@@ -51,17 +51,17 @@ export class ApiError extends Error {
 	}
 }
 
-/** A field (`attr`) or a rule (`attr` null) is broken. */
-export const invalid = (attr: string | null, why: string, code = "invalid_input") =>
+/** 400: the field `attr` is wrong, or, if `attr` is null, a rule is broken. */
+export const invalid = (attr: string | null, detail: string, code = "invalid_input") =>
 	new ApiError({
 		status: 400,
 		type: "validation_error",
 		code,
-		detail: why,
+		detail,
 		attr,
 	});
 
-/** A reference to something that isn't there, or not for the caller. */
+/** 400: `attr` refers to an object that doesn't exist, or that the caller can't see. */
 export const doesNotExist = (attr: string, pk: unknown) =>
 	invalid(attr, `Invalid pk "${pk}" - object does not exist.`, "does_not_exist");
 
@@ -93,23 +93,23 @@ export const badCredentials = () =>
 		headers: challenge,
 	});
 
-export const forbidden = (why = "You do not have permission to perform this action.") =>
+export const forbidden = (detail = "You do not have permission to perform this action.") =>
 	new ApiError({
 		status: 403,
 		type: "authentication_error",
 		code: "permission_denied",
-		detail: why,
+		detail,
 	});
 
-export const notFound = (what = "Not found.") =>
+export const notFound = (detail = "Not found.") =>
 	new ApiError({
 		status: 404,
 		type: "invalid_request",
 		code: "not_found",
-		detail: what,
+		detail,
 	});
 
-/** Other requests changed the object, however often this one tried. */
+/** 409: other requests changed the object during every attempt (docs/api.md#conflicts). */
 export const conflict = () =>
 	new ApiError({
 		status: 409,
@@ -147,19 +147,22 @@ export const unsupportedMediaType = (type: string) =>
 
 export const throttled = (
 	seconds: number,
-	why = `Request was throttled. Expected available in ${seconds} seconds.`,
+	detail = `Request was throttled. Expected available in ${seconds} seconds.`,
 ) =>
 	new ApiError({
 		status: 429,
 		type: "throttled_error",
 		code: "throttled",
-		detail: why,
+		detail,
 		headers: {
 			"Retry-After": String(seconds),
 		},
 	});
 
-/** Absence is a value until here: the row, or a 404. */
+/**
+ * Returns the row.
+ * @throws 404 if there is none
+ */
 export function found<T>(row: T | undefined | null): T {
 	if (row === undefined || row === null) throw notFound();
 	return row;
@@ -173,7 +176,7 @@ const serverError = () =>
 		detail: "A server error occurred.",
 	});
 
-/** The database has no tables. */
+/** 503: the database has no tables. */
 export const notSetUp = () =>
 	new ApiError({
 		status: 503,
@@ -188,22 +191,22 @@ export const respond = (c: Context, { body, status, headers }: ApiError) =>
 	c.json(body, status, headers);
 
 /**
- * Answers with the error that was thrown. Others are logged under the request's id and answered with a 500 that reveals
- * nothing.
- * @param translate makes an error response of an error of the database, if it is known
+ * Sends the error response that was thrown. Any other error is logged with the request's id and becomes a 500 that
+ * reveals nothing.
+ * @param translate turns a database error into an error response; undefined if the error is unexpected
  */
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>
 	(error, c) => {
-		const known = error instanceof ApiError ? error : translate(error);
-		if (!known || known.log)
+		const expected = error instanceof ApiError ? error : translate(error);
+		if (!expected || expected.log)
 			console.error(
 				JSON.stringify({
 					request_id: c.var.requestId,
-					error: known?.log ?? error.stack ?? error.message,
+					error: expected?.log ?? error.stack ?? error.message,
 				}),
 			);
-		return respond(c, known ?? serverError());
+		return respond(c, expected ?? serverError());
 	};
 
 export const onNotFound: NotFoundHandler<App> = (c) => respond(c, notFound("Endpoint not found."));

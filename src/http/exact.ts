@@ -1,4 +1,4 @@
-// What TypeScript doesn't know yet (https://github.com/tc39/proposal-json-parse-with-source).
+// Not in TypeScript's library yet (https://github.com/tc39/proposal-json-parse-with-source).
 declare global {
 	interface JSON {
 		rawJSON(text: string): { readonly rawJSON: string };
@@ -6,7 +6,7 @@ declare global {
 	}
 }
 
-/** A number that may lose digits as a double: long, with an exponent, with zeros at its end, or -0. */
+/** Finds numbers that a double may not preserve: long ones, exponents, trailing zeros and -0. */
 const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
@@ -17,8 +17,8 @@ const keepDigits = (_: string, value: unknown, { source }: { source?: string } =
 		: value;
 
 /**
- * As `JSON.parse`, but a number that would lose digits stays as it was written, as `JSON.rawJSON`: `JSON.stringify`
- * writes it the same.
+ * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which `JSON.stringify` writes
+ * exactly as it was.
  */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	const value = JSON.parse(json);
@@ -28,7 +28,7 @@ export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	try {
 		return JSON.parse(json, keepDigits);
 	} catch (error) {
-		// Nested too deep for a reviver, which calls itself for each level.
+		// The JSON is nested too deeply for a reviver, which recurses for each level.
 		if (error instanceof RangeError) return value;
 		throw error;
 	}

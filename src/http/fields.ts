@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-/** An issue that carries its own code: `http/valid.ts` answers it as it stands. */
+/** A zod issue with its own error code: `http/valid.ts` puts code and message into the response unchanged. */
 export const issue = (input: unknown, code: string, message: string) =>
 	({ code: "custom", input, message, params: { code } }) as const;
 
-/** What no database can keep of a text, if anything. */
+/** Why this text can't be stored; undefined if it can. */
 export const whyUnstorable = (text: string) =>
 	text.includes("\0")
 		? "Null characters are not allowed."
@@ -12,16 +12,16 @@ export const whyUnstorable = (text: string) =>
 			? undefined
 			: "Lone surrogates are not allowed.";
 
-/** As much of a value as an answer repeats, in characters. */
+/** How much of a value an error message quotes. */
 const MAX_QUOTED_CHARACTERS = 100;
 
-/** That a value is none of those that may be chosen. */
+/** The error message for a value that isn't one of the choices. */
 export function notAChoice(value: unknown) {
-	const said = typeof value === "object" ? JSON.stringify(value) : String(value);
+	const written = typeof value === "object" ? JSON.stringify(value) : String(value);
 	const quoted =
-		said.length > MAX_QUOTED_CHARACTERS
-			? `${said.slice(0, MAX_QUOTED_CHARACTERS).toWellFormed()}…`
-			: said;
+		written.length > MAX_QUOTED_CHARACTERS
+			? `${written.slice(0, MAX_QUOTED_CHARACTERS).toWellFormed()}…`
+			: written;
 	return `"${quoted}" is not a valid choice.`;
 }
 
@@ -57,17 +57,17 @@ export const text = (max?: number) => trimmed(max, NOT_IN_ONE_LINE);
 /** Text that may have line breaks and tabs. */
 export const multilineText = (max?: number) => trimmed(max, NOT_IN_SEVERAL_LINES);
 
-/** Text with any characters that can be stored: data of others, or what it is compared with. */
+/** Text with any characters that can be stored, for data from other systems and values compared with it. */
 export const rawText = (max?: number) => trimmed(max);
 
-/** Text that says something. */
+/** Text in one line that isn't blank. */
 export const name = (max: number) => text(max).min(1);
 
-/** At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1), and labels that end as they begin. */
+/** At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1); labels start and end with a letter or digit. */
 const EMAIL =
 	/^(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
 
-/** An address, in lower case. */
+/** An email address, converted to lower case. */
 export const email = () =>
 	rawText(254)
 		.min(1)
@@ -75,17 +75,17 @@ export const email = () =>
 		.pipe(z.email({ pattern: EMAIL }))
 		.meta({ maxLength: 254 });
 
-/** A UUID of any version, in lower case. */
+/** A UUID of any version, converted to lower case. */
 export const uuid = () => z.string().trim().toLowerCase().pipe(z.guid());
 
-/** At most `max` values of `item`, each once. */
+/** A list of at most `max` values of `item`, from which duplicates are removed. */
 export const set = <T extends z.ZodType>(item: T, max: number) =>
 	z
 		.array(item)
 		.max(max)
 		.overwrite((list) => [...new Set(list)]);
 
-/** A preprocessing step: refuses a map with the key `__proto__`, which zod would drop silently. */
+/** For `z.preprocess`: reports the key `__proto__`, which zod would drop silently. */
 export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
 	const keys = typeof value === "object" && value !== null ? Object.keys(value) : [];
 	const key = keys.find((name) => name.trim() === "__proto__");
@@ -97,7 +97,7 @@ export function refuseProto(value: unknown, { issues }: z.core.$RefinementCtx) {
 	return value;
 }
 
-/** A map from text to `value`. */
+/** An object that maps text to `value`. */
 export const record = <V extends z.ZodType>(value: V, key: z.ZodString = z.string()) =>
 	z.preprocess(
 		(entries: Record<string, z.input<V>>, context) => refuseProto(entries, context),
@@ -115,7 +115,7 @@ const words: Record<string, boolean> = {
 	off: false,
 };
 
-// What a client should send is the type of a field's input. What it does send may be anything.
+// The parameter types of the functions below are what typed clients may send. What arrives may be of any type.
 
 /** true, false, or one of the strings that mean them (docs/api.md#requests). */
 export const boolean = () =>
@@ -125,20 +125,20 @@ export const boolean = () =>
 		z.boolean(),
 	);
 
-/** One of `values`, trimmed as any text is. */
+/** One of `values`, after trimming. */
 export const choice = <const T extends string>(values: readonly T[]) =>
 	z.preprocess((value: T) => (typeof value === "string" ? value.trim() : value), z.enum(values));
 
 /**
- * One or more of `values` in a query, in any case; the parameter may be repeated (docs/api.md#requests). Of a single value
- * that is wrong the issue is the parameter's own; of several it names the position.
+ * One or more of `values` in a query string, in any case; the parameter may be repeated (docs/api.md#requests). An issue
+ * names the position of the wrong value only if the parameter was repeated.
  */
 export const choices = <const T extends string>(values: readonly T[]) => {
-	const known = new Map<unknown, T>(values.map((value) => [value.toLowerCase(), value]));
+	const byLowerCase = new Map<unknown, T>(values.map((value) => [value.toLowerCase(), value]));
 	return z.preprocess(
 		(given: T | T[], { issues }) =>
 			[given].flat().map((item, i) => {
-				const value = typeof item === "string" && known.get(item.trim().toLowerCase());
+				const value = typeof item === "string" && byLowerCase.get(item.trim().toLowerCase());
 				if (value) return value;
 				issues.push({
 					...issue(item, "invalid_choice", notAChoice(item)),
@@ -171,25 +171,25 @@ export const integerChoice = <const T extends number>(values: readonly T[]) =>
 			enum: [...values, ...values.map(String)],
 		});
 
-/** An answer's moment, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
+/** A time in a response, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
 
 const MOMENT =
 	/^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?(?:Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
 
-/** ISO 8601 as a date, UTC unless it says otherwise; undefined: it isn't that, or has no year of four digits from 1 on. */
+/** Converts an ISO 8601 time, in UTC unless it has an offset; undefined if it isn't one, or its year isn't 1 to 9999. */
 export function readMoment(value: string) {
 	const [match, date, time = "00:00", seconds = "00", ...rest] = MOMENT.exec(value) ?? [];
 	const [fraction = "0", hours = "+00", minutes = "00"] = rest;
 	const full = `${date}T${time}:${seconds}.${fraction}${hours}:${minutes}`;
-	// The pattern alone takes 2026-02-30, which Date would read as another day.
+	// The pattern alone accepts 2026-02-30, which Date would read as March 2.
 	if (!match || !z.iso.datetime({ offset: true }).safeParse(full).success) return undefined;
 	const at = new Date(full);
 	const year = at.getUTCFullYear();
 	return year >= 1 && year <= 9999 ? at.toISOString() : undefined;
 }
 
-/** A request's moment, read as `timestamp`. */
+/** A time in a request (docs/api.md#requests), converted to the form of `timestamp`. */
 export const moment = () =>
 	z
 		.string()
@@ -204,7 +204,7 @@ export const moment = () =>
 		})
 		.pipe(timestamp());
 
-/** A moment in a query, where the `+` of an offset that was not escaped arrives as a space. */
+/** A time in a query string, where an unescaped `+` before the offset arrives as a space. */
 export const queryMoment = () =>
 	z.preprocess(
 		(value: string) =>

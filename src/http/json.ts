@@ -1,10 +1,10 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
-/** Strings, empty objects and lists, and marks of compact JSON. */
+/** The tokens of compact JSON that matter for indentation: strings, empty objects and lists, and punctuation. */
 const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
 
-/** Works on the text: parsing would round numbers of more digits than a JavaScript number has. */
+/** Indents compact JSON. It works on the text, since parsing would round long numbers. */
 export function indent(json: string) {
 	let depth = 0;
 	const newline = () => `\n${"  ".repeat(depth)}`;
@@ -22,7 +22,7 @@ export function indent(json: string) {
 	});
 }
 
-/** JSON answers end in a newline, so that a shell's prompt starts on its own line; `?pretty` indents them. */
+/** Ends JSON responses with a newline, so that a shell's prompt starts on its own line; `?pretty` indents them. */
 export const formatJson = createMiddleware<App>(async (c, next) => {
 	await next();
 	if (!c.res.headers.get("content-type")?.startsWith("application/json")) return;

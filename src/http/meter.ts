@@ -10,8 +10,8 @@ export type Meter = {
 };
 
 /**
- * Every answer says in `Server-Timing` what it cost, and in `x-d1-bookmark` from where the next may read. A refusal says
- * only how many trips: numbers of rows would tell a stranger what exists (docs/api.md#responses).
+ * Reports what a request cost in `Server-Timing`, and D1's bookmark in `x-d1-bookmark`. Errors report only the number
+ * of round trips: row counts would tell a stranger what exists (docs/api.md#responses).
  */
 export const meter = createMiddleware<App>(async (c, next) => {
 	const spent: Meter = {
@@ -22,8 +22,8 @@ export const meter = createMiddleware<App>(async (c, next) => {
 	};
 	c.set("meter", spent);
 	await next();
-	const told = c.res.status < 400 ? spent : { d1_trips: spent.d1_trips };
-	const timing = Object.entries(told).map(([name, n]) => `${name};desc="${n}"`);
+	const reported = c.res.status < 400 ? spent : { d1_trips: spent.d1_trips };
+	const timing = Object.entries(reported).map(([name, n]) => `${name};desc="${n}"`);
 	c.header("Server-Timing", timing.join(", "));
 	const bookmark = c.var.bookmark?.();
 	if (bookmark) c.header("x-d1-bookmark", bookmark);

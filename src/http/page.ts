@@ -2,15 +2,16 @@ import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../env.ts";
 
-/** Where in a list the caller is (docs/api.md#pages). */
+/** The page of a list that a request asks for (docs/api.md#pages). */
 export type Page = {
 	limit: number;
 	offset: number;
-	/** The total, and the order values of the row before this page, from the `cursor` of the page before. */
+	/** From the `cursor`: the total, and the sort values of the last row of the previous page. Undefined without one. */
 	after: { count: number; keys: Key[] } | undefined;
 	url: URL;
 };
 
+/** A sort value in a cursor. */
 export type Key = string | number;
 
 /** The envelope of a page (docs/api.md#pages). */
@@ -35,20 +36,20 @@ const write = (cursor: z.infer<typeof Cursor>) =>
 		.encode(JSON.stringify(cursor))
 		.toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** What `write` wrote; undefined for anything else, or when made for another place. */
+/** The content of a cursor; undefined if it is malformed, or was made for another offset. */
 function read(cursor: string | undefined, offset: number): Page["after"] {
 	try {
 		const bytes = Uint8Array.fromBase64(cursor ?? "", {
 			alphabet: "base64url",
 		});
-		const [place, count, keys] = Cursor.parse(JSON.parse(new TextDecoder().decode(bytes)));
-		return place === offset ? { count, keys } : undefined;
+		const [start, count, keys] = Cursor.parse(JSON.parse(new TextDecoder().decode(bytes)));
+		return start === offset ? { count, keys } : undefined;
 	} catch {
 		return undefined;
 	}
 }
 
-/** The page that the request asks for; what can't be read falls back to the first hundred. */
+/** The page that the request asks for. Missing and invalid parameters get their defaults. */
 export function page(c: Context<App>): Page {
 	const offset = Math.min(positiveOr(c.req.query("offset"), 0), Number.MAX_SAFE_INTEGER);
 	return {
@@ -60,18 +61,19 @@ export function page(c: Context<App>): Page {
 }
 
 function link({ url, limit }: Page, offset: number, cursor?: string) {
-	const there = new URL(url);
-	there.searchParams.delete("cursor");
-	there.searchParams.delete("offset");
-	there.searchParams.set("limit", String(limit));
-	if (offset > 0) there.searchParams.set("offset", String(offset));
-	if (cursor) there.searchParams.set("cursor", cursor);
-	return there.href;
+	const target = new URL(url);
+	target.searchParams.delete("cursor");
+	target.searchParams.delete("offset");
+	target.searchParams.set("limit", String(limit));
+	if (offset > 0) target.searchParams.set("offset", String(offset));
+	if (cursor) target.searchParams.set("cursor", cursor);
+	return target.href;
 }
 
 /**
- * @param rows those of the page and, where the list goes on, one more
- * @param keys the order values of a row
+ * The response for a page.
+ * @param rows the rows of the page, and one more if there is a next page
+ * @param keys returns the sort values of a row, for the cursor
  */
 export function envelope<T>(
 	page: Page,
@@ -91,7 +93,7 @@ export function envelope<T>(
 	};
 }
 
-/** The same page of other things. */
+/** The page with each result converted by `to`. */
 export const mapResults = <A, B>(page: Envelope<A>, to: (row: A) => B): Envelope<B> => ({
 	...page,
 	results: page.results.map((row) => to(row)),

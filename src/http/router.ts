@@ -4,19 +4,19 @@ import type { BlankInput, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 
-/** Every path with and without its trailing slash, for every method. */
+/** A router that accepts every path with and without a trailing slash, for every method. */
 export const router = () => new Hono<App>({ strict: false });
 
-/** What a route says of itself; scripts/openapi.ts reads it. */
+/** A route's metadata, from which scripts/openapi.ts builds the OpenAPI document. */
 export type Operation = {
 	summary?: string;
 	status?: 200 | 201 | 204;
 	answer?: z.ZodType;
-	/** Answers of other statuses that are no refusals. */
+	/** Other responses that aren't errors, by status. */
 	also?: Record<number, z.ZodType>;
-	/** It asks a service elsewhere, whose failure is a 400. */
+	/** The route calls an external service; if that fails, the response is a 400. */
 	asksElsewhere?: true;
-	/** The answer is a text of this type, no JSON. */
+	/** The media type of a response that is text, not JSON. */
 	media?: "text/html" | "text/javascript";
 	body?: z.ZodType;
 	/** The body may also be JSON lines. */
@@ -28,7 +28,7 @@ export type Operation = {
 
 const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/** Returns `shape`, which the OpenAPI document shows as `as`: for checks that JSON Schema can't be derived from. */
+/** Returns `shape`; the OpenAPI document shows `as` instead. For checks that JSON Schema can't be derived from. */
 export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 	documentation.set(shape, as);
 	return shape;
@@ -39,13 +39,13 @@ export const documentedAs = (shape: z.core.$ZodType) => documentation.get(shape)
 
 const operations = new WeakMap<object, Operation>();
 
-/** Notes on a middleware what the routes that it stands in take or answer. */
+/** Attaches metadata to a middleware, for the routes that it is part of. */
 export function describeRoute<T extends object>(middleware: T, operation: Operation) {
 	operations.set(middleware, operation);
 	return middleware;
 }
 
-/** What was noted on a route's middleware. */
+/** The metadata that `describeRoute` attached to a middleware; empty if there is none. */
 export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
 
 const document = <I extends Input = BlankInput>(operation: Operation) =>
@@ -54,20 +54,20 @@ const document = <I extends Input = BlankInput>(operation: Operation) =>
 		operation,
 	);
 
-/** What a list takes in its query, for typed clients. */
+/** The query parameters of a list, for typed clients. */
 type PageInput = {
 	in: { query: { limit?: string; offset?: string; cursor?: string } };
 	out: { query: object };
 };
 
-/** 200 with one `answer`. */
+/** 200 with a body of the shape `answer`. */
 export const ok = (
 	answer: z.ZodType,
 	summary: string,
 	more: Pick<Operation, "also" | "asksElsewhere"> = {},
 ) => document({ status: 200, answer, summary, ...more });
 
-/** 201 with one `answer`. */
+/** 201 with a body of the shape `answer`. */
 export const created = (answer: z.ZodType, summary: string) =>
 	document({ status: 201, answer, summary });
 
@@ -77,15 +77,15 @@ export const noBody = (summary: string) => document({ status: 200, summary });
 /** 204 without a body. */
 export const noContent = (summary: string) => document({ status: 204, summary });
 
-/** 200 with a page for people. */
+/** 200 with an HTML page. */
 export const htmlPage = (summary: string, more: Pick<Operation, "form"> = {}) =>
 	document({ status: 200, media: "text/html", summary, ...more });
 
-/** 200 with a script for browsers. */
+/** 200 with a JavaScript file. */
 export const javascript = (summary: string) =>
 	document({ status: 200, media: "text/javascript", summary });
 
-/** The query of every list (docs/api.md#pages). Never refused: what can't be read is the default. */
+/** The query parameters of every list (docs/api.md#pages). Only documented here: invalid values get the default. */
 export const Paging = z.object({
 	limit: z
 		.int()
@@ -97,7 +97,7 @@ export const Paging = z.object({
 	cursor: z.string().meta({ description: "Opaque; part of `next`" }).optional(),
 });
 
-/** The envelope of a page (docs/api.md#pages). */
+/** The fields of a page (docs/api.md#pages). */
 const envelopeOf = (item: z.ZodType) => ({
 	count: z.int(),
 	next: z.url().nullable(),
@@ -114,7 +114,10 @@ export const paginated = (item: z.ZodType, summary: string) =>
 		summary,
 	});
 
-/** 200 with a page of `item` that is a `shape`, too (docs/api.md#responses-with-extra-fields): that of its first entry, all null where there is none. */
+/**
+ * 200 with a page of `item` that also has the fields of `shape`, from the first result; all are null without results
+ * (docs/api.md#responses-with-extra-fields).
+ */
 export const paginatedAs = (
 	shape: z.ZodObject,
 	item: z.ZodType,
@@ -132,7 +135,7 @@ export const paginatedAs = (
 		...more,
 	});
 
-/** 200 with a `shape` that holds a page of `item`, too (docs/api.md#responses-with-extra-fields). */
+/** 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
 export const paginatedWithin = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
 	document<PageInput>({
 		status: 200,
@@ -141,7 +144,7 @@ export const paginatedWithin = (shape: z.ZodObject, item: z.ZodType, summary: st
 		summary,
 	});
 
-/** A shape each of whose fields may be null. */
+/** The shape with every field nullable. */
 const nullable = (shape: z.ZodObject) =>
 	z.object(
 		Object.fromEntries(

@@ -26,7 +26,7 @@ const wrongFormat: Record<string, string> = {
 	datetime: "Datetime has wrong format. Use ISO 8601.",
 };
 
-/** The name of a JSON value's type in the original that the interface is compatible with. */
+/** The Python name of a JSON value's type, which the API that this one is compatible with uses in its errors. */
 const nameOfType = (value: unknown) =>
 	value === null
 		? "NoneType"
@@ -96,15 +96,18 @@ export function toApiError(
 	}
 }
 
-/** Runs before a request is refused for how it is written, and throws what the caller must be told first. */
+/** Runs before a malformed request gets a 400. Throws the errors that come first, such as 403 and 404. */
 type First = (c: Context<App>) => Promise<unknown>;
 
-/** A check that `judge` decides: what it refuses, it throws, with an attr of the field's or of what is below it. */
+/**
+ * A zod check that turns an `ApiError` into an issue.
+ * @param check throws the `ApiError`; its `attr` names the field, or one nested in it
+ */
 export const checkedBy =
-	<T>(judge: (value: T) => unknown): z.core.CheckFn<T> =>
+	<T>(check: (value: T) => unknown): z.core.CheckFn<T> =>
 	({ value, issues }) => {
 		try {
-			judge(value);
+			check(value);
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
 			const { attr, code, detail } = error.body;
@@ -115,7 +118,7 @@ export const checkedBy =
 
 type Target = "json" | "query";
 
-/** A middleware behind which `c.req.valid(T)` is what `S` makes of that part of the request. */
+/** A middleware after which `c.req.valid(T)` returns that part of the request as parsed by `S`. */
 type Input<T extends Target, S extends z.ZodType> = {
 	in: Record<T, z.input<S>>;
 	out: Record<T, z.output<S>>;
@@ -123,8 +126,8 @@ type Input<T extends Target, S extends z.ZodType> = {
 type Validated<T extends Target, S extends z.ZodType> = MiddlewareHandler<App, string, Input<T, S>>;
 
 /**
- * zod's verdict, answered in our words.
- * @param choose the value to check, given the one that Hono read
+ * Validates a part of the request. The first issue becomes an error response.
+ * @param choose returns the value to validate, given the one that Hono read
  */
 function validator<T extends Target, S extends z.ZodType>(
 	target: T,
@@ -157,10 +160,10 @@ const WHITE_SPACE = [0x20, 0x09, 0x0a, 0x0d];
 
 const MAX_BODY_BYTES = 2 ** 20;
 
-/** @throws 413 beyond the limit; 400 where the client went away before it had sent all */
+/** @throws 413 if the body is too large; 400 if the client disconnected before it was complete */
 async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
-	const tooMany = tooLarge(MAX_BODY_BYTES);
-	if (Number(req.header("content-length")) > MAX_BODY_BYTES) throw tooMany;
+	const error = tooLarge(MAX_BODY_BYTES);
+	if (Number(req.header("content-length")) > MAX_BODY_BYTES) throw error;
 	const chunks: Uint8Array[] = [];
 	let size = 0;
 	try {
@@ -172,11 +175,14 @@ async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
 	} catch {
 		throw parseError("The body ended too early.");
 	}
-	if (size > MAX_BODY_BYTES) throw tooMany;
+	if (size > MAX_BODY_BYTES) throw error;
 	return Buffer.concat(chunks);
 }
 
-/** The text of UTF-8 without its byte order mark; throws 400 for other bytes. */
+/**
+ * Decodes UTF-8 and skips a byte order mark.
+ * @throws 400 if the bytes aren't UTF-8
+ */
 function decode(bytes: Uint8Array): string {
 	try {
 		const options = { fatal: true, ignoreBOM: false };
@@ -188,7 +194,10 @@ function decode(bytes: Uint8Array): string {
 
 type Read = typeof parseExact;
 
-/** The JSON value of a text; the error doesn't quote it. */
+/**
+ * Parses JSON.
+ * @throws 400; the parser's message without the part that quotes the body
+ */
 function parse(json: string, read: Read, where = "") {
 	try {
 		return read(json);
@@ -198,20 +207,20 @@ function parse(json: string, read: Read, where = "") {
 	}
 }
 
-/** JSON lines as a list of their values. Blank lines are skipped. */
+/** Parses JSON lines into a list. Blank lines are skipped. */
 const parseLines = (text: string, read: Read) =>
 	text
 		.split("\n")
 		.flatMap((line, i) => (line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)]));
 
 export type BodyOptions = {
-	/** The body may also be JSON lines, which count as the list of their values. */
+	/** The body may also be JSON lines, which are parsed into a list. */
 	lines?: boolean;
 	/** Numbers keep every digit (`parseExact`). */
 	exact?: boolean;
 };
 
-/** The value of the body. None at all counts as `{}`, whatever its media type. */
+/** Parses the body. An empty one counts as `{}`, whatever its media type. */
 async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	const header = c.req.header("content-type") ?? "";
 	const type = header.split(";")[0]?.trim() ?? "";
@@ -237,7 +246,7 @@ export function body<S extends z.ZodType>(
 			await first(c);
 			throw error;
 		});
-		// Hono's validator would read the body again.
+		// Hono's validator calls this; the body can't be read twice.
 		c.req.json = async () => value;
 		return validator("json", shape, first, () => value)(c, next);
 	};
