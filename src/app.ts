@@ -40,7 +40,7 @@ import users from "./users/routes.ts";
 
 type Routes = Hono<App, Schema, string>;
 
-/** Where a family is mounted, the object that its scopes speak of, on whose behalf it acts, its routes. */
+/** A family's path, the object of its scopes, the tenant that it acts for, and its routes. */
 type Family = readonly [
 	path: string,
 	object: ScopeObject,
@@ -73,7 +73,7 @@ export const families = [
 	["/api/personal_api_keys", "personal_api_key", asCaller, personalApiKeys],
 ] as const satisfies Family[];
 
-/** What needs no key. */
+/** Routes that need no key. */
 export const publicRoutes = [
 	["/", service],
 	["/api/invites", acceptance],
@@ -87,7 +87,7 @@ type Mounted<Row> = Row extends readonly [infer Path extends string, ...unknown[
 		: never
 	: never;
 
-type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
+type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
 	all: infer All,
 ) => void
 	? All
@@ -98,7 +98,7 @@ type Routed = Intersection<Mounted<(typeof families)[number] | (typeof publicRou
 /** The type of the whole API, for a typed client: `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
-/** Closed unless `CORS_ORIGINS` names an origin. */
+/** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	const origins = c.env.CORS_ORIGINS.split(",").map((origin) => origin.trim());
 	if (origins.every((origin) => origin === "")) return next();
@@ -108,7 +108,7 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	})(c, next);
 };
 
-/** Refuses methods that a path such as `/bulk` lacks; otherwise `/:id` would take `bulk` for an id. */
+/** Answers 405 for methods that a path such as `/bulk` lacks; otherwise `/:id` would match with the id `bulk`. */
 const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
 	const methods = new Set(handlers.map(({ method }) => method));
 	const allowed = [...methods].flatMap((method) =>
@@ -120,7 +120,7 @@ const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<A
 	};
 };
 
-/** The paths of `routes` with their handlers. Middleware is mounted on these: a wildcard would match families below, too. */
+/** The paths of `routes` with their handlers. Middleware is mounted on each: a wildcard would also match families below. */
 const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
 
 export const app: Routes = router();

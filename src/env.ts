@@ -4,31 +4,31 @@ import type { Scope } from "./tenant/scopes.ts";
 import type { Tenant } from "./tenant/tenant.ts";
 
 declare global {
-	/** The secrets, which wrangler.toml doesn't name. */
+	/** Secrets, which are not in wrangler.toml. */
 	interface __BaseEnv_Env {
-		/** 32 random bytes in base64; several, separated by commas, while a new one takes over: the newest first. */
+		/** 32 random bytes in base64. While a key is rotated: several, separated by commas, newest first. */
 		SECRETS_KEY?: string;
-		/** Of ClickHouse's user. */
+		/** The password of `CLICKHOUSE_USER`. */
 		CLICKHOUSE_PASSWORD?: string;
 	}
 }
 
-/** What Hono carries: the worker's bindings (generated from wrangler.toml) and what middleware puts on a request. */
+/** Hono's environment: the worker's bindings (generated from wrangler.toml) and the variables that middleware sets. */
 export type App = {
 	Bindings: Env;
 	Variables: {
 		requestId: string;
 		meter: Meter;
-		/** Where in D1's history the answer stands, once D1 was asked. */
+		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };
 		scope: Scope;
-		/** The level that the route asks of the caller. */
+		/** The level that the route requires of the caller. */
 		level: number | undefined;
-		/** The `plugins_access_level` that the route asks of the caller's organization. */
+		/** The `plugins_access_level` that the route requires of the caller's organization. */
 		plugins: number | undefined;
 		tenant: Tenant;
-		/** What inline styles and scripts of a page must carry. */
+		/** The nonce for a page's inline styles and scripts (Content-Security-Policy). */
 		secureHeadersNonce?: string;
 	};
 };

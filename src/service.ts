@@ -14,10 +14,10 @@ const Health = z
 	.object({ d1: z.boolean(), kv: z.boolean(), migrations: z.boolean() })
 	.meta({ id: "Health" });
 
-/** The newest migration that this code was written for. A database may have newer ones. */
+/** The newest migration that this code needs. The database may have newer ones. */
 const LATEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
 
-/** Whether D1 answers, and whether its tables are those that the code expects. */
+/** Checks that D1 answers and that all migrations are applied. */
 async function checkDatabase(db: Database) {
 	const applied = sql`select 1 from d1_migrations where name = ${LATEST_MIGRATION}`;
 	try {
@@ -30,7 +30,7 @@ async function checkDatabase(db: Database) {
 	}
 }
 
-/** What needs no key: the service's own card, and whether what it stands on answers. */
+/** Routes without a key: the service's name and version, the OpenAPI document, and the health check. */
 export default router()
 	.get("/", ok(ServiceInfo, "Name the service"), (c) =>
 		c.json({

@@ -20,7 +20,7 @@ export default {
 			runTasks(env, scheduledTime),
 			runExports(env, scheduledTime),
 		];
-		// One that fails keeps none of the others from its end.
+		// One failure must not stop the others.
 		for (const duty of await Promise.allSettled(duties))
 			if (duty.status === "rejected") console.error(JSON.stringify({ error: String(duty.reason) }));
 	},

@@ -7,14 +7,14 @@ import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
 
-/** How a guess that failed is answered: `refusal`, or a word to wait where one address guesses too often. */
+/** Counts a failed attempt of the caller's address. Returns `refusal`, or a 429 once there are too many. */
 export async function countFailure(c: Context<App>, refusal: ApiError) {
 	const address = c.req.header("cf-connecting-ip") ?? "unknown";
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: address });
 	return success ? refusal : throttled(60);
 }
 
-/** D1's record of the key, which is written to KV. */
+/** Finds the key of an active user in D1, and caches it in KV. */
 async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> {
 	const { db } = connect(c, "first-primary");
 	const [[row]] = await db.batch([
@@ -36,21 +36,21 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 }
 
 /**
- * The request has a key that KV or D1 knows and that has not expired. That the key still exists and its owner is
- * active, the guard asks of D1, in the same trip as the request's own queries.
+ * After this, the request has a key that KV or D1 knows and that has not expired. The guard checks in D1 that the key
+ * still exists and its owner is active, in the same round trip as the request's queries.
  */
 export const authenticate = createMiddleware<App>(async (c, next) => {
-	const [scheme, value, more] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
+	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
 	const refusal = badCredentials();
-	if (!value || more !== undefined || !isWellFormed(value)) throw await countFailure(c, refusal);
+	if (!value || extra !== undefined || !isWellFormed(value)) throw await countFailure(c, refusal);
 	const hash = await digest(value);
 	c.var.meter.kv_reads += 1;
 	let key: Key | undefined | null = await getCached(c.env, hash);
 	if (!key || isExpired(key)) {
-		// Counted as a failure before D1 is asked, so that guessing costs it nothing.
-		const guess = await countFailure(c, refusal);
-		if (guess !== refusal) throw guess;
+		// Counted as a failure before D1 is queried, so that guessing is limited before it costs anything.
+		const failure = await countFailure(c, refusal);
+		if (failure !== refusal) throw failure;
 		key = await findKey(c, hash);
 	}
 	if (!key || isExpired(key)) throw refusal;

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 
-/** What KV knows of a key, under `key:<SHA-256 of its value, hex>` (docs/keys.md#how-a-key-is-checked). */
+/** A key's record in KV, under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
 export type Key = {
 	id: string;
 	user_id: number;
@@ -20,7 +20,7 @@ const base62 = (n: bigint, length: number): string =>
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
-/** A new value: `tnt_` + 256 random bits in base62 + `_` + the CRC-32 of what stands before, in base62. */
+/** Generates a key's value: `tnt_` + 256 random bits in base62 + `_` + the CRC-32 of the part before it, in base62. */
 export function mint() {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))
@@ -29,11 +29,11 @@ export function mint() {
 	return `${body}_${checksum(body)}`;
 }
 
-/** A secret that is no key: 256 random bits in base64url, 43 characters. */
+/** Generates a secret that isn't a key: 256 random bits in base64url, 43 characters. */
 export const newToken = () =>
 	crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** Whether `value` has the form and checksum of a key; asks no storage. */
+/** Whether `value` has the form and checksum of a key. Doesn't query KV or D1. */
 export function isWellFormed(value: string) {
 	const [, body, sum] = /^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
 	return body !== undefined && checksum(body) === sum;
@@ -52,11 +52,11 @@ export const isExpired = (key: Pick<Key, "expires_at">) =>
 
 const kvKey = (hash: string) => `key:${hash}`;
 
-/** KV's record of the key whose value has this digest. It may be a minute old in distant places. */
+/** Reads a key's record from KV by its digest; null if there is none. It may be a minute old. */
 export const getCached = ({ KEYS }: Env, hash: string) =>
 	KEYS.get<Key>(kvKey(hash), { type: "json", cacheTtl: 60 });
 
-/** D1 is the truth: where KV can't be written, the next request pays a trip, and nothing is lost. */
+/** D1 is authoritative: if KV can't be written, the next request only takes an extra round trip. */
 const isStale = (error: unknown) =>
 	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
 

@@ -2,7 +2,7 @@ import { invalid } from "../http/errors.ts";
 
 const PREFIX = "sealed:2:";
 
-/** Where a sealed value is stored. It opens nowhere else. */
+/** Where a sealed value is stored. It can't be unsealed anywhere else. */
 export type Place = { table: string; row: string | number; field: string };
 
 const encoder = new TextEncoder();
@@ -13,7 +13,7 @@ const additionalData = ({ table, row, field }: Place) =>
 const decode = (text: string) => Uint8Array.fromBase64(text, { alphabet: "base64url" });
 const encode = (bytes: Uint8Array) => bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 
-/** The keys of `SECRETS_KEY`, the newest first, each by a name that is made of it. */
+/** The keys of `SECRETS_KEY`, newest first. A key's name is derived from it. */
 async function keys(env: Env) {
 	const texts = (env.SECRETS_KEY ?? "").split(",").map((text) => text.trim());
 	return Promise.all(
@@ -30,8 +30,9 @@ async function keys(env: Env) {
 }
 
 /**
- * Encrypts a secret for the database: AES-GCM with the newest key, whose name is kept with it, and with the place as
- * additional data, so that a copy of the value in another row or field doesn't open.
+ * Encrypts a secret for the database: AES-GCM with the newest key, whose name is stored with it. The place is additional
+ * authenticated data, so a copy of the value in another row or field can't be unsealed.
+ * @throws 400 if `SECRETS_KEY` is not set
  */
 export async function seal(env: Env, secret: string, place: Place) {
 	const [newest] = await keys(env);
@@ -46,14 +47,17 @@ export async function seal(env: Env, secret: string, place: Place) {
 	return PREFIX + parts.join(":");
 }
 
-/** Values from before they were bound to a place lack the 2. */
+/** The older form, without the 2, wasn't bound to a place. */
 const SEALED = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
-/** Whether `seal` made it, by its form. What comes from outside and has that form is sealed itself before it is kept. */
+/** Whether a value has the form that `seal` returns. A client's value of that form is sealed like any other. */
 export const isSealed = (value: unknown): value is string =>
 	typeof value === "string" && SEALED.test(value);
 
-/** What `seal` encrypted for this place, with whichever key it did; an error without that key, or at another place. */
+/**
+ * Decrypts what `seal` encrypted for this place.
+ * @throws if its key is no longer in `SECRETS_KEY`, or it was sealed for another place
+ */
 export async function unseal(env: Env, sealed: string, place: Place) {
 	const bound = sealed.startsWith(PREFIX);
 	const [name, iv = "", data = ""] = sealed.split(":").slice(bound ? 2 : 1);
@@ -80,8 +84,8 @@ export const cipherOf = (env: Env, table: string, row: Place["row"]) => ({
 export type Cipher = ReturnType<typeof cipherOf>;
 
 /**
- * What can stand for a text where it must be found again but not read: HMAC-SHA256 of it under a key that is derived from
- * each key of `SECRETS_KEY` (HKDF) for this purpose alone; the newest key's first. Each names its key.
+ * Keyed digests of a text, for finding it again without storing it: HMAC-SHA256, one for each key of `SECRETS_KEY`,
+ * newest first, under a key that is derived from it (HKDF) for this purpose. Each digest contains its key's name.
  */
 export const digests = async (env: Env, purpose: string, text: string) =>
 	Promise.all(
@@ -103,19 +107,19 @@ export const digests = async (env: Env, purpose: string, text: string) =>
 		}),
 	);
 
-/** Whether `digests` made it, by its form. */
+/** Whether a text has the form of a digest of `digests`. */
 export const isDigest = (text: string) => /^hmac:[\w-]{8}:[\w-]{43}$/.test(text);
 
-/** Shorter secrets can't be told from words. */
+/** Shorter secrets are not redacted: they occur in ordinary words. */
 const MIN_SECRET_LENGTH = 4;
 
-/** What secrets look like in a text, also within JSON; the longest first. */
+/** The forms in which secrets can appear in a text, plain and JSON-escaped; longest first. */
 export const variants = (secrets: string[]) =>
 	[...new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))]
 		.filter((secret) => secret.length >= MIN_SECRET_LENGTH)
 		.sort((a, b) => b.length - a.length);
 
-/** What replaces secrets in a text by asterisks. */
+/** Returns a function that replaces secrets in a text by asterisks. */
 export function redactor(secrets: string[]) {
 	const hidden = variants(secrets);
 	return (text: string) => hidden.reduce((clean, secret) => clean.replaceAll(secret, "***"), text);

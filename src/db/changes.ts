@@ -1,13 +1,14 @@
 import type { Change } from "./schema.ts";
 
-/** What the activity log says in place of a value that its readers are not to see. */
+/** Replaces secret values in the activity log. */
 const MASK = "********";
 
 const isPresent = (value: unknown) => value !== undefined && value !== null;
 
 /**
- * The fields of `body` that say something else than `row` does, for the activity log. Empty: nothing to do.
+ * Compares `body` with `row`, for the activity log.
  * @param masked fields whose values the log doesn't show
+ * @returns the fields that `body` would change; empty if there are none
  */
 export function changes(row: object, body: object, masked: string[] = []): Change[] {
 	const values = new Map<string, unknown>(Object.entries(row));

@@ -8,9 +8,10 @@ import type { App } from "../env.ts";
 export type Database = DrizzleD1Database;
 
 /**
- * D1 for one request: a session that starts at `start` (a bookmark or a constraint of D1's sessions API), whose
- * trips and rows are counted on the request's meter. Only `batch` reaches the database. What comes after `restart`
- * is asked of another session.
+ * Opens a D1 session for one request, which counts round trips and rows on the request's meter. Only `batch` reaches the
+ * database.
+ * @param start a bookmark or a constraint of D1's sessions API
+ * @returns the database, and `restart`, which replaces the session by one that starts at another point
  */
 export function connect(c: Context<App>, start: string) {
 	let session = c.env.DB.withSession(start);
@@ -30,8 +31,8 @@ export function connect(c: Context<App>, start: string) {
 		withSession: (constraint) => c.env.DB.withSession(constraint),
 		dump: () => c.env.DB.dump(),
 	});
-	const restart = (there: string) => {
-		session = c.env.DB.withSession(there);
+	const restart = (from: string) => {
+		session = c.env.DB.withSession(from);
 	};
 	return { db, restart };
 }
@@ -40,7 +41,10 @@ type Statement = BatchItem<"sqlite">;
 
 type ResultOf<S> = S extends Statement ? S["_"]["result"] : undefined;
 
-/** Runs the statements in order, in one atomic trip; the results have the statements' names. Undefined ones are skipped. */
+/**
+ * Runs the statements in order, as one transaction in one round trip. Undefined statements are skipped.
+ * @returns the results, by the statements' names
+ */
 export function runBatch<S extends Record<string, Statement | undefined>>(
 	db: Database,
 	statements: S,
@@ -58,16 +62,16 @@ export async function runBatch(
 }
 
 /**
- * A column under another name: D1 answers a batch with objects, in which two columns of one name are one.
- * (trap: drizzle would then read each value into the column beside its own)
+ * Gives a column another name in the result. D1 returns the rows of a batch as objects, so two columns with the same
+ * name become one, and Drizzle then reads the values after it into the wrong columns.
  */
 export const aliased = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
 
-/** What a path says is a row's integer id; 0, which no row has, where it can't be one. */
+/** Parses an integer id from a path; 0, which no row has, if it isn't one. */
 export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
-/** `column` is one of `list`, which goes in as one value, however long it is. */
+/** SQL condition: `column` is in `list`, which is bound as a single value, however long it is. */
 export const inList = (column: Column, list: unknown[]) =>
 	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;
 
@@ -75,7 +79,7 @@ type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
-/** Inserts `row` if `condition` holds at that moment. A column that it lacks gets the table's default. */
+/** Inserts `row` if `condition` holds when the statement runs. Missing columns get the table's defaults. */
 export function insertWhere<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -91,8 +95,9 @@ export function insertWhere<T extends SQLiteTable>(
 }
 
 /**
- * Inserts those of `rows`, which go in as one value, of which `condition` holds at that moment: it speaks of what is in
- * a row as `value ->> 'name'`. All rows have the same columns; one that they lack gets one default for all.
+ * Inserts those of `rows` for which `condition` holds when the statement runs. The rows are bound as a single JSON
+ * value; the condition refers to a column of the new row as `value ->> 'name'`. All rows must have the same columns. For
+ * a missing column, the default is computed once for all rows.
  */
 export function insertEach<T extends SQLiteTable>(
 	db: Database,
@@ -113,7 +118,7 @@ export function insertEach<T extends SQLiteTable>(
 		);
 }
 
-/** The statement that removes rows whose `at` is before a moment, oldest first: ten thousand at most, so no tick is long. */
+/** A statement that deletes rows whose `at` is before `before`: the oldest 10,000 at most, to keep each tick short. */
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,

@@ -1,6 +1,6 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 
-/** Letters that fold to something else than what their upper case becomes in lower case. */
+/** Letters whose case folding is not `letter.toUpperCase().toLowerCase()`. */
 const FOLDED = new Map([
 	["ß", "ss"],
 	["ẞ", "ss"],
@@ -16,13 +16,13 @@ const FOLDED = new Map([
 	["ǲ", "ǳ"],
 ]);
 
-/** How many letters are folded at most: each nests the expression one deeper, and D1 allows 100 levels. */
+/** How many letters are replaced at most: each nests the expression one level deeper, and D1 allows 100 levels. */
 const MAX_FOLDED_LENGTH = 50;
 
 const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join("");
 
-/** The letters outside ASCII that have to be replaced in a text to find `needle`, which is folded, and by what. */
+/** The replacements outside ASCII that a text needs before the folded `needle` can be found in it. */
 function replacements(needle: string) {
 	const capitals = [...new Set(needle)].flatMap((letter): [string, string][] => {
 		const capital = letter.toUpperCase();
@@ -34,13 +34,13 @@ function replacements(needle: string) {
 	return [...others, ...capitals].slice(0, MAX_FOLDED_LENGTH);
 }
 
-/** A text as SQL that is made of numbers alone. */
+/** A text as an SQL expression of code points, which needs no escaping and no bound value. */
 const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /**
- * In a statement: `text` contains `needle`, in any case of any script. SQLite's lower() knows only ASCII, so the
- * capitals of the needle's other letters are replaced one by one.
+ * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles only ASCII, so the
+ * upper case forms of the needle's other letters are replaced one by one.
  */
 export function contains(text: SQL | Column, needle: string): SQL {
 	const folded = fold(needle);

@@ -1,16 +1,16 @@
 import { forbidden, invalid, notFound, notSetUp } from "../http/errors.ts";
 
-/** Whether the database refused a write because another row has this value of the column (`table.column`). */
+/** Whether a write failed because another row has the same value in `column` (`table.column`). */
 export const isUniqueViolation = (error: unknown, column: string) =>
 	error instanceof Error &&
 	/UNIQUE constraint failed: ([\w., ]+)/.exec(error.message)?.[1]?.split(", ").includes(column) ===
 		true;
 
-/** Whether the database has no tables yet: nobody applied the migrations. */
+/** Whether a query failed because the migrations were not applied. */
 export const isMissingTable = (error: unknown) =>
 	error instanceof Error && /no such table/.test(`${error.message} ${error.cause}`);
 
-/** The error response for what the database refused; undefined if that is our fault. */
+/** The error response for a database error that a request can cause; undefined for others, which are bugs. */
 export function fromDatabaseError(error: Error) {
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);
 	if (column?.[1] && column[2])

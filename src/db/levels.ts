@@ -8,7 +8,7 @@ export const ADMIN = 8;
 export const OWNER = 15;
 export const LEVELS = [MEMBER, ADMIN, OWNER] as const;
 
-/** A membership's level in an answer. */
+/** A membership's level in a response. */
 export const level = () => documentAs(z.int(), z.literal(LEVELS));
 
 /** What an organization may do with plugins, by its `plugins_access_level` (docs/plugins.md#access). */
@@ -16,9 +16,9 @@ export const PLUGINS_CONFIG = 3;
 export const PLUGINS_INSTALL = 6;
 export const PLUGINS_ROOT = 9;
 
-/** An organization's `plugins_access_level` in an answer; 0 is no access. */
+/** An organization's `plugins_access_level` in a response; 0 is no access. */
 export const pluginsAccessLevel = () =>
 	documentAs(z.int(), z.literal([0, PLUGINS_CONFIG, PLUGINS_INSTALL, PLUGINS_ROOT]));
 
-/** The membership's level is too low (docs/organizations.md#levels). */
+/** 403: the membership's level is too low (docs/organizations.md#levels). */
 export const insufficientLevel = () => forbidden("Your organization access level is insufficient.");

@@ -5,24 +5,23 @@ import type { Database } from "./client.ts";
 
 export type RowOf<S extends SQLiteSelect> = S["_"]["result"][number];
 
-/** What makes a list of a select. */
+/** How a select is filtered, sorted and paged. */
 export type List<S extends SQLiteSelect> = {
-	/** The filter of the list. */
 	where: SQL | undefined;
-	/** What it is ordered by; no two rows are equal in all of it. */
+	/** The columns to sort by, which together must be unique. */
 	by: SQLiteColumn[];
-	/** The values of `by` in a row. */
+	/** Returns a row's values of `by`, for the cursor. */
 	keys: (row: RowOf<S>) => Key[];
 	order?: "asc" | "desc";
-	/** What holds behind a row with these keys, where `by` is of several tables, and no index could tell. */
+	/** The condition for rows after the one with these keys. Needed if `by` has columns of several tables, where a comparison of row values can't use an index. */
 	seek?: (keys: Key[]) => SQL;
-	/** The number of rows, where there is a cheaper way than to count them. */
+	/** An expression for the number of rows, if there is a cheaper one than counting them. */
 	total?: SQL;
 };
 
 /**
- * The statements of one page: its rows and one more, and the number of all. With the cursor of the page before they
- * seek instead of skipping, and don't count again.
+ * The two statements for a page: its rows and one more, and the total. With a cursor, the page starts after the cursor's
+ * row instead of skipping `offset` rows, and the total is taken from the cursor.
  */
 export function paged<S extends SQLiteSelect>(
 	db: Database,
@@ -44,7 +43,7 @@ export function paged<S extends SQLiteSelect>(
 	return [rows, counted] as const;
 }
 
-/** The rows behind the one with `keys`, as a comparison of row values, for which SQLite uses an index over `by`. */
+/** The condition for rows after the one with `keys`: a comparison of row values, for which SQLite uses an index over `by`. */
 const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>

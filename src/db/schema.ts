@@ -14,7 +14,7 @@ import {
 import { v7 } from "uuid";
 import { MEMBER } from "./levels.ts";
 
-/** A moment as the interface writes it: `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
+/** The current time as `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
 export const now = () => new Date().toISOString();
 
 const id = () => text().primaryKey().$defaultFn(v7);
@@ -38,7 +38,7 @@ export const users = sqliteTable(
 		is_email_verified: boolean().notNull().default(false),
 		mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
 		is_active: boolean().notNull().default(true),
-		/** Kept by the service that signs people in. */
+		/** Written by the service that signs people in, outside this code. */
 		is_2fa_enabled: boolean().notNull().default(false),
 		has_social_auth: boolean().notNull().default(false),
 		current_organization_id: text().references((): AnySQLiteColumn => organizations.id, {
@@ -74,7 +74,7 @@ export const organizations = sqliteTable("organizations", {
 	metadata: text().notNull().default("{}"),
 	customer_id: text(),
 	enforce_2fa: boolean(),
-	/** Kept by triggers, so that nobody has to count. */
+	/** Maintained by triggers, so that requests need not count. */
 	active_members: integer().notNull().default(0),
 	created_at: created_at(),
 	updated_at: updated_at(),
@@ -112,14 +112,14 @@ export const projects = sqliteTable(
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		name: text().notNull(),
 		timezone: text().notNull().default("UTC"),
-		/** True: private, for admins of the organization and project members only. */
+		/** Whether the project is private: visible to admins of the organization and project members only. */
 		access_control: boolean().notNull().default(false),
 		created_at: created_at(),
 	},
 	(t) => [index("projects_organization").on(t.organization_id)],
 );
 
-/** Bound to the membership of the organization, so that it goes when that goes. */
+/** References the membership of the organization, so that it is deleted with it. */
 export const projectMembers = sqliteTable(
 	"project_members",
 	{
@@ -165,7 +165,7 @@ export const personalApiKeys = sqliteTable(
 	(t) => [index("personal_api_keys_user").on(t.user_id)],
 );
 
-/** One entry of Invite.private_project_access, as it was given. */
+/** One entry of Invite.private_project_access, as the client sent it. */
 export type ProjectAccess = { id: number; level: number | string };
 
 export const invites = sqliteTable(
@@ -197,7 +197,7 @@ export const invites = sqliteTable(
 	],
 );
 
-/** Mails that carried an invite's link in the last hour. They are kept although the invite is deleted or replaced. */
+/** Invite mails of the last hour, for the limit of mails. Rows stay when the invite is deleted or replaced. */
 export const inviteMails = sqliteTable(
 	"invite_mails",
 	{
@@ -218,7 +218,7 @@ export const domains = sqliteTable(
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		domain: text().notNull().unique(),
-		/** When the organization added the name, or renamed the domain to it. */
+		/** When the organization added the domain, or renamed another one to it. */
 		claimed_at: text().$defaultFn(now),
 		/** null: not verified. */
 		verified_at: text(),
@@ -232,7 +232,7 @@ export const domains = sqliteTable(
 	(t) => [index("domains_organization").on(t.organization_id, t.domain)],
 );
 
-/** What a plugin's code offers. A list that would be empty is absent. */
+/** What a plugin's code exports. Empty lists are left out. */
 export type Capabilities = {
 	methods?: string[] | undefined;
 	jobs?: string[] | undefined;
@@ -253,7 +253,7 @@ export const plugins = sqliteTable(
 		description: text().notNull().default(""),
 		/** Without its query string, which may hold a token. */
 		url: text(),
-		/** Encrypted; what a private repository asks for. */
+		/** The access token of a private repository, encrypted. */
 		private_token: text(),
 		icon: text(),
 		config_schema: map<unknown[] | Record<string, unknown>>().default([]),
@@ -281,9 +281,9 @@ export const pluginSourceFiles = sqliteTable(
 			.references(() => plugins.id, { onDelete: "cascade" }),
 		filename: text().notNull(),
 		source: text().notNull(),
-		/** What a browser runs of it, for site.ts and frontend.tsx. */
+		/** The JavaScript for browsers, of site.ts and frontend.tsx. */
 		compiled: text(),
-		/** Why it could not be compiled. */
+		/** Why compiling failed; null if it didn't. */
 		error: text(),
 		updated_at: updated_at(),
 	},
@@ -294,7 +294,7 @@ export const pluginConfigs = sqliteTable(
 	"plugin_configs",
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
-		/** What its secrets are bound to: unlike the id it is known before the row is written. */
+		/** The row id that secrets are sealed for. Unlike `id`, it is known before the row is inserted. */
 		uuid: text().notNull().$defaultFn(v7),
 		project_id: integer()
 			.notNull()
@@ -304,20 +304,20 @@ export const pluginConfigs = sqliteTable(
 			.notNull()
 			.references(() => plugins.id, { onDelete: "cascade" }),
 		enabled: boolean().notNull().default(false),
-		/** Since when it is enabled, or when it was last. */
+		/** When it was last enabled. */
 		enabled_at: text(),
 		order: integer().notNull(),
-		/** Secret fields are encrypted, each by itself. */
+		/** Secret fields are encrypted one by one. */
 		config: map<Record<string, unknown>>().default({}),
-		/** The latest error's text. */
+		/** The latest error's message. */
 		error: text(),
-		/** null: the plugin's own. */
+		/** null: the plugin's name. */
 		name: text(),
 		description: text(),
 		deleted: boolean().notNull().default(false),
-		/** How many log entries there are; kept by triggers. */
+		/** The number of log entries; maintained by triggers. */
 		log_entries: integer().notNull().default(0),
-		/** How much there is in its storage; kept by triggers. */
+		/** The size of its storage; maintained by triggers. */
 		storage_keys: integer().notNull().default(0),
 		storage_bytes: integer().notNull().default(0),
 		created_at: created_at(),
@@ -328,7 +328,7 @@ export const pluginConfigs = sqliteTable(
 		index("plugin_configs_project").on(t.project_id, t.order, t.id),
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
 		index("plugin_configs_plugin").on(t.plugin_id),
-		// What the clock looks for every minute.
+		// For the scheduled tasks, which are looked for every minute.
 		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
 	],
 );
@@ -354,7 +354,7 @@ export const pluginLogEntries = sqliteTable(
 	],
 );
 
-/** Jobs and scheduled tasks of plugins: which of them wait, and what became of each. */
+/** The queue of plugin jobs and scheduled tasks, with the state of each. */
 export const pluginJobs = sqliteTable(
 	"plugin_jobs",
 	{
@@ -362,19 +362,19 @@ export const pluginJobs = sqliteTable(
 		plugin_config_id: integer()
 			.notNull()
 			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
-		/** The config's; set by a trigger. */
+		/** The config's organization; set by a trigger. */
 		organization_id: text().notNull().default(""),
-		/** Waiting jobs are taken in the order of their turns; set by a trigger (jobs/queue.ts). */
+		/** The position in the queue; set by a trigger (jobs/queue.ts). */
 		turn: integer().notNull().default(0),
 		kind: text({ enum: ["job", "task"] }).notNull(),
 		name: text().notNull(),
 		payload: text({ mode: "json" }).$type<unknown>(),
-		/** Of a task, the minute that it is for: it runs once. */
+		/** For a task, the minute that it runs for. A task runs once for each. */
 		scheduled_for: text(),
 		status: text({ enum: ["queued", "running", "done", "failed"] })
 			.notNull()
 			.default("queued"),
-		/** Of a task, the minute in which it was queued. */
+		/** For a task, the minute in which it was queued. */
 		created_at: created_at(),
 		started_at: text(),
 		finished_at: text(),
@@ -385,7 +385,7 @@ export const pluginJobs = sqliteTable(
 		index("plugin_jobs_turn").on(t.turn).where(sql`status = 'queued'`),
 		index("plugin_jobs_organization").on(t.organization_id, t.turn).where(sql`status = 'queued'`),
 		index("plugin_jobs_running").on(t.started_at).where(sql`status = 'running'`),
-		// How many tasks an organization has waiting, and how many it queued in a minute.
+		// For the limits on how many tasks an organization has queued, in total and in a minute.
 		index("plugin_jobs_tasks")
 			.on(t.organization_id, t.status, t.created_at)
 			.where(sql`kind = 'task'`),
@@ -393,7 +393,7 @@ export const pluginJobs = sqliteTable(
 	],
 );
 
-/** What plugins keep, each config for itself. */
+/** The key-value storage of plugins, separate for each config. */
 export const pluginStorage = sqliteTable(
 	"plugin_storage",
 	{
@@ -403,7 +403,7 @@ export const pluginStorage = sqliteTable(
 		key: text().notNull(),
 		/** JSON, encrypted. */
 		value: text().notNull(),
-		/** Of the key and the JSON. */
+		/** The size of the key and the JSON, in bytes. */
 		bytes: integer().notNull().default(0),
 	},
 	(t) => [primaryKey({ columns: [t.plugin_config_id, t.key] })],
@@ -411,7 +411,7 @@ export const pluginStorage = sqliteTable(
 
 export const MODELS = ["events", "persons"] as const;
 
-/** How long the windows of an export are. */
+/** The lengths that the windows of an export can have. */
 export const INTERVALS = ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] as const;
 
 export const RUN_STATUSES = [
@@ -430,7 +430,7 @@ export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 /** Where an export's rows go (docs/exports.md#destinations). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
-/** No foreign key to the project: what runs for an export still has to be cleaned up after the project is gone. */
+/** No foreign key to the project: after the project is deleted, running exports still have to be cleaned up. */
 export const batchExports = sqliteTable(
 	"batch_exports",
 	{
@@ -439,7 +439,7 @@ export const batchExports = sqliteTable(
 		project_id: integer().notNull(),
 		name: text().notNull(),
 		model: text({ enum: MODELS }).notNull().default("events"),
-		/** Secrets are encrypted, each by itself. */
+		/** Secrets are encrypted one by one. */
 		destination: map<Destination>(),
 		interval: text({ enum: INTERVALS }).notNull(),
 		paused: boolean().notNull().default(false),
@@ -451,15 +451,15 @@ export const batchExports = sqliteTable(
 		xql_query: text(),
 		schema: text({ mode: "json" }).$type<QuerySchema>(),
 		deleted: boolean().notNull().default(false),
-		/** Where the next window that the schedule runs ends, and when its run is to start. */
+		/** The end of the next scheduled window, and when its run is due. */
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
-		/** When its admins were last told that it fails. */
+		/** When admins were last mailed that the export fails. */
 		mailed_at: text(),
-		/** How many windows failed or were passed over of which its admins were not yet told, and when they were told last. */
+		/** How many windows failed or were skipped since admins were last mailed about them, and when that was. */
 		undelivered_windows: integer().notNull().default(0),
 		undelivered_mailed_at: text(),
-		/** How many there are; kept by triggers. */
+		/** The number of runs and of log entries; maintained by triggers. */
 		runs: integer().notNull().default(0),
 		log_entries: integer().notNull().default(0),
 	},
@@ -474,7 +474,7 @@ export const batchExports = sqliteTable(
 	],
 );
 
-/** What was parsed of an export's query; `values` by the placeholders that the expressions have in their stead. */
+/** An export's query after parsing. The expressions have placeholders, which `values` maps to their values. */
 export type QuerySchema = {
 	fields: { expression: string; alias: string }[];
 	/** Only of a query that has a WHERE. */
@@ -493,11 +493,11 @@ export const batchExportBackfills = sqliteTable(
 		project_id: integer().notNull(),
 		start_at: text().notNull(),
 		end_at: text().notNull(),
-		/** The export's, when it began. */
+		/** The export's interval when the backfill began. */
 		interval: text({ enum: INTERVALS }).notNull(),
 		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
 		total_runs: integer().notNull(),
-		/** Those that ended, however they did, and those of them that failed; kept by triggers. */
+		/** The number of runs that have ended, and how many of them failed; maintained by triggers. */
 		finished_runs: integer().notNull().default(0),
 		failed_runs: integer().notNull().default(0),
 		created_at: created_at(),
@@ -519,7 +519,7 @@ export const batchExportRuns = sqliteTable(
 		batch_export_id: text()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
-		/** null: the schedule's. */
+		/** null: a scheduled run. */
 		backfill_id: text().references(() => batchExportBackfills.id, {
 			onDelete: "cascade",
 		}),
@@ -533,27 +533,27 @@ export const batchExportRuns = sqliteTable(
 		latest_error: text(),
 		data_interval_start: text().notNull(),
 		data_interval_end: text().notNull(),
-		/** JSON: behind which row the run would go on; null: it begins. */
+		/** JSON: the cursor of the last row that was exported; null: none was. */
 		cursor: text(),
-		/** What its destination has to know to go on there, or to be cleaned up; null: nothing. */
+		/** What the destination needs to continue at the cursor, or to clean up; null: nothing. */
 		state: text({ mode: "json" }).$type<unknown>(),
-		/** What it writes and where, as a digest: what was written elsewhere is not gone on with. null: it has not begun. */
+		/** A digest of query and destination. A run that finds another one starts over. null: it has not started. */
 		fingerprint: text(),
-		/** Of a run that has ended: the state that a retry goes on with, at its cursor; null: a retry begins anew. */
+		/** After the run has ended: the state that a retry continues with at the cursor; null: a retry starts over. */
 		resume_state: text({ mode: "json" }).$type<unknown>(),
-		/** Whether an instance of the workflow was started for it. */
+		/** Whether a workflow instance was started for the current attempt. */
 		launched: boolean().notNull().default(false),
-		/** How often one was; only the last of them writes of it. */
+		/** How many workflow instances were started; only the latest may write to this row. */
 		attempt: integer().notNull().default(0),
-		/** How many tries in a row failed without progress, and when the next one is; null: no try is waited for. */
+		/** How many tries in a row failed without progress, and when the next one is due; null: none is. */
 		tries: integer().notNull().default(0),
 		next_try_at: text(),
-		/** How many bytes its completed records have as text. */
+		/** The size of the completed records as text. */
 		bytes: integer().notNull().default(0),
 		/** Values that were written as null because their column can't hold them. */
 		unfit_values: integer().notNull().default(0),
 		created_at: created_at(),
-		/** When it began; anew, when it is retried. */
+		/** When it started; a retry sets it again. */
 		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),
@@ -573,7 +573,7 @@ export const batchExportRuns = sqliteTable(
 	],
 );
 
-/** What the runs of an export came to that ended on one day (UTC). */
+/** Statistics of an export's runs, by the day on which they ended (UTC). */
 export const batchExportDays = sqliteTable(
 	"batch_export_days",
 	{
@@ -582,13 +582,13 @@ export const batchExportDays = sqliteTable(
 			.references(() => batchExports.id, { onDelete: "cascade" }),
 		/** YYYY-MM-DD. */
 		day: text().notNull(),
-		/** Runs that are complete, and their rows and bytes. */
+		/** The number of completed runs, with their rows and bytes. */
 		runs: integer().notNull().default(0),
 		rows: integer().notNull().default(0),
 		bytes: integer().notNull().default(0),
-		/** Runs that failed. */
+		/** The number of failed runs. */
 		failures: integer().notNull().default(0),
-		/** How long all of them took. */
+		/** The total duration of completed and failed runs. */
 		seconds: real().notNull().default(0),
 	},
 	(t) => [primaryKey({ columns: [t.batch_export_id, t.day] })],
@@ -601,7 +601,7 @@ export const batchExportLogEntries = sqliteTable(
 		batch_export_id: text()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
-		/** null: of the export itself. */
+		/** null: about the export itself. */
 		run_id: text(),
 		timestamp: created_at(),
 		level: text({ enum: LEVELS }).notNull(),
@@ -614,7 +614,7 @@ export const batchExportLogEntries = sqliteTable(
 	],
 );
 
-/** What happened in a project: the embedded source of its exports. No foreign keys, which would make a project's end long. */
+/** The events of projects: the built-in source of exports. No foreign keys, which would make deleting a project slow. */
 export const events = sqliteTable(
 	"events",
 	{
@@ -630,7 +630,7 @@ export const events = sqliteTable(
 		/** When it happened. */
 		timestamp: text().notNull(),
 		created_at: text().notNull(),
-		/** When it got here. */
+		/** When this service received it. */
 		_inserted_at: text().notNull(),
 	},
 	(t) => [
@@ -640,7 +640,7 @@ export const events = sqliteTable(
 	],
 );
 
-/** What is known of those who did it: one row for each of their distinct ids. */
+/** The properties of persons: one row for each of their distinct ids. */
 export const persons = sqliteTable(
 	"persons",
 	{
@@ -662,7 +662,7 @@ export const persons = sqliteTable(
 	],
 );
 
-/** One value that an entry of the activity log says was changed. */
+/** One changed field in an entry of the activity log. */
 export type Change = {
 	field: string;
 	action: "created" | "changed" | "deleted";
@@ -670,7 +670,7 @@ export type Change = {
 	after: unknown;
 };
 
-/** No foreign keys but the user's: an entry outlives what it tells of. */
+/** The only foreign key is the user's: an entry outlives the item that it is about. */
 export const activityLog = sqliteTable(
 	"activity_log",
 	{
@@ -695,12 +695,12 @@ export const activityLog = sqliteTable(
 	],
 );
 
-/** Always empty: a statement that would put 0 in fails, and takes its batch with it. */
+/** Always empty. Inserting 0 violates the CHECK, which makes the whole batch fail. */
 export const assertions = sqliteTable("assertions", { holds: integer().notNull() }, (t) => [
 	check("still_admitted", sql`${t.holds}`),
 ]);
 
-/** How many entries the log holds; kept by triggers, so that a page need not count them. `project_id` 0: none. */
+/** The number of log entries; maintained by triggers, so that a page need not count them. `project_id` 0: no project. */
 export const activityCounts = sqliteTable(
 	"activity_counts",
 	{

@@ -2,38 +2,38 @@ import ip from "ipaddr.js";
 import { boolean } from "../http/fields.ts";
 import { type Failure, resolve } from "./resolve.ts";
 
-/** Names that only a private network knows: of one label, or below one of these (RFC 6761, RFC 6762, ICANN's .internal). */
+/** Names of private networks: a single label, or below one of these domains (RFC 6761, RFC 6762, ICANN's .internal). */
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 
-/** The addresses of IPv6 that are given out at all (RFC 4291, 2.4). */
+/** The IPv6 range for global unicast addresses (RFC 4291, 2.4). */
 const ASSIGNED = ip.IPv6.parseCIDR("2000::/3");
 
-/** What wraps an IPv4 address counts as that address, or as private. */
+/** Whether an address is public. An IPv6 address that embeds an IPv4 address counts as that, or as private. */
 function isPublic(text: string) {
 	const address = ip.process(text);
 	if (address.range() !== "unicast") return false;
 	return address.kind() === "ipv4" || address.match(ASSIGNED);
 }
 
-/** Whether this deployment lets its users go to private networks. */
-const allowed = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
+/** Whether this deployment allows connections to private networks. */
+const allowsPrivate = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
 	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
 
-/** As `checkReach`: why it may not be reached, in words for a person; null: it may. */
+/** Like `checkPublicHost`, but returns only the message. */
 export const resolveHost = async (env: Env, host: string): Promise<string | null> =>
 	(await checkPublicHost(env, host))?.error ?? null;
 
-/** A host that may not be reached, whatever is tried. */
+/** A failure that a retry can't fix. */
 const refusedAddress = (error: string): Failure => ({ error, retryable: false });
 
 /**
- * Asks whether a host that a user names is on the internet, and not on a network that only this service sees. Names may
- * lead elsewhere a moment later: it is to be asked right before every request.
- * @param host a name or an address, as `URL.hostname` writes it; the brackets of IPv6 may be missing
- * @returns why it may not be reached; null: it may
+ * Checks that a host named by a user is on the public internet, not in a private network. A name may resolve to another
+ * address a moment later, so call this right before every request.
+ * @param host a name or an address, as in `URL.hostname`; the brackets of IPv6 are optional
+ * @returns why connecting is not allowed; null if it is
  */
 export async function checkPublicHost(env: Env, host: string): Promise<Failure | null> {
-	if (allowed(env)) return null;
+	if (allowsPrivate(env)) return null;
 	const name = host
 		.replace(/^\[(.*)\]$/, "$1")
 		.replace(/\.$/, "")
@@ -53,8 +53,8 @@ export async function checkPublicHost(env: Env, host: string): Promise<Failure |
 	}
 	if (addresses.length === 0)
 		return refusedAddress(`The name ${host} doesn't lead to any address.`);
-	const inward = addresses.find((address) => !isPublic(address));
-	return inward === undefined
+	const privateAddress = addresses.find((address) => !isPublic(address));
+	return privateAddress === undefined
 		? null
-		: refusedAddress(`${host} leads to the private address ${inward}.`);
+		: refusedAddress(`${host} leads to the private address ${privateAddress}.`);
 }

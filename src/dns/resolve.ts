@@ -3,21 +3,21 @@ import dns from "dns-packet";
 const TIMEOUT_MS = 3000;
 const MESSAGE = "application/dns-message";
 
-/** Response codes of a DNS answer (RFC 1035, 4.1.1). */
+/** Response codes of DNS (RFC 1035, 4.1.1). */
 const NO_ERROR = 0;
 const NO_SUCH_NAME = 3;
 const CODES = ["", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 
-/** Limits of a name and of its labels, in bytes of its text (RFC 1035, 2.3.4). */
+/** The maximum lengths of a name's text and of each label (RFC 1035, 2.3.4). */
 const MAX_NAME_BYTES = 253;
 const MAX_LABEL_BYTES = 63;
 
-/** What went wrong, in words for a person, and whether trying again may help. */
+/** `error` is a message for people; `retryable` says whether a retry may succeed. */
 export type Failure = { error: string; retryable: boolean };
 
 /**
- * Asks a resolver over DNS-over-HTTPS (RFC 8484).
- * @returns the records of the answer, none where there is no such name; or why there is no answer
+ * Queries a resolver with DNS-over-HTTPS (RFC 8484).
+ * @returns the records, empty if the name doesn't exist; or why there is no answer
  */
 export async function resolve(
 	resolver: string,
@@ -40,7 +40,7 @@ export async function resolve(
 	};
 }
 
-/** Why a DNS message can't hold this name, if it can't. */
+/** Why this isn't a valid DNS name; null if it is. */
 function whyInvalid(name: string): string | null {
 	const bytes = (text: string) => new TextEncoder().encode(text).length;
 	const labels = name.replace(/\.$/, "").split(".");
@@ -52,9 +52,9 @@ function whyInvalid(name: string): string | null {
 		: null;
 }
 
-/** The resolver's answer; a text where it refuses to answer at all. */
+/** The resolver's DNS message, or an error message if its HTTP status isn't 2xx. */
 async function ask(resolver: string, name: string, type: dns.RecordType) {
-	const answer = await fetch(resolver, {
+	const response = await fetch(resolver, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },
 		body: dns.encode({
@@ -64,6 +64,6 @@ async function ask(resolver: string, name: string, type: dns.RecordType) {
 		}),
 		signal: AbortSignal.timeout(TIMEOUT_MS),
 	});
-	if (!answer.ok) return `The resolver answered with the HTTP status ${answer.status}.`;
-	return dns.decode(Buffer.from(await answer.arrayBuffer()));
+	if (!response.ok) return `The resolver answered with the HTTP status ${response.status}.`;
+	return dns.decode(Buffer.from(await response.arrayBuffer()));
 }

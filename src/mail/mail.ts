@@ -5,30 +5,30 @@ export type Mailbox = { name: string; address: string };
 
 export type Mail = {
 	to: string;
-	/** Whom an answer reaches. */
+	/** The Reply-To address. */
 	reply_to?: Mailbox;
 	subject: string;
-	/** Plain text; what other people wrote may be in it. */
+	/** Plain text, which may contain text of other users. */
 	paragraphs: string[];
-	/** What the mail asks for. */
+	/** The action that the mail asks for. */
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is sent at all: it needs a sender, and the address that its links lead to (docs/operating.md#deploying). */
+/** Whether mail is enabled: it needs a sender, and the service's address for links (docs/operating.md#deploying). */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
-/** The text in one line, without control characters and without marks that change the direction of text. */
+/** Replaces line breaks, other control characters and bidirectional overrides by spaces. */
 export const singleLine = (text: string) =>
 	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
 
-/** The text with its line breaks, each line as `singleLine` makes it. */
+/** Applies `singleLine` to each line. */
 export const multiLine = (text: string) =>
 	text
 		.split(/\r\n?|\n/)
 		.map(singleLine)
 		.join("\n");
 
-/** The message (RFC 5322), in text and HTML. Header values are single lines, encoded as RFC 2047 says. */
+/** Builds the message (RFC 5322), as text and HTML. Header values are single lines, encoded according to RFC 2047. */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
 	const message = new MimeNode("multipart/alternative", { newline: "win" });
 	message.setHeader("From", { name: "Tenantry", address: from });
@@ -53,7 +53,7 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
 	return String(await message.build());
 }
 
-/** Sends it. What goes wrong is logged without a word of the mail, which may hold a secret. Answers whether it was sent. */
+/** Sends a mail and returns whether that succeeded. An error is logged without the mail, which may contain a secret. */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		const { EmailMessage } = await import("cloudflare:email");

@@ -16,18 +16,18 @@ import { checkKey, type PathTenant } from "./permit.ts";
 import type { Scope } from "./scopes.ts";
 import { visibleTo } from "./visible.ts";
 
-/** What the guard asks for: the key by its digest, and the tenant by its id or by SQL that yields it. */
-type Asked = { hash: string; organization: SQL<string>; project: SQL<number> };
+/** The key's digest, and SQL for the ids of the tenant. */
+type GuardInput = { hash: string; organization: SQL<string>; project: SQL<number> };
 
-/** A column of a row that may not be there. */
-const left = <C extends Column, const N extends string>(column: C, name: N) =>
+/** A column of a left join, under another name; null if there is no row. */
+const nullableColumn = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"] | null>`${column}`.as(name);
 
-/** The statement that rides with a request's own: always one row, of what the checks need. */
-export const guard = (db: Database, { hash, organization, project }: Asked) =>
+/** The statement that runs in the same batch as a request's queries. Always returns one row, with what the checks need. */
+export const guard = (db: Database, { hash, organization, project }: GuardInput) =>
 	db
 		.select({
-			key_id: left(personalApiKeys.id, "key_id"),
+			key_id: nullableColumn(personalApiKeys.id, "key_id"),
 			user_id: personalApiKeys.user_id,
 			scopes: personalApiKeys.scopes,
 			organizations: personalApiKeys.scoped_organizations,
@@ -35,12 +35,12 @@ export const guard = (db: Database, { hash, organization, project }: Asked) =>
 			expires_at: personalApiKeys.expires_at,
 			last_used_at: personalApiKeys.last_used_at,
 			is_active: users.is_active,
-			organization_id: left(organizations.id, "organization_id"),
+			organization_id: nullableColumn(organizations.id, "organization_id"),
 			plugins_access_level: organizations.plugins_access_level,
-			project_id: left(projects.id, "project_id"),
+			project_id: nullableColumn(projects.id, "project_id"),
 			access_control: projects.access_control,
 			level: members.level,
-			project_level: left(projectMembers.level, "project_level"),
+			project_level: nullableColumn(projectMembers.level, "project_level"),
 		})
 		.from(sql`(select 1)`)
 		.leftJoin(personalApiKeys, eq(personalApiKeys.hash, hash))
@@ -56,13 +56,13 @@ export const guard = (db: Database, { hash, organization, project }: Asked) =>
 			and(eq(projectMembers.project_id, projects.id), eq(projectMembers.user_id, users.id)),
 		);
 
-type Found = Awaited<ReturnType<typeof guard>>[number];
+type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 
-/** Who asks, as D1 knows it. */
+/** The caller of a request, from D1. */
 export type Caller = {
 	key: Key;
 	last_used_at: string | null;
-	/** The higher of the two below; 0 where no organization is asked for. */
+	/** The higher of `member_level` and `project_level`; 0 without an organization. */
 	level: number;
 	organization_id: string | null;
 	member_level: number | null;
@@ -71,40 +71,41 @@ export type Caller = {
 	project_level: number | null;
 };
 
-/** What a route asks of its caller; `itself`: its path is the tenant's own, not one below it. */
+/** What a route requires of its caller. */
 export type Requirements = {
 	place: PathTenant;
+	/** The path is the tenant's own, not one below it. */
 	itself: boolean;
 	scope: Scope;
 	level: number;
-	/** Of its organization, `plugins_access_level`. */
+	/** The least `plugins_access_level` of its organization. */
 	plugins: number;
 };
 
 /**
- * The checks that need D1, in the order of docs/api.md#order-of-checks. Restrictions of the key are held against what the path says,
- * and against what was found only where that is the caller's own: a stranger learns nothing from them.
- * @throws the refusal of the first that fails
+ * Runs the checks that need D1, in the order of docs/api.md#order-of-checks. The key's restrictions are compared with the
+ * ids in the path, and with ids from the database only if the caller is a member: a stranger must not learn those.
+ * @throws the error of the first check that fails
  */
 export function authorize(
-	row: Found | undefined,
+	row: GuardRow | undefined,
 	{ place, itself, scope, level: least, plugins }: Requirements,
 ): Caller {
 	const key = row && toKey(row);
 	if (!key) throw badCredentials();
 	const { organization_id, project_id, level: member_level } = row;
-	const own = member_level !== null;
+	const isMember = member_level !== null;
 	const denied = checkKey(key, scope, {
 		...place,
-		organization: place.organization ?? (own ? organization_id : null),
-		project: place.project ?? (own ? project_id : null),
+		organization: place.organization ?? (isMember ? organization_id : null),
+		project: place.project ?? (isMember ? project_id : null),
 	});
 	if (denied) throw denied;
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
-	const isHidden = !own || (row.access_control && level < ADMIN && !row.project_level);
+	const isHidden = !isMember || (row.access_control && level < ADMIN && !row.project_level);
 	if (place.named && place.kind === "organization") {
 		if (!organization_id) throw notFound(itself ? undefined : "Organization not found.");
-		if (!own) throw itself ? notFound() : forbidden();
+		if (!isMember) throw itself ? notFound() : forbidden();
 	}
 	if (place.named && place.kind === "project") {
 		if (!project_id || (isHidden && itself)) throw notFound("Project not found.");
@@ -127,7 +128,7 @@ export function authorize(
 	};
 }
 
-/** The key, if it exists, has not expired, and its owner is active. */
+/** The key; undefined if it doesn't exist or has expired, or its owner isn't active. */
 export function toKey({
 	key_id: id,
 	user_id,
@@ -136,30 +137,30 @@ export function toKey({
 	projects,
 	expires_at,
 	is_active,
-}: Found): Key | undefined {
+}: GuardRow): Key | undefined {
 	if (!(id && user_id && scopes && organizations && projects && is_active)) return undefined;
 	const key = { id, user_id, scopes, organizations, projects, expires_at };
 	return isExpired(key) ? undefined : key;
 }
 
-/** In a statement: the key still exists and may do what it could, and its owner is active. */
+/** SQL condition: the key exists, its scopes and restrictions are unchanged, and its owner is active. */
 export function keyStillWorks(
 	hash: string,
-	{ scopes, organizations: scopedTo, projects: scoped }: Key,
+	{ scopes, organizations: scopedOrganizations, projects: scopedProjects }: Key,
 ) {
 	const theKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
-		eq(personalApiKeys.scoped_organizations, scopedTo),
-		eq(personalApiKeys.scoped_projects, scoped),
+		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
+		eq(personalApiKeys.scoped_projects, scopedProjects),
 		eq(users.is_active, true),
 	);
 	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
 }
 
 /**
- * The statement that fails, and the rest of its batch with it, unless the caller is still as it was admitted.
- * @param orGone also let it pass where the organization or the project itself is gone: a removal then answers 404
+ * A statement that makes its batch fail if the caller has lost the access that `authorize` found.
+ * @param orGone pass if the organization or the project was deleted, so that a second DELETE gets a 404 and not a 403
  */
 export function assertStillAllowed(
 	db: Database,
@@ -188,7 +189,7 @@ export function assertStillAllowed(
 			? undefined
 			: sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`,
 	);
-	const gone = or(
+	const deleted = or(
 		organization_id === null
 			? undefined
 			: sql`not exists (select 1 from ${organizations} where ${organizations.id} = ${organization_id})`,
@@ -196,6 +197,6 @@ export function assertStillAllowed(
 			? undefined
 			: sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`,
 	);
-	const holds = orGone ? or(still, gone) : still;
+	const holds = orGone ? or(still, deleted) : still;
 	return db.insert(assertions).select(sql`select 0 where not (${holds})`);
 }

@@ -2,18 +2,18 @@ import type { Key } from "../auth/keys.ts";
 import { type ApiError, forbidden } from "../http/errors.ts";
 import { grants, type Scope } from "./scopes.ts";
 
-/** Where a request wants to go, as far as it is known. */
+/** The tenant that a request addresses, as far as its path says. */
 export type PathTenant = {
 	kind: "caller" | "organization" | "project";
-	/** Its path names one of the kind; a list's doesn't. */
+	/** The path has the id of an object of this kind. A list's path doesn't. */
 	named: boolean;
-	/** Its path names a project of the organization, too. */
+	/** The path also has the id of a project of the organization. */
 	child?: boolean;
 	organization?: string | null;
 	project?: number | null;
 };
 
-/** The refusal of a `key` that lacks `scope`, or is restricted away from `place` (docs/keys.md#how-a-key-is-checked). */
+/** The error if `key` lacks `scope`, or its restrictions exclude the tenant (docs/keys.md#how-a-key-is-checked); undefined if neither. */
 export function checkKey(
 	key: Key,
 	scope: Scope,
@@ -24,7 +24,7 @@ export function checkKey(
 		return forbidden(
 			"API keys with scoped projects are only supported on project-based endpoints.",
 		);
-	// What it made would be out of its reach.
+	// The key couldn't access what it created.
 	const restricted = kind === "project" ? key.projects : key.organizations;
 	if (!named && scope === `${kind}:write` && restricted.length > 0)
 		return forbidden(`API keys with scoped ${kind}s can't create ${kind}s.`);

@@ -1,7 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
-/** What a scope may speak of (docs/keys.md#personal-api-keys). */
+/** The objects that scopes are for (docs/keys.md#personal-api-keys). */
 export const objects = [
 	"organization",
 	"organization_member",
@@ -18,17 +18,17 @@ export type Scope = `${ScopeObject}:${"read" | "write"}`;
 /** Every scope that a key can be given. */
 export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `${object}:write`])];
 
-/** The rule of section 5 of the interface, stated once: reading needs `:read`, all else `:write`. */
+/** The scope that a method requires: `:read` for GET and HEAD, `:write` for all others. */
 export const scopeFor = (object: ScopeObject, method: string): Scope =>
 	`${object}:${method === "GET" || method === "HEAD" ? "read" : "write"}`;
 
-/** Whether `granted` holds `scope`: itself, `*`, or `:write` where `:read` is asked. */
+/** Whether `granted` includes `scope`: as it is, as `*`, or as `:write` for a `:read`. */
 export const grants = (granted: string[], scope: string) =>
 	granted.includes("*") ||
 	granted.includes(scope) ||
 	granted.includes(scope.replace(/:read$/, ":write"));
 
-/** The handlers behind it need a scope of `object`; the guard asks for it. */
+/** The routes after it require a scope of `object`, which the guard checks. */
 export const scope = (object: ScopeObject) =>
 	createMiddleware<App>(async (c, next) => {
 		c.set("scope", scopeFor(object, c.req.method));

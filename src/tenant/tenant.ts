@@ -24,20 +24,20 @@ type Statement = BatchItem<"sqlite">;
 
 /** The parts of a write, in the order in which they run, in one atomic batch. */
 type Write = {
-	/** Run first, such as assertions and the removal of what is in the way of the change. */
+	/** Statements that run first, such as assertions, and deletions that the change needs. */
 	before?: readonly Statement[];
 	change: Statement;
 	/** Entries for the activity log, written if the change changed a row. */
 	entry?: Entry | Entry[];
-	/** What follows from the change; `changed` is the condition that it changed a row, and needs an entry. */
+	/** Statements that follow the change. `changed` is the SQL condition that it changed a row; it requires an `entry`. */
 	after?: (changed: SQL) => readonly Statement[];
-	/** Selects the answer. Without it, the answer is the rows that the change returns. */
+	/** The select whose rows `write` returns. Without it, `write` returns the rows of the change. */
 	answer?: Statement;
 };
 
 /**
- * Which parameter of the path names the tenant; `itself`: the path is the tenant's own, not one below it; `child`: the
- * parameter that names a project of the organization.
+ * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one below it. `child`: the
+ * parameter with the id of a project of the organization.
  */
 type Where = {
 	kind: PathTenant["kind"];
@@ -52,23 +52,23 @@ const organizationId = (text: string) => text.toLowerCase();
 
 const PRIMARY = "first-primary";
 
-/** GETs read the nearest replica that has seen what the caller has; writes read what is true now. */
+/** A GET may read a replica that is as recent as the caller's bookmark; other methods use the primary. */
 function sessionStart(c: Context<App>) {
 	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
-	// Where the key was just looked up in D1, what follows must know it, too.
+	// If the key was just looked up in D1, the queries must see it too.
 	const bookmark = c.var.bookmark?.() ?? c.req.header("x-d1-bookmark") ?? "";
 	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
 }
 
 /**
- * The only way from a family to the database. The guard (credentials, scope, restrictions, existence, membership,
- * level) rides in the batch of the request's own queries: none is answered without it, and it costs no trip.
+ * The only access of a family to the database. The guard (credentials, scope, restrictions, existence, membership,
+ * level) runs in the same batch as the request's queries, so no query can do without it, and it takes no extra trip.
  */
 export class Tenant {
 	readonly db: Database;
 	readonly #c: Context<App>;
 	readonly #where: Where;
-	/** Asks the primary from now on; does nothing where it was asked from the start. */
+	/** Switches to the primary; undefined if it is used already. */
 	#toPrimary: (() => void) | undefined;
 	#caller: Caller | undefined;
 
@@ -89,37 +89,40 @@ export class Tenant {
 		return this.#where.kind;
 	}
 
-	/** The key in use, as KV knows it. */
+	/** The key in use, as recorded in KV. */
 	get key() {
 		return this.#c.var.key;
 	}
 
-	/** Who asks, as D1 knows it; there once `read` has answered. */
+	/**
+	 * The caller, from D1.
+	 * @throws before `read` has returned
+	 */
 	get caller(): Caller {
 		if (!this.#caller) throw new Error("The guard has not been read.");
 		return this.#caller;
 	}
 
-	/** The id of the organization in a statement: SQL's null where there is none. A write goes where the guard looked. */
+	/** SQL for the organization's id; null if there is none. After `read` it is the id that the guard found. */
 	get organization(): SQL<string> {
-		const known = this.#caller?.organization_id;
-		if (known) return sql`${known}`;
+		const id = this.#caller?.organization_id;
+		if (id) return sql`${id}`;
 		const { kind } = this.#where;
 		if (kind === "organization") return this.#id(this.#named, currentOrganization, organizationId);
 		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${this.project})`;
 	}
 
-	/** The id of the project in a statement: SQL's null where there is none. */
+	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
-		const known = this.#caller?.project_id;
-		if (known) return sql`${known}`;
+		const id = this.#caller?.project_id;
+		if (id) return sql`${id}`;
 		if (this.#where.kind === "project") return this.#id(this.#named, currentProject, rowId);
 		if (this.#child === undefined) return sql`null`;
 		const child = this.#id(this.#child, currentProject, rowId);
 		return sql`(select ${projects.id} from ${projects} where ${projects.id} = ${child} and ${projects.organization_id} = ${this.organization})`;
 	}
 
-	/** The organization that the caller works in, in a statement. */
+	/** SQL for the id of the caller's current organization. */
 	get currentOrganization() {
 		return currentOrganization(this.key.user_id);
 	}
@@ -127,25 +130,25 @@ export class Tenant {
 	#id<T>(
 		text: string | undefined,
 		current: (user_id: number) => SQL<T>,
-		read: (text: string) => T | null,
+		parse: (text: string) => T | null,
 	): SQL<T> {
 		if (text === "@current") return current(this.key.user_id);
-		return sql`${text === undefined ? null : read(text)}`;
+		return sql`${text === undefined ? null : parse(text)}`;
 	}
 
-	/** What the path calls the tenant; undefined on a path that belongs to the caller alone, like a list's. */
+	/** The tenant's id in the path; undefined if the path has none, like a list's. */
 	get #named() {
 		const { parameter } = this.#where;
 		return parameter && this.#c.req.param(parameter);
 	}
 
-	/** What the path calls a project of the organization. */
+	/** The id of a project of the organization in the path; undefined if the path has none. */
 	get #child() {
 		const { child } = this.#where;
 		return child && this.#c.req.param(child);
 	}
 
-	/** Where the path leads, as far as it says so itself. */
+	/** The tenant as the path names it. `@current` is not resolved. */
 	get #place(): PathTenant {
 		const { kind } = this.#where;
 		const name = this.#named;
@@ -160,8 +163,9 @@ export class Tenant {
 	}
 
 	/**
-	 * Answers `queries` in one trip if the guard lets the caller in; throws the refusal if not. Where KV's record of the
-	 * key says no, D1 is asked before the caller hears it: the record may be a minute old.
+	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request, D1 is asked before
+	 * the request is refused, since the record may be a minute old.
+	 * @throws the guard's error: 401, 403, 404 or 429
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
@@ -190,25 +194,25 @@ export class Tenant {
 		return this.read(...queries);
 	}
 
-	/** The guard's row and the answers to `queries`. A replica that doesn't know the key yet is not believed. */
+	/** The guard's row and the results of `queries`. If a replica doesn't know the key, the primary is asked. */
 	async #ask(queries: Statement[]) {
 		const { organization, project, key } = this;
-		const asked = guard(this.db, { hash: key.hash, organization, project });
-		const [[row], ...answers] = await this.db.batch([asked, ...queries]);
+		const check = guard(this.db, { hash: key.hash, organization, project });
+		const [[row], ...answers] = await this.db.batch([check, ...queries]);
 		if (row?.key_id || !this.#toPrimary) return [row, ...answers] as const;
 		this.#toPrimary();
 		this.#toPrimary = undefined;
-		const [[known], ...later] = await this.db.batch([asked, ...queries]);
-		return [known, ...later] as const;
+		const [[primaryRow], ...primaryAnswers] = await this.db.batch([check, ...queries]);
+		return [primaryRow, ...primaryAnswers] as const;
 	}
 
-	/** Writes what the answer needn't wait for. */
+	/** Runs a statement that the response doesn't wait for. */
 	later(statement: (db: Database) => PromiseLike<unknown>) {
 		const write = async () => statement(drizzle(this.env.DB));
 		this.#c.executionCtx.waitUntil(write());
 	}
 
-	/** `last_used_at` is at most an hour late, and never in the way of the answer. */
+	/** Updates `last_used_at` at most once an hour, without delaying the response. */
 	#noteUse({ key, last_used_at }: Caller) {
 		const before = new Date(Date.now() - HOUR).toISOString();
 		if (last_used_at !== null && last_used_at > before) return;
@@ -217,7 +221,10 @@ export class Tenant {
 		this.later((db) => db.update(personalApiKeys).set({ last_used_at: now() }).where(stale));
 	}
 
-	/** Carries out a write in one round trip, all or nothing. Fails with 403 if the caller's access has changed. */
+	/**
+	 * Runs a write as one transaction, in one round trip.
+	 * @throws 403 if the caller's access has changed since `read`
+	 */
 	write<A extends Statement>(parts: Write & { answer: A }): Promise<A["_"]["result"]>;
 	write<C extends Statement>(
 		parts: Write & { change: C; answer?: never },
@@ -231,14 +238,14 @@ export class Tenant {
 			assertStillAllowed(this.db, this.key.hash, this.caller),
 			...before,
 			change,
-			...entries.map((each) => this.#record(each)),
+			...entries.map((item) => this.#record(item)),
 			...(after?.(changed) ?? []),
 			...(answer ? [answer] : []),
 		]);
 		return answer ? results.at(-1) : results[1 + before.length];
 	}
 
-	/** One trip: an entry in the activity log for an action that changes no row. */
+	/** Writes an activity entry for an action that changes no row, in one round trip. */
 	async log(entry: Entry) {
 		await this.db.batch([
 			assertStillAllowed(this.db, this.key.hash, this.caller),
@@ -247,8 +254,9 @@ export class Tenant {
 	}
 
 	/**
-	 * A DELETE: one trip with `removal`, a statement that returns the rows it removes, and its entry in the activity log.
-	 * @returns the removed row; undefined where another request was faster
+	 * A DELETE: runs `removal`, a statement that returns the rows it deletes, and writes an activity entry, in one round
+	 * trip.
+	 * @returns the deleted row; undefined if another request deleted it first
 	 */
 	async remove<R>(
 		entry: Omit<Entry, "activity">,
@@ -269,14 +277,14 @@ export class Tenant {
 	}
 
 	/**
-	 * A PATCH: writes what `body` changes of `row`, if anything.
-	 * @param parts the rest of the write, made only if there is something to change
-	 * @returns the row as it is afterwards
+	 * A PATCH: writes what `body` changes in `row`, if anything.
+	 * @param parts returns the rest of the write; called only if there is something to change
+	 * @returns the row after the write
 	 */
 	async patch<R extends { id: string | number }>(
 		row: R,
 		body: object,
-		told: Omit<Entry, "activity" | "item_id" | "changes"> & {
+		entryParts: Omit<Entry, "activity" | "item_id" | "changes"> & {
 			/** Fields whose values the log doesn't show. */
 			masked?: string[];
 		},
@@ -284,7 +292,7 @@ export class Tenant {
 			answer: Statement & { _: { result: R[] } };
 		},
 	): Promise<R> {
-		const { masked, ...rest } = told;
+		const { masked, ...rest } = entryParts;
 		const changed = changes(row, body, masked);
 		if (changed.length === 0) return row;
 		const entry = { activity: "updated", item_id: row.id, ...rest };
@@ -295,7 +303,7 @@ export class Tenant {
 		return found(after);
 	}
 
-	/** One page of the rows of `select`, which is neither filtered nor ordered yet, in one trip. */
+	/** One page of `select`, which `list` filters and sorts, in one round trip. */
 	async page<S extends SQLiteSelect>(page: Page, select: S, list: List<S>) {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
 		const { keys } = list;
@@ -303,13 +311,13 @@ export class Tenant {
 	}
 }
 
-/** How often a write is tried again after another request interfered (docs/api.md#conflicts). */
+/** How often a write is retried after a conflict with another request (docs/api.md#conflicts). */
 const MAX_RETRIES = 3;
 
 /**
- * Reads and writes, again where another request changed the object between the two.
- * @param attempt answers undefined where that happened
- * @throws 409 when it happens each time
+ * Retries a read and a write if another request changed the object between the two.
+ * @param attempt returns undefined if that happened
+ * @throws 409 after the last retry
  */
 export async function retry<T>(attempt: () => Promise<T | undefined>): Promise<T> {
 	for (let retries = 0; retries <= MAX_RETRIES; retries++) {
@@ -325,52 +333,52 @@ const tenantOf = (where: Where) =>
 		await next();
 	});
 
-/** The handlers behind it act for the caller, whatever its organization. */
+/** The routes after it act for the caller, without an organization or project. */
 export const asCaller = tenantOf({ kind: "caller" });
 
-/** The handlers behind it act in the organization that the path is below. */
+/** The routes after it act in the organization whose path they are below. */
 export const inOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
 });
 
-/** The handlers behind it act on the caller's organizations, or on the one that the path names. */
+/** The routes after it act on the caller's organizations, or on the one in the path. */
 export const onOrganizations = tenantOf({
 	kind: "organization",
 	parameter: "id",
 	itself: true,
 });
 
-/** The handlers behind it act on the projects of the organization that the path is below, or on the one that it names. */
+/** The routes after it act on the projects of the organization in the path, or on the one in the path. */
 export const onProjectsOfOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
 	child: "id",
 });
 
-/** The handlers behind it act in the project that the path is below. */
+/** The routes after it act in the project whose path they are below. */
 export const inProject = tenantOf({
 	kind: "project",
 	parameter: "project_id",
 });
 
-/** The handlers behind it act on the caller's projects, or on the one that the path names. */
+/** The routes after it act on the caller's projects, or on the one in the path. */
 export const onProjects = tenantOf({
 	kind: "project",
 	parameter: "id",
 	itself: true,
 });
 
-/** The route asks for a membership of at least `level`. */
+/** The route requires a membership of at least `level`. */
 export const atLeast = (level: number) =>
 	createMiddleware<App>(async (c, next) => {
 		c.set("level", level);
 		await next();
 	});
 
-/** Plugins are read where they may be configured, and written where they may be installed (docs/plugins.md#access). */
+/** Reading requires that the organization may configure plugins; writing, that it may install them (docs/plugins.md#access). */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
-	const reads = c.req.method === "GET" || c.req.method === "HEAD";
-	c.set("plugins", reads ? PLUGINS_CONFIG : PLUGINS_INSTALL);
+	const isRead = c.req.method === "GET" || c.req.method === "HEAD";
+	c.set("plugins", isRead ? PLUGINS_CONFIG : PLUGINS_INSTALL);
 	await next();
 });

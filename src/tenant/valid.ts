@@ -5,10 +5,10 @@ import { found } from "../http/errors.ts";
 import * as valid from "../http/valid.ts";
 import type { Tenant } from "./tenant.ts";
 
-/** Loads the object in the path; `id` is the last parameter of the path. */
+/** Loads the object in the path; undefined or null if there is none. `id` is the path's last parameter. */
 type Load = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 
-/** Throws what a caller must be told before it may learn that its request is badly written: no access, no such object. */
+/** Throws the errors that come before those of the body and query: no access, no such object. */
 const authorize = (load?: Load) => async (c: Context<App>) => {
 	const id = Object.values(c.req.param()).at(-1) ?? "";
 	if (load) found(await load(c.var.tenant, id, c));
@@ -17,7 +17,7 @@ const authorize = (load?: Load) => async (c: Context<App>) => {
 
 /**
  * Validates the body of a request for a tenant; the handler reads it with `c.req.valid("json")`.
- * @param load the object in the path, whose absence is reported before an error in the body
+ * @param load loads the object in the path; if there is none, the 404 comes before an error in the body
  */
 export const body = <S extends z.ZodType>(shape: S, load?: Load, options?: valid.BodyOptions) =>
 	valid.body(shape, authorize(load), options);
