@@ -1,16 +1,16 @@
-/** The operator's command (docs/operating.md#the-operators-command). What it needs to call the service is loaded once the arguments are right. */
+/** The operator's command (docs/operating.md#the-operators-command). Modules that call the service are imported only after the arguments are checked. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
 type Command = {
-	/** The arguments, as the usage shows them. */
+	/** The arguments in the usage message. */
 	usage: string;
 	does: string;
-	/** The name of the argument that has no option. */
+	/** The name of the positional argument. */
 	argument?: string;
 	options?: Options;
-	/** The options that must be given. */
+	/** Required options. */
 	required?: string[];
 };
 
@@ -131,7 +131,7 @@ function parse({ options, argument, required = [] }: Command) {
 
 const { given, positionals, json, remote, env } = parse(command);
 
-/** The options of the command, as the service names them; undefined ones are not sent. */
+/** The options under the names that the service expects. Undefined ones are not sent. */
 const options = {
 	email: given.get("email"),
 	label: given.get("label"),
@@ -153,7 +153,7 @@ function explain(error: unknown) {
 	return message;
 }
 
-/** Columns under their names. */
+/** Formats rows as aligned columns with a header. */
 function table(rows: Record<string, unknown>[]) {
 	const columns = Object.keys(rows[0] ?? {});
 	const cells = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? "")))];

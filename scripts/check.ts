@@ -1,11 +1,11 @@
-/** Everything that can be said about the code without running it. Stops at the first that fails. */
+/** Static checks of the code. Stops at the first that fails. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
 
-/** Generous: Workers allow 3 MiB (free) and 10 MiB, but a small worker starts sooner. */
-const MOST_KIB = 400;
+/** The maximum size of the bundle, compressed. Workers allow 3 MiB (free) or 10 MiB, but a small worker starts faster. */
+const MAX_KIB = 400;
 
 const GENERATED = [
 	"migrations",
@@ -14,7 +14,7 @@ const GENERATED = [
 	"src/exporter/query/query.parser.js",
 ];
 
-const say = (title: string, command: string, ...words: string[]) => {
+const check = (title: string, command: string, ...words: string[]) => {
 	console.log(`· ${title}`);
 	return run(command, ...words);
 };
@@ -27,18 +27,19 @@ const files = (path: string): string[] =>
 const generated = () =>
 	new Map(GENERATED.flatMap(files).map((path) => [path, readFileSync(path, "utf8")]));
 
-say("lint and format", "biome", "ci");
+check("lint and format", "biome", "ci");
 
 const before = generated();
-say("generated files", "npm", "run", "generate");
+check("generated files", "npm", "run", "generate");
 const stale = [...generated()]
 	.filter(([path, text]) => before.get(path) !== text)
 	.map(([path]) => path);
-if (stale.length > 0) fail(`These were stale; now they are made anew: ${stale.join(", ")}`);
+if (stale.length > 0)
+	fail(`These files were out of date and are now regenerated: ${stale.join(", ")}`);
 
-say("types", "tsc", "-p", ".");
+check("types", "tsc", "-p", ".");
 
-const bundled = say(
+const bundled = check(
 	"bundle",
 	"wrangler",
 	"deploy",
@@ -49,15 +50,15 @@ const bundled = say(
 	"--outdir",
 	"dist",
 );
-/** Ends the check if there is anything to complain about. */
-const refuse = (title: string, complaints: string[]) => {
+/** Ends the script if there are complaints. */
+const failOn = (title: string, complaints: string[]) => {
 	console.log(`· ${title}`);
 	if (complaints.length > 0) fail(complaints.join("\n"));
 };
 
-refuse("imports point one way", findWrongImports("dist/metafile.json"));
-refuse("references to the documentation", findDeadReferences());
+failOn("imports point one way", findWrongImports("dist/metafile.json"));
+failOn("references to the documentation", findDeadReferences());
 
 const kib = Number(/gzip: ([\d.]+) KiB/.exec(bundled)?.[1]);
-if (!(kib < MOST_KIB)) fail(`The bundle is ${kib} KiB (gzip); at most ${MOST_KIB} are wanted.`);
-console.log(`  ${kib} KiB (gzip) of ${MOST_KIB}`);
+if (!(kib < MAX_KIB)) fail(`The bundle is ${kib} KiB (gzip); the limit is ${MAX_KIB} KiB.`);
+console.log(`  ${kib} KiB (gzip) of ${MAX_KIB}`);

@@ -1,9 +1,9 @@
 /**
  * `npm run deploy`: the tables and the worker. Options go to wrangler: `--env staging`, `--dry-run`.
  *
- * Migrations only add, so the code that is deployed now works with the tables of the next: they are migrated first, and
- * no request meets code without its tables. Only the first deployment, which makes the database, migrates afterwards;
- * until then the API answers 503.
+ * Migrations only add tables and columns, so the deployed code also works with the next version's schema. They are
+ * therefore applied before the code is deployed. Only the first deployment, which creates the database, applies them
+ * afterwards; until then the API answers 503.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -28,7 +28,7 @@ const config = unstable_readConfig({
 });
 const database = config.d1_databases[0]?.database_name;
 
-/** Runs wrangler in this terminal, where it may ask questions. Ends the script where it fails. */
+/** Runs wrangler in this terminal, where it can ask questions. Ends the script if it fails. */
 function wrangler(...words: string[]) {
 	const all = [...words, `--env=${environment}`];
 	const { status } = spawnSync("wrangler", all, { stdio: "inherit" });

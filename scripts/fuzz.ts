@@ -1,8 +1,8 @@
 /**
- * `npm run fuzz`: Schemathesis judges the service by its OpenAPI document, on a real server with a populated state of its
- * own. `--max-examples N` tries more of each operation, `--seed N` makes another run of it, `--quick` is a run for CI; the
- * other options are Schemathesis' own. Needs Python 3.10 or newer, and for its first run an index of Python packages.
- * Anything that test/fuzz/expected.toml doesn't list fails the command.
+ * `npm run fuzz`: Schemathesis tests the service against its OpenAPI document, on a real server with its own, populated
+ * state. `--max-examples N` sets how many requests it tries for each operation, `--seed N` selects other random values,
+ * `--quick` is a short run for CI; other options are passed to Schemathesis. Needs Python 3.10 or newer, and a Python
+ * package index for the first run. The command fails on any failure that test/fuzz/expected.toml doesn't list.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ const work = `${root}/.wrangler/fuzz`;
 const venv = `${root}/node_modules/.cache/schemathesis`;
 const state = `${work}/state`;
 
-/** Installs Schemathesis as test/fuzz/requirements.txt pins it, once. */
+/** Installs the versions in test/fuzz/requirements.txt, unless they are installed. */
 function install() {
 	const requirements = readFileSync(`${settings}/requirements.txt`, "utf8");
 	const mark = `${venv}/requirements.txt`;
@@ -36,7 +36,7 @@ function install() {
 	writeFileSync(mark, requirements);
 }
 
-/** Schemathesis' options: the caller's, and ours where the caller says nothing. */
+/** Options for Schemathesis: those of the command line, and defaults for the others. */
 function options(words: string[]) {
 	const quick = words.includes("--quick");
 	const given = words.filter((word) => word !== "--quick");

@@ -1,7 +1,7 @@
 /** The order in which folders of src/ may import each other (docs/architecture.md#where-things-are). */
 import { readFileSync } from "node:fs";
 
-/** From the bottom to the top: a folder imports only from folders before it. Files of src/ itself are above all of them. */
+/** A folder may import only from itself and from folders before it. Files directly in src/ come after all folders. */
 const ORDER = [
 	"http",
 	"db",
@@ -32,7 +32,7 @@ const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
 type Metafile = { inputs: Record<string, { imports: { path: string }[] }> };
 
 /**
- * Finds imports that point the wrong way, from what the bundler resolved: types are not in it.
+ * Finds imports that point the wrong way. It uses what the bundler resolved, so type-only imports are not checked.
  * @param file the path of esbuild's metafile
  */
 export function findWrongImports(file: string): string[] {
@@ -40,7 +40,7 @@ export function findWrongImports(file: string): string[] {
 	return Object.entries(inputs).flatMap(([path, { imports }]) => {
 		const from = folderOf(path);
 		if (from === undefined) return [];
-		if (!ORDER.includes(from)) return [`${path}: ${from}/ has no place in the order`];
+		if (!ORDER.includes(from)) return [`${path}: ${from}/ is not in ORDER of scripts/imports.ts`];
 		return imports.flatMap(({ path: imported }) => {
 			const to = folderOf(imported);
 			const isAllowed =

@@ -1,4 +1,4 @@
-/** Writes public/openapi.json, made of the family table and of the zod objects that serve the requests. */
+/** Generates public/openapi.json from the family table and the zod objects that validate requests and responses. */
 import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
@@ -12,14 +12,14 @@ type Json = Record<string, unknown>;
 
 const schemas: Json = {};
 
-const refer = (schema: unknown): Json =>
+const toReferences = (schema: unknown): Json =>
 	JSON.parse(JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"));
 
 const isInteger = (value: unknown) => Number.isInteger(value);
 
 /**
- * Integers: say so, leave out the bounds that every JSON number has, name the 32-bit ones. That their text is taken, too,
- * is left out as it is for booleans (docs/api.md#requests): a client should send the number.
+ * Marks integers as such, removes the bounds that every safe integer has, and marks 32-bit integers. Strings, which
+ * requests accept for integers and booleans (docs/api.md#requests), are left out: a client should send the number.
  */
 function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	const types = [schema.type].flat();
@@ -35,9 +35,8 @@ function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 }
 
 /**
- * The JSON Schema of `shape`; what has a name of its own goes to the components. In a request, objects may have more
- * fields than are read unless they are strict, text that may not be blank has a character that is no space, and times
- * may be written in more ways than answers write them.
+ * The JSON Schema of `shape`. Shapes with an id go to the components. In a request, objects that aren't strict may have
+ * additional fields, and text that can't be blank must have a character that isn't white space.
  */
 function schemaOf(shape: z.ZodType, request = false): Json {
 	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
@@ -48,7 +47,7 @@ function schemaOf(shape: z.ZodType, request = false): Json {
 				Object.assign(jsonSchema, schemaOf(as, request));
 			}
 			describeInteger(jsonSchema);
-			// The format says it; the pattern is only how zod checks it. Of addresses zod takes fewer than the format.
+			// The format implies zod's pattern. Only for email addresses, zod's pattern accepts less than the format.
 			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
 				delete jsonSchema.pattern;
 			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
@@ -59,8 +58,8 @@ function schemaOf(shape: z.ZodType, request = false): Json {
 			if (jsonSchema.minLength === 1 && !jsonSchema.format) jsonSchema.pattern ??= "\\S";
 		},
 	});
-	Object.assign(schemas, refer($defs ?? {}));
-	return refer(properties?.shape);
+	Object.assign(schemas, toReferences($defs ?? {}));
+	return toReferences(properties?.shape);
 }
 
 const content = (schema: Json, media = "application/json") => ({
@@ -69,7 +68,7 @@ const content = (schema: Json, media = "application/json") => ({
 
 const text = (media: string) => content({ type: "string" }, media);
 
-/** A missing body counts as `{}`, so one that must hold something is required. */
+/** An empty body counts as `{}`, so a body is required only if `{}` is invalid. */
 function requestBody({ body, lines, form }: Operation) {
 	if (body)
 		return {
@@ -100,25 +99,25 @@ const DESCRIPTIONS: Record<number, string> = {
 	503: "Unavailable",
 };
 
-/** Every refusal that a route can answer with, but for those of its own. */
-function refusals(
+/** The error responses of a route, as far as its method, path and metadata determine them. */
+function errorResponses(
 	method: string,
 	path: string,
 	{ body, form, query, media, asksElsewhere }: Operation,
 	open: boolean,
 ) {
-	const names = path.includes("{");
+	const hasParameters = path.includes("{");
 	const page = media === "text/html";
 	const filtered = Object.keys(query?.shape ?? {}).some(
 		(name) => !Object.hasOwn(Paging.shape, name),
 	);
 	const statuses = [
 		...(method !== "GET" || filtered || asksElsewhere ? [400] : []),
-		...(open && (page || !names) ? [] : [401]),
-		...(open && !names ? [] : [429]),
+		...(open && (page || !hasParameters) ? [] : [401]),
+		...(open && !hasParameters ? [] : [429]),
 		...(open ? [] : [403]),
-		...(names ? [404] : []),
-		...(names && !open && method !== "GET" ? [409] : []),
+		...(hasParameters ? [404] : []),
+		...(hasParameters && !open && method !== "GET" ? [409] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),
 		...(body ? [415] : []),
@@ -141,7 +140,7 @@ const uuidOr = (alias: string) => ({
 });
 const PROJECT = { type: "string", pattern: "^(\\d{1,15}|@current)$" };
 
-/** What stands in a path. What no id can be is a 404, as an id is that nothing has. */
+/** The schemas of path parameters. A malformed id is a 404, like an unknown one. */
 const PARAMETERS: Record<string, Json> = {
 	organization_id: uuidOr("@current"),
 	project_id: PROJECT,
@@ -154,7 +153,7 @@ const PARAMETERS: Record<string, Json> = {
 	token: { type: "string", minLength: 1 },
 };
 
-/** What `{id}` is where answers have such an `id`; organizations, projects and keys have a current one. */
+/** The schema of `{id}`, from the `id` in the family's responses. Organizations, projects and keys also accept `@current`. */
 function idOf(mount: string, answers: z.ZodType[]): Json {
 	const [id] = answers.flatMap((answer) => {
 		if (!(answer instanceof z.ZodObject)) return [];
@@ -170,11 +169,11 @@ function idOf(mount: string, answers: z.ZodType[]): Json {
 
 const parameterOf = (name: string, id: Json) => {
 	const schema = name === "id" ? id : PARAMETERS[name];
-	if (!schema) throw new Error(`Say in PARAMETERS what {${name}} is.`);
+	if (!schema) throw new Error(`PARAMETERS has no schema for {${name}}.`);
 	return { name, in: "path", required: true, schema };
 };
 
-/** Of a route with a key; of an invite's, which a key may accompany; of one that takes none. */
+/** A route of a family requires a key; a public route below /api/ accepts one; the others take none. */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
 	return path.startsWith("/api/") ? [{}, { personal_api_key: [] }] : [];
@@ -184,31 +183,31 @@ const operation = (
 	tag: string,
 	method: string,
 	path: string,
-	says: Operation,
+	metadata: Operation,
 	id: Json,
 	object?: ScopeObject,
 ): Json => ({
-	summary: says.summary,
+	summary: metadata.summary,
 	operationId: [method.toLowerCase(), ...(path.match(/\w+/g) ?? [])].join("_"),
 	tags: [tag],
 	security: security(path, method, object),
 	parameters: [
 		...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => parameterOf(name, id)),
-		...Object.entries(says.query?.shape ?? {}).map(([name, shape]) => ({
+		...Object.entries(metadata.query?.shape ?? {}).map(([name, shape]) => ({
 			name,
 			in: "query",
 			schema: schemaOf(shape, true),
 		})),
 	],
-	requestBody: requestBody(says),
+	requestBody: requestBody(metadata),
 	responses: {
-		[says.status ?? 200]: {
-			description: DESCRIPTIONS[says.status ?? 200],
-			...(says.answer && content(schemaOf(says.answer))),
-			...(says.media && text(says.media)),
+		[metadata.status ?? 200]: {
+			description: DESCRIPTIONS[metadata.status ?? 200],
+			...(metadata.answer && content(schemaOf(metadata.answer))),
+			...(metadata.media && text(metadata.media)),
 		},
 		...Object.fromEntries(
-			Object.entries(says.also ?? {}).map(([status, answer]) => [
+			Object.entries(metadata.also ?? {}).map(([status, answer]) => [
 				status,
 				{
 					description: DESCRIPTIONS[Number(status)],
@@ -216,7 +215,7 @@ const operation = (
 				},
 			]),
 		),
-		...refusals(method, path, says, object === undefined),
+		...errorResponses(method, path, metadata, object === undefined),
 	},
 });
 
@@ -242,7 +241,7 @@ for (const [mount, object, { routes }] of mounts) {
 		const path = at.replace(/:(\w+)/g, "{$1}");
 		const parts = handlers.map(({ handler }) => descriptionOf(handler));
 		const query = z.object(Object.assign({}, ...parts.map((part) => part.query?.shape)));
-		const says: Operation = Object.assign(
+		const metadata: Operation = Object.assign(
 			{},
 			...parts,
 			Object.keys(query.shape).length > 0 && { query },
@@ -253,7 +252,7 @@ for (const [mount, object, { routes }] of mounts) {
 				mount.split("/").at(-1) || "service",
 				method,
 				path,
-				says,
+				metadata,
 				id,
 				object,
 			),

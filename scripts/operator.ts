@@ -1,16 +1,16 @@
-/** Carries out the operator's commands: through a server where one runs, otherwise on the files of the local state. */
+/** Runs the operator's commands: through a server if one is running, otherwise on the files of the local state. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getPlatformProxy } from "wrangler";
 import type { Outcome } from "../src/operator/shape.ts";
 import { lock, root, serverRuns, state, unlock, WORKER } from "./state.ts";
 
-/** Longer than a server takes to start. */
+/** How long to wait for a server or for the lock. Longer than a server takes to start. */
 const START_TIMEOUT_MS = 120_000;
 
 type Service = { run: (command: string, options: string) => Promise<string> };
 
-/** Bindings that are described here: wrangler.toml has some, such as Workflows, that no process but the worker's can have. */
+/** Opens bindings without wrangler.toml, which has bindings, such as Workflows, that only the worker's process can use. */
 async function connect<B extends object>(bindings: object, persist: boolean) {
 	mkdirSync(`${root}/.wrangler`, { recursive: true });
 	const folder = mkdtempSync(`${root}/.wrangler/admin-`);
@@ -31,7 +31,7 @@ async function connect<B extends object>(bindings: object, persist: boolean) {
 	}
 }
 
-/** The database and the keys of the local state, for a process that has the lock. */
+/** Opens the local state's D1 database and KV namespace. Only for a process that holds the lock. */
 export const openFiles = () =>
 	connect<Env>(
 		{
@@ -41,7 +41,7 @@ export const openFiles = () =>
 		true,
 	);
 
-/** The operator's entrypoint of a worker that runs on this machine, or with `remote` of a deployed one. */
+/** Binds to the operator's entrypoint of a worker on this machine, or, with `remote`, of a deployed one. */
 export const openService = (service: string, remote: boolean) =>
 	connect<{ OPERATOR: Service }>(
 		{
@@ -50,7 +50,7 @@ export const openService = (service: string, remote: boolean) =>
 		false,
 	);
 
-async function throughService(
+async function runOnService(
 	command: string,
 	options: object,
 	service: string,
@@ -64,7 +64,7 @@ async function throughService(
 	}
 }
 
-async function onFiles(command: string, options: object): Promise<Outcome> {
+async function runOnFiles(command: string, options: object): Promise<Outcome> {
 	const { run } = await import("../src/operator/run.ts");
 	const { env, dispose } = await openFiles();
 	return run(env, command, options).finally(dispose);
@@ -72,19 +72,19 @@ async function onFiles(command: string, options: object): Promise<Outcome> {
 
 /**
  * @param service the name of the deployed worker; undefined: the local state
- * @throws where neither a server nor the files can be reached
+ * @returns the command's outcome; an error if the state is locked and no server answers in time
  */
 export async function operate(
 	command: string,
 	options: object,
 	service?: string,
 ): Promise<Outcome> {
-	if (service) return throughService(command, options, service, true);
+	if (service) return runOnService(command, options, service, true);
 	const deadline = Date.now() + START_TIMEOUT_MS;
 	while (Date.now() < deadline) {
-		if (await serverRuns()) return throughService(command, options, WORKER, false);
-		if (lock("npm run admin")) return onFiles(command, options).finally(unlock);
-		// A server is about to start, or another command works on the files.
+		if (await serverRuns()) return runOnService(command, options, WORKER, false);
+		if (lock("npm run admin")) return runOnFiles(command, options).finally(unlock);
+		// A server is starting, or another command holds the lock.
 		await sleep(200);
 	}
 	return { error: `${state} is in use, and no server answers there.` };

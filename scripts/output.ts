@@ -1,4 +1,4 @@
-/** What `wrangler dev` prints, as `npm start` shows it: requests and errors in one line each, without the rest. */
+/** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
 import { copyFileSync, createWriteStream, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -6,13 +6,13 @@ import { state } from "./state.ts";
 
 const MAX_ERROR_LENGTH = 300;
 
-/** Everything, as it was printed. Each start begins a new file. */
+/** The unfiltered output. Each start overwrites the file. */
 export const logFile = `${state}/server.log`;
 
 const REQUEST = /^[A-Z]+ \/\S* \d{3} \d+ ms \d+ trips?$/;
 const HEALTHY = /^GET \/healthz 200 /;
 
-/** What wrangler says of itself, on either stream. */
+/** Wrangler's own messages, on either stream. */
 const NOISE = [
 	/^\s*$/,
 	/^\[wrangler:info\]/,
@@ -29,12 +29,12 @@ const NOISE = [
 	/^ {2}To manually trigger a scheduled event, run:$/,
 	/^ {4}curl "http.*\/cdn-cgi\/local\/scheduled"$/,
 	/^ {2}For more details, see .*cron-triggers/,
-	// Where in the code, or in the runtime, an error came from.
+	// Stack traces.
 	/^\s+at /,
 	/^\s*stack: /,
 ];
 
-/** An error that the worker logged, in words. */
+/** Formats an error that the worker logged as JSON. */
 function describe(json: string) {
 	const { request_id, job, error, warning }: Record<string, unknown> = JSON.parse(json);
 	const where = request_id ? ` in request ${request_id}` : job ? ` in job ${job}` : "";
@@ -43,10 +43,10 @@ function describe(json: string) {
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);
 }
 
-/** Where in the runtime's own source an error arose: `e = rust/worker/ffi.rs:110: failed: `. */
+/** A position in the runtime's own source before an error: `e = rust/worker/ffi.rs:110: failed: `. */
 const RUNTIME_SOURCE = /^(?:\w+ = )?\S+\.(?:rs|c\+\+|h):\d+: (?:failed: )?/;
 
-/** A line of the server's error stream in words; undefined: it says nothing to a reader. */
+/** Formats a line of the server's stderr; undefined if it is to be hidden. */
 export function explain(line: string) {
 	if (NOISE.some((pattern) => pattern.test(line))) return undefined;
 	const [, text] = /^✘ \[ERROR\] (.*)$/.exec(line) ?? [];
@@ -58,11 +58,11 @@ export function explain(line: string) {
 	}
 }
 
-/** The link of an invite in a mail (quoted-printable); undefined: there is none. */
+/** The invite link in a mail (quoted-printable); undefined if there is none. */
 const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/invites\/[\w-]{43}/.exec(mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="))?.[0];
 
-/** Mails are written to files that go with the server; a copy is kept beside the state. */
+/** Copies a mail into the state's folder, since the server deletes its files when it stops. Returns a line to show. */
 function keepMail(file: string) {
 	const copy = `${state}/mail/${basename(file)}`;
 	copyFileSync(file, copy);
@@ -70,7 +70,7 @@ function keepMail(file: string) {
 	return `A mail was sent: ${copy}${link ? `, with the link ${link}` : ""}`;
 }
 
-/** A line of the server's output as it is shown; undefined: it isn't. */
+/** Formats a line of the server's stdout; undefined if it is to be hidden. */
 function show(line: string) {
 	const [, mail] = /^Email: (.+\.eml)$/.exec(line) ?? [];
 	if (mail) return keepMail(mail);
@@ -79,10 +79,10 @@ function show(line: string) {
 	return hidden ? undefined : line;
 }
 
-/** Keeps what a server prints, and hands over what is to be shown. */
+/** Writes a server's output to the log file, and returns a function that formats each line. */
 export function reader() {
 	const log = createWriteStream(logFile, { mode: 0o600 });
-	/** @returns the line as it is shown, and whether it proves that a request was answered */
+	/** @returns the text to show, undefined for none, and whether the line shows that the server answered a request */
 	return (raw: string, stream: "stdout" | "stderr") => {
 		log.write(`${raw}\n`);
 		const line = stripVTControlCharacters(raw);

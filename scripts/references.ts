@@ -1,11 +1,11 @@
-/** References to the documentation, in code and in the documents themselves. */
+/** Checks references to the documentation, in code and between pages. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 const read = (path: string) => readFileSync(path, "utf8");
 
-/** What forges make of a heading for its address. */
+/** The anchor that GitHub and GitLab generate for a heading. */
 const anchorOf = (heading: string) =>
 	heading
 		.toLowerCase()
@@ -15,20 +15,20 @@ const anchorOf = (heading: string) =>
 const anchorsOf = (page: string) =>
 	[...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => anchorOf(heading));
 
-/** Whether a reference, `path` or `path#anchor`, leads somewhere. */
-function leadsSomewhere(reference: string) {
+/** Whether the target of a reference, `path` or `path#anchor`, exists. */
+function isValidReference(reference: string) {
 	const [path = "", anchor] = reference.split("#");
 	if (!existsSync(path)) return false;
 	return anchor === undefined || !path.endsWith(".md") || anchorsOf(path).includes(anchor);
 }
 
-/** `[text](path#anchor)` in a document, relative to it. */
+/** The targets of `[text](path#anchor)` in a page, relative to the repository. */
 const linksOf = (page: string) =>
 	[...read(page).matchAll(/\]\(([^)\s:]+)\)/g)].map(([, link = ""]) =>
 		link.startsWith("#") ? page + link : normalize(join(dirname(page), link)),
 	);
 
-/** Pages of `docs/` that code mentions, with the heading after `#`. */
+/** References to pages of `docs/` in a file, with their anchors. */
 const mentionsOf = (file: string) =>
 	[...read(file).matchAll(/\bdocs\/[\w/]+\.md(?:#[\w-]+)?/g)].map(([mention]) => mention);
 
@@ -39,16 +39,16 @@ const list = (...patterns: string[]) =>
 		.split("\n")
 		.filter((path) => path !== "" && existsSync(path));
 
-/** Finds references that lead nowhere, each with the file that has it. */
+/** Finds references to pages or headings that don't exist. Returns each with the file that contains it. */
 export const findDeadReferences = () => [
 	...list("*.md").flatMap((page) =>
 		linksOf(page)
-			.filter((link) => !leadsSomewhere(link))
+			.filter((link) => !isValidReference(link))
 			.map((link) => `${page}: ${link}`),
 	),
 	...list("src", "test", "scripts", "bench", "*.toml", "*.ts").flatMap((file) =>
 		mentionsOf(file)
-			.filter((mention) => !leadsSomewhere(mention))
+			.filter((mention) => !isValidReference(mention))
 			.map((mention) => `${file}: ${mention}`),
 	),
 ];

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 
-/** Keeps wrangler offline: no updates, no statistics, no look-up of this machine's place. */
+/** Keeps wrangler offline: no update check, no metrics, no lookup of this machine's location. */
 const offline = {
 	CLOUDFLARE_CF_FETCH_ENABLED: "false",
 	WRANGLER_HIDE_BANNER: "true",
@@ -8,13 +8,13 @@ const offline = {
 };
 export const environment: NodeJS.ProcessEnv = { ...process.env, ...offline };
 
-/** Ends the script with a word to the person who called it. */
+/** Prints an error and ends the script with exit code 1. */
 export function fail(why: string): never {
 	console.error(why);
 	process.exit(1);
 }
 
-/** What the command printed. Where it fails, the script ends with all that the command said. */
+/** Runs a command and returns its stdout. If it fails, prints all of its output and ends the script. */
 export function run(command: string, ...words: string[]) {
 	try {
 		return execFileSync(command, words, {

@@ -1,7 +1,7 @@
-/** What a newcomer finds: some thousand events, and an hourly export of them to R2 with a run that is over in a moment. */
+/** Sample data for a new state: some thousand events, and an hourly export of them to R2 with a short backfill. */
 
 const EVENTS = 3000;
-const A_REQUEST = 1000;
+const EVENTS_PER_REQUEST = 1000;
 const HOUR = 3_600_000;
 
 const NAMES = ["page viewed", "signed up", "plan changed", "report exported"];
@@ -10,7 +10,7 @@ const BROWSERS = ["Chrome", "Firefox", "Safari"];
 
 const pick = <T>(list: T[], i: number) => list[i % list.length];
 
-/** Event `i`: spread over the last six whole hours, always the same but for its time. */
+/** Event number `i`. Only its time depends on `now`; the events are spread over the last six whole hours. */
 const event = (i: number, now: number) => ({
 	uuid: `00000000-0000-4000-8000-${i.toString(16).padStart(12, "0")}`,
 	event: pick(NAMES, i * 7 + (i % 3)),
@@ -28,10 +28,10 @@ const event = (i: number, now: number) => ({
 	).toISOString(),
 });
 
-/** Posts the events, adds the export and has it export the last six hours; answers the export's id and how many events. */
+/** Sends the events, creates the export and backfills the last six hours. Returns the export's id and the number of events. */
 export async function sample(url: string, key: string) {
 	const post = async (path: string, body: unknown) => {
-		const answer = await fetch(`${url}/api/projects/@current${path}`, {
+		const response = await fetch(`${url}/api/projects/@current${path}`, {
 			method: "POST",
 			headers: {
 				authorization: `Bearer ${key}`,
@@ -39,14 +39,14 @@ export async function sample(url: string, key: string) {
 			},
 			body: JSON.stringify(body),
 		});
-		if (!answer.ok) throw new Error(await answer.text());
-		return answer.json();
+		if (!response.ok) throw new Error(await response.text());
+		return response.json();
 	};
 	const now = Date.now();
-	for (let from = 0; from < EVENTS; from += A_REQUEST)
+	for (let from = 0; from < EVENTS; from += EVENTS_PER_REQUEST)
 		await post(
 			"/events/",
-			Array.from({ length: A_REQUEST }, (_, i) => event(from + i, now)),
+			Array.from({ length: EVENTS_PER_REQUEST }, (_, i) => event(from + i, now)),
 		);
 	const { id } = Object(
 		await post("/batch_exports/", {

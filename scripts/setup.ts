@@ -1,4 +1,4 @@
-/** `npm run setup`: what `wrangler dev` needs before it can serve: tables, a first key, settings. Does what is missing. */
+/** `npm run setup`: creates what `wrangler dev` needs and the state lacks: tables, a first key, settings. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mask } from "../src/auth/keys.ts";
 import { run } from "../src/operator/run.ts";
@@ -6,14 +6,14 @@ import { openFiles } from "./operator.ts";
 import { fail } from "./run.ts";
 import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";
 
-/** The table in which wrangler keeps which migrations were applied: `wrangler d1 migrations` goes on from here. */
+/** Wrangler's table of applied migrations, so that `wrangler d1 migrations` continues from here. */
 const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT UNIQUE,
   applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
 )`;
 
-/** Applies the migrations that the database lacks, each one whole or not at all. Answers how many there were. */
+/** Applies missing migrations, each as one transaction. Returns how many were applied. */
 async function migrate({ DB }: Env) {
 	await DB.prepare(CREATE_TABLE).run();
 	const { results } = await DB.prepare("SELECT name FROM d1_migrations").all();
@@ -37,21 +37,21 @@ async function command(env: Env, name: string, options: object) {
 	return Object(outcome.result);
 }
 
-/** The key of the last start, kept beside the state that it opens, while it works; otherwise a new one. */
+/** The key that the last start stored in the state's folder, if it still works; otherwise a new one. */
 async function exampleKey(env: Env): Promise<string> {
 	const file = `${state}/example-key`;
-	const known: { key: string | null; keys: string[] } = await command(env, "bootstrap", {
+	const user: { key: string | null; keys: string[] } = await command(env, "bootstrap", {
 		email: EMAIL,
 	});
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
-	if (kept && known.keys.some((key) => key.endsWith(mask(kept)))) return kept;
+	if (kept && user.keys.some((key) => key.endsWith(mask(kept)))) return kept;
 	const options = { email: EMAIL, label: "npm start", scopes: ["*"] };
-	const key = known.key ?? String((await command(env, "key create", options)).key);
+	const key = user.key ?? String((await command(env, "key create", options)).key);
 	writeFileSync(file, key, { mode: 0o600 });
 	return key;
 }
 
-/** Prepares the state, which this process must have locked. Answers a key that may do everything. */
+/** Prepares the state, which this process must have locked. Returns a key with all scopes. */
 export async function setup() {
 	mkdirSync(state, { recursive: true });
 	const added = writeSettings();

@@ -1,4 +1,4 @@
-/** `npm start`: the whole service on this machine, ready to be tried. PORT and STATE_DIR say where. */
+/** `npm start`: runs the whole service on this machine, on PORT, with its state in STATE_DIR. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -11,10 +11,10 @@ import { EMAIL, lockOrFail, registry, settings, state, variablesFile } from "./s
 const port = Number(process.env.PORT || 8787);
 const url = `http://localhost:${port}`;
 
-/** A server that answers nothing for so long hangs; one that is busy answers something. */
+/** A server that answers no request for this long is restarted. A busy one still answers some. */
 const HANG_SECONDS = Number(process.env.HANG_SECONDS || 120);
 
-/** Refuses a port that somebody else has. */
+/** Ends the script if the port is in use. */
 const checkPort = () =>
 	new Promise<void>((resolve) => {
 		const probe = createServer()
@@ -32,18 +32,18 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
-/** Whether the server has answered, and what it printed before: shown only if it never does. */
+/** Whether startup is finished. Until then output is collected, and shown only if startup fails. */
 let started = false;
-let complaints = "";
+let startupOutput = "";
 
-/** For how many seconds the server has answered nothing. Seconds in which this machine sleeps don't count. */
+/** For how many seconds the server has answered nothing. Time in which this machine sleeps doesn't count. */
 let silence = 0;
 
-/** The server, in a process group of its own: workerd goes when the group goes. */
+/** Starts the server in its own process group, so that killing the group also kills workerd. */
 function serve() {
-	// What a server that was killed left here would keep the next one from registering.
+	// An entry left by a killed server would prevent the new one from registering.
 	rmSync(registry, { recursive: true, force: true });
-	const own = settings(variablesFile).get("APP_URL");
+	const appUrl = settings(variablesFile).get("APP_URL");
 	const words = [
 		"dev",
 		...["--port", String(port)],
@@ -51,7 +51,7 @@ function serve() {
 		...["--log-level", "log"],
 		"--show-interactive-dev-session=false",
 		...["--var", "LOG_REQUESTS:true"],
-		...(own?.startsWith("http://localhost:") ? ["--var", `APP_URL:${url}`] : []),
+		...(appUrl?.startsWith("http://localhost:") ? ["--var", `APP_URL:${url}`] : []),
 		...(variablesFile.endsWith("/.dev.vars") ? [] : ["--env-file", variablesFile]),
 	];
 	const server = spawn("wrangler", words, {
@@ -66,7 +66,7 @@ function serve() {
 			if (answered) silence = 0;
 			if (text === undefined) return;
 			if (started) console.log(text);
-			else complaints += `${text}\n`;
+			else startupOutput += `${text}\n`;
 		});
 	return server;
 }
@@ -75,42 +75,42 @@ function signal(server: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	try {
 		if (server.pid) process.kill(-server.pid, name);
 	} catch {
-		// It is gone already.
+		// The process group has ended already.
 	}
 }
 
-const gone = (server: ChildProcess) => server.exitCode !== null || server.signalCode !== null;
+const hasEnded = (server: ChildProcess) => server.exitCode !== null || server.signalCode !== null;
 
-/** Waits until the server answers; false: it ended first. */
-async function ready(server: ChildProcess) {
-	while (!gone(server)) {
+/** Waits until the server answers; false if it ended first. */
+async function isReady(server: ChildProcess) {
+	while (!hasEnded(server)) {
 		if (await answers("/healthz", 10)) return true;
 		await sleep(200);
 	}
 	return false;
 }
 
-/** Waits until the server has ended, or has answered neither a request nor the question that is put to it here. */
+/** Waits until the server has ended, or has answered no request for `HANG_SECONDS`, including the probes sent here. */
 async function watch(server: ChildProcess) {
-	let asking = false;
-	for (silence = 0; silence < HANG_SECONDS && !gone(server); silence += 1) {
-		if (!asking) {
-			asking = true;
-			// A late answer is one, too. Any status will do.
+	let isProbing = false;
+	for (silence = 0; silence < HANG_SECONDS && !hasEnded(server); silence += 1) {
+		if (!isProbing) {
+			isProbing = true;
+			// Late responses and error responses count, too.
 			fetch(`http://127.0.0.1:${port}/healthz`)
 				.then(() => {
 					silence = 0;
 				})
 				.catch(() => {})
 				.finally(() => {
-					asking = false;
+					isProbing = false;
 				});
 		}
 		await sleep(1000);
 	}
 }
 
-/** Adds the sample events and their export to a new state. Answers the export's id; undefined: it could not. */
+/** Adds the sample events and their export to a new state. Returns the export's id; undefined if that failed. */
 async function sample(key: string) {
 	const file = `${state}/sampled`;
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -141,19 +141,19 @@ const key = await setup();
 console.log("Starting the server…");
 let server = serve();
 process.on("exit", () => signal(server, "SIGKILL"));
-/** Ends with the server; one that doesn't stop is killed on the way out. */
+/** Stops the server, then ends this process, which kills a server that has not stopped. */
 async function stop() {
 	signal(server, "SIGINT");
-	for (let i = 0; i < 30 && !gone(server); i++) await sleep(100);
+	for (let i = 0; i < 30 && !hasEnded(server); i++) await sleep(100);
 	process.exit(0);
 }
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, stop);
 
-// npm passes no signal on to a script; but where npm is gone, the script has another parent.
+// npm doesn't forward signals to a script. But when npm ends, the script gets another parent.
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
-if (!(await ready(server))) fail(`The server did not start.\n${complaints}`);
+if (!(await isReady(server))) fail(`The server did not start.\n${startupOutput}`);
 const id = await sample(key);
 console.log(`
 Tenantry listens on ${url}. To try it, paste this into another terminal:
@@ -174,18 +174,18 @@ State is kept in ${state}, details of errors in ${logFile}. Ctrl-C stops the ser
 `);
 started = true;
 
-// The local server has no clock of its own. Twice a minute, so that what a crash cut off goes on within a minute.
+// The local server has no cron trigger. Twice a minute, so that work interrupted by a crash resumes within a minute.
 setInterval(() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25), 30_000);
 
 for (;;) {
 	await watch(server);
 	console.log(
-		gone(server)
+		hasEnded(server)
 			? "The server ended. Starting it again…"
 			: `The server has not answered for ${HANG_SECONDS} seconds. Starting it again…`,
 	);
 	signal(server, "SIGKILL");
-	while (!gone(server)) await sleep(50);
+	while (!hasEnded(server)) await sleep(50);
 	server = serve();
-	if (await ready(server)) console.log(`Tenantry listens on ${url} again.`);
+	if (await isReady(server)) console.log(`Tenantry listens on ${url} again.`);
 }

@@ -1,4 +1,4 @@
-/** Where state is kept on this machine, who uses it, and the settings that go with it. */
+/** The local state: its folder, its lock and its settings. */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -18,21 +18,21 @@ const isDefault = state === DEFAULT_STATE;
 export const WORKER = "tenantry";
 
 /**
- * Where a server that runs on this state says how to reach it. By default this is one place for all of a user's
- * workers, in which two checkouts or two states would be taken for each other.
+ * Where a server on this state registers its address. By default, all workers of a user share one registry, in which
+ * two checkouts or two states would be confused.
  */
 export const registry = `${state}/registry`;
 const REGISTRY = "CLOUDFLARE_DEV_REGISTRY_PATH";
 environment[REGISTRY] = registry;
 process.env[REGISTRY] = registry;
 
-/** The variables of `wrangler dev`. Those of another state than the default one don't belong to the checkout. */
+/** The variables of `wrangler dev`. For a state other than the default, they are kept in the state's folder. */
 export const variablesFile = isDefault ? `${root}/.dev.vars` : `${state}/dev.vars`;
 
-/** A server that stops writes its entry no more; the entry is old after this time. */
+/** A running server keeps updating its registry entry. An older entry is of a server that has stopped. */
 const STALE_MS = 90_000;
 
-/** Where the server of this state takes calls of its entrypoints; undefined where it says nothing, or nothing recent. */
+/** The address at which the state's server takes entrypoint calls; undefined without a recent registry entry. */
 function serverAddress() {
 	const entry = `${registry}/${WORKER}`;
 	try {
@@ -44,7 +44,7 @@ function serverAddress() {
 	}
 }
 
-/** Whether a server runs on this state, whatever started it: `npm start` or `wrangler dev`. */
+/** Whether a server runs on this state, started by `npm start` or `wrangler dev`. */
 export async function serverRuns() {
 	const address = serverAddress();
 	if (!address) return false;
@@ -58,10 +58,10 @@ export async function serverRuns() {
 	});
 }
 
-/** Held until the process ends, however it ends: the lock is the operating system's, so it can't be left behind. */
+/** The lock. The operating system releases it when the process ends, even if it crashes. */
 let held: DatabaseSync | undefined;
 
-/** Makes this process the only one that uses the state; false: another one does. */
+/** Locks the state for this process; false if another process has locked it. */
 export function lock(holder: string) {
 	mkdirSync(state, { recursive: true });
 	const database = new DatabaseSync(`${state}/lock`);
@@ -81,7 +81,7 @@ export function unlock() {
 	held = undefined;
 }
 
-/** Ends the script unless no other process uses the state. */
+/** Locks the state for this process. Ends the script if another process uses it. */
 export async function lockOrFail(holder: string) {
 	if (!lock(holder)) {
 		const file = `${state}/lock-holder`;
@@ -96,7 +96,7 @@ export async function lockOrFail(holder: string) {
 		);
 }
 
-/** The settings in a file of lines such as `NAME="value"`. */
+/** Reads a file with lines such as `NAME="value"`. Empty if there is no file. */
 export const settings = (file: string) =>
 	new Map(
 		(existsSync(file) ? readFileSync(file, "utf8") : "")
@@ -107,10 +107,10 @@ export const settings = (file: string) =>
 			),
 	);
 
-/** Adds those of `wanted` that a file of settings lacks; what is there stays. Answers the names of those added. */
+/** Adds the `wanted` settings that a file lacks. Existing ones stay. Returns the names of those added. */
 function complete(file: string, wanted: Record<string, () => string>) {
-	const known = settings(file);
-	const missing = Object.entries(wanted).filter(([name]) => !known.has(name));
+	const existing = settings(file);
+	const missing = Object.entries(wanted).filter(([name]) => !existing.has(name));
 	if (missing.length === 0) return [];
 	const before = existsSync(file) ? readFileSync(file, "utf8") : "";
 	const separator = before === "" || before.endsWith("\n") ? "" : "\n";
@@ -121,7 +121,7 @@ function complete(file: string, wanted: Record<string, () => string>) {
 
 export const EMAIL = "admin@example.com";
 
-/** Writes what `wrangler dev` needs to do all that the service can; answers what it wrote. */
+/** Adds the settings that `wrangler dev` needs for all features. Returns the names of those added. */
 export function writeSettings() {
 	const added = complete(variablesFile, {
 		SECRETS_KEY: () =>
