@@ -1,7 +1,7 @@
-/** Serves S3 with a bucket `exports`: R2's, which checks signatures and holds to the rules of multipart uploads. */
+/** An S3 server with a bucket `exports`: R2's, which checks signatures and enforces the rules of multipart uploads. */
 import { onDemand, startServer } from "./peers.ts";
 
-/** What opens the bucket. */
+/** The credentials of the bucket. */
 export const KEYS = {
 	aws_access_key_id: "key-of-nobody",
 	aws_secret_access_key: "secret-of-nobody",

@@ -3,16 +3,16 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import { promisify } from "node:util";
 import { onDemand, startServer } from "./peers.ts";
 
-/** ClickHouse's engine as PyPI has it. What it depends on is for data frames, and is left out. */
+/** ClickHouse's engine, from PyPI. Its dependencies are only for data frames and not installed. */
 const ENGINE = "chdb-core==26.9.0";
 const venv = `${import.meta.dirname}/../../node_modules/.cache/${ENGINE}`;
 
 const run = promisify(execFile);
 
-/** Installs the engine, once for this copy of the code. */
+/** Installs the engine, once for each checkout. */
 async function install() {
 	if (existsSync(venv)) return;
-	// Under another name until it is complete: another run may be installing it, too.
+	// Installed in a temporary folder and then renamed, since another run may be installing it at the same time.
 	const draft = `${venv}-${process.pid}`;
 	try {
 		await run("python3", ["-m", "venv", draft]);
@@ -27,7 +27,7 @@ async function install() {
 	}
 }
 
-/** A ClickHouse on loopback. Where there is no Python or no index of its packages, it closes every connection. */
+/** A ClickHouse on loopback. Without Python or a package index, it closes every connection. */
 export async function clickhouse() {
 	const CLICKHOUSE_USER = "tenantry";
 	const CLICKHOUSE_PASSWORD = "password-of-nobody";

@@ -1,7 +1,7 @@
 import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
 
-/** Of a body, as far as it is asked what it holds. */
+/** The parts of a body's JSON Schema that tests look at. */
 export type Schema = {
 	$ref?: string;
 	type?: string | string[];
@@ -31,7 +31,7 @@ type Operation = {
 	>;
 };
 
-/** Every operation of the document: its method, its path, and the pattern of addresses that it answers. */
+/** Every operation of the OpenAPI document, with its method, its path, and a pattern for the paths that it matches. */
 export const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 	Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
 		method: method.toUpperCase(),
@@ -50,39 +50,42 @@ export const resolved = (schema: Schema): Schema =>
 
 const problem = document.components.schemas.Error;
 
-/** Throws unless the document promises this answer to this request. */
-export async function hold(request: Request, answer: Response) {
+/** Throws unless the OpenAPI document allows this response to this request. */
+export async function hold(request: Request, response: Response) {
 	const { pathname } = new URL(request.url);
 	const method = request.method === "HEAD" ? "GET" : request.method;
-	const there = operations.filter(({ pattern }) => pattern.test(pathname));
-	// A path that says itself what it is goes before one with a parameter in its place.
+	const candidates = operations.filter(({ pattern }) => pattern.test(pathname));
+	// A path with fewer parameters takes precedence.
 	const parameters = ({ path }: { path: string }) => path.split("{").length;
-	const fewest = Math.min(...there.map(parameters));
-	const matches = there.filter((one) => one.method === method && parameters(one) === fewest);
-	const bytes = await answer.clone().arrayBuffer();
+	const fewest = Math.min(...candidates.map(parameters));
+	const matches = candidates.filter(
+		(operation) => operation.method === method && parameters(operation) === fewest,
+	);
+	const bytes = await response.clone().arrayBuffer();
 	const text = request.method === "HEAD" ? "" : new TextDecoder().decode(bytes);
-	const what = `${request.method} ${pathname} → ${answer.status} ${text.slice(0, 2000)}`;
-	if (!/\bd1_trips;desc="\d+"/.test(answer.headers.get("server-timing") ?? ""))
-		throw new Error(`No cost in ${what}`);
-	if (!answer.headers.get("x-request-id")) throw new Error(`No request id in ${what}`);
+	const what = `${request.method} ${pathname} → ${response.status} ${text.slice(0, 2000)}`;
+	if (!/\bd1_trips;desc="\d+"/.test(response.headers.get("server-timing") ?? ""))
+		throw new Error(`No Server-Timing in ${what}`);
+	if (!response.headers.get("x-request-id")) throw new Error(`No request id in ${what}`);
 	const described = matches
-		.map(({ operation }) => operation.responses[answer.status])
-		.find((response) => response !== undefined);
-	if (matches.length > 0 && !described) throw new Error(`Not in the document: ${what}`);
+		.map(({ operation }) => operation.responses[response.status])
+		.find((documented) => documented !== undefined);
+	if (matches.length > 0 && !described)
+		throw new Error(`The document has no such response: ${what}`);
 	const schema =
 		described === undefined ? problem : described.content?.["application/json"]?.schema;
 	if (request.method === "HEAD") return;
 	if (!schema && !described?.content) {
-		if (text !== "") throw new Error(`A body where none is promised: ${what}`);
+		if (text !== "") throw new Error(`The document has no body for ${what}`);
 		return;
 	}
-	const [media = ""] = answer.headers.get("content-type")?.split(";") ?? [];
+	const [media = ""] = response.headers.get("content-type")?.split(";") ?? [];
 	if (media.startsWith("text/")) {
 		if (!described?.content || !(media in described.content))
-			throw new Error(`A text where none is promised: ${what}`);
+			throw new Error(`The document has no text for ${what}`);
 		return;
 	}
-	if (!answer.headers.get("content-type")?.startsWith("application/json"))
+	if (!response.headers.get("content-type")?.startsWith("application/json"))
 		throw new Error(`Not JSON: ${what}`);
 	const { valid, errors } = new Validator(
 		{ ...(schema ?? problem), components: document.components },
@@ -91,6 +94,6 @@ export async function hold(request: Request, answer: Response) {
 	).validate(JSON.parse(text));
 	if (!valid)
 		throw new Error(
-			`Not as promised: ${what}\n${errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).join("\n")}`,
+			`Not as documented: ${what}\n${errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).join("\n")}`,
 		);
 }

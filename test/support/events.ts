@@ -1,16 +1,16 @@
 import { env } from "cloudflare:workers";
 
 type Filling = {
-	/** When they happened and got here: spread evenly, half open. By default on one day. */
+	/** The range over which the times of the events are spread evenly; `end` is excluded. By default one day. */
 	start?: string;
 	end?: string;
-	/** Characters that their properties have to spare. */
+	/** The number of additional characters in the properties. */
 	padding?: number;
 };
 
 const DAY = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"] as const;
 
-/** Puts n events of one kind or another into a project: the i-th is named `event <i % 10>`, and has the property i. */
+/** Inserts `n` events into a project. Event number `i` is named `event <i % 10>` and has the property `i`. */
 export async function fill(
 	team_id: number,
 	n: number,
@@ -20,17 +20,17 @@ export async function fill(
 	await env.DB.prepare(
 		`insert into events
 		with recursive n (i) as (select 0 union all select i + 1 from n where i + 1 < ?2),
-			told as (select i, strftime('%Y-%m-%dT%H:%M:%fZ', (?3 + i * ?4 / ?2) / 1000.0, 'unixepoch') as at from n)
+			timed as (select i, strftime('%Y-%m-%dT%H:%M:%fZ', (?3 + i * ?4 / ?2) / 1000.0, 'unixepoch') as at from n)
 		select ?1, printf('%s-%s-4%s-8%s-%s', lower(hex(randomblob(4))), lower(hex(randomblob(2))), substr(lower(hex(randomblob(2))), 2),
 				substr(lower(hex(randomblob(2))), 2), lower(hex(randomblob(6)))),
 			'event ' || (i % 10), 'person ' || (i % 100), null, json_object('i', i, 'padding', printf('%.*c', ?5, 'x')), null, '', at, at, at
-		from told where ?2 > 0`,
+		from timed where ?2 > 0`,
 	)
 		.bind(team_id, n, from, Date.parse(end) - from, padding)
 		.run();
 }
 
-/** D1, and how many rows what asks it reads. */
+/** D1, with a count of the rows that its queries read. */
 export function metered() {
 	const spent = { rows: 0 };
 	const prepare = (query: string) => {

@@ -1,7 +1,7 @@
-/** No test depends on how fast the machine is. These limits, in milliseconds, are reached only by what hangs. */
+/** Limits in milliseconds. No test depends on the speed of the machine: only a hang reaches them. */
 
 /** For a test or a hook. */
 export const TEST_TIMEOUT_MS = 600_000;
 
-/** For what a test waits for: shorter than the test's own limit, so that the failure names it. */
+/** For a single wait in a test. Shorter than the test's own limit, so that the failure says what was waited for. */
 export const HANG_MS = 240_000;

@@ -1,11 +1,11 @@
-/** What the tests' worker reaches by fetch: servers on this machine, and the registry that its npm asks anyway. */
+/** Limits what the tests' worker can fetch: servers on this machine, and the registry that npm uses on it. */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import https from "node:https";
 import { pipeline } from "node:stream/promises";
 
 /**
- * Forwards requests to 127.0.0.1 and to one origin; all others are answered with the status 599. If the worker gives up,
- * so does the request that it made; if the connection to the server breaks, so does the worker's.
+ * Forwards requests to 127.0.0.1 and to one origin, and answers all others with 599. If the worker aborts a request, the
+ * forwarded one is aborted; if the server's connection breaks, the worker's is closed.
  * @param origin the origin, or "" for none
  */
 export const outbound =
@@ -29,9 +29,9 @@ export const outbound =
 		});
 		response.on("close", () => forwarded.destroy());
 		forwarded.on("error", () => response.destroy());
-		forwarded.on("response", (answer) => {
-			response.writeHead(answer.statusCode ?? 500, answer.headers);
-			pipeline(answer, response).catch(() => response.destroy());
+		forwarded.on("response", (upstream) => {
+			response.writeHead(upstream.statusCode ?? 500, upstream.headers);
+			pipeline(upstream, response).catch(() => response.destroy());
 		});
 		await pipeline(request, forwarded).catch(() => {});
 	};

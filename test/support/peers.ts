@@ -1,4 +1,4 @@
-/** What the servers beside the tests have in common: they start when they are first asked, and end with the tests. */
+/** Starts the servers that tests use: on the first connection. They stop when the tests end. */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
 import { connect, createServer, type Server, Socket } from "node:net";
@@ -7,10 +7,10 @@ import { pipeline } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HANG_MS } from "./hang.ts";
 
-/** A program ends at once if another process has just taken its port. */
+/** A server is started again on another port if its port was taken in the meantime. */
 const MAX_STARTS = 3;
 
-/** Ports below the range from which Linux takes those of outgoing connections. */
+/** A range below the ephemeral ports, which Linux uses for outgoing connections. */
 const FIRST_PORT = 10_000;
 const LAST_PORT = 32_000;
 
@@ -20,7 +20,7 @@ export const listen = (server: Server) =>
 		server.once("error", reject);
 		server.on("connection", (socket: Socket) => {
 			socket.unref();
-			// A connection that breaks is no error of the tests, which would end them.
+			// Without a listener, a broken connection would end the tests.
 			socket.on("error", () => {});
 		});
 		server.listen(0, "127.0.0.1", () => {
@@ -31,14 +31,14 @@ export const listen = (server: Server) =>
 		});
 	});
 
-/** Where this machine has the program, if it has it; Debian keeps servers where not everybody's PATH leads. */
+/** The path of a program; undefined if it isn't installed. Debian installs servers in /usr/sbin, which PATH may lack. */
 export const findProgram = (program: string) =>
 	`${process.env.PATH}:/usr/sbin`
 		.split(":")
 		.map((folder) => `${folder}/${program}`)
 		.find((path) => existsSync(path));
 
-/** A port that nobody uses at the moment, and that no outgoing connection takes. */
+/** A port that is free at the moment, and that no outgoing connection will use. */
 export async function freePort(): Promise<number> {
 	const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
 	const free = await new Promise<boolean>((resolve) => {
@@ -50,8 +50,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Listens at once, and starts the server that answers there when the first connection comes. If that server can't start,
- * the reason is printed and every connection is closed.
+ * Listens immediately, but starts the server only on the first connection. If it can't start, the reason is printed and
+ * every connection is closed.
  * @param start starts the server and returns its port on 127.0.0.1
  * @returns the port to connect to
  */
@@ -81,8 +81,8 @@ function forward(socket: Socket, port: number) {
 }
 
 /**
- * Runs a program, and ends it with the signal $2 when standard input closes: that happens however the process at its other
- * end ends, even by SIGKILL. Then removes the folder $1.
+ * Runs a program, and sends it the signal $2 when standard input closes, which happens even if the parent is ended by
+ * SIGKILL. Then removes the folder $1.
  */
 const WATCH = `
 exec 3<&0
@@ -94,7 +94,7 @@ wait $program
 kill $watcher
 rm -rf -- "$folder"`;
 
-/** How to run a server that listens on the port. It may write to the folder, which is removed when it ends. */
+/** Returns the command for a server that listens on the port. It may write to the folder, which is removed afterwards. */
 type Command = (port: number, folder: string) => string[] | Promise<string[]>;
 
 type Options = {
@@ -104,8 +104,8 @@ type Options = {
 
 /**
  * Starts a server that ends with this process, and waits until it is ready.
- * @param signal what ends it
- * @param isReady asked until it is true
+ * @param signal the signal that stops it
+ * @param isReady called until it returns true; by default, whether the port accepts connections
  * @returns its port on 127.0.0.1
  */
 export async function startServer(
@@ -128,11 +128,11 @@ export async function startServer(
 		if (child.stdin instanceof Socket) child.stdin.unref();
 		while (child.exitCode === null) {
 			if (await isReady(port)) return port;
-			if (performance.now() > deadline) throw new Error("It isn't ready.");
+			if (performance.now() > deadline) throw new Error(`${name} isn't ready.`);
 			await sleep(20);
 		}
 	}
-	throw new Error(`It ended ${MAX_STARTS} times before it was ready.`);
+	throw new Error(`${name} ended ${MAX_STARTS} times before it was ready.`);
 }
 
 const accepts = (port: number) =>

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { findProgram, onDemand, startServer } from "./peers.ts";
 
-/** Of every user of the servers. */
+/** The password of every user of the servers. */
 export const PASSWORD = "pässword-of-nobody";
 
 /** A user that the servers refuse without TLS. */
@@ -12,7 +12,7 @@ export const TLS_ONLY = "tls_only";
 
 const execute = promisify(execFile);
 
-/** The folder of PostgreSQL's programs, if this machine has them. */
+/** The folder of PostgreSQL's programs; undefined if it isn't installed. */
 function programs() {
 	const debian = "/usr/lib/postgresql";
 	const versions = existsSync(debian) ? readdirSync(debian) : [];
@@ -30,7 +30,7 @@ const unprivileged =
 		? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"]
 		: [];
 
-/** Makes a cluster in the folder, with a certificate that nobody vouches for. */
+/** Creates a cluster in the folder, with a self-signed certificate. */
 async function prepare(bin: string, folder: string) {
 	if (unprivileged.length > 0) chownSync(folder, NOBODY, NOBODY);
 	writeFileSync(`${folder}/password`, PASSWORD, { mode: 0o644 });
@@ -48,7 +48,7 @@ async function prepare(bin: string, folder: string) {
 	);
 }
 
-/** Starts a PostgreSQL with these further options. */
+/** Starts a PostgreSQL with additional options. */
 const start = (bin: string, more: string[]) => () => {
 	const isReady = (port: number) =>
 		execute(`${bin}/pg_isready`, ["--host=127.0.0.1", `--port=${port}`]).then(
@@ -80,8 +80,8 @@ const start = (bin: string, more: string[]) => () => {
 };
 
 /**
- * Two PostgreSQL servers: one without TLS, one that offers it with a certificate that nobody vouches for. Where the
- * programs are not installed, both ports are "".
+ * Two PostgreSQL servers: one without TLS, one that offers it with a self-signed certificate. If PostgreSQL isn't
+ * installed, both ports are "".
  */
 export async function databases() {
 	const bin = programs();

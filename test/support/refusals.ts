@@ -1,10 +1,10 @@
-/** The answer to a field (`attr`) or a rule that is broken. */
+/** A 400: the field `attr` is wrong, or, if it is null, a rule is broken. */
 export const wrong = (code: string, detail: unknown, attr: string | null) => ({
 	status: 400,
 	body: { type: "validation_error", code, detail, attr },
 });
 
-/** The answer to who may not. */
+/** A 403. */
 export const forbidden = (detail: string) => ({
 	status: 403,
 	body: {

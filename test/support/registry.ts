@@ -7,20 +7,20 @@ import { listen } from "./peers.ts";
 
 const execute = promisify(execFile);
 
-/** Commits of the repositories below: of the default branch and of a ref of it. */
+/** Commits of the repositories below: of the default branch, and of a tag. */
 export const HEAD = "1".repeat(40);
 export const RELEASE = "2".repeat(40);
 export const TOKEN = "private-token-of-nobody";
 
-type Answers = (request: IncomingMessage, response: ServerResponse) => unknown;
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** Serves on a port of its own until the process ends; its origin. */
-export const serve = async (answers: Answers) =>
-	`http://127.0.0.1:${await listen(createServer(answers))}`;
+/** Starts a server that runs until the process ends. Returns its origin. */
+export const serve = async (handler: Handler) =>
+	`http://127.0.0.1:${await listen(createServer(handler))}`;
 
 const JOBS = "exports.jobs = { go() { console.log('built') } };\n";
 
-/** Files of packages whose main file isn't where it is looked for first. */
+/** The files of packages whose main file isn't at the first place where it is looked for. */
 const BUILT: Record<string, Record<string, string>> = {
 	built: { "dist/index.js": JOBS },
 	enriching: {
@@ -34,7 +34,7 @@ const BUILT: Record<string, Record<string, string>> = {
 	},
 };
 
-/** A plugin in the one folder that such archives have. */
+/** A tarball of a plugin. All files are in one folder, as in the archives of npm, GitHub and GitLab. */
 async function plugin(folder: string, name: string, built?: string) {
 	const files = {
 		"plugin.json": JSON.stringify({ name }),
@@ -67,7 +67,7 @@ function flood(response: ServerResponse, bytes: number) {
 	response.end();
 }
 
-/** The registry that `npm` on this machine asks; "": there is no npm. */
+/** The registry that `npm` on this machine uses; "" without npm. */
 const published = () =>
 	execute("npm", ["config", "get", "registry"]).then(
 		({ stdout }) => stdout.trim(),
@@ -75,21 +75,21 @@ const published = () =>
 	);
 
 /**
- * npm's registry, GitHub and GitLab as far as they are asked, on loopback, with what may go wrong at them; GitHub's
- * archives are at another origin. `FOREIGN_URL` is a host that nobody may ask: it counts who does.
+ * Stubs of npm's registry, GitHub and GitLab on loopback, with packages that fail in different ways. GitHub's archives
+ * are at another origin. `FOREIGN_URL` is a host that must not be called; it counts requests.
  */
 export async function registries() {
 	let asked = 0;
 	const foreign = await serve((_, response) => json(response, { asked: asked++ }));
 
 	const archives = await serve(async ({ url, headers }, response) => {
-		// What this host sees of a token is as good as lost.
+		// The token must not be sent to this host.
 		if (headers.authorization) return missing(response, 500);
 		const [, repository = "", sha = ""] = /^\/u\/(.+)\/(.+)$/.exec(url ?? "") ?? [];
 		response.end(await plugin(`u-${repository}-${sha.slice(0, 7)}`, sha));
 	});
 
-	const npm: Answers = async ({ url = "", headers }, response) => {
+	const npm: Handler = async ({ url = "", headers }, response) => {
 		const here = `http://${headers.host}/npm`;
 		const [, name = "", file] = /^\/npm\/((?:@[^/]+%2F)?[^/]+)(?:\/-\/(.+))?$/.exec(url) ?? [];
 		const tarball = `${here}/${name}/-/1.1.0.tgz`;
@@ -120,8 +120,8 @@ export async function registries() {
 		response.end(await plugin("package", file, name));
 	};
 
-	/** A list of plugins of somebody's own, and what is none. */
-	const lists: Answers = ({ url = "" }, response) =>
+	/** A custom list of plugins, and, at `…/none`, a document that isn't a list. */
+	const lists: Handler = ({ url = "" }, response) =>
 		json(
 			response,
 			url.endsWith("none")
@@ -138,7 +138,7 @@ export async function registries() {
 					],
 		);
 
-	const github: Answers = ({ url = "", headers }, response) => {
+	const github: Handler = ({ url = "", headers }, response) => {
 		const [, name, kind, ref = ""] =
 			/^\/github\/repos\/u\/([^/]+)\/(commits|tarball)\/([^/]+)$/.exec(url) ?? [];
 		if (!name || !headers["user-agent"]) return missing(response);
@@ -149,7 +149,7 @@ export async function registries() {
 		return sha ? json(response, { sha }) : missing(response, 422);
 	};
 
-	const gitlab: Answers = async ({ url = "", headers }, response) => {
+	const gitlab: Handler = async ({ url = "", headers }, response) => {
 		const [, name, ref, sha] =
 			/^\/gitlab\/projects\/g%2Fsub%2F([^/]+)\/repository\/(?:commits\/([^/]+)|archive\.tar\.gz\?sha=(.+))$/.exec(
 				url,

@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from "node:net";
 import dns from "dns-packet";
 import { findProgram, freePort, listen, onDemand, startServer } from "./peers.ts";
 
-/** The challenge of every domain that the resolver knows. */
+/** The verification challenge of every domain in the zones. */
 const CHALLENGE = "challenge-challenge-challenge-challenge-123";
 
 const challenges = (label: string, ...texts: string[][]) =>
@@ -20,7 +20,7 @@ const address = (name: string, type: "A" | "AAAA" | "CNAME", data: string) => ({
 	data,
 });
 
-/** All that is known of these two domains. Other names are refused, except for those that fail. */
+/** The zones and their records. Queries for other names are refused; those at or below `FAILING` fail. */
 const ZONES = ["example.test", "alias.test"];
 const FAILING = "servfail.example.test";
 const RECORDS = [
@@ -47,7 +47,7 @@ const REFUSED = 5;
 
 const isBelow = (name: string, zone: string) => name === zone || name.endsWith(`.${zone}`);
 
-/** What a recursive resolver answers that knows nothing but the zones. */
+/** The answer of a recursive resolver that knows only these zones. */
 function lookUp({ name: asked, type }: dns.Question) {
 	const name = asked.toLowerCase();
 	if (isBelow(name, FAILING)) return { code: SERVER_FAILURE, answers: [] };
@@ -58,7 +58,7 @@ function lookUp({ name: asked, type }: dns.Question) {
 	let target = name;
 	for (const record of RECORDS) {
 		if (record.name !== target) continue;
-		// Aliases stand before what they lead to.
+		// An alias comes before its target in the table.
 		if (record.type === "CNAME") target = record.data;
 		if (record.type === "CNAME" || record.type === type)
 			answers.push({ ...record, ttl: 60 } as dns.Answer);
@@ -137,7 +137,7 @@ addAction("${FAILING}.", RCodeAction(DNSRCode.SERVFAIL))
 addDOHLocal("127.0.0.1:${doh}", nil, nil, "/dns-query")
 `;
 
-/** unbound with the same records as the stub, behind dnsdist, which speaks HTTP; "": they are not installed. */
+/** unbound with the same records as the stub, behind dnsdist, which provides HTTPS; "" if they aren't installed. */
 async function realResolver() {
 	const [unbound, dnsdist] = ["unbound", "dnsdist"].map(findProgram);
 	if (!unbound || !dnsdist) return "";
@@ -157,8 +157,7 @@ async function realResolver() {
 }
 
 /**
- * A resolver that is a stub, a real one with the same records, one that never answers, and one that closes every
- * connection.
+ * A stub resolver, a real one with the same records, a server that never answers, and one that closes every connection.
  */
 export async function resolvers() {
 	const [silent, closing] = await Promise.all([

@@ -1,6 +1,6 @@
 import type { world } from "./world.ts";
 
-/** What a request on a route may speak of. */
+/** A tenant, with the ids for the paths and bodies of the routes. */
 export type World = Awaited<ReturnType<typeof world>> & {
 	key_id: string;
 	domain: string;
@@ -19,11 +19,11 @@ export type World = Awaited<ReturnType<typeof world>> & {
 export type Route = {
 	method: string;
 	path: string;
-	/** none: the route needs no key. */
+	/** null: the route needs no key. */
 	scope: string | null;
-	/** A body that succeeds. */
+	/** Returns a valid body. */
 	body?: (world: World) => unknown;
-	/** The route never succeeds yet, but for this. */
+	/** The status of a route that always fails. */
 	fails?: number;
 };
 
@@ -43,12 +43,12 @@ const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const keys = route("/api/personal_api_keys");
 
-const [exportsThere, exportsHere] = [
+const [exportsOfOrganization, exportsOfProject] = [
 	route("/api/organizations/:organization_id/batch_exports"),
 	route("/api/projects/:project_id/batch_exports"),
 ];
 
-/** 4.2. */
+/** The published routes of batch exports. */
 const exporting = (exports: ReturnType<typeof route>) => [
 	exports("GET", "", "batch_export:read"),
 	exports("POST", "", "batch_export:write", () => ({
@@ -65,7 +65,7 @@ const exporting = (exports: ReturnType<typeof route>) => [
 	exports("POST", "/:id/unpause", "batch_export:write"),
 ];
 
-/** docs/exports.md#runs, and the trial of a destination. */
+/** docs/exports.md#runs, and the test of a destination. */
 const alsoExports = (exports: ReturnType<typeof route>) => [
 	exports("POST", "/test", "batch_export:write", () => ({
 		destination: { type: "NoOp", config: {} },
@@ -81,7 +81,7 @@ const alsoExports = (exports: ReturnType<typeof route>) => [
 	exports("POST", "/:id/backfills/:backfill_id/cancel", "batch_export:write"),
 ];
 
-/** What the two families of 4.6 offer besides. */
+/** Further routes of a plugin family. */
 const alsoPlugins = (plugins: ReturnType<typeof route>) => [
 	plugins("GET", "/:id/check_for_updates", "plugin:read"),
 	plugins("GET", "/:id/source", "plugin:read"),
@@ -100,10 +100,10 @@ const configs = route("/api/projects/:project_id/plugin_configs");
 
 /**
  * The routes that published clients call, each with its method, path and scope (docs/api.md#paths).
- * Held against the application both ways, and asked for by the suites that hold for every route.
+ * A test compares the list with the application in both directions; the shared suites call every route.
  */
-const stated: Route[] = [
-	// 4.1
+const published: Route[] = [
+	// Organizations
 	organizations("GET", "", "organization:read"),
 	organizations("POST", "", "organization:write", () => ({ name: "New" })),
 	organizations("GET", "/:id", "organization:read"),
@@ -111,9 +111,9 @@ const stated: Route[] = [
 		name: "Renamed",
 	})),
 	organizations("DELETE", "/:id", "organization:write"),
-	// 4.2
-	...exporting(exportsThere),
-	// 4.3
+	// Batch exports
+	...exporting(exportsOfOrganization),
+	// Domains
 	domains("GET", "", "organization:read"),
 	domains("POST", "", "organization:write", () => ({
 		domain: `${crypto.randomUUID()}.example.com`,
@@ -124,7 +124,7 @@ const stated: Route[] = [
 	})),
 	domains("DELETE", "/:id", "organization:write"),
 	domains("POST", "/:id/verify", "organization:write"),
-	// 4.4
+	// Invites
 	invites("GET", "", "organization_member:read"),
 	invites("POST", "", "organization_member:write", () => ({
 		target_email: `${crypto.randomUUID()}@tenantry.test`,
@@ -134,13 +134,13 @@ const stated: Route[] = [
 		{ target_email: `${crypto.randomUUID()}@tenantry.test` },
 		{ target_email: `${crypto.randomUUID()}@tenantry.test` },
 	]),
-	// 4.5
+	// Members
 	members("GET", "", "organization_member:read"),
 	members("PATCH", "/:user__uuid", "organization_member:write", () => ({
 		level: 8,
 	})),
 	members("DELETE", "/:user__uuid", "organization_member:write"),
-	// 4.6
+	// Plugins by family
 	...["/pipeline_destinations", "/pipeline_frontend_apps"].flatMap((family) => {
 		const plugins = route(`/api/organizations/:organization_id${family}`);
 		return [
@@ -152,10 +152,10 @@ const stated: Route[] = [
 			...alsoPlugins(plugins),
 		];
 	}),
-	// 4.7
+	// Import apps
 	imports("GET", "", "plugin:read"),
 	imports("POST", "", "plugin:write", () => ({ name: "New" })),
-	// 4.8
+	// Plugin configs
 	configs("GET", "", "plugin:read"),
 	configs("POST", "", "plugin:write", ({ destination }) => ({
 		plugin: destination,
@@ -174,8 +174,8 @@ const stated: Route[] = [
 
 /** Further routes. */
 const added: Route[] = [
-	...exporting(exportsHere),
-	...[exportsThere, exportsHere].flatMap(alsoExports),
+	...exporting(exportsOfProject),
+	...[exportsOfOrganization, exportsOfProject].flatMap(alsoExports),
 	imports("GET", "/:id", "plugin:read"),
 	imports("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
 	imports("DELETE", "/:id", "plugin:write"),
@@ -222,14 +222,14 @@ const added: Route[] = [
 	route("")("GET", "/healthz", null),
 ];
 
-export const routes = [...stated, ...added];
+export const routes = [...published, ...added];
 
-/** Those behind a key. */
+/** The routes that need a key. */
 export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...rest, scope }] : []));
 
-/** What `:id` is, by where it stands. */
+/** The id for `:id` in a path. */
 export function subject(path: string, world: World) {
-	const known: Record<string, string | number> = {
+	const ids: Record<string, string | number> = {
 		"/pipeline_destinations": world.destination,
 		"/pipeline_frontend_apps": world.frontend,
 		"/pipeline_import_apps": world.importer,
@@ -241,11 +241,11 @@ export function subject(path: string, world: World) {
 		"/projects": world.project,
 		"/api/organizations": world.id,
 	};
-	const [, id] = Object.entries(known).find(([part]) => path.includes(part)) ?? [];
+	const [, id] = Object.entries(ids).find(([part]) => path.includes(part)) ?? [];
 	return String(id);
 }
 
-/** The address of a route in this world. */
+/** The path of a route with the ids of this world. */
 export const address = (path: string, world: World) =>
 	path
 		.replace(":organization_id", world.id)

@@ -9,13 +9,13 @@ export { freePort } from "./peers.ts";
 
 const root = `${import.meta.dirname}/../..`;
 
-/** The Chromium of this machine, if it has one. */
+/** The path of Chromium; undefined if it isn't installed. */
 export const browserAt = () =>
 	["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
 		existsSync(path),
 	);
 
-/** A folder for local state, of this test alone. */
+/** Creates a temporary folder for local state. */
 export const folder = () => mkdtempSync(`${tmpdir()}/tenantry-`);
 
 export const discard = (path: string) => rmSync(path, { recursive: true, force: true });
@@ -23,8 +23,8 @@ export const discard = (path: string) => rmSync(path, { recursive: true, force: 
 const execute = promisify(execFile);
 
 /**
- * Runs an npm script as a person would; what it printed and how it ended. Never blocks: a test that did would not
- * notice that a server closed its connection.
+ * Runs an npm script, and returns its output and exit code. It doesn't block: a test that did couldn't notice that a
+ * server closed its connection.
  */
 export async function npm(script: string, words: string[], environment: Record<string, string>) {
 	try {
@@ -39,7 +39,7 @@ export async function npm(script: string, words: string[], environment: Record<s
 	}
 }
 
-/** `npm start`, and all that it printed. */
+/** Runs `npm start` and collects its output. */
 export class Server {
 	readonly #process: ChildProcess;
 	printed = "";
@@ -53,7 +53,7 @@ export class Server {
 		});
 		for (const stream of [this.#process.stdout, this.#process.stderr])
 			stream?.on("data", (data) => (this.printed += data));
-		// Ends the server should this process end before it.
+		// Ends the server if this process ends first.
 		const watcher = spawn("sh", ["-c", 'read -r _; kill "$0"', String(this.#process.pid)], {
 			detached: true,
 			stdio: ["pipe", "ignore", "ignore"],
@@ -61,7 +61,7 @@ export class Server {
 		this.#process.once("exit", () => watcher.kill());
 	}
 
-	/** Waits until it has printed this, after the first `from` characters; returns the match. */
+	/** Waits until the output after the first `from` characters matches; returns the match. */
 	async says(pattern: RegExp, { from = 0 } = {}) {
 		const deadline = performance.now() + HANG_MS;
 		while (performance.now() < deadline) {
@@ -72,19 +72,19 @@ export class Server {
 			if (ended) break;
 			await sleep(100);
 		}
-		throw new Error(`It never said ${pattern}, but:\n${this.printed}`);
+		throw new Error(`${pattern} was not printed, but:\n${this.printed}`);
 	}
 
-	/** What Ctrl-C does: the signal goes to all that the terminal started. */
+	/** Stops it like Ctrl-C: the signal goes to the whole process group. */
 	stop = () => this.#end((pid) => process.kill(-pid, "SIGINT"));
 
-	/** What a power cut does, to all that works on this state: the server is a group of processes of its own. */
+	/** Kills every process that works on this state, like a power cut. The server has its own process group. */
 	kill = (state: string) =>
 		this.#end((pid) => {
 			for (const group of [pid, ...groups(state)]) process.kill(-group, "SIGKILL");
 		});
 
-	/** Ends npm alone, as a supervisor would. */
+	/** Stops only npm, like a supervisor. */
 	orphan = () => this.#end((pid) => process.kill(pid, "SIGTERM"));
 
 	async #end(kill: (pid: number) => void) {
@@ -96,7 +96,7 @@ export class Server {
 	}
 }
 
-/** What runs with this text in its command line: process and group. */
+/** The processes, with their groups, whose command line contains this text. */
 const running = (text: string) =>
 	execFileSync("ps", ["-eo", "pid=,pgid=,stat=,args="], { encoding: "utf8" })
 		.split("\n")
@@ -104,9 +104,9 @@ const running = (text: string) =>
 		.filter(([, , , state, args]) => args?.includes(text) && !state?.startsWith("Z"))
 		.map(([, pid, group]) => ({ pid: Number(pid), group: Number(group) }));
 
-/** The processes whose command line holds this text. */
+/** The ids of processes whose command line contains this text. */
 export const processes = (text: string) => running(text).map(({ pid }) => pid);
 
-/** The groups that such a process leads. */
+/** The process groups that such a process leads. */
 const groups = (text: string) =>
 	running(text).flatMap(({ pid, group }) => (pid === group ? [group] : []));

@@ -1,14 +1,14 @@
 /**
- * No test may depend on how fast the machine is: whatever has a time limit gets one that only a hang reaches. Importing
- * this extends the product's own limits, all of which are timers or signals.
+ * No test may depend on the speed of the machine. Importing this module extends the product's time limits, all of which
+ * are timers or abort signals, so that only a hang reaches them.
  */
 import { onTestFinished, vi } from "vitest";
 import { HANG_MS } from "./hang.ts";
 
-/** Limits below this are a test's: it expects them to run out. */
+/** Shorter limits are set by a test, which expects them to run out. */
 const SHORTEST_PRODUCT_LIMIT_MS = 3_000;
 
-/** While an action is to see limits run out: what they wait for. */
+/** During `withoutPatience`: when this resolves, the limits run out. */
 let runOut: Promise<unknown> | undefined;
 
 const { setTimeout } = globalThis;
@@ -35,8 +35,8 @@ Object.assign(globalThis, {
 });
 
 /**
- * Runs an action during which the product's limits run out: at once, or as soon as a condition is met. Nothing else that
- * the action waits for may have a limit.
+ * Runs an action during which the product's time limits run out at once, or as soon as `condition` resolves. This applies
+ * to every time limit in the action.
  */
 export async function withoutPatience<T>(
 	action: () => Promise<T>,
@@ -50,18 +50,21 @@ export async function withoutPatience<T>(
 	}
 }
 
-/** Tries until nothing is thrown, and returns what it came to. */
+/** Retries until the attempt doesn't throw, and returns its result. */
 export const eventually = <T>(attempt: () => T | Promise<T>) =>
 	vi.waitFor(attempt, { timeout: HANG_MS, interval: 50 });
 
-/** Uses up what a limiter lets through in its present period. A test repeats this until it meets the same period. */
+/**
+ * Uses up a rate limiter's current period, and returns how many requests it allowed. The period may end at any moment, so
+ * a test repeats this together with what it checks.
+ */
 export async function exhaust(limiter: RateLimit, key: string) {
 	let passed = 0;
 	while ((await limiter.limit({ key })).success) passed += 1;
 	return passed;
 }
 
-/** Until the test ends, the clock stands at half past the present hour, so that no hour ends in the middle of it. */
+/** Stops the clock at half past the current hour until the test ends, so that no hour ends during the test. */
 export function stopClock() {
 	const hour = 3_600_000;
 	const now = (Math.floor(Date.now() / hour) + 0.5) * hour;

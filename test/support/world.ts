@@ -27,26 +27,26 @@ import { hold } from "./contract.ts";
 
 export const db = drizzle(env.DB);
 
-type Asked = {
+type CallOptions = {
 	key?: string | undefined;
 	/** Sent as JSON. */
 	body?: unknown;
-	/** Sent as it stands. */
+	/** Sent unchanged. */
 	raw?: BodyInit;
 	headers?: Record<string, string>;
-	/** Variables and bindings that are other ones than the tests'. */
+	/** Variables and bindings to replace. */
 	env?: Partial<Env>;
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: what a test expects of an answer is the test's to say
-type Answer = { status: number; headers: Headers; body: any };
+// biome-ignore lint/suspicious/noExplicitAny: each test knows the form of the body
+type Result = { status: number; headers: Headers; body: any };
 
-/** Knocks on the front door; every answer is held against the OpenAPI document. */
+/** Sends a request to the worker. Every response is checked against the OpenAPI document. */
 export async function call(
 	method: string,
 	path: string,
-	{ key, body, raw, headers = {}, env: other }: Asked = {},
-): Promise<Answer> {
+	{ key, body, raw, headers = {}, env: overrides }: CallOptions = {},
+): Promise<Result> {
 	const sent = new Headers(headers);
 	if (key !== undefined && !sent.has("authorization")) sent.set("authorization", `Bearer ${key}`);
 	if (body !== undefined && !sent.has("content-type")) sent.set("content-type", "application/json");
@@ -57,23 +57,23 @@ export async function call(
 		...(raw !== undefined && { body: raw }),
 	});
 	const context = createExecutionContext();
-	const answer = other
-		? await app.fetch(request.clone(), { ...env, ...other }, context)
+	const response = overrides
+		? await app.fetch(request.clone(), { ...env, ...overrides }, context)
 		: await exports.default.fetch(request.clone());
 	await waitOnExecutionContext(context);
-	await hold(request, answer);
-	const text = new TextDecoder().decode(await answer.arrayBuffer());
-	const json = answer.headers.get("content-type")?.includes("json");
+	await hold(request, response);
+	const text = new TextDecoder().decode(await response.arrayBuffer());
+	const json = response.headers.get("content-type")?.includes("json");
 	return {
-		status: answer.status,
-		headers: answer.headers,
+		status: response.status,
+		headers: response.headers,
 		body: text === "" ? null : json ? JSON.parse(text) : text,
 	};
 }
 
 /**
- * The tests' D1, but that something happens between a request's first trip and its second.
- * @param again also before each later write of a request that tries again
+ * The tests' D1, which calls `between` between a request's first and second round trip.
+ * @param again call it before the write of each retry, too
  */
 export function racing(between: () => Promise<unknown>, { again = false } = {}): Partial<Env> {
 	let trips = 0;
@@ -93,7 +93,7 @@ export function racing(between: () => Promise<unknown>, { again = false } = {}):
 	return { DB: Object.assign(Object.create(env.DB), { withSession }) };
 }
 
-/** The tests' D1, which notes how many bytes the longest text has that goes in or comes out as one value. */
+/** The tests' D1, which records the size in bytes of the longest text that is bound or returned as one value. */
 export function weighing() {
 	let heaviest = 0;
 	const weigh = (values: unknown[]) => {
@@ -114,9 +114,9 @@ export function weighing() {
 				});
 			},
 			batch: async (statements: D1PreparedStatement[]) => {
-				const answers = await db.batch<object>(statements);
-				for (const { results } of answers) for (const row of results) weigh(Object.values(row));
-				return answers;
+				const batch = await db.batch<object>(statements);
+				for (const { results } of batch) for (const row of results) weigh(Object.values(row));
+				return batch;
 			},
 			...("withSession" in db
 				? { withSession: (start: string) => over(db.withSession(start)) }
@@ -125,8 +125,8 @@ export function weighing() {
 	return { env: { DB: over(env.DB) }, heaviest: () => heaviest };
 }
 
-/** What an answer says it cost. */
-export function cost({ headers }: Answer) {
+/** The cost of a request, from the Server-Timing of its response. */
+export function cost({ headers }: Result) {
 	const timing = headers.get("server-timing") ?? "";
 	const spent = (name: string) => Number(new RegExp(`\\b${name};desc="(\\d+)"`).exec(timing)?.[1]);
 	return {
@@ -137,21 +137,21 @@ export function cost({ headers }: Answer) {
 	};
 }
 
-/** A person of its own, with a key that may do everything. */
+/** Creates a user with a key that has all scopes. */
 export async function person({ first_name = "Test" } = {}) {
 	const [user] = await db
 		.insert(users)
 		.values({ email: `person-${v7()}@tenantry.test`, first_name })
 		.returning();
-	if (!user) throw new Error("No user was made.");
+	if (!user) throw new Error("No user was created.");
 	const key = await keyFor(user.id);
 	return { ...user, key };
 }
 
-type Power = Partial<typeof personalApiKeys.$inferInsert>;
+type KeyOptions = Partial<typeof personalApiKeys.$inferInsert>;
 
-/** The value of a new key of the user, known to D1 and KV; all scopes unless `power` says otherwise. */
-export async function keyFor(user_id: number, power: Power = {}) {
+/** Creates a key of the user in D1 and KV, by default with all scopes. Returns its value. */
+export async function keyFor(user_id: number, options: KeyOptions = {}) {
 	const value = mint();
 	const hash = await digest(value);
 	const [row] = await db
@@ -162,10 +162,10 @@ export async function keyFor(user_id: number, power: Power = {}) {
 			hash,
 			mask_value: mask(value),
 			scopes: ["*"],
-			...power,
+			...options,
 		})
 		.returning();
-	if (!row) throw new Error("No key was made.");
+	if (!row) throw new Error("No key was created.");
 	const { id, scopes, expires_at } = row;
 	await cache(env, hash, {
 		id,
@@ -178,7 +178,7 @@ export async function keyFor(user_id: number, power: Power = {}) {
 	return value;
 }
 
-/** A tenant of its own: a person, the organization that it owns, and the organization's project. */
+/** Creates a tenant: a user, an organization that the user owns, and its project. */
 export async function world(name = "Acme") {
 	const owner = await person();
 	const id = v7();
@@ -189,34 +189,35 @@ export async function world(name = "Acme") {
 	});
 	await db.batch([first, ...rest]);
 	const [project] = await db.select().from(projects).where(eq(projects.organization_id, id));
-	if (!project) throw new Error("No project was made.");
-	const ask = (method: string, path: string, asked: Asked = {}) =>
-		call(method, path, { key: owner.key, ...asked });
+	if (!project) throw new Error("No project was created.");
+	/** Sends a request as the owner. */
+	const ask = (method: string, path: string, options: CallOptions = {}) =>
+		call(method, path, { key: owner.key, ...options });
 	return {
 		owner,
 		key: owner.key,
 		id,
 		project: project.id,
-		/** As the owner, at this path below the organization. */
-		here: (method: string, path: string, asked?: Asked) =>
-			ask(method, `/api/organizations/${id}${path}`, asked),
+		/** Sends a request as the owner, to a path below the organization. */
+		here: (method: string, path: string, options?: CallOptions) =>
+			ask(method, `/api/organizations/${id}${path}`, options),
 		ask,
 	};
 }
 
-/** Runs a statement for each number below `n`: one batch, since no statement may bind more than 100 values. */
+/** Runs a statement for each number below `n`, in one batch. A single statement could bind only 100 values. */
 export async function times(n: number, statement: (i: number) => BatchItem<"sqlite">) {
 	const [first, ...rest] = Array.from({ length: n }, (_, i) => statement(i));
 	if (first) await db.batch([first, ...rest]);
 }
 
-/** An export that no tick runs. */
+/** Fields of an export that the schedule never runs. */
 const NOT_DUE = {
 	next_end_at: "9999-01-01T00:00:00.000Z",
 	due_at: "9999-01-01T00:00:00.000Z",
 };
 
-/** A tenant with one of everything that a route's path can name. */
+/** Creates a tenant with an object for every parameter in the routes' paths. */
 export async function furnished() {
 	const home = await world();
 	const member = await join(home.id, 1);
@@ -303,7 +304,7 @@ export async function furnished() {
 		plugin({ jobs: ["go"] }),
 		plugin({ scheduled_tasks: ["runEveryHour"] }),
 	]);
-	if (!destination || !frontend || !importer) throw new Error("No plugin.");
+	if (!destination || !frontend || !importer) throw new Error("No plugin was created.");
 	await db.insert(pluginSourceFiles).values({
 		plugin_id: frontend.id,
 		filename: "frontend.tsx",
@@ -336,9 +337,9 @@ export async function furnished() {
 	};
 }
 
-/** A new member of the organization. */
+/** Creates a user who is a member of the organization. */
 export async function join(organization_id: string, level: number) {
-	const someone = await person();
-	await db.insert(members).values({ organization_id, user_id: someone.id, level });
-	return someone;
+	const user = await person();
+	await db.insert(members).values({ organization_id, user_id: user.id, level });
+	return user;
 }
