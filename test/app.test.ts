@@ -12,7 +12,7 @@ const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
 const line = ({ method, path }: { method: string; path: string }) =>
 	`${method} ${path.replace(/\{[^}]*\}|\/$/g, "") || "/"}`;
 
-test("the application has the routes that the documents state, and no others", () => {
+test("the application has exactly the listed routes", () => {
 	const served = inspectRoutes(app).filter(({ method }) => method !== "ALL");
 	expect(sorted(served.map(line))).toEqual(sorted(routes.map(line)));
 });
@@ -46,7 +46,7 @@ test("every path works with and without its trailing slash, for every method", a
 	}
 });
 
-test("a path that does not exist is a 404, a method that does not is a 405 with Allow", async () => {
+test("an unknown path is a 404, an unknown method a 405 with Allow", async () => {
 	const { ask, id } = await world();
 	expect(await ask("GET", "/nowhere")).toMatchObject({
 		status: 404,
@@ -73,7 +73,7 @@ test("a path that does not exist is a 404, a method that does not is a 405 with 
 	expect(put.headers.get("allow")).toBe("GET, HEAD, PATCH, DELETE");
 });
 
-test("the service names itself, its version and its documentation, and says how it is", async () => {
+test("the service reports its name, version, documentation and health", async () => {
 	expect((await call("GET", "/")).body).toEqual({
 		name: "Tenantry",
 		version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
@@ -85,7 +85,7 @@ test("the service names itself, its version and its documentation, and says how 
 	});
 });
 
-test("every answer carries a request id: the caller’s own if it is a sane one", async () => {
+test("every response has a request id: the caller’s if it is plausible", async () => {
 	const given = await call("GET", "/", {
 		headers: { "x-request-id": "mine-1" },
 	});
@@ -96,7 +96,7 @@ test("every answer carries a request id: the caller’s own if it is a sane one"
 	expect(odd.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test("browsers of other origins are kept out, and answers carry the security headers", async () => {
+test("other origins are refused, and responses have security headers", async () => {
 	const { headers } = await call("GET", "/", {
 		headers: { origin: "https://elsewhere.test" },
 	});
@@ -105,7 +105,7 @@ test("browsers of other origins are kept out, and answers carry the security hea
 	expect(headers.get("strict-transport-security")).toContain("max-age");
 });
 
-test("CORS_ORIGINS lets the origins in that it names", async () => {
+test("CORS_ORIGINS allows its origins", async () => {
 	const ask = (origins: string, origin: string) =>
 		app.request("/", { method: "OPTIONS", headers: { origin } }, { CORS_ORIGINS: origins });
 	const allowed = async (origins: string, origin: string) =>
@@ -124,11 +124,11 @@ test("HEAD answers as GET does, without the body", async () => {
 	});
 });
 
-test("a path below /api that does not exist tells a caller without a key nothing", async () => {
+test("without a key, an unknown path below /api is a 401", async () => {
 	expect((await call("GET", "/api/nowhere")).status).toBe(401);
 });
 
-test("/healthz says what does not answer", async () => {
+test("/healthz reports which service does not answer", async () => {
 	const get = () => Promise.reject(new Error("KV is away"));
 	const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
 	expect(await call("GET", "/healthz", { env: { KEYS } })).toMatchObject({
@@ -137,7 +137,7 @@ test("/healthz says what does not answer", async () => {
 	});
 });
 
-test("/healthz notices a migration that was not applied, and a database that is away", async () => {
+test("/healthz reports a missing migration, and a database that does not answer", async () => {
 	const newest = await env.DB.prepare(
 		"select * from d1_migrations order by id desc limit 1",
 	).first();
@@ -160,7 +160,7 @@ test("/healthz notices a migration that was not applied, and a database that is 
 	});
 });
 
-test("JSON answers end in a newline; ?pretty indents them and keeps every digit", async () => {
+test("JSON responses end in a newline; ?pretty indents them and keeps every digit", async () => {
 	const { key } = await world('{"a": [1, {}], "b": "\\"}');
 	const text = async (path: string) => {
 		const headers = { authorization: `Bearer ${key}` };
@@ -181,16 +181,16 @@ test("JSON answers end in a newline; ?pretty indents them and keeps every digit"
 	);
 });
 
-test("what we did not foresee is a 500 that says nothing, and a log line with the request's id", async () => {
+test("an unexpected error is a 500 that reveals nothing, and is logged with the request's id", async () => {
 	const error = vi.spyOn(console, "error").mockImplementation(() => {});
 	const { key } = await world();
 	const REQUESTS = { limit: () => Promise.reject(new Error("a cause")) };
-	const answer = await app.request(
+	const response = await app.request(
 		"/api/users/@me",
 		{ headers: { authorization: `Bearer ${key}`, "x-request-id": "mine-7" } },
 		{ ...env, REQUESTS },
 	);
-	expect(await answer.json()).toEqual({
+	expect(await response.json()).toEqual({
 		type: "server_error",
 		code: "error",
 		detail: "A server error occurred.",

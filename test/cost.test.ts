@@ -10,21 +10,21 @@ describe("what a request costs", () => {
 		"%s",
 		async (_, route) => {
 			const home = await furnished();
-			const answer = await call(route.method, address(route.path, home), {
+			const response = await call(route.method, address(route.path, home), {
 				key: home.key,
 				...(route.body && { body: route.body(home) }),
 			});
-			if (route.fails) expect(answer.status).toBe(route.fails);
-			else expect(answer.status).toBeLessThan(300);
-			const { trips, written, kv } = cost(answer);
-			// A refusal tells its trips alone.
+			if (route.fails) expect(response.status).toBe(route.fails);
+			else expect(response.status).toBeLessThan(300);
+			const { trips, written, kv } = cost(response);
+			// An error response reports only its round trips.
 			expect(kv).toBe(route.fails ? Number.NaN : 1);
 			if (route.method === "GET") expect({ trips, written }).toEqual({ trips: 1, written: 0 });
 			else expect(trips).toBeLessThanOrEqual(2);
 		},
 	);
 
-	test("@current costs no trip more", async () => {
+	test("@current takes no additional round trip", async () => {
 		const { ask } = await world();
 		for (const path of [
 			"/api/organizations/@current",
@@ -35,18 +35,18 @@ describe("what a request costs", () => {
 			expect(cost(await ask("GET", path)).trips).toBe(1);
 	});
 
-	test("a refusal costs a trip at most", async () => {
+	test("a refused request takes one round trip at most", async () => {
 		const { id } = await world();
 		const stranger = await world();
-		for (const asked of [
+		for (const request of [
 			{ body: { name: "x" } },
 			{ body: { name: 7 } },
 			{ raw: "{", headers: { "content-type": "application/json" } },
 		])
-			expect(cost(await stranger.ask("PATCH", `/api/organizations/${id}`, asked)).trips).toBe(1);
+			expect(cost(await stranger.ask("PATCH", `/api/organizations/${id}`, request)).trips).toBe(1);
 	});
 
-	test("a refusal tells a stranger the same cost whether an object exists or not", async () => {
+	test("a stranger's request reports the same cost whether an object exists or not", async () => {
 		const home = await furnished();
 		const stranger = await world();
 		const nobody = "00000000-0000-0000-0000-000000000000";
@@ -67,19 +67,19 @@ describe("what a request costs", () => {
 			],
 		] as const;
 		for (const paths of pairs) {
-			const [there, missing] = await Promise.all(
+			const [existing, missing] = await Promise.all(
 				paths.map(async (path) => {
 					const { status, headers } = await stranger.ask("DELETE", path);
 					return [status, headers.get("server-timing")];
 				}),
 			);
-			expect(there).toEqual([404, 'd1_trips;desc="1"']);
-			expect(missing).toEqual(there);
+			expect(existing).toEqual([404, 'd1_trips;desc="1"']);
+			expect(missing).toEqual(existing);
 		}
 	});
 });
 
-test("a filter by somebody who isn't visible costs what one by nobody costs", async () => {
+test("filtering by a user who isn't visible costs the same as by one who doesn't exist", async () => {
 	const home = await world();
 	const stranger = await world();
 	await home.here("PATCH", "", { body: { name: "Renamed" } });
@@ -147,35 +147,35 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 		);
 	});
 
-	test("a small tenant pays what it paid alone", async () => {
+	test("a small tenant's requests cost the same as without the others", async () => {
 		for (const path of single(small)) {
-			const answer = await small.ask("GET", path);
+			const response = await small.ask("GET", path);
 			expect({
 				path,
-				trips: cost(answer).trips,
-				read: cost(answer).read,
+				trips: cost(response).trips,
+				read: cost(response).read,
 			}).toEqual({ path, trips: 1, read: alone.get(path) });
 		}
 	});
 
-	test("one of a thousand organizations costs as much as the only one", async () => {
+	test("reading one of a thousand organizations costs the same as reading the only one", async () => {
 		const path = `/api/organizations/${large.id}`;
 		const only = alone.get(`/api/organizations/${small.id}`) ?? 0;
-		// A seek may look at the row behind the last.
+		// A seek may read the row after the last.
 		const { read } = cost(await large.ask("GET", path));
 		expect(Math.abs(read - only)).toBeLessThanOrEqual(2);
 	});
 
-	test("a list of a thousand is one trip a page, and walking it reads each row about once", async () => {
+	test("a list of a thousand takes one round trip a page, and reads each row about once in all", async () => {
 		let read = 0;
 		let seen = 0;
 		let path: string | null = "/api/organizations?limit=100";
 		while (path) {
-			const answer = await large.ask("GET", path);
-			expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
-			read += cost(answer).read;
-			seen += answer.body.results.length;
-			path = answer.body.next;
+			const response = await large.ask("GET", path);
+			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
+			read += cost(response).read;
+			seen += response.body.results.length;
+			path = response.body.next;
 		}
 		expect(seen).toBeGreaterThanOrEqual(1001);
 		const whole = cost(await large.ask("GET", "/api/organizations?limit=1000"));
@@ -183,7 +183,7 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 		expect(read).toBeLessThan(1.5 * whole.read);
 	});
 
-	test("a write among them is two trips", async () => {
+	test("a write among them takes two round trips", async () => {
 		expect(
 			cost(
 				await large.ask("POST", "/api/organizations", {

@@ -8,7 +8,7 @@ import { call, furnished, keyFor } from "./support/world.ts";
 
 const RUNS = 40;
 
-/** Text that has broken things before. */
+/** Text that often causes errors. */
 const nasty = fc.constantFrom(
 	"",
 	" ",
@@ -100,11 +100,11 @@ const headers = fc.record(
 	{ requiredKeys: [] },
 );
 
-/** Without what no client could send. */
+/** Without headers that no client can send. */
 const sendable = (given: object) =>
 	Object.entries(given).filter(([, value]) => /^[\x20-\x7e]*$/.test(value));
 
-describe("no request is answered with a 5xx, and every answer is one that the document promises", () => {
+describe("no response is a 5xx, and every response matches the OpenAPI document", () => {
 	let home: Awaited<ReturnType<typeof furnished>>;
 	const SECRET = "secret-that-nobody-may-see";
 	/** A config with a secret, and a job that logs it. */
@@ -131,7 +131,7 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 		await eventually(async () => expect((await ask("GET", at)).body.error).toContain("***"));
 	});
 
-	test.each(operations.map((one) => [`${one.method} ${one.path}`, one] as const))(
+	test.each(operations.map((item) => [`${item.method} ${item.path}`, item] as const))(
 		"%s",
 		async (_, { method, path, operation }) => {
 			const key = await keyFor(home.owner.id);
@@ -166,7 +166,7 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 					keys,
 					bodies(operation.requestBody?.content["application/json"]?.schema),
 					async (ids, query, given, authorization, raw) => {
-						// A deletion that succeeds would leave nothing to fuzz.
+						// A successful DELETE would remove the object that the other requests need.
 						if (method === "DELETE" && ids.at(-1) === right.get(names.at(-1) ?? "")) return;
 						const filled = names.reduce(
 							(at, name, i) =>
@@ -174,7 +174,7 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 							path,
 						);
 						const search = new URLSearchParams(
-							Object.entries(query).map(([name, said]) => [name, said ?? ""]),
+							Object.entries(query).map(([name, value]) => [name, value ?? ""]),
 						);
 						const { status, body } = await call(method, `${filled}?${search}`, {
 							headers: Object.fromEntries(
@@ -198,7 +198,7 @@ describe("no request is answered with a 5xx, and every answer is one that the do
 		},
 	);
 
-	test("afterwards no secret is in the database, nor was in an answer", async () => {
+	test("afterwards, no secret is in the database, and none was in a response", async () => {
 		const { results: tables } = await env.DB.prepare(
 			"select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '\\_cf%' escape '\\'",
 		).all<{ name: string }>();

@@ -14,7 +14,7 @@ const status = async (authorization: string) =>
 		})
 	).status;
 
-test("the word Bearer is taken in any case, and spaces are tolerated", async () => {
+test("Bearer may be in any case, and extra spaces are ignored", async () => {
 	const { key } = await person();
 	for (const authorization of [
 		`Bearer ${key}`,
@@ -41,7 +41,7 @@ test("nothing else authenticates", async () => {
 		expect((await call("GET", `/api/users/@me?${query}`)).body.code).toBe("not_authenticated");
 });
 
-test("a value that differs in one character is refused without any storage being asked", async () => {
+test("a value that differs in one character is refused without a query to KV or D1", async () => {
 	const value = mint();
 	expect(isWellFormed(value)).toBe(true);
 	for (let i = 4; i < value.length; i++) {
@@ -63,9 +63,9 @@ test("a key that has used up its requests gets a 429 with Retry-After", async ()
 	expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
 	const refused = await eventually(async () => {
 		await exhaust(env.REQUESTS, row?.id ?? "");
-		const answer = await call("GET", "/api/users/@me", { key });
-		expect(answer.status).toBe(429);
-		return answer;
+		const response = await call("GET", "/api/users/@me", { key });
+		expect(response.status).toBe(429);
+		return response;
 	});
 	expect(refused).toMatchObject({
 		status: 429,
@@ -81,14 +81,14 @@ test("a key that has used up its requests gets a 429 with Retry-After", async ()
 	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(200);
 });
 
-test("480 requests and 60 failures a minute are let through", async () => {
+test("480 requests and 60 failures a minute are allowed", async () => {
 	await eventually(async () => {
 		expect(await exhaust(env.REQUESTS, v7())).toBe(480);
 		expect(await exhaust(env.AUTH_FAILURES, v7())).toBe(60);
 	});
 });
 
-test("failed authentication is throttled by address; a good key there still works", async () => {
+test("failed authentication is throttled by address; a valid key from there still works", async () => {
 	const { key } = await person();
 	const headers = { "cf-connecting-ip": "192.0.2.7" };
 	const guess = async () => (await call("GET", "/api/users/@me", { key: mint(), headers })).status;
@@ -108,17 +108,17 @@ test("failed authentication is throttled by address; a good key there still work
 	).toBe(401);
 });
 
-test("a request says where in D1’s history it stands, and may say where it must read", async () => {
+test("a response has D1’s bookmark, and a request may start from one", async () => {
 	const { key } = await person();
 	const first = await call("GET", "/api/users/@me", { key });
 	const bookmark = first.headers.get("x-d1-bookmark") ?? "";
 	expect(bookmark).toMatch(/^[0-9a-f-]+$/);
-	for (const said of [bookmark, "nonsense", "'; drop table users", "-".repeat(500)])
+	for (const sent of [bookmark, "nonsense", "'; drop table users", "-".repeat(500)])
 		expect(
 			(
 				await call("GET", "/api/users/@me", {
 					key,
-					headers: { "x-d1-bookmark": said },
+					headers: { "x-d1-bookmark": sent },
 				})
 			).status,
 		).toBe(200);

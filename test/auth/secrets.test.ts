@@ -8,7 +8,7 @@ import { db, world } from "../support/world.ts";
 
 const place = { table: "plugins", row: "a", field: "token" };
 
-/** A value as it was sealed before values were bound to a place: AES-GCM without additional data. */
+/** Seals a value in the older form, which wasn't bound to a place: AES-GCM without additional data. */
 async function sealedBefore(secret: string) {
 	const encode = (bytes: Uint8Array) =>
 		bytes.toBase64({ alphabet: "base64url", omitPadding: true });
@@ -25,23 +25,23 @@ async function sealedBefore(secret: string) {
 	return `sealed:${name}:${encode(iv)}:${encode(new Uint8Array(data))}`;
 }
 
-test("a sealed value opens at its place, and at no other", async () => {
+test("a sealed value can be unsealed at its place only", async () => {
 	const sealed = await seal(env, "hunter22", place);
 	expect(isSealed(sealed)).toBe(true);
 	expect(await unseal(env, sealed, place)).toBe("hunter22");
 	for (const other of [{ table: "users" }, { row: "b" }, { field: "config" }])
 		await expect(unseal(env, sealed, { ...place, ...other })).rejects.toThrow();
-	// Nor does it where it is made to look like one from before.
+	// Nor if its prefix is changed to that of the older form.
 	await expect(unseal(env, sealed.replace("sealed:2:", "sealed:"), place)).rejects.toThrow();
 });
 
-test("a value that was sealed before still opens", async () => {
+test("a value in the older form can still be unsealed", async () => {
 	const old = await sealedBefore("hunter22");
 	expect(isSealed(old)).toBe(true);
 	expect(await unseal(env, old, place)).toBe("hunter22");
 });
 
-test("a value opens with a key that is no longer the newest, and not without its key", async () => {
+test("a value can be unsealed with a key that is no longer the newest, and not without its key", async () => {
 	const newer = btoa("n".repeat(32));
 	const sealed = await seal(env, "hunter22", place);
 	const rotated = { ...env, SECRETS_KEY: `${newer},${env.SECRETS_KEY}` };
@@ -54,7 +54,7 @@ test("a value opens with a key that is no longer the newest, and not without its
 const steps = (answer: { body: { steps: { error: string | null }[] } }) =>
 	answer.body.steps.map(({ error }) => error);
 
-test("an export's secret that is copied into another export is of no use there; one from before is", async () => {
+test("an export's secret that is copied into another export can't be unsealed; one in the older form can", async () => {
 	const { here } = await world();
 	const exporting = async (token: string) =>
 		(
@@ -86,7 +86,7 @@ test("an export's secret that is copied into another export is of no use there; 
 	expect(steps(await trial(two))).toEqual(steps(await trial(one)));
 });
 
-test("a plugin's token that is copied into another plugin is of no use there; one from before is", async () => {
+test("a plugin's token that is copied into another plugin can't be unsealed; one in the older form can", async () => {
 	const { here, id } = await world();
 	const install = async (name: string) =>
 		(

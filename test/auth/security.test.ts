@@ -21,7 +21,7 @@ const refused = {
 	},
 };
 
-/** One request on the route; each from an address of its own, so that none is throttled for another's failures. */
+/** Sends a request to the route. Each has its own address, so that none is throttled for another's failures. */
 const ask = ({ method, path, body }: Route, home: World, key?: string, other?: Partial<Env>) =>
 	call(method, address(path, home), {
 		key,
@@ -38,29 +38,29 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			home = await furnished();
 		});
 
-		test("asks for a key", async () => {
-			const answer = await ask(route, home);
-			expect(answer).toMatchObject({
+		test("requires a key", async () => {
+			const response = await ask(route, home);
+			expect(response).toMatchObject({
 				status: 401,
 				body: {
 					code: "not_authenticated",
 					detail: "Authentication credentials were not provided.",
 				},
 			});
-			expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+			expect(response.headers.get("www-authenticate")).toBe("Bearer");
 		});
 
-		test("refuses a bad checksum without asking any storage", async () => {
+		test("refuses a bad checksum without a query to KV or D1", async () => {
 			const get = vi.fn();
 			const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
 			const key = `${home.key.slice(0, -1)}${home.key.endsWith("0") ? "1" : "0"}`;
-			const answer = await ask(route, home, key, { KEYS });
-			expect(answer).toMatchObject(refused);
-			expect(cost(answer).trips).toBe(0);
+			const response = await ask(route, home, key, { KEYS });
+			expect(response).toMatchObject(refused);
+			expect(cost(response).trips).toBe(0);
 			expect(get).not.toHaveBeenCalled();
 		});
 
-		test("refuses a key that was never made", async () => {
+		test("refuses a key that was never created", async () => {
 			expect(await ask(route, home, mint())).toMatchObject(refused);
 		});
 
@@ -71,21 +71,21 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			expect(await ask(route, home, key)).toMatchObject(refused);
 		});
 
-		test("refuses a revoked key that KV still knows", async () => {
+		test("refuses a revoked key that KV still has", async () => {
 			const key = await keyFor(home.owner.id);
 			await call("GET", "/api/users/@me", { key });
 			await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
 			expect(await ask(route, home, key)).toMatchObject(refused);
 		});
 
-		test("refuses the key of a deactivated user that KV still knows", async () => {
+		test("refuses the key of a deactivated user that KV still has", async () => {
 			const someone = await person();
 			await call("GET", "/api/users/@me", { key: someone.key });
 			await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
 			expect(await ask(route, home, someone.key)).toMatchObject(refused);
 		});
 
-		test("refuses every scope but its own", async () => {
+		test("refuses a key with all scopes but the route's", async () => {
 			const { scope } = route;
 			const others = all.filter(
 				(other) => other !== scope && other !== scope.replace(":read", ":write"),
@@ -96,7 +96,7 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			);
 		});
 
-		test("refuses a key that lost the scope while KV still knows it", async () => {
+		test("refuses a key that lost the scope while KV still has it", async () => {
 			const key = await keyFor(home.owner.id, {
 				scopes: [route.scope, "user:read"],
 			});
@@ -128,29 +128,29 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 				);
 			});
 
-			test("keeps a stranger out, who learns no more than that", async () => {
+			test("refuses a stranger, who learns nothing else", async () => {
 				const stranger = await world();
-				const answer = await ask(route, home, stranger.key);
-				expect(answer.headers.get("server-timing")).toBe('d1_trips;desc="1"');
-				if (route.path.includes("_id/")) expect(answer.status).toBe(403);
+				const response = await ask(route, home, stranger.key);
+				expect(response.headers.get("server-timing")).toBe('d1_trips;desc="1"');
+				if (route.path.includes("_id/")) expect(response.status).toBe(403);
 				else
-					expect(answer).toMatchObject({
+					expect(response).toMatchObject({
 						status: 404,
 						body: { code: "not_found" },
 					});
 			});
 
-			test("does not find what is not there", async () => {
+			test("answers 404 for an id that doesn't exist", async () => {
 				const lost = { ...home, id: v7(), project: 2 ** 30 };
-				const answer = await ask(route, lost, home.key);
-				expect(answer.status).toBe(404);
+				const response = await ask(route, lost, home.key);
+				expect(response.status).toBe(404);
 				if (route.path.includes(":organization_id"))
-					expect(answer.body.detail).toBe("Organization not found.");
+					expect(response.body.detail).toBe("Organization not found.");
 				if (route.path.startsWith("/api/projects"))
-					expect(answer.body.detail).toBe("Project not found.");
+					expect(response.body.detail).toBe("Project not found.");
 			});
 
-			test("does not find what can’t be an id", async () => {
+			test("answers 404 for a malformed id", async () => {
 				for (const id of ["x", "1e3", "'", "%00", "-1", "99999999999999999999"])
 					expect(
 						(await ask({ ...route, path: route.path.replace(/:\w+/, id) }, home, home.key)).status,
@@ -158,7 +158,7 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			});
 		}
 
-		test("lets its own scope in", async () => {
+		test("accepts a key with only its scope", async () => {
 			const key = await keyFor(home.owner.id, { scopes: [route.scope] });
 			const { status } = await ask(route, home, key);
 			if (route.fails) expect(status).toBe(route.fails);

@@ -5,7 +5,7 @@ import { call, cost, db, furnished, join, keyFor, racing } from "../support/worl
 
 type World = Awaited<ReturnType<typeof furnished>>;
 
-/** Each kind of object: where it is, and the scope of its entries in the log. */
+/** Each kind of object: its path, and the scope of its entries in the activity log. */
 const objects: [string, string, (home: World) => string][] = [
 	["an organization", "Organization", ({ id }) => `/api/organizations/${id}`],
 	["a project", "Project", ({ project }) => `/api/projects/${project}`],
@@ -46,7 +46,7 @@ describe.each(objects)("20 parallel DELETEs of %s", (_, scope, at) => {
 		home = await furnished();
 	});
 
-	test("remove it once: one 204, the others 404, one entry in the log", async () => {
+	test("delete it once: one 204, the others 404, one entry in the activity log", async () => {
 		const answers = await Promise.all(
 			Array.from({ length: 20 }, () => home.ask("DELETE", at(home))),
 		);
@@ -63,38 +63,38 @@ describe.each(objects)("20 parallel DELETEs of %s", (_, scope, at) => {
 	});
 });
 
-test("a DELETE whose object another request has just removed is a 404, in two trips", async () => {
+test("a DELETE of an object that another request has just deleted is a 404, in two round trips", async () => {
 	for (const [, scope, at] of objects) {
 		const home = await furnished();
 		const other = await keyFor(home.owner.id);
-		const answer = await home.ask("DELETE", at(home), {
+		const response = await home.ask("DELETE", at(home), {
 			env: racing(() => call("DELETE", at(home), { key: other })),
 		});
-		expect({ scope, status: answer.status }).toEqual({ scope, status: 404 });
-		// These are read again: a member may have been raised instead, a plugin have been made global.
+		expect({ scope, status: response.status }).toEqual({ scope, status: 404 });
+		// These are read again, since the member may have been promoted instead, or the plugin made global.
 		const isReadAgain = ["Member", "Plugin"].includes(scope);
-		expect(cost(answer).trips).toBe(isReadAgain ? 3 : 2);
+		expect(cost(response).trips).toBe(isReadAgain ? 3 : 2);
 	}
 });
 
-test("a member that becomes owner meanwhile is not removed, also by an owner", async () => {
+test("a member who becomes an owner during a DELETE is not removed, even by an owner", async () => {
 	const { id, ask } = await furnished();
 	const admin = await join(id, 8);
 	const its = eq(members.user_id, admin.id);
 	const raise = () => db.update(members).set({ level: 15 }).where(its);
-	const answer = await ask("DELETE", `/api/organizations/${id}/members/${admin.uuid}`, {
+	const response = await ask("DELETE", `/api/organizations/${id}/members/${admin.uuid}`, {
 		env: racing(async () => raise()),
 	});
-	expect(answer).toMatchObject({
+	expect(response).toMatchObject({
 		status: 400,
 		body: { detail: "Cannot leave the organization as its owner!" },
 	});
 	expect(await db.select().from(members).where(its)).toMatchObject([{ level: 15 }]);
 });
 
-describe("a write that others interfere with", () => {
+describe("a write that conflicts with another request", () => {
 	let value = 0;
-	/** What to change, what others change at the same time, and how the answer shows that both did. */
+	/** The write, a change by another request at the same time, and how the response shows both. */
 	const writes: [
 		string,
 		(home: World) => [method: string, path: string, body: object],
@@ -170,18 +170,18 @@ describe("a write that others interfere with", () => {
 			return home.ask(method, path, { body, env });
 		};
 
-		test("is tried again", async () => {
-			const answer = await attempt(false);
-			expect([answer.status, cost(answer).trips]).toEqual([200, 4]);
+		test("is retried", async () => {
+			const response = await attempt(false);
+			expect([response.status, cost(response).trips]).toEqual([200, 4]);
 		});
 
-		test("is a 409 after three tries more", async () => {
-			const answer = await attempt(true);
-			expect(answer).toMatchObject({
+		test("is a 409 after three retries", async () => {
+			const response = await attempt(true);
+			expect(response).toMatchObject({
 				status: 409,
 				body: { type: "invalid_request", code: "conflict", attr: null },
 			});
-			expect(cost(answer).trips).toBe(8);
+			expect(cost(response).trips).toBe(8);
 		});
 	});
 });

@@ -14,8 +14,8 @@ const changed = {
 	},
 };
 
-describe("what changes between a request’s two trips", () => {
-	test("a key that is revoked makes no other", async () => {
+describe("a change between a request’s two round trips", () => {
+	test("a key that is revoked creates no other key", async () => {
 		const { key, id } = await person();
 		const hash = await digest(key);
 		const revoke = racing(async () =>
@@ -33,7 +33,7 @@ describe("what changes between a request’s two trips", () => {
 		);
 	});
 
-	test("an owner that leaves, an admin that is demoted, a user that is deactivated change nothing", async () => {
+	test("an owner who leaves, an admin who is demoted and a user who is deactivated change nothing", async () => {
 		const { id } = await world("Before");
 		const demote = (user_id: number) =>
 			db
@@ -46,18 +46,18 @@ describe("what changes between a request’s two trips", () => {
 			db.update(users).set({ is_active: false }).where(eq(users.id, user_id));
 		for (const happen of [demote, leave, deactivate]) {
 			const admin = await join(id, 8);
-			const answer = await call("PATCH", `/api/organizations/${id}`, {
+			const response = await call("PATCH", `/api/organizations/${id}`, {
 				key: admin.key,
 				body: { name: "After" },
 				env: racing(async () => happen(admin.id)),
 			});
-			expect(answer).toMatchObject(changed);
+			expect(response).toMatchObject(changed);
 		}
 		const [row] = await db.select().from(organizations).where(eq(organizations.id, id));
 		expect(row?.name).toBe("Before");
 	});
 
-	test("a project that becomes private is changed by no one whom it shuts out", async () => {
+	test("a project that becomes private is not changed by a user without access", async () => {
 		const { id, project, ask } = await world();
 		const admin = await join(id, 8);
 		const happen = async () => {
@@ -78,7 +78,7 @@ describe("what changes between a request’s two trips", () => {
 		).toMatchObject(changed);
 	});
 
-	test("a project that is hidden from a member is not changed by it, though its level stays", async () => {
+	test("a project that is hidden from a member is not changed by that member, whose level stays", async () => {
 		const { id, project, ask } = await world();
 		const path = `/api/projects/${project}/plugin_configs`;
 		const plugin = await ask("POST", `/api/organizations/${id}/pipeline_destinations`, {
@@ -99,7 +99,7 @@ describe("what changes between a request’s two trips", () => {
 		expect((await ask("GET", path)).body.count).toBe(0);
 	});
 
-	test("a key that is widened is not rolled by one that may not", async () => {
+	test("a key that gets more scopes is not rolled by a key without them", async () => {
 		const { ask, owner } = await world();
 		const narrow = await keyFor(owner.id, {
 			scopes: ["personal_api_key:write"],
@@ -125,21 +125,21 @@ describe("what changes between a request’s two trips", () => {
 		expect((await call("GET", "/api/projects", { key: other.value })).status).toBe(200);
 	});
 
-	test("an organization that is gone is a 404, and leaves no entry in any log", async () => {
+	test("an organization that is deleted is a 403 or 404, and gets no activity entry", async () => {
 		const { id, key, ask } = await world();
 		const remove = racing(async () => db.delete(organizations).where(eq(organizations.id, id)));
-		const answer = await call("POST", `/api/organizations/${id}/domains`, {
+		const response = await call("POST", `/api/organizations/${id}/domains`, {
 			key,
 			body: { domain: `${id}.example.com` },
 			env: remove,
 		});
-		expect([403, 404]).toContain(answer.status);
+		expect([403, 404]).toContain(response.status);
 		expect((await ask("GET", "/api/organizations")).body.count).toBe(0);
 	});
 });
 
-describe("what a restricted key may learn", () => {
-	test("nothing of others’ organizations and projects", async () => {
+describe("a restricted key", () => {
+	test("learns nothing about organizations and projects of others", async () => {
 		const { owner, id, project } = await world();
 		const stranger = await world();
 		const paths = [
@@ -154,22 +154,22 @@ describe("what a restricted key may learn", () => {
 			expect((await call("GET", path, { key })).body).toEqual(open[i]?.body);
 		const narrow = await keyFor(owner.id, { scoped_projects: [project] });
 		for (const path of paths) {
-			const answer = await call("GET", path, { key: narrow });
-			expect(answer.body.detail).toMatch(
+			const response = await call("GET", path, { key: narrow });
+			expect(response.body.detail).toMatch(
 				/^API key does not have access to the requested project: ID \d+\.$/,
 			);
 		}
 	});
 
-	test("its restriction before what exists, and before what is wrong with the body", async () => {
+	test("is refused before the object is looked up and before the body is checked", async () => {
 		const { owner, id } = await world();
 		const key = await keyFor(owner.id, { scoped_organizations: [id] });
 		const missing = "00000000-0000-0000-0000-000000000000";
 		expect((await call("GET", `/api/organizations/${missing}`, { key })).body.detail).toBe(
 			`API key does not have access to the requested organization: ID ${missing}.`,
 		);
-		for (const asked of [{ body: {} }, { raw: "x", headers: { "content-type": "text/plain" } }])
-			expect((await call("POST", "/api/organizations", { key, ...asked })).body.detail).toBe(
+		for (const request of [{ body: {} }, { raw: "x", headers: { "content-type": "text/plain" } }])
+			expect((await call("POST", "/api/organizations", { key, ...request })).body.detail).toBe(
 				"API keys with scoped organizations can't create organizations.",
 			);
 		const narrow = await keyFor(owner.id, { scoped_projects: [1] });
@@ -179,7 +179,7 @@ describe("what a restricted key may learn", () => {
 	});
 });
 
-test("a body that is too large is refused after everything else", async () => {
+test("the size of a body is checked after access", async () => {
 	const { id } = await world();
 	const raw = JSON.stringify({ name: "x".repeat(2 ** 20) });
 	const headers = { "content-type": "application/json" };
@@ -192,7 +192,7 @@ test("a body that is too large is refused after everything else", async () => {
 	]).toEqual([404, 403, 413]);
 });
 
-test("a revoked key that KV still knows is forgotten by KV, and counts as a guess", async () => {
+test("a revoked key that KV still has is removed from KV, and counts as a failed attempt", async () => {
 	const { owner } = await world();
 	const headers = { "cf-connecting-ip": "192.0.2.99" };
 	const guess = async () => {
@@ -210,7 +210,7 @@ test("a revoked key that KV still knows is forgotten by KV, and counts as a gues
 	});
 });
 
-test("a key that a replica does not know yet is asked of the primary", async () => {
+test("a key that a replica does not have yet is looked up at the primary", async () => {
 	const { key } = await person();
 	const starts: string[] = [];
 	const withSession = (start: string) => {

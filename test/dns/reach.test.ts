@@ -7,7 +7,7 @@ const strict = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 
 describe("an address", () => {
 	test.each(["1.1.1.1", "2606:4700::1111", "[2606:4700::1111]", "::ffff:1.1.1.1"])(
-		"%s is on the internet",
+		"%s is public",
 		async (host) => {
 			expect(await resolveHost(strict, host)).toBeNull();
 		},
@@ -62,7 +62,7 @@ test.each([
 });
 
 test.each(["true", "1", "Yes", "on"])(
-	"where private destinations are allowed (%s), nothing is refused and nothing is asked",
+	"if private destinations are allowed (%s), nothing is refused and nothing is resolved",
 	async (ALLOW_PRIVATE_DESTINATIONS) => {
 		const open = { ...env, ALLOW_PRIVATE_DESTINATIONS, DOH_URL: "none" };
 		for (const host of ["127.0.0.1", "localhost", "example.com"])
@@ -75,7 +75,7 @@ test.each(["", "perhaps"])("%j allows nothing", async (words) => {
 	expect(await resolveHost(odd, "127.0.0.1")).not.toBeNull();
 });
 
-test("a resolver that can't be asked lets nobody through", async () => {
+test("without a working resolver, every name is refused", async () => {
 	const at = (DOH_URL: string) => resolveHost({ ...strict, DOH_URL }, "public.example.test");
 	expect(await withoutPatience(() => at(env.DOH_SILENT))).toBe(
 		"The resolver did not answer within 3 seconds.",
@@ -95,13 +95,13 @@ describe("a name", () => {
 	});
 
 	test.each(["nobody.example.test", "right.example.test"])(
-		"%s that leads nowhere is refused",
+		"%s, which has no address, is refused",
 		async (host) => {
 			expect(await resolveHost(strict, host)).toBe(`The name ${host} doesn't lead to any address.`);
 		},
 	);
 
-	test("that the resolver can't tell of is refused", async () => {
+	test("for which the resolver returns an error is refused", async () => {
 		expect(await resolveHost(strict, "x.servfail.example.test")).toBe(
 			"The resolver answered SERVFAIL for x.servfail.example.test.",
 		);

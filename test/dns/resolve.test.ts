@@ -9,10 +9,10 @@ const label = "x".repeat(63);
 /** 253 characters. */
 const longest = [label, label, label, "x".repeat(57), "test"].join(".").slice(1);
 
-/** A resolver that would be asked is not there. */
+/** No server listens here, so a query would fail. */
 const ask = (name: string) => resolve(env.DOH_NOBODY, name, "A");
 
-describe("a name that no DNS message can hold is refused without asking", () => {
+describe("an invalid DNS name is refused without a query", () => {
 	test.each([
 		[`x${label}.test`, "has a label of more than 63 characters"],
 		[`${"é".repeat(32)}.test`, "has a label of more than 63 characters"],
@@ -32,11 +32,11 @@ describe("a name that no DNS message can hold is refused without asking", () => 
 	});
 });
 
-test.each([`${label}.test`, longest, `${longest}.`, "a.test."])("%s is asked for", async (name) => {
+test.each([`${label}.test`, longest, `${longest}.`, "a.test."])("%s is resolved", async (name) => {
 	expect(await ask(name)).toMatchObject({ retryable: true });
 });
 
-test("an error of the resolver may pass, so that what needs it is tried again", async () => {
+test("an error of the resolver is retryable", async () => {
 	const strict = {
 		...env,
 		ALLOW_PRIVATE_DESTINATIONS: "false",
@@ -65,14 +65,14 @@ test.skipIf(missing)(`the tests' resolver answers as a real one does${missing}`,
 	const ask = (resolver: string) =>
 		Promise.all(
 			questions.map(async ({ name, type }) => {
-				const answer = await resolve(resolver, name, type);
-				const told =
-					"error" in answer
-						? answer.error
-						: answer
+				const result = await resolve(resolver, name, type);
+				const summary =
+					"error" in result
+						? result.error
+						: result
 								.map((record) => ("data" in record ? `${record.type} ${record.data}` : ""))
 								.sort();
-				return [name, type, told];
+				return [name, type, summary];
 			}),
 		);
 	expect(await ask(env.DOH_URL)).toEqual(await ask(env.DOH_REAL));

@@ -11,8 +11,8 @@ beforeAll(async () => {
 
 const CONTROL = "Control characters are not allowed.";
 
-describe("a moment", () => {
-	const made = async (expires_at: string) => {
+describe("a time", () => {
+	const created = async (expires_at: string) => {
 		const { ask } = await world();
 		const body = { label: "x", scopes: ["*"], expires_at };
 		return (await ask("POST", "/api/personal_api_keys", { body })).body;
@@ -31,7 +31,7 @@ describe("a moment", () => {
 		["2027-01-02 03:04+05:30", "2027-01-01T21:34:00.000Z"],
 		["2027-01-02", "2027-01-02T00:00:00.000Z"],
 	])("%s is %s", async (text, moment) => {
-		expect((await made(text)).expires_at).toBe(moment);
+		expect((await created(text)).expires_at).toBe(moment);
 	});
 
 	test.each([
@@ -49,14 +49,14 @@ describe("a moment", () => {
 		"1798859045",
 		"0000-12-31",
 	])("%s is none", async (text) => {
-		expect(await made(text)).toMatchObject({
+		expect(await created(text)).toMatchObject({
 			code: "invalid_input",
 			detail: "Datetime has wrong format. Use ISO 8601.",
 			attr: "expires_at",
 		});
 	});
 
-	test("in a query may have lost its + to decoding", async () => {
+	test("in a query string may have a space in place of the offset's +", async () => {
 		const { body } = await home.here("GET", "/members");
 		const at = Date.parse(body.results[0].joined_at);
 		const zoned = (ms: number) => new Date(ms + 7_200_000).toISOString().replace("Z", "+02:00");
@@ -81,14 +81,14 @@ describe("an integer", () => {
 			})
 		).body;
 
-	test("may be its decimal text, and is kept as a number", async () => {
+	test("may be sent as decimal text, and is stored as a number", async () => {
 		const { project } = home;
 		for (const id of [project, String(project), ` ${project} `, `0${project}`])
 			expect((await scoped(id)).scoped_projects).toEqual([project]);
 	});
 
 	test.each(["1e3", "5.0", "0x10", "", "1_000", "one", "+5", true, [1]])(
-		"%j is none",
+		"can't be %j",
 		async (id) => {
 			expect(await scoped(id)).toMatchObject({
 				detail: "A valid integer is required.",
@@ -97,7 +97,7 @@ describe("an integer", () => {
 		},
 	);
 
-	test("as text has 32 bits, too", async () => {
+	test("sent as text is limited to 32 bits, too", async () => {
 		expect(await scoped("2147483648")).toMatchObject({
 			code: "max_value",
 			detail: "Ensure this value is less than or equal to 2147483647.",
@@ -108,7 +108,7 @@ describe("an integer", () => {
 		});
 	});
 
-	test("may be text wherever a body takes one", async () => {
+	test("may be sent as text in every body", async () => {
 		const { ask, here, id, project } = home;
 		const member = await join(id, 1);
 		const level = async (level: unknown) =>
@@ -153,10 +153,10 @@ describe("an integer", () => {
 			},
 		};
 		const body = { name: "x", interval: "hour", destination };
-		const made = await here("POST", "/batch_exports", { body });
-		expect(made.body.destination.config.port).toBe(5432);
+		const created = await here("POST", "/batch_exports", { body });
+		expect(created.body.destination.config.port).toBe(5432);
 		const port = (value: unknown) =>
-			here("PATCH", `/batch_exports/${made.body.id}`, {
+			here("PATCH", `/batch_exports/${created.body.id}`, {
 				body: { destination: { config: { port: value } } },
 			});
 		expect(await port("70000")).toMatchObject(
@@ -169,7 +169,7 @@ describe("an integer", () => {
 	});
 });
 
-describe("a choice in a query", () => {
+describe("a choice in a query string", () => {
 	let at: string;
 	beforeAll(async () => {
 		const body = {
@@ -177,8 +177,8 @@ describe("a choice in a query", () => {
 			destination: { type: "NoOp", config: {} },
 			interval: "hour",
 		};
-		const made = (await home.here("POST", "/batch_exports", { body })).body;
-		at = `/batch_exports/${made.id}`;
+		const created = (await home.here("POST", "/batch_exports", { body })).body;
+		at = `/batch_exports/${created.id}`;
 		await home.here("POST", `${at}/pause`);
 	});
 
@@ -193,7 +193,7 @@ describe("a choice in a query", () => {
 		expect({ status, count: body.count }).toEqual({ status: 200, count });
 	});
 
-	test("is named when it is none: by the parameter, or of several by its position", async () => {
+	test("that is invalid is named by its parameter, and by its position if the parameter is repeated", async () => {
 		const attr = async (query: string) => {
 			const { status, body } = await home.here("GET", `${at}/${query}`);
 			expect({ status, code: body.code }).toEqual({
@@ -209,7 +209,7 @@ describe("a choice in a query", () => {
 		expect(await attr("logs?level=")).toEqual(["level", '"" is not a valid choice.']);
 	});
 
-	test("status and type_filter are taken like level", async () => {
+	test("works the same for status and type_filter as for level", async () => {
 		const runs = (query: string) => home.here("GET", `${at}/runs?${query}`);
 		expect((await runs("status=failedretryable")).status).toBe(200);
 		expect((await runs("status=RUNNING&status=completed")).body.count).toBe(0);
@@ -242,7 +242,7 @@ describe("control characters", () => {
 		"\u2066",
 	];
 
-	test("are in no name", async () => {
+	test("are refused in names", async () => {
 		const { ask, here, project } = home;
 		const named = (value: string): [string, string, object, string][] => [
 			["POST", "/api/organizations", { name: value }, "name"],
@@ -269,7 +269,7 @@ describe("control characters", () => {
 			);
 	});
 
-	test("are in a text of several lines only as tabs and line breaks", async () => {
+	test("other than tabs and line breaks are refused in multiline text", async () => {
 		const { here } = home;
 		const invite = (message: string) =>
 			here("POST", "/invites", {
@@ -284,7 +284,7 @@ describe("control characters", () => {
 		).toBe(description);
 	});
 
-	test("are no reason to refuse what people are called: joiners and direction marks stay", async () => {
+	test("don't include joiners and direction marks, which names may have", async () => {
 		const first_name = "\u0646\u200c\u0627\u200e \u{1f469}\u200d\u{1f52c}";
 		expect(
 			(
@@ -296,7 +296,7 @@ describe("control characters", () => {
 		).toBe(first_name);
 	});
 
-	test("of an event stay as they were sent", async () => {
+	test("in an event are kept as sent", async () => {
 		const { ask, project } = home;
 		const event = "a\nb\u0007\u202e";
 		const body = [{ event, distinct_id: "a\tb", elements_chain: "\u0001" }];

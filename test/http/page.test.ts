@@ -18,7 +18,7 @@ const address = (search: string) => `https://tenantry.test/api/projects/${search
 const plain = (link: string) => link.replace(/&cursor=[\w-]+/, "");
 
 describe("a page", () => {
-	test("has a hundred by default, and links that carry the limit", async () => {
+	test("has 100 results by default, and links with the limit", async () => {
 		const { body } = await get("");
 		expect(body.count).toBe(250);
 		expect(body.results).toHaveLength(100);
@@ -26,7 +26,7 @@ describe("a page", () => {
 		expect(body.previous).toBeNull();
 	});
 
-	test("has a previous, which on the second page drops the offset", async () => {
+	test("has a link to the previous one, which for the first page has no offset", async () => {
 		expect((await get("?limit=100&offset=100")).body.previous).toBe(address("?limit=100"));
 		expect((await get("?limit=100&offset=50")).body.previous).toBe(address("?limit=100"));
 		expect((await get("?limit=100&offset=200")).body).toMatchObject({
@@ -56,14 +56,14 @@ describe("a page", () => {
 		},
 	);
 
-	test("has a thousand at most", async () => {
+	test("has 1,000 results at most", async () => {
 		expect(plain((await get("?limit=1")).body.next)).toBe(address("?limit=1&offset=1"));
 		const { body } = await get("?limit=5000&offset=1");
 		expect(body.previous).toBe(address("?limit=1000"));
 		expect(body.results).toHaveLength(249);
 	});
 
-	test("keeps the other parameters of the query in its links", async () => {
+	test("keeps the other query parameters in its links", async () => {
 		const { here } = home;
 		for (const name of ["a", "b", "c"]) await here("PATCH", "", { body: { name } });
 		const { body } = await here(
@@ -82,16 +82,16 @@ describe("a page", () => {
 	});
 });
 
-test("walking next to the end reads each row about once and counts once", async () => {
+test("following next to the end reads each row about once and counts once", async () => {
 	const seen: number[] = [];
 	let read = 0;
 	let path: string | null = "/api/projects/?limit=25";
 	while (path) {
-		const answer = await home.ask("GET", path);
-		seen.push(...answer.body.results.map(({ id }: { id: number }) => id));
-		expect(answer.body.count).toBe(250);
-		read += cost(answer).read;
-		path = answer.body.next;
+		const response = await home.ask("GET", path);
+		seen.push(...response.body.results.map(({ id }: { id: number }) => id));
+		expect(response.body.count).toBe(250);
+		read += cost(response).read;
+		path = response.body.next;
 	}
 	expect(seen).toHaveLength(250);
 	expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => b - a));
@@ -99,27 +99,27 @@ test("walking next to the end reads each row about once and counts once", async 
 	expect(read).toBeLessThan(2 * once);
 });
 
-test("a page in the middle costs the same wherever it is", async () => {
+test("a page with a cursor costs the same at every offset", async () => {
 	const pages: number[] = [];
 	let path: string | null = "/api/projects/?limit=50";
 	while (path) {
-		const answer = await home.ask("GET", path);
-		pages.push(cost(answer).read);
-		path = answer.body.next;
+		const response = await home.ask("GET", path);
+		pages.push(cost(response).read);
+		path = response.body.next;
 	}
 	const [, ...later] = pages;
 	expect(Math.max(...later.slice(0, -1))).toBeLessThan(1.2 * Math.min(...later.slice(0, -1)));
 });
 
-test("rows that arrive or go while a caller walks are neither repeated nor skipped", async () => {
+test("inserting and deleting rows while a caller follows next repeats and skips none", async () => {
 	const first = await get("?limit=100");
 	await db.insert(projects).values({ organization_id: home.id, name: "Late" });
 	const second = await home.ask("GET", first.body.next);
-	const ids = (answer: typeof first) => answer.body.results.map(({ id }: { id: number }) => id);
+	const ids = (response: typeof first) => response.body.results.map(({ id }: { id: number }) => id);
 	expect(Math.min(...ids(first))).toBe(Math.max(...ids(second)) + 1);
 });
 
-test("a cursor is taken only at the offset that it was made for", async () => {
+test("a cursor is used only at the offset that it was made for", async () => {
 	const first = await get("?limit=10");
 	const cursor = new URL(first.body.next).searchParams.get("cursor");
 	const ids = async (query: string) =>
@@ -131,7 +131,7 @@ test("a cursor is taken only at the offset that it was made for", async () => {
 });
 
 test.each(["x", "W10", "WzEsMSxbMV1d", "%00", "eyJhIjoxfQ", "WzEwLC01LFsienp6eiJdXQ"])(
-	"a cursor that is none, %j, is ignored",
+	"an invalid cursor, %j, is ignored",
 	async (cursor) => {
 		const { status, body } = await get(`?limit=10&offset=10&cursor=${cursor}`);
 		expect(body.count).toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { call, join, world } from "../support/world.ts";
 const create = async (body: unknown) =>
 	(await world()).ask("POST", "/api/organizations/", { body });
 
-describe("a field that is wrong is named, with what is wrong about it", () => {
+describe("an invalid field is named, with the reason", () => {
 	test.each([
 		[{}, "required", "This field is required.", "name"],
 		[{ name: null }, "null", "This field may not be null.", "name"],
@@ -103,7 +103,7 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 		);
 	});
 
-	test("a level that is none: an integer is not a choice, a word is not an integer", async () => {
+	test("an invalid level: an integer is not a choice, a word is not an integer", async () => {
 		const { ask, project, owner } = await world();
 		const add = (level: unknown) =>
 			ask("POST", `/api/projects/${project}/members`, {
@@ -118,7 +118,7 @@ describe("a field that is wrong is named, with what is wrong about it", () => {
 	});
 });
 
-test("characters are counted as people count them: 64 of any plane fit", async () => {
+test("lengths are counted in code points: 64 characters of any plane fit", async () => {
 	expect((await create({ name: "🦔".repeat(64) })).status).toBe(201);
 	expect((await create({ name: "🦔".repeat(65) })).body.code).toBe("max_length");
 });
@@ -127,17 +127,17 @@ test("strings are trimmed", async () => {
 	expect((await create({ name: "  Acme\n" })).body.name).toBe("Acme");
 });
 
-test("so are UUIDs, which are kept in lower case, and choices", async () => {
+test("UUIDs and choices are trimmed, and UUIDs are stored in lower case", async () => {
 	const id = "01234567-89AB-CDEF-0123-456789ABCDEF";
 	const { body } = await create({ name: "x", logo_media_id: ` ${id} ` });
 	expect(body.logo_media_id).toBe(id.toLowerCase());
 	const { ask } = await world();
 	const key = { label: "x", scopes: [" user:read "] };
-	const made = await ask("POST", "/api/personal_api_keys", { body: key });
-	expect(made.body.scopes).toEqual(["user:read"]);
+	const created = await ask("POST", "/api/personal_api_keys", { body: key });
+	expect(created.body.scopes).toEqual(["user:read"]);
 });
 
-test("a list of things that are each once holds each once, and has an end", async () => {
+test("a list of ids or scopes drops duplicates, and its length is limited", async () => {
 	const { ask, project } = await world();
 	const make = (more: object) =>
 		ask("POST", "/api/personal_api_keys", {
@@ -183,23 +183,23 @@ test("unknown and read-only fields are ignored", async () => {
 	});
 });
 
-test("a naive moment is UTC, and any offset is understood", async () => {
+test("a time without an offset is UTC, and any offset is converted", async () => {
 	const { ask } = await world();
-	const made = async (expires_at: string) =>
+	const created = async (expires_at: string) =>
 		(
 			await ask("POST", "/api/personal_api_keys/", {
 				body: { label: "x", scopes: ["*"], expires_at },
 			})
 		).body.expires_at;
-	expect(await made("2027-01-02T03:04:05")).toBe("2027-01-02T03:04:05.000Z");
-	expect(await made("2027-01-02T03:04:05.123456+02:00")).toBe("2027-01-02T01:04:05.123Z");
-	expect(await made("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
+	expect(await created("2027-01-02T03:04:05")).toBe("2027-01-02T03:04:05.000Z");
+	expect(await created("2027-01-02T03:04:05.123456+02:00")).toBe("2027-01-02T01:04:05.123Z");
+	expect(await created("2027-01-02")).toBe("2027-01-02T00:00:00.000Z");
 });
 
-/** A pattern that takes time by the square of the length would need half an hour for this one. */
-test("a long text that is no moment is refused before the test is given up", async () => {
+/** A pattern with quadratic run time would need half an hour for this text. */
+test("a long text that isn't a time is refused in linear time", async () => {
 	const { here } = await world();
-	const answer = await here("POST", "/batch_exports", {
+	const response = await here("POST", "/batch_exports", {
 		body: {
 			name: "x",
 			destination: { type: "NoOp" },
@@ -207,13 +207,13 @@ test("a long text that is no moment is refused before the test is given up", asy
 			start_at: `${"T".repeat(1_000_000)}Z`,
 		},
 	});
-	expect(answer).toMatchObject(
+	expect(response).toMatchObject(
 		wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "start_at"),
 	);
 });
 
 describe("a body that can’t be read", () => {
-	test("is a parse error that does not quote it", async () => {
+	test("gets a parse error that does not quote it", async () => {
 		const { ask } = await world();
 		for (const raw of ['{"name": "secret-', '{name: "secret-"}', "secret-"]) {
 			const { status, body } = await ask("POST", "/api/organizations", {
@@ -231,7 +231,7 @@ describe("a body that can’t be read", () => {
 		}
 	});
 
-	test("is a 415 when it is not JSON, named with its type", async () => {
+	test("gets a 415 with its media type if that is not JSON", async () => {
 		const { ask } = await world();
 		expect(
 			await ask("POST", "/api/organizations", {
@@ -287,7 +287,7 @@ describe("a body that can’t be read", () => {
 		);
 	});
 
-	test("is a parse error when it holds control characters alone, and not an empty body", async () => {
+	test("gets a parse error if it has only control characters, and isn't taken for an empty one", async () => {
 		const { here } = await world();
 		const headers = { "content-type": "application/json" };
 		for (const byte of [0x00, 0x0b, 0x1f]) {
@@ -298,7 +298,7 @@ describe("a body that can’t be read", () => {
 		expect((await here("PATCH", "", { raw, headers })).status).toBe(200);
 	});
 
-	test("may begin with a byte order mark, as JSON and as lines", async () => {
+	test("may begin with a byte order mark, as JSON and as JSON lines", async () => {
 		const { ask, project } = await world();
 		const raw = await bytes(BOM, '{"name": "Zoë"}');
 		const headers = { "content-type": "application/json; Charset=UTF-8" };
@@ -313,32 +313,32 @@ describe("a body that can’t be read", () => {
 	});
 
 	test.each(["latin1", '"iso-8859-1"', "utf-16", ""])(
-		"is a parse error when its type names another charset: %s",
+		"gets a parse error if its content type has another charset: %s",
 		async (charset) => {
 			const { ask } = await world();
-			const asked = {
+			const request = {
 				body: { name: "x" },
 				headers: { "content-type": `application/json; charset=${charset}` },
 			};
-			expect((await ask("POST", "/api/organizations", asked)).body).toMatchObject({
+			expect((await ask("POST", "/api/organizations", request)).body).toMatchObject({
 				code: "parse_error",
 				detail: "JSON parse error - The charset of the body must be UTF-8.",
 			});
 		},
 	);
 
-	test("is read when its type names UTF-8 in another way", async () => {
+	test("is parsed if its content type writes UTF-8 in another way", async () => {
 		const { ask } = await world();
 		for (const charset of ["utf8", '"UTF-8"', "utf-8; q=1"]) {
-			const asked = {
+			const request = {
 				body: { name: "x" },
 				headers: { "content-type": `application/json;charset=${charset}` },
 			};
-			expect((await ask("POST", "/api/organizations", asked)).status).toBe(201);
+			expect((await ask("POST", "/api/organizations", request)).status).toBe(201);
 		}
 	});
 
-	test("is a 400 when its sender goes away before its end, and no error of ours", async () => {
+	test("gets a 400, not a 500, if the client disconnects before its end", async () => {
 		const { ask } = await world();
 		const error = vi.spyOn(console, "error");
 		const raw = new ReadableStream({
@@ -348,12 +348,12 @@ describe("a body that can’t be read", () => {
 			},
 		});
 		const headers = { "content-type": "application/json" };
-		const answer = await ask("POST", "/api/organizations", {
+		const response = await ask("POST", "/api/organizations", {
 			raw,
 			headers,
 			env: {},
 		});
-		expect(answer).toMatchObject({
+		expect(response).toMatchObject({
 			status: 400,
 			body: {
 				code: "parse_error",
@@ -364,7 +364,7 @@ describe("a body that can’t be read", () => {
 		error.mockRestore();
 	});
 
-	test("of lines names the line that is wrong", async () => {
+	test("of JSON lines gets an error with the number of the invalid line", async () => {
 		const { ask, project } = await world();
 		const raw = '{"event": "a", "distinct_id": "b"}\n\n{"event": }';
 		const headers = { "content-type": "application/x-ndjson" };
@@ -375,20 +375,22 @@ describe("a body that can’t be read", () => {
 		expect(body.detail).toMatch(/^JSON parse error - line 3: /);
 	});
 
-	test("is a 413 when it is over 1 MiB, however it comes", async () => {
+	test("gets a 413 if it is larger than 1 MiB, with and without a content length", async () => {
 		const { ask } = await world();
 		const raw = JSON.stringify({ name: "x".repeat(2 ** 20) });
 		const headers = { "content-type": "application/json" };
-		const answer = {
+		const response = {
 			status: 413,
 			body: { type: "invalid_request", code: "request_too_large", attr: null },
 		};
-		expect(await ask("POST", "/api/organizations", { raw, headers })).toMatchObject(answer);
+		expect(await ask("POST", "/api/organizations", { raw, headers })).toMatchObject(response);
 		const stream = new Blob([raw]).stream();
-		expect(await ask("POST", "/api/organizations", { raw: stream, headers })).toMatchObject(answer);
+		expect(await ask("POST", "/api/organizations", { raw: stream, headers })).toMatchObject(
+			response,
+		);
 	});
 
-	test("counts as {} when there is none", async () => {
+	test("counts as {} if it is empty", async () => {
 		const { ask, id } = await world();
 		expect((await ask("POST", "/api/organizations")).body).toMatchObject({
 			code: "required",
@@ -404,7 +406,7 @@ describe("a body that can’t be read", () => {
 	});
 });
 
-describe("the order of checks: who may not act does not learn what was wrong", () => {
+describe("checks of access come before those of the body", () => {
 	const bad = [
 		{ raw: "{", headers: { "content-type": "application/json" } },
 		{ raw: "x", headers: { "content-type": "text/plain" } },
@@ -419,20 +421,20 @@ describe("the order of checks: who may not act does not learn what was wrong", (
 			(await join(id, 1)).key,
 			(await join(id, 8)).key,
 		];
-		for (const asked of bad) {
-			expect((await call("PATCH", path, { key: stranger, ...asked })).status).toBe(404);
-			expect((await call("PATCH", path, { key: member, ...asked })).body.detail).toBe(
+		for (const request of bad) {
+			expect((await call("PATCH", path, { key: stranger, ...request })).status).toBe(404);
+			expect((await call("PATCH", path, { key: member, ...request })).body.detail).toBe(
 				"Your organization access level is insufficient.",
 			);
-			expect([400, 415]).toContain((await call("PATCH", path, { key: admin, ...asked })).status);
+			expect([400, 415]).toContain((await call("PATCH", path, { key: admin, ...request })).status);
 		}
 	});
 
-	test("an object in the path is looked for before the body is judged", async () => {
+	test("a missing object in the path is reported before an invalid body", async () => {
 		const { ask } = await world();
-		for (const asked of [...bad, { body: { label: 7 } }])
+		for (const request of [...bad, { body: { label: 7 } }])
 			expect(
-				(await ask("PATCH", "/api/personal_api_keys/01a1fee0-f263-7006-bf2a-924fa6cc9800", asked))
+				(await ask("PATCH", "/api/personal_api_keys/01a1fee0-f263-7006-bf2a-924fa6cc9800", request))
 					.status,
 			).toBe(404);
 		expect(
@@ -445,7 +447,7 @@ describe("the order of checks: who may not act does not learn what was wrong", (
 	});
 });
 
-test("an address is one that mail servers take", async () => {
+test("an email address must be one that mail servers accept", async () => {
 	const { here } = await world();
 	const invite = (target_email: string) => here("POST", "/invites", { body: { target_email } });
 	const refused = wrong("invalid_input", "Enter a valid email address.", "target_email");
@@ -457,12 +459,12 @@ test("an address is one that mail servers take", async () => {
 	expect((await invite("O'Brien+list@Mail-1.Example.com")).status).toBe(201);
 });
 
-test("a key that is wrong is refused with what is wrong about it", async () => {
+test("an invalid key in an object is refused with the reason", async () => {
 	const { here } = await world();
 	const path = "/pipeline_destinations";
-	const made = await here("POST", path, { body: { name: "Plugin" } });
+	const created = await here("POST", path, { body: { name: "Plugin" } });
 	const write = (files: object) =>
-		here("PATCH", `${path}/${made.body.id}/update_source`, { body: files });
+		here("PATCH", `${path}/${created.body.id}/update_source`, { body: files });
 	const name = "x".repeat(201);
 	expect(await write({ [name]: "" })).toMatchObject(
 		wrong("max_length", "Ensure this field has no more than 200 characters.", name),

@@ -15,11 +15,11 @@ const mail = (more: Partial<Mail> = {}): Mail => ({
 	...more,
 });
 
-/** The header lines, folded ones made one. */
+/** The header lines, unfolded. */
 const headers = (message: string) =>
 	(message.split("\r\n\r\n")[0] ?? "").replace(/\r\n[ \t]/g, " ").split("\r\n");
 
-/** What the quoted-printable parts say. */
+/** Decodes the quoted-printable parts. */
 const decoded = (message: string) => {
 	const bytes = message
 		.replace(/=\r\n/g, "")
@@ -28,7 +28,7 @@ const decoded = (message: string) => {
 };
 
 describe("a message", () => {
-	test("has text and HTML, and says the same in both", async () => {
+	test("has the same content as text and as HTML", async () => {
 		const url = "https://app.example.com/invites/x";
 		const message = await compose(
 			FROM,
@@ -90,7 +90,7 @@ describe("a message", () => {
 		expect(html).toContain(">one\r\ntwo\r\nthree [31m\r\nfour</p>");
 	});
 
-	test("takes no markup from what people wrote", async () => {
+	test("escapes markup in text of users", async () => {
 		const message = decoded(
 			await compose(
 				FROM,
@@ -113,14 +113,14 @@ describe("a message", () => {
 	});
 });
 
-test("a message goes through the binding, which checks it", async () => {
+test("the binding accepts a message", async () => {
 	const error = vi.spyOn(console, "error").mockImplementation(() => {});
 	await send(env, mail());
 	expect(error).not.toHaveBeenCalled();
 	error.mockRestore();
 });
 
-test("what the binding refuses is logged without a word of the mail", async () => {
+test("an error of the binding is logged without the mail's content", async () => {
 	const error = vi.spyOn(console, "error").mockImplementation(() => {});
 	const EMAIL = { send: () => Promise.reject(new Error("refused")) };
 	await send({ ...env, EMAIL }, mail({ paragraphs: ["a secret"] }));
@@ -129,7 +129,7 @@ test("what the binding refuses is logged without a word of the mail", async () =
 	error.mockRestore();
 });
 
-/** A binding that keeps what it is given. */
+/** A binding that records mails. */
 function outbox() {
 	const sent: { from: string; to: string }[] = [];
 	const messages: string[] = [];
@@ -144,8 +144,8 @@ function outbox() {
 	return { sent, messages, env: { EMAIL } as Partial<Env> };
 }
 
-describe("mails that go out", () => {
-	test("an invite to the invited person, none where send_email is false or mail isn't configured", async () => {
+describe("mail is sent", () => {
+	test("for an invite to its address, unless send_email is false or mail isn't configured", async () => {
 		const { here } = await world();
 		const { sent, env: other } = outbox();
 		const invite = (target_email: string, more: object = {}, variables: Partial<Env> = {}) =>
@@ -160,7 +160,7 @@ describe("mails that go out", () => {
 		expect(sent).toEqual([{ from: FROM, to: "one@invited.test" }]);
 	});
 
-	test("an invite names the inviter, the level, the message and the end, and links to APP_URL", async () => {
+	test("for an invite with its inviter, level, message and expiry, and a link to APP_URL", async () => {
 		const { owner, here } = await world("Acme");
 		const { messages, env: other } = outbox();
 		const invite = (level: number) =>
@@ -196,7 +196,7 @@ describe("mails that go out", () => {
 		);
 	});
 
-	test("one to each admin but the new member when somebody joins, unless the organization wants none", async () => {
+	test("to each admin but the new member when somebody joins, unless the organization turned that off", async () => {
 		for (const wanted of [true, false]) {
 			const { here, id, owner } = await world();
 			const admin = await join(id, 8);
