@@ -1,4 +1,7 @@
-/** The operator's command (docs/operating.md#the-operators-command). Modules that call the service are imported only after the arguments are checked. */
+/**
+ * The operator's command (docs/operating.md#the-operators-command). Modules that call the service
+ * are imported only after the arguments are checked.
+ */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;

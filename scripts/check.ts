@@ -4,7 +4,10 @@ import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
 
-/** The maximum size of the bundle, compressed. Workers allow 3 MiB (free) or 10 MiB, but a small worker starts faster. */
+/**
+ * The maximum size of the bundle, compressed. Workers allow 3 MiB (free) or 10 MiB, but a small
+ * worker starts faster.
+ */
 const MAX_KIB = 400;
 
 const GENERATED = [

@@ -1,9 +1,10 @@
 /**
- * `npm run deploy`: the tables and the worker. Options go to wrangler: `--env staging`, `--dry-run`.
+ * `npm run deploy`: applies migrations and deploys the worker. Options are passed to wrangler:
+ * `--env staging`, `--dry-run`.
  *
- * Migrations only add tables and columns, so the deployed code also works with the next version's schema. They are
- * therefore applied before the code is deployed. Only the first deployment, which creates the database, applies them
- * afterwards; until then the API answers 503.
+ * Migrations only add tables and columns, so the deployed code also works with the next version's
+ * schema. They are therefore applied before the code is deployed. Only the first deployment, which
+ * creates the database, applies them afterwards; until then the API answers 503.
  */
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";

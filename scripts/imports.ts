@@ -1,7 +1,12 @@
-/** The order in which folders of src/ may import each other (docs/architecture.md#where-things-are). */
+/**
+ * The order in which folders of src/ may import each other (docs/architecture.md#where-things-are).
+ */
 import { readFileSync } from "node:fs";
 
-/** A folder may import only from itself and from folders before it. Files directly in src/ come after all folders. */
+/**
+ * A folder may import only from itself and from folders before it. Files directly in src/ come
+ * after all folders.
+ */
 const ORDER = [
 	"http",
 	"db",
@@ -32,7 +37,8 @@ const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
 type Metafile = { inputs: Record<string, { imports: { path: string }[] }> };
 
 /**
- * Finds imports that point the wrong way. It uses what the bundler resolved, so type-only imports are not checked.
+ * Finds imports that point the wrong way. It uses what the bundler resolved, so type-only imports
+ * are not checked.
  * @param file the path of esbuild's metafile
  */
 export function findWrongImports(file: string): string[] {

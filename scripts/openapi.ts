@@ -1,4 +1,7 @@
-/** Generates public/openapi.json from the family table and the zod objects that validate requests and responses. */
+/**
+ * Generates public/openapi.json from the family table and the zod objects that validate requests
+ * and responses.
+ */
 import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";
 import * as z from "zod";
@@ -18,8 +21,9 @@ const toReferences = (schema: unknown): Json =>
 const isInteger = (value: unknown) => Number.isInteger(value);
 
 /**
- * Marks integers as such, removes the bounds that every safe integer has, and marks 32-bit integers. Strings, which
- * requests accept for integers and booleans (docs/api.md#requests), are left out: a client should send the number.
+ * Marks integers as such, removes the bounds that every safe integer has, and marks 32-bit
+ * integers. Strings, which requests accept for integers and booleans (docs/api.md#requests), are
+ * left out: a client should send the number.
  */
 function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	const types = [schema.type].flat();
@@ -35,8 +39,9 @@ function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 }
 
 /**
- * The JSON Schema of `shape`. Shapes with an id go to the components. In a request, objects that aren't strict may have
- * additional fields, and text that can't be blank must have a character that isn't white space.
+ * The JSON Schema of `shape`. Shapes with an id go to the components. In a request, objects that
+ * aren't strict may have additional fields, and text that can't be blank must have a character that
+ * isn't white space.
  */
 function schemaOf(shape: z.ZodType, request = false): Json {
 	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
@@ -47,7 +52,8 @@ function schemaOf(shape: z.ZodType, request = false): Json {
 				Object.assign(jsonSchema, schemaOf(as, request));
 			}
 			describeInteger(jsonSchema);
-			// The format implies zod's pattern. Only for email addresses, zod's pattern accepts less than the format.
+			// The format implies zod's pattern. Only for email addresses, zod's pattern accepts less
+			// than the format.
 			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
 				delete jsonSchema.pattern;
 			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
@@ -153,7 +159,10 @@ const PARAMETERS: Record<string, Json> = {
 	token: { type: "string", minLength: 1 },
 };
 
-/** The schema of `{id}`, from the `id` in the family's responses. Organizations, projects and keys also accept `@current`. */
+/**
+ * The schema of `{id}`, from the `id` in the family's responses. Organizations, projects and keys
+ * also accept `@current`.
+ */
 function idOf(mount: string, answers: z.ZodType[]): Json {
 	const [id] = answers.flatMap((answer) => {
 		if (!(answer instanceof z.ZodObject)) return [];
@@ -173,7 +182,9 @@ const parameterOf = (name: string, id: Json) => {
 	return { name, in: "path", required: true, schema };
 };
 
-/** A route of a family requires a key; a public route below /api/ accepts one; the others take none. */
+/**
+ * A route of a family requires a key; a public route below /api/ accepts one; the others take none.
+ */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
 	return path.startsWith("/api/") ? [{}, { personal_api_key: [] }] : [];

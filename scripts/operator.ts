@@ -1,4 +1,7 @@
-/** Runs the operator's commands: through a server if one is running, otherwise on the files of the local state. */
+/**
+ * Runs the operator's commands: through a server if one is running, otherwise on the files of the
+ * local state.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getPlatformProxy } from "wrangler";
@@ -10,7 +13,10 @@ const START_TIMEOUT_MS = 120_000;
 
 type Service = { run: (command: string, options: string) => Promise<string> };
 
-/** Opens bindings without wrangler.toml, which has bindings, such as Workflows, that only the worker's process can use. */
+/**
+ * Opens bindings without wrangler.toml, which has bindings, such as Workflows, that only the
+ * worker's process can use.
+ */
 async function connect<B extends object>(bindings: object, persist: boolean) {
 	mkdirSync(`${root}/.wrangler`, { recursive: true });
 	const folder = mkdtempSync(`${root}/.wrangler/admin-`);
@@ -41,7 +47,10 @@ export const openFiles = () =>
 		true,
 	);
 
-/** Binds to the operator's entrypoint of a worker on this machine, or, with `remote`, of a deployed one. */
+/**
+ * Binds to the operator's entrypoint of a worker on this machine, or, with `remote`, of a deployed
+ * one.
+ */
 export const openService = (service: string, remote: boolean) =>
 	connect<{ OPERATOR: Service }>(
 		{

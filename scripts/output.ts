@@ -1,4 +1,7 @@
-/** Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each, and hides the rest. */
+/**
+ * Filters the output of `wrangler dev` for `npm start`: shows requests and errors in one line each,
+ * and hides the rest.
+ */
 import { copyFileSync, createWriteStream, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -43,7 +46,9 @@ function describe(json: string) {
 	return `${kind}: ${first.replace(/^Error: /, "")}`.slice(0, MAX_ERROR_LENGTH);
 }
 
-/** A position in the runtime's own source before an error: `e = rust/worker/ffi.rs:110: failed: `. */
+/**
+ * A position in the runtime's own source before an error: `e = rust/worker/ffi.rs:110: failed: `.
+ */
 const RUNTIME_SOURCE = /^(?:\w+ = )?\S+\.(?:rs|c\+\+|h):\d+: (?:failed: )?/;
 
 /** Formats a line of the server's stderr; undefined if it is to be hidden. */
@@ -62,7 +67,10 @@ export function explain(line: string) {
 const linkIn = (mail: string) =>
 	/https?:\/\/\S+\/invites\/[\w-]{43}/.exec(mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="))?.[0];
 
-/** Copies a mail into the state's folder, since the server deletes its files when it stops. Returns a line to show. */
+/**
+ * Copies a mail into the state's folder, since the server deletes its files when it stops. Returns
+ * a line to show.
+ */
 function keepMail(file: string) {
 	const copy = `${state}/mail/${basename(file)}`;
 	copyFileSync(file, copy);
@@ -82,7 +90,10 @@ function show(line: string) {
 /** Writes a server's output to the log file, and returns a function that formats each line. */
 export function reader() {
 	const log = createWriteStream(logFile, { mode: 0o600 });
-	/** @returns the text to show, undefined for none, and whether the line shows that the server answered a request */
+	/**
+	 * @returns the text to show, undefined for none, and whether the line shows that the server
+	 * answered a request
+	 */
 	return (raw: string, stream: "stdout" | "stderr") => {
 		log.write(`${raw}\n`);
 		const line = stripVTControlCharacters(raw);

@@ -39,7 +39,10 @@ const list = (...patterns: string[]) =>
 		.split("\n")
 		.filter((path) => path !== "" && existsSync(path));
 
-/** Finds references to pages or headings that don't exist. Returns each with the file that contains it. */
+/**
+ * Finds references to pages or headings that don't exist. Returns each with the file that contains
+ * it.
+ */
 export const findDeadReferences = () => [
 	...list("*.md").flatMap((page) =>
 		linksOf(page)

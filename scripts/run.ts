@@ -14,7 +14,9 @@ export function fail(why: string): never {
 	process.exit(1);
 }
 
-/** Runs a command and returns its stdout. If it fails, prints all of its output and ends the script. */
+/**
+ * Runs a command and returns its stdout. If it fails, prints all of its output and ends the script.
+ */
 export function run(command: string, ...words: string[]) {
 	try {
 		return execFileSync(command, words, {

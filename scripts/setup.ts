@@ -1,4 +1,7 @@
-/** `npm run setup`: creates what `wrangler dev` needs and the state lacks: tables, a first key, settings. */
+/**
+ * `npm run setup`: creates what `wrangler dev` needs and the state lacks: tables, a first key,
+ * settings.
+ */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mask } from "../src/auth/keys.ts";
 import { run } from "../src/operator/run.ts";
@@ -37,7 +40,9 @@ async function command(env: Env, name: string, options: object) {
 	return Object(outcome.result);
 }
 
-/** The key that the last start stored in the state's folder, if it still works; otherwise a new one. */
+/**
+ * The key that the last start stored in the state's folder, if it still works; otherwise a new one.
+ */
 async function exampleKey(env: Env): Promise<string> {
 	const file = `${state}/example-key`;
 	const user: { key: string | null; keys: string[] } = await command(env, "bootstrap", {

@@ -36,7 +36,10 @@ const answers = (path: string, seconds: number) =>
 let started = false;
 let startupOutput = "";
 
-/** For how many seconds the server has answered nothing. Time in which this machine sleeps doesn't count. */
+/**
+ * For how many seconds the server has answered nothing. Time in which this machine sleeps doesn't
+ * count.
+ */
 let silence = 0;
 
 /** Starts the server in its own process group, so that killing the group also kills workerd. */
@@ -90,7 +93,10 @@ async function isReady(server: ChildProcess) {
 	return false;
 }
 
-/** Waits until the server has ended, or has answered no request for `HANG_SECONDS`, including the probes sent here. */
+/**
+ * Waits until the server has ended, or has answered no request for `HANG_SECONDS`, including the
+ * probes sent here.
+ */
 async function watch(server: ChildProcess) {
 	let isProbing = false;
 	for (silence = 0; silence < HANG_SECONDS && !hasEnded(server); silence += 1) {
@@ -110,7 +116,10 @@ async function watch(server: ChildProcess) {
 	}
 }
 
-/** Adds the sample events and their export to a new state. Returns the export's id; undefined if that failed. */
+/**
+ * Adds the sample events and their export to a new state. Returns the export's id; undefined if
+ * that failed.
+ */
 async function sample(key: string) {
 	const file = `${state}/sampled`;
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -174,7 +183,8 @@ State is kept in ${state}, details of errors in ${logFile}. Ctrl-C stops the ser
 `);
 started = true;
 
-// The local server has no cron trigger. Twice a minute, so that work interrupted by a crash resumes within a minute.
+// The local server has no cron trigger. Twice a minute, so that work interrupted by a crash resumes
+// within a minute.
 setInterval(() => answers("/cdn-cgi/local/scheduled?cron=*+*+*+*+*", 25), 30_000);
 
 for (;;) {

@@ -18,21 +18,30 @@ const isDefault = state === DEFAULT_STATE;
 export const WORKER = "tenantry";
 
 /**
- * Where a server on this state registers its address. By default, all workers of a user share one registry, in which
- * two checkouts or two states would be confused.
+ * Where a server on this state registers its address. By default, all workers of a user share one
+ * registry, in which two checkouts or two states would be confused.
  */
 export const registry = `${state}/registry`;
 const REGISTRY = "CLOUDFLARE_DEV_REGISTRY_PATH";
 environment[REGISTRY] = registry;
 process.env[REGISTRY] = registry;
 
-/** The variables of `wrangler dev`. For a state other than the default, they are kept in the state's folder. */
+/**
+ * The variables of `wrangler dev`. For a state other than the default, they are kept in the state's
+ * folder.
+ */
 export const variablesFile = isDefault ? `${root}/.dev.vars` : `${state}/dev.vars`;
 
-/** A running server keeps updating its registry entry. An older entry is of a server that has stopped. */
+/**
+ * A running server keeps updating its registry entry. An older entry is of a server that has
+ * stopped.
+ */
 const STALE_MS = 90_000;
 
-/** The address at which the state's server takes entrypoint calls; undefined without a recent registry entry. */
+/**
+ * The address at which the state's server takes entrypoint calls; undefined without a recent
+ * registry entry.
+ */
 function serverAddress() {
 	const entry = `${registry}/${WORKER}`;
 	try {
@@ -107,7 +116,10 @@ export const settings = (file: string) =>
 			),
 	);
 
-/** Adds the `wanted` settings that a file lacks. Existing ones stay. Returns the names of those added. */
+/**
+ * Adds the `wanted` settings that a file lacks. Existing ones stay. Returns the names of those
+ * added.
+ */
 function complete(file: string, wanted: Record<string, () => string>) {
 	const existing = settings(file);
 	const missing = Object.entries(wanted).filter(([name]) => !existing.has(name));
@@ -121,7 +133,9 @@ function complete(file: string, wanted: Record<string, () => string>) {
 
 export const EMAIL = "admin@example.com";
 
-/** Adds the settings that `wrangler dev` needs for all features. Returns the names of those added. */
+/**
+ * Adds the settings that `wrangler dev` needs for all features. Returns the names of those added.
+ */
 export function writeSettings() {
 	const added = complete(variablesFile, {
 		SECRETS_KEY: () =>

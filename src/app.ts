@@ -95,7 +95,10 @@ type Intersection<Union> = (Union extends unknown ? (member: Union) => void : ne
 
 type Routed = Intersection<Mounted<(typeof families)[number] | (typeof publicRoutes)[number]>>;
 
-/** The type of the whole API, for a typed client: `hc<AppType>(url)` (https://hono.dev/docs/guides/rpc). */
+/**
+ * The type of the whole API, for a typed client: `hc<AppType>(url)`
+ * (https://hono.dev/docs/guides/rpc).
+ */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
 /** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
@@ -108,7 +111,10 @@ const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	})(c, next);
 };
 
-/** Answers 405 for methods that a path such as `/bulk` lacks; otherwise `/:id` would match with the id `bulk`. */
+/**
+ * Answers 405 for methods that a path such as `/bulk` lacks; otherwise `/:id` would match with the
+ * id `bulk`.
+ */
 const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
 	const methods = new Set(handlers.map(({ method }) => method));
 	const allowed = [...methods].flatMap((method) =>
@@ -120,7 +126,10 @@ const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<A
 	};
 };
 
-/** The paths of `routes` with their handlers. Middleware is mounted on each: a wildcard would also match families below. */
+/**
+ * The paths of `routes` with their handlers. Middleware is mounted on each: a wildcard would also
+ * match families below.
+ */
 const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
 
 export const app: Routes = router();

@@ -6,14 +6,20 @@ import type { Tenant } from "./tenant/tenant.ts";
 declare global {
 	/** Secrets, which are not in wrangler.toml. */
 	interface __BaseEnv_Env {
-		/** 32 random bytes in base64. While a key is rotated: several, separated by commas, newest first. */
+		/**
+		 * 32 random bytes in base64. While a key is rotated: several, separated by commas, newest
+		 * first.
+		 */
 		SECRETS_KEY?: string;
 		/** The password of `CLICKHOUSE_USER`. */
 		CLICKHOUSE_PASSWORD?: string;
 	}
 }
 
-/** Hono's environment: the worker's bindings (generated from wrangler.toml) and the variables that middleware sets. */
+/**
+ * Hono's environment: the worker's bindings (generated from wrangler.toml) and the variables that
+ * middleware sets.
+ */
 export type App = {
 	Bindings: Env;
 	Variables: {

@@ -30,7 +30,9 @@ async function checkDatabase(db: Database) {
 	}
 }
 
-/** Routes without a key: the service's name and version, the OpenAPI document, and the health check. */
+/**
+ * Routes without a key: the service's name and version, the OpenAPI document, and the health check.
+ */
 export default router()
 	.get("/", ok(ServiceInfo, "Name the service"), (c) =>
 		c.json({

@@ -7,7 +7,10 @@ import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
 
-/** Counts a failed attempt of the caller's address. Returns `refusal`, or a 429 once there are too many. */
+/**
+ * Counts a failed attempt of the caller's address. Returns `refusal`, or a 429 once there are too
+ * many.
+ */
 export async function countFailure(c: Context<App>, refusal: ApiError) {
 	const address = c.req.header("cf-connecting-ip") ?? "unknown";
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: address });
@@ -36,8 +39,9 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 }
 
 /**
- * After this, the request has a key that KV or D1 knows and that has not expired. The guard checks in D1 that the key
- * still exists and its owner is active, in the same round trip as the request's queries.
+ * After this, the request has a key that KV or D1 knows and that has not expired. The guard checks
+ * in D1 that the key still exists and its owner is active, in the same round trip as the request's
+ * queries.
  */
 export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
@@ -48,7 +52,8 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	c.var.meter.kv_reads += 1;
 	let key: Key | undefined | null = await getCached(c.env, hash);
 	if (!key || isExpired(key)) {
-		// Counted as a failure before D1 is queried, so that guessing is limited before it costs anything.
+		// Counted as a failure before D1 is queried, so that guessing is limited before it costs
+		// anything.
 		const failure = await countFailure(c, refusal);
 		if (failure !== refusal) throw failure;
 		key = await findKey(c, hash);

@@ -20,7 +20,10 @@ const base62 = (n: bigint, length: number): string =>
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
-/** Generates a key's value: `tnt_` + 256 random bits in base62 + `_` + the CRC-32 of the part before it, in base62. */
+/**
+ * Generates a key's value: `tnt_` + 256 random bits in base62 + `_` + the CRC-32 of the part before
+ * it, in base62.
+ */
 export function mint() {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))

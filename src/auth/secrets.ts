@@ -30,8 +30,9 @@ async function keys(env: Env) {
 }
 
 /**
- * Encrypts a secret for the database: AES-GCM with the newest key, whose name is stored with it. The place is additional
- * authenticated data, so a copy of the value in another row or field can't be unsealed.
+ * Encrypts a secret for the database: AES-GCM with the newest key, whose name is stored with it.
+ * The place is additional authenticated data, so a copy of the value in another row or field can't
+ * be unsealed.
  * @throws 400 if `SECRETS_KEY` is not set
  */
 export async function seal(env: Env, secret: string, place: Place) {
@@ -50,7 +51,10 @@ export async function seal(env: Env, secret: string, place: Place) {
 /** The older form, without the 2, wasn't bound to a place. */
 const SEALED = /^sealed:(2:)?[\w-]{8}:[\w-]{16}:[\w-]{22,}$/;
 
-/** Whether a value has the form that `seal` returns. A client's value of that form is sealed like any other. */
+/**
+ * Whether a value has the form that `seal` returns. A client's value of that form is sealed like
+ * any other.
+ */
 export const isSealed = (value: unknown): value is string =>
 	typeof value === "string" && SEALED.test(value);
 
@@ -84,8 +88,9 @@ export const cipherOf = (env: Env, table: string, row: Place["row"]) => ({
 export type Cipher = ReturnType<typeof cipherOf>;
 
 /**
- * Keyed digests of a text, for finding it again without storing it: HMAC-SHA256, one for each key of `SECRETS_KEY`,
- * newest first, under a key that is derived from it (HKDF) for this purpose. Each digest contains its key's name.
+ * Keyed digests of a text, for finding it again without storing it: HMAC-SHA256, one for each key
+ * of `SECRETS_KEY`, newest first, under a key that is derived from it (HKDF) for this purpose. Each
+ * digest contains its key's name.
  */
 export const digests = async (env: Env, purpose: string, text: string) =>
 	Promise.all(

@@ -8,10 +8,11 @@ import type { App } from "../env.ts";
 export type Database = DrizzleD1Database;
 
 /**
- * Opens a D1 session for one request, which counts round trips and rows on the request's meter. Only `batch` reaches the
- * database.
+ * Opens a D1 session for one request, which counts round trips and rows on the request's meter.
+ * Only `batch` reaches the database.
  * @param start a bookmark or a constraint of D1's sessions API
- * @returns the database, and `restart`, which replaces the session by one that starts at another point
+ * @returns the database, and `restart`, which replaces the session by one that starts at another
+ * point
  */
 export function connect(c: Context<App>, start: string) {
 	let session = c.env.DB.withSession(start);
@@ -42,7 +43,8 @@ type Statement = BatchItem<"sqlite">;
 type ResultOf<S> = S extends Statement ? S["_"]["result"] : undefined;
 
 /**
- * Runs the statements in order, as one transaction in one round trip. Undefined statements are skipped.
+ * Runs the statements in order, as one transaction in one round trip. Undefined statements are
+ * skipped.
  * @returns the results, by the statements' names
  */
 export function runBatch<S extends Record<string, Statement | undefined>>(
@@ -62,8 +64,9 @@ export async function runBatch(
 }
 
 /**
- * Gives a column another name in the result. D1 returns the rows of a batch as objects, so two columns with the same
- * name become one, and Drizzle then reads the values after it into the wrong columns.
+ * Gives a column another name in the result. D1 returns the rows of a batch as objects, so two
+ * columns with the same name become one, and Drizzle then reads the values after it into the wrong
+ * columns.
  */
 export const aliased = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"]>`${column}`.mapWith(column).as(name);
@@ -79,7 +82,10 @@ type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
-/** Inserts `row` if `condition` holds when the statement runs. Missing columns get the table's defaults. */
+/**
+ * Inserts `row` if `condition` holds when the statement runs. Missing columns get the table's
+ * defaults.
+ */
 export function insertWhere<T extends SQLiteTable>(
 	db: Database,
 	table: T,
@@ -95,9 +101,10 @@ export function insertWhere<T extends SQLiteTable>(
 }
 
 /**
- * Inserts those of `rows` for which `condition` holds when the statement runs. The rows are bound as a single JSON
- * value; the condition refers to a column of the new row as `value ->> 'name'`. All rows must have the same columns. For
- * a missing column, the default is computed once for all rows.
+ * Inserts those of `rows` for which `condition` holds when the statement runs. The rows are bound
+ * as a single JSON value; the condition refers to a column of the new row as `value ->> 'name'`.
+ * All rows must have the same columns. For a missing column, the default is computed once for all
+ * rows.
  */
 export function insertEach<T extends SQLiteTable>(
 	db: Database,
@@ -118,7 +125,10 @@ export function insertEach<T extends SQLiteTable>(
 		);
 }
 
-/** A statement that deletes rows whose `at` is before `before`: the oldest 10,000 at most, to keep each tick short. */
+/**
+ * A statement that deletes rows whose `at` is before `before`: the oldest 10,000 at most, to keep
+ * each tick short.
+ */
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,

@@ -16,13 +16,18 @@ const FOLDED = new Map([
 	["ǲ", "ǳ"],
 ]);
 
-/** How many letters are replaced at most: each nests the expression one level deeper, and D1 allows 100 levels. */
+/**
+ * How many letters are replaced at most: each nests the expression one level deeper, and D1 allows
+ * 100 levels.
+ */
 const MAX_FOLDED_LENGTH = 50;
 
 const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join("");
 
-/** The replacements outside ASCII that a text needs before the folded `needle` can be found in it. */
+/**
+ * The replacements outside ASCII that a text needs before the folded `needle` can be found in it.
+ */
 function replacements(needle: string) {
 	const capitals = [...new Set(needle)].flatMap((letter): [string, string][] => {
 		const capital = letter.toUpperCase();
@@ -39,8 +44,8 @@ const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /**
- * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles only ASCII, so the
- * upper case forms of the needle's other letters are replaced one by one.
+ * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles
+ * only ASCII, so the upper case forms of the needle's other letters are replaced one by one.
  */
 export function contains(text: SQL | Column, needle: string): SQL {
 	const folded = fold(needle);

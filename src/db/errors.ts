@@ -10,7 +10,10 @@ export const isUniqueViolation = (error: unknown, column: string) =>
 export const isMissingTable = (error: unknown) =>
 	error instanceof Error && /no such table/.test(`${error.message} ${error.cause}`);
 
-/** The error response for a database error that a request can cause; undefined for others, which are bugs. */
+/**
+ * The error response for a database error that a request can cause; undefined for others, which are
+ * bugs.
+ */
 export function fromDatabaseError(error: Error) {
 	const column = /UNIQUE constraint failed: (?:\w+\.\w+, )*(\w+)s\.(\w+)/.exec(error.message);
 	if (column?.[1] && column[2])

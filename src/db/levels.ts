@@ -11,7 +11,9 @@ export const LEVELS = [MEMBER, ADMIN, OWNER] as const;
 /** A membership's level in a response. */
 export const level = () => documentAs(z.int(), z.literal(LEVELS));
 
-/** What an organization may do with plugins, by its `plugins_access_level` (docs/plugins.md#access). */
+/**
+ * What an organization may do with plugins, by its `plugins_access_level` (docs/plugins.md#access).
+ */
 export const PLUGINS_CONFIG = 3;
 export const PLUGINS_INSTALL = 6;
 export const PLUGINS_ROOT = 9;

@@ -13,15 +13,19 @@ export type List<S extends SQLiteSelect> = {
 	/** Returns a row's values of `by`, for the cursor. */
 	keys: (row: RowOf<S>) => Key[];
 	order?: "asc" | "desc";
-	/** The condition for rows after the one with these keys. Needed if `by` has columns of several tables, where a comparison of row values can't use an index. */
+	/**
+	 * The condition for rows after the one with these keys. Needed if `by` has columns of several
+	 * tables, where a comparison of row values can't use an index.
+	 */
 	seek?: (keys: Key[]) => SQL;
 	/** An expression for the number of rows, if there is a cheaper one than counting them. */
 	total?: SQL;
 };
 
 /**
- * The two statements for a page: its rows and one more, and the total. With a cursor, the page starts after the cursor's
- * row instead of skipping `offset` rows, and the total is taken from the cursor.
+ * The two statements for a page: its rows and one more, and the total. With a cursor, the page
+ * starts after the cursor's row instead of skipping `offset` rows, and the total is taken from the
+ * cursor.
  */
 export function paged<S extends SQLiteSelect>(
 	db: Database,
@@ -43,7 +47,10 @@ export function paged<S extends SQLiteSelect>(
 	return [rows, counted] as const;
 }
 
-/** The condition for rows after the one with `keys`: a comparison of row values, for which SQLite uses an index over `by`. */
+/**
+ * The condition for rows after the one with `keys`: a comparison of row values, for which SQLite
+ * uses an index over `by`.
+ */
 const afterCursor =
 	(by: SQLiteColumn[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>

@@ -112,7 +112,10 @@ export const projects = sqliteTable(
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		name: text().notNull(),
 		timezone: text().notNull().default("UTC"),
-		/** Whether the project is private: visible to admins of the organization and project members only. */
+		/**
+		 * Whether the project is private: visible to admins of the organization and project members
+		 * only.
+		 */
 		access_control: boolean().notNull().default(false),
 		created_at: created_at(),
 	},
@@ -197,7 +200,10 @@ export const invites = sqliteTable(
 	],
 );
 
-/** Invite mails of the last hour, for the limit of mails. Rows stay when the invite is deleted or replaced. */
+/**
+ * Invite mails of the last hour, for the limit of mails. Rows stay when the invite is deleted or
+ * replaced.
+ */
 export const inviteMails = sqliteTable(
 	"invite_mails",
 	{
@@ -294,7 +300,9 @@ export const pluginConfigs = sqliteTable(
 	"plugin_configs",
 	{
 		id: integer().primaryKey({ autoIncrement: true }),
-		/** The row id that secrets are sealed for. Unlike `id`, it is known before the row is inserted. */
+		/**
+		 * The row id that secrets are sealed for. Unlike `id`, it is known before the row is inserted.
+		 */
 		uuid: text().notNull().$defaultFn(v7),
 		project_id: integer()
 			.notNull()
@@ -430,7 +438,10 @@ export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 /** Where an export's rows go (docs/exports.md#destinations). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
-/** No foreign key to the project: after the project is deleted, running exports still have to be cleaned up. */
+/**
+ * No foreign key to the project: after the project is deleted, running exports still have to be
+ * cleaned up.
+ */
 export const batchExports = sqliteTable(
 	"batch_exports",
 	{
@@ -456,7 +467,10 @@ export const batchExports = sqliteTable(
 		due_at: text().notNull(),
 		/** When admins were last mailed that the export fails. */
 		mailed_at: text(),
-		/** How many windows failed or were skipped since admins were last mailed about them, and when that was. */
+		/**
+		 * How many windows failed or were skipped since admins were last mailed about them, and when
+		 * that was.
+		 */
 		undelivered_windows: integer().notNull().default(0),
 		undelivered_mailed_at: text(),
 		/** The number of runs and of log entries; maintained by triggers. */
@@ -474,7 +488,10 @@ export const batchExports = sqliteTable(
 	],
 );
 
-/** An export's query after parsing. The expressions have placeholders, which `values` maps to their values. */
+/**
+ * An export's query after parsing. The expressions have placeholders, which `values` maps to their
+ * values.
+ */
 export type QuerySchema = {
 	fields: { expression: string; alias: string }[];
 	/** Only of a query that has a WHERE. */
@@ -537,15 +554,23 @@ export const batchExportRuns = sqliteTable(
 		cursor: text(),
 		/** What the destination needs to continue at the cursor, or to clean up; null: nothing. */
 		state: text({ mode: "json" }).$type<unknown>(),
-		/** A digest of query and destination. A run that finds another one starts over. null: it has not started. */
+		/**
+		 * A digest of query and destination. A run that finds another one starts over. null: it has not
+		 * started.
+		 */
 		fingerprint: text(),
-		/** After the run has ended: the state that a retry continues with at the cursor; null: a retry starts over. */
+		/**
+		 * After the run has ended: the state that a retry continues with at the cursor; null: a retry
+		 * starts over.
+		 */
 		resume_state: text({ mode: "json" }).$type<unknown>(),
 		/** Whether a workflow instance was started for the current attempt. */
 		launched: boolean().notNull().default(false),
 		/** How many workflow instances were started; only the latest may write to this row. */
 		attempt: integer().notNull().default(0),
-		/** How many tries in a row failed without progress, and when the next one is due; null: none is. */
+		/**
+		 * How many tries in a row failed without progress, and when the next one is due; null: none is.
+		 */
 		tries: integer().notNull().default(0),
 		next_try_at: text(),
 		/** The size of the completed records as text. */
@@ -614,7 +639,10 @@ export const batchExportLogEntries = sqliteTable(
 	],
 );
 
-/** The events of projects: the built-in source of exports. No foreign keys, which would make deleting a project slow. */
+/**
+ * The events of projects: the built-in source of exports. No foreign keys, which would make
+ * deleting a project slow.
+ */
 export const events = sqliteTable(
 	"events",
 	{
@@ -700,7 +728,10 @@ export const assertions = sqliteTable("assertions", { holds: integer().notNull()
 	check("still_admitted", sql`${t.holds}`),
 ]);
 
-/** The number of log entries; maintained by triggers, so that a page need not count them. `project_id` 0: no project. */
+/**
+ * The number of log entries; maintained by triggers, so that a page need not count them.
+ * `project_id` 0: no project.
+ */
 export const activityCounts = sqliteTable(
 	"activity_counts",
 	{

@@ -2,13 +2,19 @@ import ip from "ipaddr.js";
 import { boolean } from "../http/fields.ts";
 import { type Failure, resolve } from "./resolve.ts";
 
-/** Names of private networks: a single label, or below one of these domains (RFC 6761, RFC 6762, ICANN's .internal). */
+/**
+ * Names of private networks: a single label, or below one of these domains (RFC 6761, RFC 6762,
+ * ICANN's .internal).
+ */
 const PRIVATE = /^[^.]*$|(^|\.)(localhost|local|internal)$/;
 
 /** The IPv6 range for global unicast addresses (RFC 4291, 2.4). */
 const ASSIGNED = ip.IPv6.parseCIDR("2000::/3");
 
-/** Whether an address is public. An IPv6 address that embeds an IPv4 address counts as that, or as private. */
+/**
+ * Whether an address is public. An IPv6 address that embeds an IPv4 address counts as that, or as
+ * private.
+ */
 function isPublic(text: string) {
 	const address = ip.process(text);
 	if (address.range() !== "unicast") return false;
@@ -27,8 +33,8 @@ export const resolveHost = async (env: Env, host: string): Promise<string | null
 const refusedAddress = (error: string): Failure => ({ error, retryable: false });
 
 /**
- * Checks that a host named by a user is on the public internet, not in a private network. A name may resolve to another
- * address a moment later, so call this right before every request.
+ * Checks that a host named by a user is on the public internet, not in a private network. A name
+ * may resolve to another address a moment later, so call this right before every request.
  * @param host a name or an address, as in `URL.hostname`; the brackets of IPv6 are optional
  * @returns why connecting is not allowed; null if it is
  */

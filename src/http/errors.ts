@@ -191,9 +191,10 @@ export const respond = (c: Context, { body, status, headers }: ApiError) =>
 	c.json(body, status, headers);
 
 /**
- * Sends the error response that was thrown. Any other error is logged with the request's id and becomes a 500 that
- * reveals nothing.
- * @param translate turns a database error into an error response; undefined if the error is unexpected
+ * Sends the error response that was thrown. Any other error is logged with the request's id and
+ * becomes a 500 that reveals nothing.
+ * @param translate turns a database error into an error response; undefined if the error is
+ * unexpected
  */
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>

@@ -17,8 +17,8 @@ const keepDigits = (_: string, value: unknown, { source }: { source?: string } =
 		: value;
 
 /**
- * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which `JSON.stringify` writes
- * exactly as it was.
+ * Like `JSON.parse`, but a number that would lose digits becomes a `JSON.rawJSON` object, which
+ * `JSON.stringify` writes exactly as it was.
  */
 export function parseExact(json: string): ReturnType<typeof JSON.parse> {
 	const value = JSON.parse(json);

@@ -1,7 +1,10 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
-/** The tokens of compact JSON that matter for indentation: strings, empty objects and lists, and punctuation. */
+/**
+ * The tokens of compact JSON that matter for indentation: strings, empty objects and lists, and
+ * punctuation.
+ */
 const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|\{\}|\[\]|[{}[\],:]/g;
 
 /** Indents compact JSON. It works on the text, since parsing would round long numbers. */
@@ -22,7 +25,10 @@ export function indent(json: string) {
 	});
 }
 
-/** Ends JSON responses with a newline, so that a shell's prompt starts on its own line; `?pretty` indents them. */
+/**
+ * Ends JSON responses with a newline, so that a shell's prompt starts on its own line; `?pretty`
+ * indents them.
+ */
 export const formatJson = createMiddleware<App>(async (c, next) => {
 	await next();
 	if (!c.res.headers.get("content-type")?.startsWith("application/json")) return;

@@ -10,8 +10,9 @@ export type Meter = {
 };
 
 /**
- * Reports what a request cost in `Server-Timing`, and D1's bookmark in `x-d1-bookmark`. Errors report only the number
- * of round trips: row counts would tell a stranger what exists (docs/api.md#responses).
+ * Reports what a request cost in `Server-Timing`, and D1's bookmark in `x-d1-bookmark`. Errors
+ * report only the number of round trips: row counts would tell a stranger what exists
+ * (docs/api.md#responses).
  */
 export const meter = createMiddleware<App>(async (c, next) => {
 	const spent: Meter = {

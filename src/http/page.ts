@@ -6,7 +6,10 @@ import type { App } from "../env.ts";
 export type Page = {
 	limit: number;
 	offset: number;
-	/** From the `cursor`: the total, and the sort values of the last row of the previous page. Undefined without one. */
+	/**
+	 * From the `cursor`: the total, and the sort values of the last row of the previous page.
+	 * Undefined without one.
+	 */
 	after: { count: number; keys: Key[] } | undefined;
 	url: URL;
 };

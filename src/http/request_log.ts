@@ -5,7 +5,10 @@ import type { App } from "../env.ts";
 export const redact = (path: string) =>
 	path.replace(/^((?:\/api)?\/invites\/)[^/]+/, "$1…").replace(/tnt_\w+/g, "tnt_…");
 
-/** If `LOG_REQUESTS` is `true`, logs one line for each request: `POST /api/projects 201 12 ms 2 trips`. */
+/**
+ * If `LOG_REQUESTS` is `true`, logs one line for each request: `POST /api/projects 201 12 ms 2
+ * trips`.
+ */
 export const logRequests = createMiddleware<App>(async (c, next) => {
 	const start = Date.now();
 	await next();

@@ -28,7 +28,10 @@ export type Operation = {
 
 const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/** Returns `shape`; the OpenAPI document shows `as` instead. For checks that JSON Schema can't be derived from. */
+/**
+ * Returns `shape`; the OpenAPI document shows `as` instead. For checks that JSON Schema can't be
+ * derived from.
+ */
 export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 	documentation.set(shape, as);
 	return shape;
@@ -85,7 +88,10 @@ export const htmlPage = (summary: string, more: Pick<Operation, "form"> = {}) =>
 export const javascript = (summary: string) =>
 	document({ status: 200, media: "text/javascript", summary });
 
-/** The query parameters of every list (docs/api.md#pages). Only documented here: invalid values get the default. */
+/**
+ * The query parameters of every list (docs/api.md#pages). Only documented here: invalid values get
+ * the default.
+ */
 export const Paging = z.object({
 	limit: z
 		.int()
@@ -115,8 +121,8 @@ export const paginated = (item: z.ZodType, summary: string) =>
 	});
 
 /**
- * 200 with a page of `item` that also has the fields of `shape`, from the first result; all are null without results
- * (docs/api.md#responses-with-extra-fields).
+ * 200 with a page of `item` that also has the fields of `shape`, from the first result; all are
+ * null without results (docs/api.md#responses-with-extra-fields).
  */
 export const paginatedAs = (
 	shape: z.ZodObject,
@@ -135,7 +141,9 @@ export const paginatedAs = (
 		...more,
 	});
 
-/** 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
+/**
+ * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
+ */
 export const paginatedWithin = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
 	document<PageInput>({
 		status: 200,

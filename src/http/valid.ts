@@ -26,7 +26,10 @@ const wrongFormat: Record<string, string> = {
 	datetime: "Datetime has wrong format. Use ISO 8601.",
 };
 
-/** The Python name of a JSON value's type, which the API that this one is compatible with uses in its errors. */
+/**
+ * The Python name of a JSON value's type, which the API that this one is compatible with uses in
+ * its errors.
+ */
 const nameOfType = (value: unknown) =>
 	value === null
 		? "NoneType"
@@ -96,7 +99,10 @@ export function toApiError(
 	}
 }
 
-/** Runs before a malformed request gets a 400. Throws the errors that come first, such as 403 and 404. */
+/**
+ * Runs before a malformed request gets a 400. Throws the errors that come first, such as 403 and
+ * 404.
+ */
 type First = (c: Context<App>) => Promise<unknown>;
 
 /**

@@ -14,7 +14,10 @@ export type Mail = {
 	link?: { label: string; url: string };
 };
 
-/** Whether mail is enabled: it needs a sender, and the service's address for links (docs/operating.md#deploying). */
+/**
+ * Whether mail is enabled: it needs a sender, and the service's address for links
+ * (docs/operating.md#deploying).
+ */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
 /** Replaces line breaks, other control characters and bidirectional overrides by spaces. */
@@ -28,7 +31,10 @@ export const multiLine = (text: string) =>
 		.map(singleLine)
 		.join("\n");
 
-/** Builds the message (RFC 5322), as text and HTML. Header values are single lines, encoded according to RFC 2047. */
+/**
+ * Builds the message (RFC 5322), as text and HTML. Header values are single lines, encoded
+ * according to RFC 2047.
+ */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
 	const message = new MimeNode("multipart/alternative", { newline: "win" });
 	message.setHeader("From", { name: "Tenantry", address: from });
@@ -53,7 +59,10 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
 	return String(await message.build());
 }
 
-/** Sends a mail and returns whether that succeeded. An error is logged without the mail, which may contain a secret. */
+/**
+ * Sends a mail and returns whether that succeeded. An error is logged without the mail, which may
+ * contain a secret.
+ */
 export async function send({ EMAIL, MAIL_FROM }: Env, mail: Mail) {
 	try {
 		const { EmailMessage } = await import("cloudflare:email");

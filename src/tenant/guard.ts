@@ -23,7 +23,10 @@ type GuardInput = { hash: string; organization: SQL<string>; project: SQL<number
 const nullableColumn = <C extends Column, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"] | null>`${column}`.as(name);
 
-/** The statement that runs in the same batch as a request's queries. Always returns one row, with what the checks need. */
+/**
+ * The statement that runs in the same batch as a request's queries. Always returns one row, with
+ * what the checks need.
+ */
 export const guard = (db: Database, { hash, organization, project }: GuardInput) =>
 	db
 		.select({
@@ -83,8 +86,9 @@ export type Requirements = {
 };
 
 /**
- * Runs the checks that need D1, in the order of docs/api.md#order-of-checks. The key's restrictions are compared with the
- * ids in the path, and with ids from the database only if the caller is a member: a stranger must not learn those.
+ * Runs the checks that need D1, in the order of docs/api.md#order-of-checks. The key's restrictions
+ * are compared with the ids in the path, and with ids from the database only if the caller is a
+ * member: a stranger must not learn those.
  * @throws the error of the first check that fails
  */
 export function authorize(
@@ -143,7 +147,10 @@ export function toKey({
 	return isExpired(key) ? undefined : key;
 }
 
-/** SQL condition: the key exists, its scopes and restrictions are unchanged, and its owner is active. */
+/**
+ * SQL condition: the key exists, its scopes and restrictions are unchanged, and its owner is
+ * active.
+ */
 export function keyStillWorks(
 	hash: string,
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects }: Key,
@@ -160,7 +167,8 @@ export function keyStillWorks(
 
 /**
  * A statement that makes its batch fail if the caller has lost the access that `authorize` found.
- * @param orGone pass if the organization or the project was deleted, so that a second DELETE gets a 404 and not a 403
+ * @param orGone pass if the organization or the project was deleted, so that a second DELETE gets a
+ * 404 and not a 403
  */
 export function assertStillAllowed(
 	db: Database,

@@ -13,7 +13,10 @@ export type PathTenant = {
 	project?: number | null;
 };
 
-/** The error if `key` lacks `scope`, or its restrictions exclude the tenant (docs/keys.md#how-a-key-is-checked); undefined if neither. */
+/**
+ * The error if `key` lacks `scope`, or its restrictions exclude the tenant
+ * (docs/keys.md#how-a-key-is-checked); undefined if neither.
+ */
 export function checkKey(
 	key: Key,
 	scope: Scope,

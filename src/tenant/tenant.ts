@@ -29,15 +29,18 @@ type Write = {
 	change: Statement;
 	/** Entries for the activity log, written if the change changed a row. */
 	entry?: Entry | Entry[];
-	/** Statements that follow the change. `changed` is the SQL condition that it changed a row; it requires an `entry`. */
+	/**
+	 * Statements that follow the change. `changed` is the SQL condition that it changed a row; it
+	 * requires an `entry`.
+	 */
 	after?: (changed: SQL) => readonly Statement[];
 	/** The select whose rows `write` returns. Without it, `write` returns the rows of the change. */
 	answer?: Statement;
 };
 
 /**
- * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one below it. `child`: the
- * parameter with the id of a project of the organization.
+ * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one
+ * below it. `child`: the parameter with the id of a project of the organization.
  */
 type Where = {
 	kind: PathTenant["kind"];
@@ -52,7 +55,10 @@ const organizationId = (text: string) => text.toLowerCase();
 
 const PRIMARY = "first-primary";
 
-/** A GET may read a replica that is as recent as the caller's bookmark; other methods use the primary. */
+/**
+ * A GET may read a replica that is as recent as the caller's bookmark; other methods use the
+ * primary.
+ */
 function sessionStart(c: Context<App>) {
 	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
 	// If the key was just looked up in D1, the queries must see it too.
@@ -61,8 +67,9 @@ function sessionStart(c: Context<App>) {
 }
 
 /**
- * The only access of a family to the database. The guard (credentials, scope, restrictions, existence, membership,
- * level) runs in the same batch as the request's queries, so no query can do without it, and it takes no extra trip.
+ * The only access of a family to the database. The guard (credentials, scope, restrictions,
+ * existence, membership, level) runs in the same batch as the request's queries, so no query can do
+ * without it, and it takes no extra trip.
  */
 export class Tenant {
 	readonly db: Database;
@@ -103,7 +110,10 @@ export class Tenant {
 		return this.#caller;
 	}
 
-	/** SQL for the organization's id; null if there is none. After `read` it is the id that the guard found. */
+	/**
+	 * SQL for the organization's id; null if there is none. After `read` it is the id that the guard
+	 * found.
+	 */
 	get organization(): SQL<string> {
 		const id = this.#caller?.organization_id;
 		if (id) return sql`${id}`;
@@ -163,8 +173,8 @@ export class Tenant {
 	}
 
 	/**
-	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request, D1 is asked before
-	 * the request is refused, since the record may be a minute old.
+	 * Runs the guard and `queries` in one round trip. If KV's record of the key forbids the request,
+	 * D1 is asked before the request is refused, since the record may be a minute old.
 	 * @throws the guard's error: 401, 403, 404 or 429
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
@@ -194,7 +204,10 @@ export class Tenant {
 		return this.read(...queries);
 	}
 
-	/** The guard's row and the results of `queries`. If a replica doesn't know the key, the primary is asked. */
+	/**
+	 * The guard's row and the results of `queries`. If a replica doesn't know the key, the primary is
+	 * asked.
+	 */
 	async #ask(queries: Statement[]) {
 		const { organization, project, key } = this;
 		const check = guard(this.db, { hash: key.hash, organization, project });
@@ -254,8 +267,8 @@ export class Tenant {
 	}
 
 	/**
-	 * A DELETE: runs `removal`, a statement that returns the rows it deletes, and writes an activity entry, in one round
-	 * trip.
+	 * A DELETE: runs `removal`, a statement that returns the rows it deletes, and writes an activity
+	 * entry, in one round trip.
 	 * @returns the deleted row; undefined if another request deleted it first
 	 */
 	async remove<R>(
@@ -349,7 +362,10 @@ export const onOrganizations = tenantOf({
 	itself: true,
 });
 
-/** The routes after it act on the projects of the organization in the path, or on the one in the path. */
+/**
+ * The routes after it act on the projects of the organization in the path, or on the one in the
+ * path.
+ */
 export const onProjectsOfOrganization = tenantOf({
 	kind: "organization",
 	parameter: "organization_id",
@@ -376,7 +392,10 @@ export const atLeast = (level: number) =>
 		await next();
 	});
 
-/** Reading requires that the organization may configure plugins; writing, that it may install them (docs/plugins.md#access). */
+/**
+ * Reading requires that the organization may configure plugins; writing, that it may install them
+ * (docs/plugins.md#access).
+ */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
 	const isRead = c.req.method === "GET" || c.req.method === "HEAD";
 	c.set("plugins", isRead ? PLUGINS_CONFIG : PLUGINS_INSTALL);

@@ -8,7 +8,9 @@ import { db, world } from "../support/world.ts";
 
 const place = { table: "plugins", row: "a", field: "token" };
 
-/** Seals a value in the older form, which wasn't bound to a place: AES-GCM without additional data. */
+/**
+ * Seals a value in the older form, which wasn't bound to a place: AES-GCM without additional data.
+ */
 async function sealedBefore(secret: string) {
 	const encode = (bytes: Uint8Array) =>
 		bytes.toBase64({ alphabet: "base64url", omitPadding: true });

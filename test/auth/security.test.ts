@@ -21,7 +21,10 @@ const refused = {
 	},
 };
 
-/** Sends a request to the route. Each has its own address, so that none is throttled for another's failures. */
+/**
+ * Sends a request to the route. Each has its own address, so that none is throttled for another's
+ * failures.
+ */
 const ask = ({ method, path, body }: Route, home: World, key?: string, other?: Partial<Env>) =>
 	call(method, address(path, home), {
 		key,

@@ -1,4 +1,7 @@
-/** An S3 server with a bucket `exports`: R2's, which checks signatures and enforces the rules of multipart uploads. */
+/**
+ * An S3 server with a bucket `exports`: R2's, which checks signatures and enforces the rules of
+ * multipart uploads.
+ */
 import { onDemand, startServer } from "./peers.ts";
 
 /** The credentials of the bucket. */

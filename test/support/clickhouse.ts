@@ -12,7 +12,8 @@ const run = promisify(execFile);
 /** Installs the engine, once for each checkout. */
 async function install() {
 	if (existsSync(venv)) return;
-	// Installed in a temporary folder and then renamed, since another run may be installing it at the same time.
+	// Installed in a temporary folder and then renamed, since another run may be installing it at the
+	// same time.
 	const draft = `${venv}-${process.pid}`;
 	try {
 		await run("python3", ["-m", "venv", draft]);

@@ -31,7 +31,10 @@ type Operation = {
 	>;
 };
 
-/** Every operation of the OpenAPI document, with its method, its path, and a pattern for the paths that it matches. */
+/**
+ * Every operation of the OpenAPI document, with its method, its path, and a pattern for the paths
+ * that it matches.
+ */
 export const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 	Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
 		method: method.toUpperCase(),

@@ -1,7 +1,10 @@
 import { env } from "cloudflare:workers";
 
 type Filling = {
-	/** The range over which the times of the events are spread evenly; `end` is excluded. By default one day. */
+	/**
+	 * The range over which the times of the events are spread evenly; `end` is excluded. By default
+	 * one day.
+	 */
 	start?: string;
 	end?: string;
 	/** The number of additional characters in the properties. */
@@ -10,7 +13,10 @@ type Filling = {
 
 const DAY = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"] as const;
 
-/** Inserts `n` events into a project. Event number `i` is named `event <i % 10>` and has the property `i`. */
+/**
+ * Inserts `n` events into a project. Event number `i` is named `event <i % 10>` and has the
+ * property `i`.
+ */
 export async function fill(
 	team_id: number,
 	n: number,

@@ -1,7 +1,12 @@
-/** Limits in milliseconds. No test depends on the speed of the machine: only a hang reaches them. */
+/**
+ * Limits in milliseconds. No test depends on the speed of the machine: only a hang reaches them.
+ */
 
 /** For a test or a hook. */
 export const TEST_TIMEOUT_MS = 600_000;
 
-/** For a single wait in a test. Shorter than the test's own limit, so that the failure says what was waited for. */
+/**
+ * For a single wait in a test. Shorter than the test's own limit, so that the failure says what was
+ * waited for.
+ */
 export const HANG_MS = 240_000;

@@ -31,7 +31,10 @@ export const listen = (server: Server) =>
 		});
 	});
 
-/** The path of a program; undefined if it isn't installed. Debian installs servers in /usr/sbin, which PATH may lack. */
+/**
+ * The path of a program; undefined if it isn't installed. Debian installs servers in /usr/sbin,
+ * which PATH may lack.
+ */
 export const findProgram = (program: string) =>
 	`${process.env.PATH}:/usr/sbin`
 		.split(":")
@@ -50,8 +53,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Listens immediately, but starts the server only on the first connection. If it can't start, the reason is printed and
- * every connection is closed.
+ * Listens immediately, but starts the server only on the first connection. If it can't start, the
+ * reason is printed and every connection is closed.
  * @param start starts the server and returns its port on 127.0.0.1
  * @returns the port to connect to
  */
@@ -81,8 +84,8 @@ function forward(socket: Socket, port: number) {
 }
 
 /**
- * Runs a program, and sends it the signal $2 when standard input closes, which happens even if the parent is ended by
- * SIGKILL. Then removes the folder $1.
+ * Runs a program, and sends it the signal $2 when standard input closes, which happens even if the
+ * parent is ended by SIGKILL. Then removes the folder $1.
  */
 const WATCH = `
 exec 3<&0
@@ -94,7 +97,10 @@ wait $program
 kill $watcher
 rm -rf -- "$folder"`;
 
-/** Returns the command for a server that listens on the port. It may write to the folder, which is removed afterwards. */
+/**
+ * Returns the command for a server that listens on the port. It may write to the folder, which is
+ * removed afterwards.
+ */
 type Command = (port: number, folder: string) => string[] | Promise<string[]>;
 
 type Options = {

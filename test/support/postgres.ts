@@ -80,8 +80,8 @@ const start = (bin: string, more: string[]) => () => {
 };
 
 /**
- * Two PostgreSQL servers: one without TLS, one that offers it with a self-signed certificate. If PostgreSQL isn't
- * installed, both ports are "".
+ * Two PostgreSQL servers: one without TLS, one that offers it with a self-signed certificate. If
+ * PostgreSQL isn't installed, both ports are "".
  */
 export async function databases() {
 	const bin = programs();

@@ -34,7 +34,9 @@ const BUILT: Record<string, Record<string, string>> = {
 	},
 };
 
-/** A tarball of a plugin. All files are in one folder, as in the archives of npm, GitHub and GitLab. */
+/**
+ * A tarball of a plugin. All files are in one folder, as in the archives of npm, GitHub and GitLab.
+ */
 async function plugin(folder: string, name: string, built?: string) {
 	const files = {
 		"plugin.json": JSON.stringify({ name }),
@@ -75,8 +77,9 @@ const published = () =>
 	);
 
 /**
- * Stubs of npm's registry, GitHub and GitLab on loopback, with packages that fail in different ways. GitHub's archives
- * are at another origin. `FOREIGN_URL` is a host that must not be called; it counts requests.
+ * Stubs of npm's registry, GitHub and GitLab on loopback, with packages that fail in different
+ * ways. GitHub's archives are at another origin. `FOREIGN_URL` is a host that must not be called;
+ * it counts requests.
  */
 export async function registries() {
 	let asked = 0;

@@ -20,7 +20,10 @@ const address = (name: string, type: "A" | "AAAA" | "CNAME", data: string) => ({
 	data,
 });
 
-/** The zones and their records. Queries for other names are refused; those at or below `FAILING` fail. */
+/**
+ * The zones and their records. Queries for other names are refused; those at or below `FAILING`
+ * fail.
+ */
 const ZONES = ["example.test", "alias.test"];
 const FAILING = "servfail.example.test";
 const RECORDS = [
@@ -137,7 +140,10 @@ addAction("${FAILING}.", RCodeAction(DNSRCode.SERVFAIL))
 addDOHLocal("127.0.0.1:${doh}", nil, nil, "/dns-query")
 `;
 
-/** unbound with the same records as the stub, behind dnsdist, which provides HTTPS; "" if they aren't installed. */
+/**
+ * unbound with the same records as the stub, behind dnsdist, which provides HTTPS; "" if they
+ * aren't installed.
+ */
 async function realResolver() {
 	const [unbound, dnsdist] = ["unbound", "dnsdist"].map(findProgram);
 	if (!unbound || !dnsdist) return "";
@@ -157,7 +163,8 @@ async function realResolver() {
 }
 
 /**
- * A stub resolver, a real one with the same records, a server that never answers, and one that closes every connection.
+ * A stub resolver, a real one with the same records, a server that never answers, and one that
+ * closes every connection.
  */
 export async function resolvers() {
 	const [silent, closing] = await Promise.all([

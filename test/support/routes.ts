@@ -100,7 +100,8 @@ const configs = route("/api/projects/:project_id/plugin_configs");
 
 /**
  * The routes that published clients call, each with its method, path and scope (docs/api.md#paths).
- * A test compares the list with the application in both directions; the shared suites call every route.
+ * A test compares the list with the application in both directions; the shared suites call every
+ * route.
  */
 const published: Route[] = [
 	// Organizations

@@ -23,8 +23,8 @@ export const discard = (path: string) => rmSync(path, { recursive: true, force: 
 const execute = promisify(execFile);
 
 /**
- * Runs an npm script, and returns its output and exit code. It doesn't block: a test that did couldn't notice that a
- * server closed its connection.
+ * Runs an npm script, and returns its output and exit code. It doesn't block: a test that did
+ * couldn't notice that a server closed its connection.
  */
 export async function npm(script: string, words: string[], environment: Record<string, string>) {
 	try {
@@ -78,7 +78,10 @@ export class Server {
 	/** Stops it like Ctrl-C: the signal goes to the whole process group. */
 	stop = () => this.#end((pid) => process.kill(-pid, "SIGINT"));
 
-	/** Kills every process that works on this state, like a power cut. The server has its own process group. */
+	/**
+	 * Kills every process that works on this state, like a power cut. The server has its own process
+	 * group.
+	 */
 	kill = (state: string) =>
 		this.#end((pid) => {
 			for (const group of [pid, ...groups(state)]) process.kill(-group, "SIGKILL");

@@ -1,6 +1,6 @@
 /**
- * No test may depend on the speed of the machine. Importing this module extends the product's time limits, all of which
- * are timers or abort signals, so that only a hang reaches them.
+ * No test may depend on the speed of the machine. Importing this module extends the product's time
+ * limits, all of which are timers or abort signals, so that only a hang reaches them.
  */
 import { onTestFinished, vi } from "vitest";
 import { HANG_MS } from "./hang.ts";
@@ -35,8 +35,8 @@ Object.assign(globalThis, {
 });
 
 /**
- * Runs an action during which the product's time limits run out at once, or as soon as `condition` resolves. This applies
- * to every time limit in the action.
+ * Runs an action during which the product's time limits run out at once, or as soon as `condition`
+ * resolves. This applies to every time limit in the action.
  */
 export async function withoutPatience<T>(
 	action: () => Promise<T>,
@@ -55,8 +55,8 @@ export const eventually = <T>(attempt: () => T | Promise<T>) =>
 	vi.waitFor(attempt, { timeout: HANG_MS, interval: 50 });
 
 /**
- * Uses up a rate limiter's current period, and returns how many requests it allowed. The period may end at any moment, so
- * a test repeats this together with what it checks.
+ * Uses up a rate limiter's current period, and returns how many requests it allowed. The period may
+ * end at any moment, so a test repeats this together with what it checks.
  */
 export async function exhaust(limiter: RateLimit, key: string) {
 	let passed = 0;
@@ -64,7 +64,10 @@ export async function exhaust(limiter: RateLimit, key: string) {
 	return passed;
 }
 
-/** Stops the clock at half past the current hour until the test ends, so that no hour ends during the test. */
+/**
+ * Stops the clock at half past the current hour until the test ends, so that no hour ends during
+ * the test.
+ */
 export function stopClock() {
 	const hour = 3_600_000;
 	const now = (Math.floor(Date.now() / hour) + 0.5) * hour;

@@ -93,7 +93,10 @@ export function racing(between: () => Promise<unknown>, { again = false } = {}):
 	return { DB: Object.assign(Object.create(env.DB), { withSession }) };
 }
 
-/** The tests' D1, which records the size in bytes of the longest text that is bound or returned as one value. */
+/**
+ * The tests' D1, which records the size in bytes of the longest text that is bound or returned as
+ * one value.
+ */
 export function weighing() {
 	let heaviest = 0;
 	const weigh = (values: unknown[]) => {
@@ -205,7 +208,10 @@ export async function world(name = "Acme") {
 	};
 }
 
-/** Runs a statement for each number below `n`, in one batch. A single statement could bind only 100 values. */
+/**
+ * Runs a statement for each number below `n`, in one batch. A single statement could bind only 100
+ * values.
+ */
 export async function times(n: number, statement: (i: number) => BatchItem<"sqlite">) {
 	const [first, ...rest] = Array.from({ length: n }, (_, i) => statement(i));
 	if (first) await db.batch([first, ...rest]);
