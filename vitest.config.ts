@@ -27,7 +27,7 @@ const limits = {
 };
 
 export default defineConfig({
-	// As the bundler resolves: without this pg finds no sockets.
+	// Resolves packages like the bundler. Otherwise pg doesn't find its sockets for Workers.
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", closing],
@@ -36,7 +36,7 @@ export default defineConfig({
 				resolve: {
 					alias: [
 						{
-							// As CommonJS each of its files would be loaded twice here, so no one could count its steps.
+							// Its CommonJS files would be loaded twice, so that the parser's steps could not be counted.
 							find: /^sucrase\/dist\/(?!esm)/,
 							replacement: `${import.meta.dirname}/node_modules/sucrase/dist/esm/`,
 						},
@@ -59,11 +59,11 @@ export default defineConfig({
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
 								bindings: {
-									// Not those of .dev.vars, which npm run setup writes.
+									// The variables of wrangler.toml, not of .dev.vars, which npm run setup writes.
 									...unstable_readConfig({ config: "./wrangler.toml" }).vars,
 									MIGRATIONS: await readD1Migrations(path.join(import.meta.dirname, "migrations")),
 									MAIL_FROM: "tenantry@example.com",
-									// Another host than the one that tests send their requests to.
+									// Not the host to which tests send their requests.
 									APP_URL: "https://app.tenantry.test",
 									ALLOW_PRIVATE_DESTINATIONS: "true",
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),

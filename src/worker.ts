@@ -14,15 +14,15 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const duties = [
+		const tasks = [
 			deleteExpired(env),
 			deleteOrphans(env),
 			runTasks(env, scheduledTime),
 			runExports(env, scheduledTime),
 		];
 		// One failure must not stop the others.
-		for (const duty of await Promise.allSettled(duties))
-			if (duty.status === "rejected") console.error(JSON.stringify({ error: String(duty.reason) }));
+		for (const task of await Promise.allSettled(tasks))
+			if (task.status === "rejected") console.error(JSON.stringify({ error: String(task.reason) }));
 	},
 
 	async queue({ messages }, env) {

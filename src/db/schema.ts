@@ -336,7 +336,7 @@ export const pluginConfigs = sqliteTable(
 		index("plugin_configs_project").on(t.project_id, t.order, t.id),
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
 		index("plugin_configs_plugin").on(t.plugin_id),
-		// For the scheduled tasks, which are looked for every minute.
+		// For the search for scheduled tasks, which runs every minute.
 		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
 	],
 );
@@ -578,7 +578,7 @@ export const batchExportRuns = sqliteTable(
 		/** Values that were written as null because their column can't hold them. */
 		unfit_values: integer().notNull().default(0),
 		created_at: created_at(),
-		/** When it started; a retry sets it again. */
+		/** When it started; a retry sets it to its own start. */
 		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),

@@ -1,4 +1,7 @@
-/** The OpenAPI document as Schemathesis is given it: the one that is served, with ids that exist and what is lenient. */
+/**
+ * Adapts the OpenAPI document for Schemathesis: adds ids that exist, and the other forms of values
+ * that requests accept.
+ */
 import * as z from "zod";
 import type { World } from "./world.ts";
 
@@ -23,7 +26,7 @@ const Document = z.looseObject({
 const isObject = (value: unknown): value is Json =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** `value` with `change` made to each object in it, from the inside out. */
+/** Applies `change` to each object in `value`, innermost first. */
 function map(value: unknown, change: (object: Json) => Json): unknown {
 	if (Array.isArray(value)) return value.map((item) => map(item, change));
 	if (!isObject(value)) return value;
@@ -32,12 +35,15 @@ function map(value: unknown, change: (object: Json) => Json): unknown {
 	);
 }
 
-/** The ids that an operation may be asked for. What deletes, or ends a key, takes those that nothing else needs. */
+/**
+ * The ids to use for an operation's path. Operations that delete or disable an object get spare
+ * ones.
+ */
 function idsOf(world: World, method: string, path: string): { [name: string]: unknown[] } {
-	const ends =
+	const isDestructive =
 		method === "delete" ||
 		path.endsWith("/roll") ||
-		// A change of its type would end what else can be done with a plugin.
+		// Changing a plugin's type would make other operations on it fail.
 		(method === "patch" && /\/pipeline_\w+\/\{id\}$/.test(path));
 	const below = path.replace(/^\/api\/(organizations|projects)\/\{\w+_id\}/, "");
 	const { keys, organizations, projects, domains, plugins, invites } = world;
@@ -56,14 +62,14 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 	const [, used = [], spare = []] = ids.find(([prefix]) => below.startsWith(`${prefix}/`)) ?? [];
 	const [pending, accepted, ...onThePage] = invites.map(({ token }) => token);
 	return {
-		id: ends ? spare : used,
+		id: isDestructive ? spare : used,
 		organization_id: [world.organization, "@current", world.strangers],
 		project_id: [String(world.project), "@current"],
 		plugin_config_id: world.configs.map(String),
 		run_id: world.runs,
 		backfill_id: [world.backfill],
 		uuid: ["@me"],
-		user__uuid: ends ? world.spareMembers : [world.member, "@me"],
+		user__uuid: isDestructive ? world.spareMembers : [world.member, "@me"],
 		user_uuid: [world.member],
 		token: {
 			get: [pending],
@@ -79,10 +85,10 @@ const listOf = (...values: unknown[]): Json => ({
 	maxItems: 100,
 });
 
-/** What a destination may be where it is only looked at: few, since all of it would be combined with all else. */
+/** A few destinations, for operations that ignore them: all combinations would be too many. */
 const SOME_DESTINATION = oneOf({}, { type: "NoOp" });
 
-/** Schemas of fields, by name, that are checked against what is there, or read as a language. */
+/** Schemas, by name, for fields that refer to existing objects or are parsed. */
 const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 	plugin: oneOf(...Object.values(world.plugins)),
 	user_uuid: oneOf(world.member, ...world.spareMembers),
@@ -91,7 +97,7 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 	scoped_organizations: listOf(world.organization, world.second),
 	scoped_projects: listOf(world.project),
 	timezone: oneOf("UTC", "Europe/Berlin", "america/new_york"),
-	// Backfills begin there: of a few windows, not of millions.
+	// So that backfills have a few windows, not millions.
 	start_at: oneOf(null, world.since),
 	last_paused_at: oneOf(null, world.since),
 	xql_query: oneOf(null, "SELECT event, toString(properties.$browser) AS browser FROM events"),
@@ -104,8 +110,8 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 const BOOLEAN = "^\\s*(?i:true|false|1|0|yes|no|on|off)\\s*$";
 
 /**
- * The document names the type that a client should send. The service takes more (docs/api.md#requests): booleans and
- * integers as text.
+ * Adds the forms that requests accept beyond the documented type (docs/api.md#requests): booleans
+ * and integers as text.
  */
 function lenient(schema: Json): Json {
 	const types = [schema.type].flat();
@@ -121,10 +127,10 @@ function lenient(schema: Json): Json {
 	});
 }
 
-/** Parameters that fall back to a default, whatever they hold (docs/api.md#pages). */
+/** Parameters whose invalid values get a default (docs/api.md#pages). */
 const NEVER_REFUSED = ["limit", "offset", "cursor", "order"];
 
-/** The schemas in a request: `fields` by name instead of the document's, and what is lenient. */
+/** Replaces the schemas of `fields` in a request, and adds the other forms of values. */
 const inRequest = (value: unknown, fields: { [name: string]: Json }) =>
 	map(value, (schema) => {
 		const { $ref, properties } = schema;
@@ -140,7 +146,10 @@ const mapValues = <T, R>(
 ): { [key: string]: R } =>
 	Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 
-/** The document to judge by. Schemas that requests refer to get a name of their own, so that answers stay strict. */
+/**
+ * The document for Schemathesis. Requests refer to copies of the components' schemas, so that
+ * responses stay strict.
+ */
 export function judged(document: unknown, world: World): Json {
 	const { paths, components, ...rest } = Document.parse(document);
 	const requestSchemas = Object.entries(components.schemas).map(([name, schema]) => [
@@ -156,7 +165,7 @@ export function judged(document: unknown, world: World): Json {
 		paths: mapValues(paths, (methods, path) =>
 			mapValues(methods, ({ requestBody, ...operation }, method) => ({
 				...operation,
-				// A key would have to be that of the person who is invited.
+				// A key would have to belong to the invited user.
 				...(path.endsWith("/accept") && { security: [] }),
 				parameters: operation.parameters.map((parameter) => {
 					const name = String(parameter.name);

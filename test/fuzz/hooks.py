@@ -1,4 +1,4 @@
-"""What Schemathesis has to know of this service: see ../../scripts/fuzz.ts."""
+"""Schemathesis' hooks for this service: see ../../scripts/fuzz.ts."""
 
 import json
 import os
@@ -14,7 +14,7 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 EXPECTED = tomllib.loads((Path(__file__).parent / "expected.toml").read_text())["expected"]
-# The organization, the project, the user and the key that the run needs to its end.
+# Ids that the run needs until its end: they must not be deleted.
 PROTECTED = set(json.loads(os.environ["FUZZ_PROTECTED"]))
 
 schemathesis.openapi.media_type(
@@ -25,23 +25,23 @@ schemathesis.openapi.media_type(
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Leaves out what would end the run for everything after it."""
-    of = str((case.path_parameters or {}).get("id", ""))
+    """Skips requests that would make all later ones fail."""
+    id_in_path = str((case.path_parameters or {}).get("id", ""))
     if case.path.startswith("/api/personal_api_keys/{id}"):
-        return case.method.upper() == "GET" or of not in PROTECTED
+        return case.method.upper() == "GET" or id_in_path not in PROTECTED
     if case.path.endswith(("/organizations/{id}", "/projects/{id}")):
-        return case.method.upper() != "DELETE" or of not in PROTECTED
+        return case.method.upper() != "DELETE" or id_in_path not in PROTECTED
     return True
 
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Drops what expected.toml lists."""
+    """Ignores the failures that expected.toml lists."""
     return not any(matches(entry, failure, case, response) for entry in EXPECTED)
 
 
 def sent(response):
-    """The body of the request, as far as it is text."""
+    """The body of the request as text."""
     body = response.request.body or b""
     return body.decode("utf-8", "replace") if isinstance(body, bytes) else str(body)
 

@@ -1,4 +1,4 @@
-/** What `npm run fuzz` finds when it begins: one of everything, made through the API. */
+/** The objects that `npm run fuzz` starts with: one of each kind, created through the API. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 
@@ -12,10 +12,10 @@ const RUNS_TIMEOUT_MS = 60_000;
 
 const HOUR = 3_600_000;
 
-/** A client of one key. It throws unless the answer is a success. */
+/** A client with a key. It throws unless the response is a success. */
 const clientOf = (url: string, key?: string) =>
 	async function ask(method: string, path: string, body?: unknown) {
-		const answer = await fetch(`${url}${path}`, {
+		const response = await fetch(`${url}${path}`, {
 			method,
 			headers: {
 				...(key && { authorization: `Bearer ${key}` }),
@@ -23,8 +23,8 @@ const clientOf = (url: string, key?: string) =>
 			},
 			...(body !== undefined && { body: JSON.stringify(body) }),
 		});
-		const text = await answer.text();
-		if (!answer.ok) throw new Error(`${method} ${path}: ${text}`);
+		const text = await response.text();
+		if (!response.ok) throw new Error(`${method} ${path}: ${text}`);
 		return text === "" ? {} : Body.parse(JSON.parse(text));
 	};
 
@@ -39,14 +39,14 @@ export async function populate(
 	const ask = clientOf(url, key);
 	const make = async (path: string, body: unknown) =>
 		z.union([z.string(), z.int()]).parse((await ask("POST", path, body)).id);
-	const there = `/api/organizations/${organization}`;
+	const base = `/api/organizations/${organization}`;
 	const below = `/api/projects/${project}`;
 	const hour = Math.floor(Date.now() / HOUR) * HOUR;
 	const since = new Date(hour - 2 * HOUR).toISOString();
 
-	/** The token of a new invite. */
+	/** Creates an invite. */
 	async function invite(name: string, level: number) {
-		const { id, accept_url } = await ask("POST", `${there}/invites`, {
+		const { id, accept_url } = await ask("POST", `${base}/invites`, {
 			target_email: `${name}@example.com`,
 			level,
 			send_email: false,
@@ -54,7 +54,7 @@ export async function populate(
 		const token = String(accept_url).split("/").at(-1) ?? "";
 		return { id: String(id), token };
 	}
-	/** A new member, with the key that it gets. */
+	/** Creates a member with a key. */
 	async function join(name: string, level = 1) {
 		const { token } = await invite(name, level);
 		const { user, personal_api_key } = await clientOf(url)("POST", `/api/invites/${token}/accept`, {
@@ -66,12 +66,12 @@ export async function populate(
 		};
 	}
 	async function plugin(family: string, name: string, files: object) {
-		const at = `${there}/pipeline_${family}`;
+		const at = `${base}/pipeline_${family}`;
 		const id = await make(at, { name, plugin_type: "source" });
 		await ask("PATCH", `${at}/${id}/update_source`, files);
 		return id;
 	}
-	/** An export of two hours, the runs of which have ended. */
+	/** Creates an export of two hours, and waits until its runs have ended. */
 	async function exported(name: string) {
 		const at = `${below}/batch_exports`;
 		const destination = { type: "NoOp", config: {} };
@@ -113,15 +113,15 @@ export async function populate(
 		{ event: "seen", distinct_id: "someone", properties: { path: "/" } },
 	]);
 	await ask("POST", `${below}/members`, { user_uuid: member.uuid, level: 1 });
-	const domain = (i: number) => make(`${there}/domains`, { domain: `fuzz-${i}.example.com` });
+	const domain = (i: number) => make(`${base}/domains`, { domain: `fuzz-${i}.example.com` });
 	const newKey = (label: string) => make("/api/personal_api_keys", { label, scopes: ["*"] });
 	const first = await exported("Export");
 	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
-	const made = {
+	const created = {
 		organization,
 		project,
 		second: await make("/api/organizations", { name: "Second" }),
-		/** An organization of somebody else. */
+		/** Another user's organization. */
 		strangers: (await stranger("POST", "/api/organizations", { name: "Other" })).id,
 		/** The key in use. */
 		current,
@@ -136,7 +136,7 @@ export async function populate(
 		invites: await several(SPARES, (i) => invite(`invited-${i}`, 1)),
 		plugins,
 		sparePlugins: await several(SPARES, (i) =>
-			make(`${there}/pipeline_destinations`, { name: `Spare ${i}` }),
+			make(`${base}/pipeline_destinations`, { name: `Spare ${i}` }),
 		),
 		configs,
 		spareConfigs: await several(SPARES, (i) =>
@@ -157,9 +157,9 @@ export async function populate(
 		runs: first.runs,
 		since,
 	};
-	// What was made last is current now.
+	// Creating an organization or project makes it the current one.
 	await ask("PATCH", "/api/users/@me", { project });
-	return made;
+	return created;
 }
 
 export type World = Awaited<ReturnType<typeof populate>>;
