@@ -314,7 +314,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 
 	describe("exactly once, although the API fails:", () => {
 		test.each([
-			["503", "status 503", 3000],
+			["503", "answered 503", 3000],
 			["dropped", "connection", 30_000],
 			["rate", "asked too often", 3000],
 			["job-backend", "An internal error occurred", 3000],
@@ -526,7 +526,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 
 	test.each([
 		["a used up quota", "quota", "A quota of the project"],
-		["a server that is down", "down", "status 503"],
+		["a server that is down", "down", "answered 503"],
 	])("%s may pass", async (_, fault, words) => {
 		const failed = run(to({}, fault), job(), 1);
 		await expect(failed).rejects.toThrow(words);
