@@ -1,4 +1,7 @@
-import pg from "pg";
+import type pg from "pg";
+import Client from "pg/lib/client.js";
+import Query from "pg/lib/query.js";
+import { DatabaseError } from "pg-protocol";
 import { POSTGRES_PORT } from "../config.ts";
 import { connectionError, silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
@@ -24,7 +27,7 @@ function copyDataHead({ byteLength }: Uint8Array) {
 const COPY_DONE = Buffer.from("c\0\0\0\u0004");
 
 /** Statements without values, of which one is a COPY … FROM STDIN. */
-class CopyQuery extends pg.Query {
+class CopyQuery extends Query {
 	readonly #data: Uint8Array[];
 
 	constructor(
@@ -77,7 +80,7 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 	const { host, port, user, password, database } = config;
 	const address = addressOf(config);
 	await assertReachable(env, host);
-	const client = new pg.Client({
+	const client = new Client({
 		host,
 		port: port ?? POSTGRES_PORT,
 		user,
@@ -108,7 +111,7 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 		const message = error instanceof Error ? error.message : "";
 		if (tls && message === NO_TLS) return await connect(env, context, false);
 		if (error === timeout) throw error;
-		if (error instanceof pg.DatabaseError) throw explain(error, context);
+		if (error instanceof DatabaseError) throw explain(error, context);
 		if (secured && !heardSecurely)
 			throw new Misconfigured(
 				`The certificate of ${address} is refused: it has to name the host and come from a public authority. A self-signed one can't be accepted, and a server that offers TLS is sent nothing without it.`,
@@ -122,7 +125,7 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 	}
 }
 
-function session(client: pg.Client, context: Context): Session {
+function session(client: Client, context: Context): Session {
 	const rethrow = (error: unknown): never => {
 		throw explain(error, context);
 	};

@@ -1,4 +1,4 @@
-import pg from "pg";
+import { DatabaseError } from "pg-protocol";
 import { type Config, POSTGRES_PORT } from "../config.ts";
 import { silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
@@ -25,7 +25,7 @@ const quoted = ({ user, password }: Settings, message: string) =>
 	quote([user, password], message.replaceAll(`"${user}"`, '"***"'));
 
 /** What an error code means for the user, in a sentence; undefined: the server's words have to do. */
-function meaningOf(error: pg.DatabaseError, { config, table, key, timeoutMs }: Context) {
+function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Context) {
 	const { code = "", message } = error;
 	const seconds = timeoutMs / 1000;
 	if (code.startsWith("28"))
@@ -67,7 +67,7 @@ export type Context = {
 export function explain(error: unknown, context: Context): unknown {
 	const { config, timeoutMs } = context;
 	const address = addressOf(config);
-	if (!(error instanceof pg.DatabaseError))
+	if (!(error instanceof DatabaseError))
 		return new Error(
 			error instanceof Error && error.message === "Query read timeout"
 				? silence(address, timeoutMs)
