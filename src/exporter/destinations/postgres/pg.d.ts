@@ -6,5 +6,8 @@ declare module "pg/lib/query.js" {
 	export { Query as default } from "pg";
 }
 declare module "pg/lib/utils.js" {
-	export { escapeIdentifier } from "pg";
+	import { escapeIdentifier } from "pg";
+
+	const utils: { escapeIdentifier: typeof escapeIdentifier };
+	export default utils;
 }

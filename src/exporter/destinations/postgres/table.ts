@@ -1,4 +1,4 @@
-import { escapeIdentifier } from "pg/lib/utils.js";
+import utils from "pg/lib/utils.js";
 import type { Column, Kind, Model } from "../../rows.ts";
 import type { Session } from "./connection.ts";
 import type { Settings } from "./errors.ts";
@@ -20,7 +20,7 @@ export const KEYS: Record<Model, string[]> = {
 	persons: ["team_id", "distinct_id"],
 };
 
-const quoted = (...names: string[]) => names.map((name) => escapeIdentifier(name)).join(", ");
+const quoted = (...names: string[]) => names.map((name) => utils.escapeIdentifier(name)).join(", ");
 
 const namesOf = ({ schema, table_name }: Settings) => ({
 	schema: schema ?? "public",
