@@ -93,6 +93,7 @@ const DESCRIPTIONS: Record<number, string> = {
 	200: "OK",
 	201: "Created",
 	204: "Deleted",
+	304: "Not modified",
 	400: "The request is wrong",
 	401: "The key is missing or invalid",
 	403: "The key or its owner may not do this",
@@ -222,7 +223,7 @@ const operation = (
 				status,
 				{
 					description: DESCRIPTIONS[Number(status)],
-					...content(schemaOf(answer)),
+					...(answer instanceof z.ZodVoid ? {} : content(schemaOf(answer))),
 				},
 			]),
 		),

@@ -43,10 +43,12 @@ export default router()
 	)
 	.get(
 		"/openapi.json",
-		ok(z.looseObject({ openapi: z.string() }), "Describe the API"),
+		ok(z.looseObject({ openapi: z.string() }), "Describe the API", { also: { 304: z.void() } }),
 		async (c) => {
-			const file = await c.env.ASSETS.fetch(new URL("/openapi.json", c.req.url));
-			return c.json(await file.json());
+			const file = await c.env.ASSETS.fetch(
+				new Request(new URL("/openapi.json", c.req.url), c.req.raw),
+			);
+			return c.newResponse(file.body, file);
 		},
 	)
 	.get(

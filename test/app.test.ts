@@ -85,6 +85,15 @@ test("the service reports its name, version, documentation and health", async ()
 	});
 });
 
+test("the OpenAPI document is sent once: its ETag answers 304", async () => {
+	const { status, headers, body } = await call("GET", "/openapi.json");
+	expect([status, body.openapi]).toEqual([200, "3.1.0"]);
+	const etag = headers.get("etag") ?? "";
+	expect(etag).toMatch(/^(W\/)?"/);
+	const again = await call("GET", "/openapi.json", { headers: { "if-none-match": etag } });
+	expect([again.status, again.body]).toEqual([304, null]);
+});
+
 test("every response has a request id: the caller’s if it is plausible", async () => {
 	const given = await call("GET", "/", {
 		headers: { "x-request-id": "mine-1" },

@@ -32,6 +32,8 @@ export function indent(json: string) {
 export const formatJson = createMiddleware<App>(async (c, next) => {
 	await next();
 	if (!c.res.headers.get("content-type")?.startsWith("application/json")) return;
+	// A file is streamed as it is.
+	if (c.res.headers.has("etag")) return;
 	const text = await c.res.text();
 	if (text === "") return;
 	const body = c.req.query("pretty") === undefined ? text : indent(text);

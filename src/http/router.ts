@@ -12,7 +12,7 @@ export type Operation = {
 	summary?: string;
 	status?: 200 | 201 | 204;
 	answer?: z.ZodType;
-	/** Other responses that aren't errors, by status. */
+	/** Other responses that aren't errors, by status. `z.void()`: no body. */
 	also?: Record<number, z.ZodType>;
 	/** The route calls an external service; if that fails, the response is a 400. */
 	asksElsewhere?: true;
