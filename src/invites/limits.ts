@@ -84,5 +84,5 @@ export const withinLimits = (tenant: Tenant, added: Added) =>
 	sql`${notExists(blockingMail(tenant, added))} and ${notExists(blockingInvite(tenant, added))}`;
 
 /** The statement that deletes the records of mails that no longer count. */
-export const forgetOldMails = (tenant: Tenant) =>
+export const deleteOldMails = (tenant: Tenant) =>
 	tenant.db.delete(inviteMails).where(mailsSince(tenant, lte));

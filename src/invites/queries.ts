@@ -27,7 +27,7 @@ import {
 	blockingInvite,
 	blockingMail,
 	checkLimits,
-	forgetOldMails,
+	deleteOldMails,
 	withinLimits,
 } from "./limits.ts";
 import { type create, toInvite } from "./shape.ts";
@@ -217,7 +217,7 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 		: withinLimits(tenant, added);
 	const rows = await tenant.write({
 		before: [
-			forgetOldMails(tenant),
+			deleteOldMails(tenant),
 			insertEach(db, inviteMails, mails, withinLimits(tenant, added)),
 			db
 				.delete(invites)

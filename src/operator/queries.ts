@@ -18,7 +18,7 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { founding } from "../organizations/queries.ts";
+import { newOrganization } from "../organizations/queries.ts";
 import { currentOrganization } from "../tenant/visible.ts";
 import type {
 	bootstrap as Bootstrap,
@@ -149,7 +149,7 @@ export async function bootstrap(
 		...(firstOrganization
 			? []
 			: [
-					...founding(db, user_id, organization),
+					...newOrganization(db, user_id, organization),
 					log(db, {
 						...inOrganization,
 						activity: "created",

@@ -58,7 +58,7 @@ type New = z.infer<typeof create> & {
  * owner's current ones.
  * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
  */
-export function founding(db: Database, user_id: number | SQL<number>, row: New) {
+export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 	return [
@@ -80,7 +80,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	await tenant.read();
 	const id = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const [insertOrganization, ...rest] = founding(tenant.db, tenant.key.user_id, {
+	const [insertOrganization, ...rest] = newOrganization(tenant.db, tenant.key.user_id, {
 		...body,
 		id,
 		plugins_access_level,

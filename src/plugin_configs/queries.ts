@@ -8,7 +8,7 @@ import { now, organizations, pluginConfigs, pluginSourceFiles, plugins } from ".
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { logIfChanged } from "../jobs/job_log.ts";
-import { complete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
+import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
@@ -95,7 +95,7 @@ export async function insert(
 	const uuid = v7();
 	const cipher = configCipher(tenant.env, { uuid });
 	const merged = await merge(cipher, fields, {}, config);
-	if (enabled) complete(fields, merged);
+	if (enabled) assertComplete(fields, merged);
 	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
 	const [row] = await tenant.write({
 		entry: {
@@ -139,7 +139,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 			: await merge(configCipher(tenant.env, row), fields, row.config, config);
 	const deleted = body.deleted ?? row.deleted;
 	const enabled = (body.enabled ?? row.enabled) && !deleted;
-	if (enabled && (!row.enabled || config !== undefined)) complete(fields, merged);
+	if (enabled && (!row.enabled || config !== undefined)) assertComplete(fields, merged);
 	const set = {
 		...body,
 		...(config !== undefined && { config: merged }),

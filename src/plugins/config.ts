@@ -135,7 +135,7 @@ export async function merge(
 }
 
 /** @throws 400 for the first required field that is empty or missing */
-export function complete(fields: Field[], config: Config) {
+export function assertComplete(fields: Field[], config: Config) {
 	for (const { key, required } of fields)
 		if (required && isEmpty(Object.hasOwn(config, key) ? config[key] : null))
 			throw invalid(`config__${key}`, "This field is required.", "required");

@@ -83,13 +83,14 @@ async function read(tenant: Tenant, id: string) {
 export const find = async (tenant: Tenant, id: string) => toPlugin(await read(tenant, id));
 
 /** @throws 403 if the plugin belongs to another organization */
-export function isOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
+export function assertOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
 	if (row.organization_id !== caller.organization_id)
 		throw forbidden("This plugin installation is managed by another organization");
 	return row;
 }
 
-export const findOwn = async (tenant: Tenant, id: string) => isOwn(tenant, await read(tenant, id));
+export const findOwn = async (tenant: Tenant, id: string) =>
+	assertOwn(tenant, await read(tenant, id));
 
 /** Like `findOwn`, but also requires that the caller may change the plugin's code. */
 export async function findOwnCode(tenant: Tenant, id: string) {
@@ -97,7 +98,7 @@ export async function findOwnCode(tenant: Tenant, id: string) {
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const plugin = isOwn(tenant, found(row));
+	const plugin = assertOwn(tenant, found(row));
 	authorizeCodeChange(tenant, code);
 	return plugin;
 }
@@ -195,7 +196,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 		select(tenant).where(byId(tenant, id)),
 		codeStatus(tenant, id),
 	);
-	const before = isOwn(tenant, found(row));
+	const before = assertOwn(tenant, found(row));
 	assertMayBeGlobal(tenant, body.is_global !== undefined);
 	const { capabilities, public_jobs } = body;
 	const isCodeChange = changes(before, { capabilities, public_jobs }).length > 0;
@@ -207,7 +208,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 		change: tenant.db.update(plugins).set(body).where(byRowId),
 		answer: select(tenant).where(byRowId),
 	}));
-	followUpgrade(tenant, before, after);
+	resealIfSchemaChanged(tenant, before, after);
 	return toPlugin(after);
 }
 
@@ -215,7 +216,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
  * If the schema changed, seals the values that became secret in all configs of the plugin, after
  * the response.
  */
-export function followUpgrade(
+export function resealIfSchemaChanged(
 	tenant: Tenant,
 	before: Pick<Row, "config_schema">,
 	{ id, config_schema }: Pick<Row, "id" | "config_schema">,
@@ -238,7 +239,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 		select(tenant).where(condition),
 		db.select({ id: plugins.id }).from(plugins).where(and(condition, isUsedElsewhere)),
 	);
-	const plugin = isOwn(tenant, found(row));
+	const plugin = assertOwn(tenant, found(row));
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
@@ -304,7 +305,7 @@ export async function upgrade(tenant: Tenant, id: string) {
 		codeStatus(tenant, id),
 		tokenOf(tenant, id),
 	);
-	const before = isOwn(tenant, found(row));
+	const before = assertOwn(tenant, found(row));
 	authorizeCodeChange(tenant, code);
 	const url = await originOf(tenant, before, token?.private_token);
 	if (url === null) return toPlugin(before);
@@ -328,6 +329,6 @@ export async function upgrade(tenant: Tenant, id: string) {
 		change: db.update(plugins).set(facts).where(eq(plugins.id, before.id)),
 		answer: select(tenant).where(eq(plugins.id, before.id)),
 	});
-	followUpgrade(tenant, before, found(after));
+	resealIfSchemaChanged(tenant, before, found(after));
 	return toPlugin(found(after));
 }

@@ -7,7 +7,7 @@ import { record, text } from "../http/fields.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
-import { byId, followUpgrade, isOwn, type Row, select } from "./queries.ts";
+import { assertOwn, byId, type Row, resealIfSchemaChanged, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /**
@@ -53,7 +53,7 @@ export async function find(tenant: Tenant, id: string) {
  */
 export async function findEditable(tenant: Tenant, id: string) {
 	const { row, files, code } = await read(tenant, id);
-	isOwn(tenant, row);
+	assertOwn(tenant, row);
 	authorizeCodeChange(tenant, code);
 	if (row.plugin_type !== "source")
 		throw invalid(null, "Only plugins of type source can be edited.");
@@ -144,6 +144,6 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 			.where(eq(plugins.id, row.id)),
 		answer: select(tenant).where(eq(plugins.id, row.id)),
 	});
-	followUpgrade(tenant, row, found(after));
+	resealIfSchemaChanged(tenant, row, found(after));
 	return toSource(found(after), files);
 }

@@ -22,7 +22,7 @@ import {
 	projects,
 	users,
 } from "../../src/db/schema.ts";
-import { founding } from "../../src/organizations/queries.ts";
+import { newOrganization } from "../../src/organizations/queries.ts";
 import { hold } from "./contract.ts";
 
 export const db = drizzle(env.DB);
@@ -185,7 +185,7 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
 export async function world(name = "Acme") {
 	const owner = await person();
 	const id = v7();
-	const [first, ...rest] = founding(db, owner.id, {
+	const [first, ...rest] = newOrganization(db, owner.id, {
 		id,
 		name,
 		plugins_access_level: 9,
