@@ -2,7 +2,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../http/router.ts";
 import { body, query } from "../tenant/valid.ts";
 import * as backfills from "./backfills.ts";
-import * as trial from "./destination_test.ts";
+import * as destinationTest from "./destination_test.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
@@ -21,7 +21,7 @@ import {
 	retry,
 	runFilters,
 	TestResult,
-	test as tried,
+	test,
 	unpause,
 	update,
 } from "./shape.ts";
@@ -37,8 +37,8 @@ export default router()
 	.post(
 		"/test",
 		ok(TestResult, "Try a destination, step by step, before it is saved"),
-		body(tried),
-		async (c) => c.json(await trial.before(c.var.tenant, c.req.valid("json"))),
+		body(test),
+		async (c) => c.json(await destinationTest.before(c.var.tenant, c.req.valid("json"))),
 	)
 	.get("/:id", ok(BatchExport, "Retrieve an export"), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
@@ -76,7 +76,8 @@ export default router()
 		"/:id/test",
 		ok(TestResult, "Try the destination of an export, step by step"),
 		body(update, batchExports.find),
-		async (c) => c.json(await trial.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		async (c) =>
+			c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.get(
 		"/:id/logs",
@@ -109,8 +110,8 @@ export default router()
 		body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) => {
 			const { id, run_id } = c.req.param();
-			const given = c.req.valid("json");
-			return c.json(await runs.retry(c.var.tenant, id, run_id, given));
+			const options = c.req.valid("json");
+			return c.json(await runs.retry(c.var.tenant, id, run_id, options));
 		},
 	)
 	.get(

@@ -146,7 +146,7 @@ describe("creating", () => {
 				xql_query: "SELECT event AS uuid FROM events",
 			},
 			"invalid_input",
-			"The field uuid must be the column uuid: rows are told apart by it.",
+			"The field uuid must be the column uuid, because it is part of the key of rows.",
 			"xql_query",
 		],
 	])("%j is refused", async (body, code, detail, attr) => {
@@ -902,7 +902,7 @@ describe("runs", () => {
 		expect(await here("POST", `${path}/runs/${id}/retry`)).toMatchObject(
 			wrong(
 				"invalid_input",
-				"What the run left behind is still being removed. Try again in a minute.",
+				"Unfinished output of the run is still being removed. Try again in a minute.",
 				null,
 			),
 		);
