@@ -783,7 +783,7 @@ describe("a destination that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
 		expect(body.results[0].message).toMatch(
-			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next one is at 2/,
+			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next try is at 2/,
 		);
 	});
 
@@ -804,7 +804,7 @@ describe("a destination that", () => {
 		const levels = log.results.map(({ level }: { level: string }) => level);
 		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
 		expect(log.results[0].message).toMatch(
-			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. It came to 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
+			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
 		);
 		expect((await here("GET", at)).body.paused).toBe(false);
 	});
@@ -858,7 +858,7 @@ describe("a destination that", () => {
 			expect((await find()).status).toBe("Failed");
 			const { body } = await home.here("GET", `${home.path}/runs/${run.run_id}/logs`);
 			expect(body.results[0].message).toContain(
-				"It was not tried again, since only a change can help. Make it, then retry the run.",
+				"It was not tried again, because the error is permanent. Fix the cause, then retry the run.",
 			);
 		};
 		for (const n of [1, 2, 3]) {
@@ -869,7 +869,7 @@ describe("a destination that", () => {
 		expect(sent.sort()).toEqual([home.owner.email, admin.email].sort());
 		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
 		expect(body.results[0].message).toBe(
-			"The export was paused: its last 3 runs failed. Mend what they say, then unpause it.",
+			"The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export.",
 		);
 		await home.here("POST", `${home.path}/unpause`);
 		for (const n of [4, 5, 6]) {
@@ -1374,13 +1374,13 @@ describe("a run that", () => {
 		expect(batches.slice(2).flat()).toHaveLength(sent);
 		const { body: log } = await home.here(
 			"GET",
-			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "begins anew" : "Attempt 2"}`,
+			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "starts over" : "Attempt 2"}`,
 		);
 		expect(log.results.at(-1).message).toBe(
 			{
-				3000: "Attempt 2 goes on after 2000 rows.",
-				5000: "Attempt 2 begins with the first row.",
-				500: "The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+				3000: "Attempt 2 continues after 2000 rows.",
+				5000: "Attempt 2 starts with the first row.",
+				500: "The destination or the query has changed since the run began, so it starts over. What it has already written is not removed.",
 			}[sent],
 		);
 		expect(new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size).toBe(

@@ -131,7 +131,7 @@ describe("a tick", () => {
 			.where(eq(batchExportLogEntries.batch_export_id, export_id));
 		expect(entry).toMatchObject({
 			level: "WARNING",
-			message: expect.stringMatching(/^Passed over: 7 windows, /),
+			message: expect.stringMatching(/^Skipped: 7 windows, /),
 		});
 	});
 
