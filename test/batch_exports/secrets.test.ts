@@ -138,7 +138,9 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_access_key_id: key_id,
 			aws_secret_access_key: secret,
 		}),
-	).toBe(`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`);
+	).toBe(
+		`The bucket rejected the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`,
+	);
 });
 
 describe("a destination that is led elsewhere", () => {

@@ -623,10 +623,10 @@ describe("EVENT_SOURCE", () => {
 		await fill(team_id, 1);
 		expect(await sourceOf(env).count(selection({ team_id }))).toBe(1);
 		expect(() => sourceOf({ ...env, EVENT_SOURCE: "kafka" })).toThrow(
-			'EVENT_SOURCE is "d1" or "clickhouse", not "kafka".',
+			'EVENT_SOURCE must be "d1" or "clickhouse", not "kafka".',
 		);
 		expect(() => sourceOf({ ...env, EVENT_SOURCE: "clickhouse", CLICKHOUSE_URL: "" })).toThrow(
-			"CLICKHOUSE_URL is no address.",
+			"CLICKHOUSE_URL is not a valid URL.",
 		);
 	});
 });

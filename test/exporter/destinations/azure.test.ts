@@ -280,7 +280,7 @@ test.each([
 	[
 		"a code of its own",
 		refusing(409, "BlobImmutableDueToPolicy", `No, ${ACCOUNT.account_key}`),
-		`Blob Storage refuses the request. ${receiver} answered 409: "BlobImmutableDueToPolicy: No, ***".`,
+		`Blob Storage rejected the request. ${receiver} answered 409: "BlobImmutableDueToPolicy: No, ***".`,
 	],
 	[
 		"a key of another account",
@@ -309,7 +309,7 @@ test.each([
 	[
 		"a redirect",
 		{ endpoint_url: `${env.RECEIVER_URL}/redirect/302` },
-		"doesn't answer as Blob Storage: check endpoint_url.",
+		"doesn't respond like Blob Storage: check endpoint_url.",
 	],
 ])("a run says what to do about %s", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);

@@ -439,7 +439,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			{ private_key: OTHER_KEY },
 			"",
 			"sign in",
-			`The service account's key is refused: it was deleted, belongs to another client_email, or a clock is wrong. ${address} says: Invalid JWT Signature. You sent ***.`,
+			`The service account's key was rejected: it was deleted, it belongs to another client_email, or a clock is wrong. ${address} says: Invalid JWT Signature. You sent ***.`,
 		],
 		[
 			"another service account",
@@ -453,14 +453,14 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			{ token_uri: `${env.RECEIVER_URL}/status/404` },
 			"",
 			"sign in",
-			"doesn't answer as a token server does (status 404): check token_uri.",
+			"doesn't respond like a token server (status 404): check token_uri.",
 		],
 		[
-			"a token server that leads elsewhere",
+			"a token server that redirects",
 			{ token_uri: `${env.RECEIVER_URL}/redirect/307` },
 			"",
 			"sign in",
-			"doesn't answer as a token server does (status 307): check token_uri.",
+			"doesn't respond like a token server (status 307): check token_uri.",
 		],
 		[
 			"a missing dataset",
@@ -474,7 +474,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			{ endpoint_url: `${env.RECEIVER_URL}/batches` },
 			"",
 			"write",
-			"an answer that BigQuery doesn't give (status 200)",
+			"a response that isn't BigQuery's (status 200)",
 		],
 		[
 			"no right to run jobs",

@@ -309,13 +309,13 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				"a wrong password",
 				async () => ({ password: "password" }),
 				"sign in",
-				/^The server refuses to sign in: check the user and the password\. 127\.0\.0\.1:\d+ answered 403: "Code: 516\. .*\*\*\* is incorrect/,
+				/^The server rejects the credentials: check the user and the password\. 127\.0\.0\.1:\d+ answered 403: "Code: 516\. .*\*\*\* is incorrect/,
 			],
 			[
 				"no such user",
 				async () => ({ user: "somebody" }),
 				"sign in",
-				/^The server refuses to sign in/,
+				/^The server rejects the credentials/,
 			],
 			[
 				"no such database",
@@ -339,7 +339,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				"a user that may only read, without a table",
 				async () => ({ table_name: fresh(), user: "reader" }),
 				"write",
-				/may not make it|read-only/,
+				/may not create it|read-only/,
 			],
 			[
 				"a table without a column",
@@ -348,10 +348,10 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				/^The table lacks a column that the export writes\. .*No such column n/,
 			],
 			[
-				"a column that doesn't take a value",
+				"a column that doesn't accept a value",
 				() => withTable("n UUID"),
 				"write",
-				/^The column n of the table .* doesn't take a value of the export\. /,
+				/^The column n of the table .* doesn't accept a value of the export\. /,
 			],
 			[
 				"a column that is computed",
@@ -363,13 +363,13 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				"a server that answers 200 to everything",
 				async () => ({ url: `${env.RECEIVER_URL}/batches/x` }),
 				"write",
-				/doesn't answer as ClickHouse does\.$/,
+				/doesn't respond like ClickHouse\.$/,
 			],
 			[
 				"a redirect",
 				async () => ({ url: `${env.RECEIVER_URL}/redirect/301` }),
 				"sign in",
-				/leads elsewhere/,
+				/The url redirects/,
 			],
 			[
 				"a refusal of something in between",

@@ -99,7 +99,7 @@ describe("a trial and a run tell of", () => {
 			"no HMAC key",
 			{ hmac_access_id: null, hmac_secret: null },
 			"sign in",
-			"Nothing can be signed without hmac_access_id and hmac_secret.",
+			"Requests can't be signed without hmac_access_id and hmac_secret.",
 		],
 		[
 			"an HMAC key that doesn't exist",
@@ -118,7 +118,7 @@ describe("a trial and a run tell of", () => {
 			"a permission that is missing",
 			{ prefix: "refused" },
 			"write",
-			`The HMAC key's account may not do this in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
+			`The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
 		],
 	])("%s", async (_, more, name, words) => {
 		expect((await to(more).test()).at(-1)).toEqual({

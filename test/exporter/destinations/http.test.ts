@@ -147,7 +147,7 @@ describe("what may pass is no misconfiguration", () => {
 		["/status/429", `${HOST} answered 429: "Oops".`],
 		["/status/408", `${HOST} answered 408: "Oops".`],
 		["/body/502", `${HOST} answered 502.`],
-		["/close", `The connection to ${HOST} broke before the answer was complete.`],
+		["/close", `The connection to ${HOST} was closed before the response was complete.`],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
@@ -169,7 +169,7 @@ describe("what may pass is no misconfiguration", () => {
 		[
 			"a server without TLS",
 			`https://${HOST}/close`,
-			`No TLS connection to ${HOST} can be made: it offers no TLS, or its certificate is refused`,
+			`The TLS connection to ${HOST} failed: the server doesn't offer TLS, or its certificate`,
 		],
 	])("%s", async (_, url, words) => {
 		const destination = destinationOf(env, "HTTP", { url }, HANG_MS);
@@ -180,9 +180,9 @@ describe("what may pass is no misconfiguration", () => {
 
 	test.each([
 		[521, "The server refuses connections."],
-		[525, "The server and Cloudflare find no way to speak TLS."],
-		[526, "The server's certificate is refused: "],
-		[530, "The server's name doesn't lead to any address that can be reached."],
+		[525, "The TLS handshake with the server failed."],
+		[526, "The server's certificate is invalid: "],
+		[530, "The server's host name has no address that can be reached."],
 	])("status %i of Cloudflare, where no connection came about", async (status, words) => {
 		const [step] = await to(answering(status, `error code: ${status}`)).test();
 		expect(step?.error).toContain(words);
@@ -203,12 +203,12 @@ describe("what may pass is no misconfiguration", () => {
 
 describe("what the user has to mend is", () => {
 	test.each([
-		["/status/400", `The receiver refuses the request. ${HOST} answered 400: "Oops".`],
-		["/status/401", "The receiver refuses the token, or requires one."],
-		["/status/403", "The receiver refuses the token, or requires one."],
+		["/status/400", `The receiver rejected the request. ${HOST} answered 400: "Oops".`],
+		["/status/401", "The receiver rejected the token, or requires one."],
+		["/status/403", "The receiver rejected the token, or requires one."],
 		["/status/404", `${HOST} answered 404: "Oops".`],
-		["/redirect/302", "leads elsewhere"],
-		["/redirect/307", "leads elsewhere"],
+		["/redirect/302", "The url redirects"],
+		["/redirect/307", "The url redirects"],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
@@ -224,7 +224,7 @@ describe("of the receiver's words an error shows", () => {
 	test("the beginning, on one line", async () => {
 		const text = `{"error":\n\t"Too ${"much".repeat(100)}`;
 		expect(await shown(answering(400, text))).toBe(
-			`The receiver refuses the request. ${HOST} answered 400: "${text.replace("\n\t", " ").slice(0, 300)}".`,
+			`The receiver rejected the request. ${HOST} answered 400: "${text.replace("\n\t", " ").slice(0, 300)}".`,
 		);
 	});
 
@@ -259,7 +259,7 @@ describe("of the receiver's words an error shows", () => {
 
 	test("all that isn't secret, whatever the secret", async () => {
 		expect(await shown("/status/403", "token")).toBe(
-			`The receiver refuses the token, or requires one. ${HOST} answered 403: "Oops".`,
+			`The receiver rejected the token, or requires one. ${HOST} answered 403: "Oops".`,
 		);
 	});
 });

@@ -64,7 +64,7 @@ describe("a trial and a run tell of", () => {
 			"a refusal",
 			{ endpoint_url: `${env.RECEIVER_URL}/status/400` },
 			"write",
-			`The bucket refuses the request. ${HOST} answered 400: "Oops".`,
+			`The bucket rejected the request. ${HOST} answered 400: "Oops".`,
 		],
 	])("%s", async (_, more, name, words) => {
 		const said = await to(more).test();
@@ -142,7 +142,7 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 	const path = `/batches/${id}/exports/${key}`;
 	await run(destination, job(), 1);
 	const sink = await destination.open(job(), null, async () => {});
-	await expect(sink.write(rows(20_000))).rejects.toThrow("began no upload");
+	await expect(sink.write(rows(20_000))).rejects.toThrow("did not start an upload");
 	const requests = await received(path);
 	expect(requests.map(({ method, url }) => [method, url.split("?")[1]])).toEqual([
 		["HEAD", undefined],

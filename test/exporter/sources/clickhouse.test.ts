@@ -218,7 +218,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 		const { next } = await open("by_day").page(selected, null);
 		const moved = open("by_arrival").page(selected, next);
 		await expect(moved).rejects.toThrow(
-			"ClickHouse: the rows of the table events are in another order than when the run began. Retry the run from its start.",
+			"ClickHouse: the order of the table events has changed since the run began. Retry the run from its start.",
 		);
 		await expect(moved).rejects.toBeInstanceOf(Misconfigured);
 	});
