@@ -45,7 +45,7 @@ test.each([
 	["an account key", {}],
 	["a SAS token", { account_key: null, sas_token: sas() }],
 	["a SAS token that can't list or read", { account_key: null, sas_token: sas({ sp: "cwd" }) }],
-])("a trial with %s leaves nothing behind", async (_, more) => {
+])("a test with %s leaves nothing behind", async (_, more) => {
 	const prefix = crypto.randomUUID();
 	expect(await to({ ...more, prefix }).test()).toEqual(passed);
 	expect(await list(prefix)).toEqual([]);
@@ -63,7 +63,7 @@ test.each([
 	expect(headers.get("content-type")).toBe("application/jsonl");
 });
 
-describe("whatever crashes", () => {
+describe("after any crash", () => {
 	test("a blob has all rows of its blocks, in order", async () => {
 		const prefix = crypto.randomUUID();
 		const n = 100_001;
@@ -107,7 +107,7 @@ describe("whatever crashes", () => {
 	});
 });
 
-test("nothing of an aborted run appears, and the next run isn't disturbed by it", async () => {
+test("an aborted run leaves no blob, and doesn't disturb the next run", async () => {
 	const prefix = crypto.randomUUID();
 	const destination = to({ prefix });
 	const what = job();

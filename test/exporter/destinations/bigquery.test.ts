@@ -316,7 +316,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		test.each([
 			["503", "answered 503", 3000],
 			["dropped", "connection", 30_000],
-			["rate", "asked too often", 3000],
+			["rate", "Too many requests", 3000],
 			["job-backend", "An internal error occurred", 3000],
 			["job-conflict", "concurrent update", 3000],
 			["job-backend,dropped", "connection", 3000],

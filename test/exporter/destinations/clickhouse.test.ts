@@ -140,7 +140,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		);
 	});
 
-	test("takes rows into a table with native types, with every digit", async () => {
+	test("writes to a table with native types, with every digit", async () => {
 		const table_name = fresh();
 		await command(`create table ${quoted(table_name)} ${NATIVE}`);
 		const columns = fieldsOf("events", null, true);
@@ -181,7 +181,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		["Nullable(UInt64)", "1234567890123456789"],
 		["Decimal(38, 2)", "1234567890123456789"],
 		["LowCardinality(Nullable(String))", '"1234567890123456789"'],
-	])("takes a property's number into %s", async (type, value) => {
+	])("writes a property's number to %s", async (type, value) => {
 		const table_name = fresh();
 		await command(
 			`create table ${quoted(table_name)} (uuid String, team_id Int64, n ${type}) engine = MergeTree order by uuid`,
@@ -194,7 +194,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 	test.each([
 		["String", '"{\\"a\\":\\"\\\\ud800x\\",\\"b\\":1e400,\\"a\\":\\"\\\\ud83d\\\\ude00\\"}"'],
 		["JSON", '{"a":"\ufffdx"}'],
-	])("takes whatever events hold into %s", async (type, value) => {
+	])("writes any properties of events to %s", async (type, value) => {
 		const table_name = fresh();
 		await command(
 			`create table ${quoted(table_name)} (uuid String, team_id Int64, event String, p ${type}) engine = MergeTree order by uuid`,
@@ -212,7 +212,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		);
 	});
 
-	test("stores an insert once whose answer was lost, where the server remembers inserts", async () => {
+	test("stores an insert once if its response was lost and the server deduplicates inserts", async () => {
 		const table_name = fresh();
 		await command(
 			`create table ${quoted(table_name)} (uuid String, team_id Int64) engine = MergeTree order by uuid
@@ -246,7 +246,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		expect(await count()).toBe('{"n":2}\n');
 	});
 
-	describe("a trial", () => {
+	describe("a test", () => {
 		test("leaves no table behind", async () => {
 			const table_name = fresh();
 			expect(await to({ table_name }).test()).toEqual(
@@ -255,7 +255,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			expect(await ask(`exists ${quoted(table_name)}`)).toBe('{"result":0}\n');
 		});
 
-		test("leaves no row behind, and takes what the export writes", async () => {
+		test("leaves no row behind, and accepts what the export writes", async () => {
 			const table_name = fresh();
 			const { job: what, rows } = sampleOf("events");
 			await write({ table_name }, what);
@@ -266,7 +266,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			expect(await ask(`select count() as n from ${quoted(table_name)}`)).toBe('{"n":0}\n');
 		});
 
-		test("writes what the export's query says", async () => {
+		test("writes the fields of the export's query", async () => {
 			const { here } = await world();
 			const table_name = fresh();
 			await command(
@@ -292,7 +292,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		});
 	});
 
-	/** Makes a table with these columns besides `uuid` and `team_id`. */
+	/** Creates a table with these columns in addition to `uuid` and `team_id`. */
 	const withTable = async (columns: string, settings = "") => {
 		const table_name = fresh();
 		await command(
@@ -301,7 +301,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		return { table_name };
 	};
 
-	describe("a trial and a run tell of", () => {
+	describe("a test and a run report", () => {
 		const columns: Column[] = [...KEY, { name: "n", kind: "number" }];
 		const event: Row = [UUID, 7, 1.5];
 		test.each<[string, () => Promise<object>, string, RegExp]>([
@@ -430,7 +430,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			async () => ({ url: "http://127.0.0.1:1" }),
 			/^Nothing answers at 127\.0\.0\.1:1: /,
 		],
-	])("%s may pass", async (_, prepare, words) => {
+	])("%s is temporary", async (_, prepare, words) => {
 		const more = await prepare();
 		const what = job({ columns: KEY });
 		const failed = write(more, what, Array(5000).fill([UUID, 7]));
@@ -438,7 +438,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 	});
 
-	test("silence may pass", async () => {
+	test("silence is temporary", async () => {
 		const silent = to({ url: `${env.RECEIVER_URL}/hang` }, 300);
 		const failed = run(silent, job(), 1);
 		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
