@@ -42,7 +42,7 @@ const fresh = () => `t\`"\\${crypto.randomUUID()}`;
 
 const quoted = (name: string) => `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
 
-/** Writes pages as one part of a run, and ends it. */
+/** Writes pages as one part of a run, and closes it. */
 async function write(more: object, what: Job, ...pages: Row[][]) {
 	const sink = await to(more).open(what, null, async () => {});
 	for (const page of pages) await sink.write(page);
@@ -55,14 +55,14 @@ const KEY: Column[] = [
 ];
 const UUID = "00000000-0000-7000-8000-000000000001";
 
-/** A table of somebody's own, who knows events. */
+/** A table with native types, as a user might create it. */
 const NATIVE = `(uuid UUID, team_id UInt32, event LowCardinality(String), distinct_id FixedString(36), person_id Nullable(UUID),
 	properties JSON, person_properties Map(String, String), elements_chain LowCardinality(Nullable(String)), timestamp DateTime,
 	created_at DateTime64(3, 'Europe/Berlin'), _inserted_at Date, more UInt8 default 7)
 	engine = ReplacingMergeTree order by (team_id, uuid)`;
 
 describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`, () => {
-	test.each([0, 1, 1000, 50_001])("holds %i rows, whatever crashes", async (n) => {
+	test.each([0, 1, 1000, 50_001])("holds %i rows, after any crash", async (n) => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), n, { crashes: true });
 		if (n === 0) return;
@@ -88,7 +88,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			if (JSON.stringify(row) !== JSON.stringify(found[i])) expect(found[i]).toEqual(row);
 	});
 
-	test("gets columns by what they hold, ordered by what tells rows apart", async () => {
+	test("gets columns that fit their kinds, ordered by the key of rows", async () => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), 1);
 		const created = await ask(`show create table ${quoted(table_name)}`);
@@ -107,7 +107,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		expect(statement).toContain("ReplacingMergeTree\nORDER BY (team_id, uuid)");
 	});
 
-	test("holds a row once that comes again, as it came last", async () => {
+	test("holds a repeated row once, with its last values", async () => {
 		const table_name = fresh();
 		const [first = [], second = []] = rows(2);
 		const changed = [first[0] ?? null, "later", ...first.slice(2)];
