@@ -34,11 +34,8 @@ export default router()
 	.post("/", created(BatchExport, "Add an export"), body(create), async (c) =>
 		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.post(
-		"/test",
-		ok(TestResult, "Try a destination, step by step, before it is saved"),
-		body(test),
-		async (c) => c.json(await destinationTest.before(c.var.tenant, c.req.valid("json"))),
+	.post("/test", ok(TestResult, "Test a destination before it is saved"), body(test), async (c) =>
+		c.json(await destinationTest.before(c.var.tenant, c.req.valid("json"))),
 	)
 	.get("/:id", ok(BatchExport, "Retrieve an export"), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
@@ -46,7 +43,7 @@ export default router()
 	.patch("/:id", ok(BatchExport, "Change an export"), body(update, batchExports.find), async (c) =>
 		c.json(await batchExports.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete an export, and cancel what runs for it"), async (c) => {
+	.delete("/:id", noContent("Delete an export, and cancel its runs and backfills"), async (c) => {
 		await batchExports.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
@@ -74,7 +71,7 @@ export default router()
 	)
 	.post(
 		"/:id/test",
-		ok(TestResult, "Try the destination of an export, step by step"),
+		ok(TestResult, "Test the destination of an export"),
 		body(update, batchExports.find),
 		async (c) =>
 			c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
@@ -88,7 +85,7 @@ export default router()
 	)
 	.get(
 		"/:id/metrics",
-		paginated(BatchExportDay, "List what the runs of an export came to by day, newest first"),
+		paginated(BatchExportDay, "List the daily totals of an export's runs, newest first"),
 		async (c) => c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.get(
@@ -106,7 +103,7 @@ export default router()
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		ok(BatchExportRun, "Run the window of a run again, from where it ended where that is possible"),
+		ok(BatchExportRun, "Retry a run, from where it ended if possible"),
 		body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) => {
 			const { id, run_id } = c.req.param();

@@ -289,13 +289,13 @@ export const BatchExportLogEntry = z
 export const BatchExportDay = z
 	.object({
 		day: z.iso.date(),
-		runs: z.int().meta({ description: "Runs that were completed" }),
-		rows: z.int().meta({ description: "Rows of those" }),
+		runs: z.int().meta({ description: "Completed runs" }),
+		rows: z.int().meta({ description: "Rows of the completed runs" }),
 		bytes: z.int().meta({
-			description: "Bytes of those rows as text, before they are packed",
+			description: "Bytes of these rows as text, without a file format or compression",
 		}),
-		failures: z.int().meta({ description: "Runs that failed" }),
-		seconds: z.number().meta({ description: "How long all of them took" }),
+		failures: z.int().meta({ description: "Failed runs" }),
+		seconds: z.number().meta({ description: "Duration of all these runs" }),
 	})
 	.meta({ id: "BatchExportDay" });
 

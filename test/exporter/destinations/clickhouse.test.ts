@@ -236,7 +236,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			if (isInsert) throw new Error("Network connection lost.");
 			return answer;
 		});
-		await expect(attempt()).rejects.toThrow(`The connection to ${HOST} broke`);
+		await expect(attempt()).rejects.toThrow(`The connection to ${HOST} was closed`);
 		lossy.mockRestore();
 		expect(await count()).toBe('{"n":1}\n');
 		await attempt();
