@@ -87,8 +87,10 @@ export function exportsOf(url: string, { key, project }: z.infer<typeof Owner>) 
 	};
 }
 
-/** What is wrong with the runs of an export, which has to have a window for each boundary from `first` to `last`; "" if
- * nothing is. */
+/**
+ * What is wrong with the runs of an export; "" if nothing is. The export has to have a window for each
+ * boundary from `first` to `last`.
+ */
 export function judgeRuns(
 	runs: Pick<Run, "status" | "latest_error" | "data_interval_end">[],
 	first: number,
