@@ -1,7 +1,8 @@
 /**
  * `npm run fire`: clients post events to a real server that is killed again and again, six exports write them, and DuckDB
- * compares what was acknowledged with what arrived. `--minutes N` is how long they post, `--kills N` how often the server is
- * killed, `--seed N` makes another run. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`).
+ * compares the acknowledged events with the exported ones. `--minutes N` is how long clients post, `--kills N` how often the
+ * server is killed, and `--seed N` changes the random choices. The command fails on any difference. It needs PostgreSQL
+ * (Debian: `postgresql`).
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
@@ -21,11 +22,11 @@ import { freePort, serve } from "./server.ts";
 
 const MINUTE_MS = 60_000;
 
-/** When runs of a window are most likely to be under way, after its end. */
+/** When the runs of a window are most likely to be under way, in milliseconds after its end. */
 const RUNS_FROM_MS = 30_000;
 const RUNS_UNTIL_MS = 120_000;
 
-/** As often as `npm start` runs the schedule. */
+/** The same interval as in `npm start`. */
 const TICK_MS = 30_000;
 
 const work = resolve(import.meta.dirname, "../.wrangler/fire");
@@ -49,7 +50,7 @@ const { minutes, kills, seed } = parsed.data;
 
 const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
 
-/** When the server is killed: half of the times at any moment of the posting, half of them while runs may be under way. */
+/** When the server is killed: half of the times at random, half of them while runs are likely to be under way. */
 function killMoments(random: Random, start: number, end: number) {
 	const ends: [number, ...number[]] = [windowEnd(start)];
 	for (let at = ends[0]; at < end; at += INTERVAL_MS) ends.push(at + INTERVAL_MS);
@@ -60,7 +61,7 @@ function killMoments(random: Random, start: number, end: number) {
 	}).sort((a, b) => a - b);
 }
 
-/** Starts the server, and starts it again whenever it ends. */
+/** Starts the server, and restarts it whenever it ends. */
 async function keepServer(port: number) {
 	const counts = { kills: 0, ends: 0 };
 	let stopped = false;
@@ -114,7 +115,7 @@ const bootstrap = () =>
 		),
 	);
 
-/** Starts what the exports write to. */
+/** Starts the destinations of the exports. */
 async function startPeers(random: Random) {
 	const { POSTGRES_PORT: postgres } = await databases();
 	if (!postgres) fail("npm run fire needs PostgreSQL (Debian: postgresql).");
@@ -154,7 +155,7 @@ const moments = killMoments(random, start, end);
 console.log(
 	`Posting for ${minutes} minutes, and killing the server ${kills} times until ${new Date(moments.at(-1) ?? end).toISOString()}…`,
 );
-/** Kills the server at the moments. Answers how many runs were under way then. */
+/** Kills the server at the given times. Returns how many runs were under way then. */
 async function killAll() {
 	let cut = 0;
 	for (const moment of moments) {
@@ -187,7 +188,7 @@ await saveR2(state, work, `${work}/outputs/r2`);
 await savePostgres(postgres, `${work}/outputs/postgres`);
 const verdicts = await judge(work, names);
 
-/** The differences, and what is wrong with the runs. */
+/** The differences, and the errors of runs. */
 const faults: string[] = [];
 const table = names.map((name, i): [string, object] => {
 	const verdict = verdicts.get(name);

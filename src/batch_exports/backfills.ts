@@ -38,7 +38,7 @@ const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toL
 /** Newest first. */
 export async function list(tenant: Tenant, id: string, page: Page) {
 	const keys = ({ id }: { id: string }) => [id];
-	const [rows, [counted], [there]] = await tenant.read(
+	const [rows, [counted], [parent]] = await tenant.read(
 		...paged(tenant.db, page, select(tenant).$dynamic(), {
 			where: ofExport(id),
 			by: [batchExportBackfills.id],
@@ -46,16 +46,16 @@ export async function list(tenant: Tenant, id: string, page: Page) {
 		}),
 		selectName(tenant, id),
 	);
-	found(there);
+	found(parent);
 	return envelope(page, rows, counted?.count ?? 0, keys);
 }
 
-/** The run under way ends with it. */
+/** Cancels the backfill, and its run under way. */
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	const selectOne = () =>
 		select(tenant).where(and(ofExport(id), eq(batchExportBackfills.id, backfill_id.toLowerCase())));
-	const [[there], [row]] = await tenant.read(selectName(tenant, id), selectOne());
-	const [exported, backfill] = [found(there), found(row)];
+	const [[parent], [row]] = await tenant.read(selectName(tenant, id), selectOne());
+	const [exported, backfill] = [found(parent), found(row)];
 	if (backfill.status !== "Running")
 		throw invalid(null, "Only a running backfill can be cancelled.");
 	const { db } = tenant;
@@ -100,7 +100,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 	return found(after);
 }
 
-/** The statement that answers with the export and, if it was begun, the id of a backfill. */
+/** Selects the export, and the id of the backfill; null if that was not inserted. */
 export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
 	tenant.db
 		.select({
@@ -118,7 +118,7 @@ export const selectBegun = (tenant: Tenant, id: string, backfill_id: string) =>
 export const tooManyBackfills = () =>
 	throttled(60, `A project can have ${MAX_RUNNING_BACKFILLS} backfills running.`);
 
-/** The range that a backfill is asked for; by default the last whole window. */
+/** The range of a backfill; by default the last complete window. */
 function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfill>): Window {
 	const last = lastWindow(interval, Date.now());
 	const end = end_at ?? last.end;
@@ -133,7 +133,10 @@ function rangeOf({ interval }: Row, { start_at, end_at }: z.infer<typeof Backfil
 	return { start, end };
 }
 
-/** Also while the export is paused. */
+/**
+ * Starts a backfill. A paused export can be backfilled, too.
+ * @throws 400 for an invalid range, 429 if too many backfills are running
+ */
 export async function start(tenant: Tenant, id: string, body: z.infer<typeof Backfill>) {
 	const row = await read(tenant, id);
 	const range = rangeOf(row, body);

@@ -8,18 +8,18 @@ import { sampleOf } from "../exporter/sample.ts";
 import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { activityOf, checkQuery, read } from "./queries.ts";
-import type { TestResult, test as tried, update as Update } from "./shape.ts";
+import type { test as Test, TestResult, update as Update } from "./shape.ts";
 
-/** How long a destination may be silent while somebody waits for the answer. */
+/** Shorter than in a run, since a user is waiting for the response. */
 const TEST_TIMEOUT_MS = 10_000;
 
-/** A server may say a lot. */
+/** In characters. */
 const MAX_ERROR_LENGTH = 2000;
 
-/** Tries a destination, step by step, before an export to it is saved. */
+/** Tests a destination that is not saved yet. */
 export async function before(
 	tenant: Tenant,
-	{ destination, model = "events", xql_query = null }: z.infer<typeof tried>,
+	{ destination, model = "events", xql_query = null }: z.infer<typeof Test>,
 ) {
 	await tenant.read();
 	checkQuery({ model, xql_query, destination });
@@ -38,7 +38,7 @@ export async function before(
 	);
 }
 
-/** Tries the destination of an export, with what the body would change of it. */
+/** Tests the destination of an export, with the changes in the body. */
 export async function of(
 	tenant: Tenant,
 	id: string,
@@ -49,33 +49,33 @@ export async function of(
 	}: Pick<z.infer<typeof Update>, "destination" | "model" | "xql_query">,
 ) {
 	const row = await read(tenant, id);
-	const what = {
+	const content = {
 		model: model ?? row.model,
 		xql_query: xql_query === undefined ? row.xql_query : xql_query,
 	};
-	checkQuery({ ...what, destination: row.destination });
+	checkQuery({ ...content, destination: row.destination });
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, destination);
 	await tenant.log({ ...activityOf(row), ...entryOf(stored) });
 	return attempt(tenant.env, await opened(cipher, stored), {
-		...what,
+		...content,
 		team_id: row.team_id,
 	});
 }
 
-/** What the activity log says of a trial, before anything is sent: where to. */
+/** The activity entry of a test. It is written before anything is sent. */
 const entryOf = ({ type, config }: Destination) => ({
 	activity: "tested",
 	trigger: { destination: type, endpoint: endpointOf(config) },
 });
 
 /** What the export writes. */
-type Written = { model: Model; xql_query: string | null; team_id: number };
+type Content = { model: Model; xql_query: string | null; team_id: number };
 
 async function attempt(
 	env: Env,
 	{ type, config }: Destination,
-	{ model, xql_query, team_id }: Written,
+	{ model, xql_query, team_id }: Content,
 ): Promise<z.infer<typeof TestResult>> {
 	const destination = destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;

@@ -15,11 +15,14 @@ type Filters = z.infer<typeof logFilters>;
 
 const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 
-/** The statements of a page of entries, newest first. */
+/**
+ * The statements of a page of entries, newest first.
+ * @param total how many entries there are without filters; counted if it is left out
+ */
 function selectPage(
 	{ db }: Tenant,
 	page: Page,
-	of: SQL,
+	parent: SQL,
 	{ after, before, search, level }: Filters,
 	total?: SQL,
 ) {
@@ -31,19 +34,19 @@ function selectPage(
 		level?.length ? inList(batchExportLogEntries.level, level) : undefined,
 	);
 	return paged(db, page, db.select(entryColumns).from(batchExportLogEntries).$dynamic(), {
-		where: and(of, filter),
+		where: and(parent, filter),
 		by: [timestamp, batchExportLogEntries.id],
 		keys,
 		...(!filter && total && { total }),
 	});
 }
 
-/** The export, and a page of its log and of its runs'. */
+/** The export, and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, filters: Filters) {
-	const its = eq(batchExportLogEntries.batch_export_id, id.toLowerCase());
+	const ofExport = eq(batchExportLogEntries.batch_export_id, id.toLowerCase());
 	const total = countOf(batchExports.log_entries, id);
 	const [rows, [counted], [row]] = await tenant.read(
-		...selectPage(tenant, page, its, filters, total),
+		...selectPage(tenant, page, ofExport, filters, total),
 		selectOne(tenant, id),
 	);
 	return {
@@ -52,7 +55,7 @@ export async function list(tenant: Tenant, id: string, page: Page, filters: Filt
 	};
 }
 
-/** A page of the log of a run. */
+/** A page of a run's log entries. */
 export async function listOfRun(
 	tenant: Tenant,
 	id: string,
@@ -60,13 +63,13 @@ export async function listOfRun(
 	page: Page,
 	filters: Filters,
 ) {
-	const its = sql`${eq(batchExportLogEntries.run_id, run_id.toLowerCase())}
+	const ofRun = sql`${eq(batchExportLogEntries.run_id, run_id.toLowerCase())}
 		and ${eq(batchExportLogEntries.batch_export_id, id.toLowerCase())}`;
-	const [rows, [counted], [there], [run]] = await tenant.read(
-		...selectPage(tenant, page, its, filters),
+	const [rows, [counted], [parent], [run]] = await tenant.read(
+		...selectPage(tenant, page, ofRun, filters),
 		selectName(tenant, id),
 		selectRun(tenant, id, run_id),
 	);
-	found(there && run);
+	found(parent && run);
 	return envelope(page, rows, counted?.count ?? 0, keys);
 }

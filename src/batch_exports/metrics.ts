@@ -9,10 +9,10 @@ import { dayColumns } from "./shape.ts";
 
 const keys = ({ day }: { day: string }) => [day];
 
-/** What the runs of an export came to, by the day on which they ended, newest first. */
+/** Totals of an export's runs for each day (UTC) on which some ended, newest first. */
 export async function list(tenant: Tenant, id: string, page: Page) {
 	const { db } = tenant;
-	const [rows, [counted], [exported]] = await tenant.read(
+	const [rows, [counted], [parent]] = await tenant.read(
 		...paged(db, page, db.select(dayColumns).from(batchExportDays).$dynamic(), {
 			where: eq(batchExportDays.batch_export_id, id.toLowerCase()),
 			by: [batchExportDays.day],
@@ -20,6 +20,6 @@ export async function list(tenant: Tenant, id: string, page: Page) {
 		}),
 		selectName(tenant, id),
 	);
-	found(exported);
+	found(parent);
 	return envelope(page, rows, counted?.count ?? 0, keys);
 }

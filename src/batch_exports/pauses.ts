@@ -23,7 +23,7 @@ import {
 } from "./queries.ts";
 import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 
-/** Runs under way go on. */
+/** Pauses an export. Runs that have started go on. */
 export async function pause(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	if (row.paused) return toBatchExport(row);
@@ -34,18 +34,19 @@ export async function pause(tenant: Tenant, id: string) {
 			.update(batchExports)
 			.set(set)
 			.where(and(notDeleted(row.id), eq(batchExports.paused, false))),
-		after: (changed) => [messages(tenant, row, "The export was paused.", changed)],
+		after: (changed) => [logMessage(tenant, row, "The export was paused.", changed)],
 		answer: selectOne(tenant, id),
 	});
 	return toBatchExport(found(after));
 }
 
-const messages = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) =>
+const logMessage = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) =>
 	logIfChanged(db, { batch_export_id: id, level: "INFO", message }, condition);
 
 /**
- * Windows that ended during the pause are not run, unless by a backfill from the last pause to now. An export whose
- * schedule another changed meanwhile is read again.
+ * Unpauses an export. Windows that ended during the pause run only if a backfill of them is asked for. Starts again if
+ * another request has changed the schedule meanwhile.
+ * @throws 429 if too many backfills are running
  */
 export const unpause = (tenant: Tenant, id: string, body: z.infer<typeof Unpause>) =>
 	retry(() => tryUnpause(tenant, id, body));
@@ -66,16 +67,15 @@ async function tryUnpause(
 			),
 			end: toIso(boundaryBefore(interval, Date.now())),
 		};
-	const wanted =
-		missed && within(interval, missed.start, missed.end).total > 0 ? missed : undefined;
+	const range = missed && within(interval, missed.start, missed.end).total > 0 ? missed : undefined;
 	const backfill_id = v7();
-	const { windows, columns } = wanted
+	const { windows, columns } = range
 		? { windows: [], columns: schedule(row, Date.now()) }
 		: resume(row, row, Date.now());
-	const still = and(
+	const unchanged = and(
 		eq(batchExports.paused, true),
 		scheduleUnchanged(row),
-		wanted && mayStart(row.team_id),
+		range && mayStart(row.team_id),
 	);
 	const [after] = await tenant.write({
 		entry: {
@@ -83,15 +83,15 @@ async function tryUnpause(
 			activity: "unpaused",
 			changes: changes(row, { paused: false }),
 		},
-		before: [insertMissedRuns(tenant, row, windows, still)],
+		before: [insertMissedRuns(tenant, row, windows, unchanged)],
 		change: db
 			.update(batchExports)
 			.set({ paused: false, ...columns })
-			.where(and(notDeleted(row.id), still)),
+			.where(and(notDeleted(row.id), unchanged)),
 		after: (changed) =>
-			wanted
-				? begin(db, backfill_id, row, wanted, changed)
-				: [messages(tenant, row, "The export was unpaused.", changed)],
+			range
+				? begin(db, backfill_id, row, range, changed)
+				: [logMessage(tenant, row, "The export was unpaused.", changed)],
 		answer: selectBegun(tenant, id, backfill_id),
 	});
 	const { backfill_id: begun, ...answer } = found(after);

@@ -18,8 +18,8 @@ import { type create, exportColumns, toBatchExport, type update as Update } from
 import { warnOfSharedKeys } from "./shared_keys.ts";
 
 /**
- * Of a statement over `batch_exports` and their `projects`: those of the project, or of all of the organization's that
- * the caller sees; none that is deleted.
+ * The condition for the exports in the tenant's project, or in all projects of the organization that the caller sees,
+ * without deleted ones. For a statement that joins `batch_exports` with `projects`.
  */
 const visibleExports = (tenant: Tenant) =>
 	and(
@@ -29,7 +29,7 @@ const visibleExports = (tenant: Tenant) =>
 		eq(batchExports.deleted, false),
 	);
 
-/** Of such a statement: the one that the path names. */
+/** The condition for one of `visibleExports`. */
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(batchExports.id, id.toLowerCase()), visibleExports(tenant));
 
@@ -41,7 +41,6 @@ const select = ({ db }: Tenant) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** The statement that answers with the export. */
 export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(byId(tenant, id));
 
 /** Newest first. */
@@ -55,7 +54,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 		toBatchExport,
 	);
 
-/** As it is stored: with its secrets, sealed. */
+/** The export as it is stored, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(selectOne(tenant, id));
 	return found(row);
@@ -63,7 +62,7 @@ export async function read(tenant: Tenant, id: string) {
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 
-/** The statement that says which export it is, to who may know of it. */
+/** Selects the export's id, name and project, if the caller sees it. */
 export const selectName = (tenant: Tenant, id: string) =>
 	tenant.db
 		.select({
@@ -75,14 +74,14 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(byId(tenant, id));
 
-/** In a statement: how many runs or log entries an export has, as its row says: none of them is read. */
+/** SQL for the number of an export's runs or log entries. Its row keeps count, so none of them is read. */
 export const countOf = (
 	column: typeof batchExports.runs | typeof batchExports.log_entries,
 	id: string,
 ) =>
 	sql`coalesce((select ${column} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
 
-/** What the activity log is told of an export. */
+/** The fields of an activity entry that say which export it is about. */
 export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
 	scope: "BatchExport",
 	item_id: id,
@@ -101,7 +100,7 @@ function parsedQuery(text: string | null) {
 	return { xql_query: schema?.xql_query ?? null, schema };
 }
 
-/** Throws where the query is none for the model, or its fields can't go to the destination. */
+/** @throws 400 if the model can't be queried, or if the destination can't take the query's fields */
 export function checkQuery({
 	model,
 	xql_query,
@@ -113,14 +112,14 @@ export function checkQuery({
 	if (isDatabase(type) && name !== undefined)
 		throw invalid(
 			"xql_query",
-			`The field ${name} must be the column ${name}: rows are told apart by it.`,
+			`The field ${name} must be the column ${name}, because it is part of the key of rows.`,
 		);
 }
 
-/** On a path below an organization, in its oldest project that the caller sees. */
+/** Inserts an export. Below an organization, it belongs to the oldest project that the caller sees. */
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, env } = tenant;
-	const [[home]] = await tenant.read(
+	const [[project]] = await tenant.read(
 		db
 			.select({ id: projects.id })
 			.from(projects)
@@ -132,7 +131,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			.orderBy(projects.id)
 			.limit(1),
 	);
-	if (!home) throw invalid(null, "The organization has no project that you can see.");
+	if (!project) throw invalid(null, "The organization has no project that you can see.");
 	const { destination, xql_query, ...rest } = body;
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;
@@ -142,7 +141,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const id = v7();
 	const [row] = await tenant.write({
 		entry: {
-			...activityOf({ id, name: body.name, team_id: home.id }),
+			...activityOf({ id, name: body.name, team_id: project.id }),
 			activity: "created",
 		},
 		change: db.insert(batchExports).values({
@@ -152,7 +151,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
 			id,
 			organization_id: tenant.organization,
-			project_id: home.id,
+			project_id: project.id,
 			destination: await sealed(exportCipher(env, { id }), type, config),
 		}),
 		answer: selectOne(tenant, id),
@@ -161,7 +160,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	return toBatchExport(found(row));
 }
 
-/** What another changed meanwhile is read again, and changed as it then is. */
+/** Updates an export. Starts again if another request has changed it meanwhile. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, id, body));
 
@@ -215,7 +214,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	return toBatchExport(answer);
 }
 
-/** The statement that makes the runs that were still to start when an export was paused, if it is as `condition` says. */
+/** Inserts the runs that had not started when the export was paused, if `condition` holds for the export. */
 export const insertMissedRuns = (
 	{ db }: Tenant,
 	{ id }: Row,
@@ -234,23 +233,24 @@ export const insertMissedRuns = (
 		sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`,
 	).onConflictDoNothing();
 
-export const pausing = (given: string | null | undefined) => ({
+/** The columns of an export that is paused, now or at a given time. */
+export const pausing = (last_paused_at: string | null | undefined) => ({
 	paused: true,
-	last_paused_at: given ?? now(),
+	last_paused_at: last_paused_at ?? now(),
 });
 
-/** In a statement: the export is not deleted. */
+/** The condition for an export that is not deleted. */
 export const notDeleted = (id: string) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
-/** What the schedule of an export is made of, and where it stands. */
+/** The columns that define the schedule of an export and its next window. */
 export const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
 
-/** In a statement: the schedule is still as it was. */
+/** The condition that the schedule is still the one that was read. */
 export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
-/** In a statement: the row is still as it was, in all that the rules speak of. */
+/** The condition that all columns which the rules look at are still as they were read. */
 const unchanged = (row: Row) =>
 	and(
 		eq(batchExports.destination, row.destination),
@@ -260,7 +260,7 @@ const unchanged = (row: Row) =>
 		scheduleUnchanged(row),
 	);
 
-/** Softly: what runs for it is cancelled by the database. */
+/** Marks an export as deleted. Triggers of the database cancel its runs and backfills. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const removed = await tenant.remove(
@@ -274,7 +274,7 @@ export async function remove(tenant: Tenant, id: string) {
 	found(removed);
 }
 
-/** Starts what waits for its turn of an export's runs; where that fails, the clock does. */
+/** Starts the export's next waiting runs after the response. If that fails, the next tick does. */
 export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
 	tenant.later(() =>
 		launch(tenant.env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`),

@@ -2,7 +2,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../http/router.ts";
 import { body, query } from "../tenant/valid.ts";
 import * as backfills from "./backfills.ts";
-import * as trial from "./destination_test.ts";
+import * as destinationTest from "./destination_test.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
@@ -21,7 +21,7 @@ import {
 	retry,
 	runFilters,
 	TestResult,
-	test as tried,
+	test,
 	unpause,
 	update,
 } from "./shape.ts";
@@ -34,11 +34,8 @@ export default router()
 	.post("/", created(BatchExport, "Add an export"), body(create), async (c) =>
 		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.post(
-		"/test",
-		ok(TestResult, "Try a destination, step by step, before it is saved"),
-		body(tried),
-		async (c) => c.json(await trial.before(c.var.tenant, c.req.valid("json"))),
+	.post("/test", ok(TestResult, "Test a destination before it is saved"), body(test), async (c) =>
+		c.json(await destinationTest.before(c.var.tenant, c.req.valid("json"))),
 	)
 	.get("/:id", ok(BatchExport, "Retrieve an export"), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
@@ -46,7 +43,7 @@ export default router()
 	.patch("/:id", ok(BatchExport, "Change an export"), body(update, batchExports.find), async (c) =>
 		c.json(await batchExports.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete an export, and cancel what runs for it"), async (c) => {
+	.delete("/:id", noContent("Delete an export, and cancel its runs and backfills"), async (c) => {
 		await batchExports.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
@@ -74,9 +71,10 @@ export default router()
 	)
 	.post(
 		"/:id/test",
-		ok(TestResult, "Try the destination of an export, step by step"),
+		ok(TestResult, "Test the destination of an export"),
 		body(update, batchExports.find),
-		async (c) => c.json(await trial.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		async (c) =>
+			c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.get(
 		"/:id/logs",
@@ -87,7 +85,7 @@ export default router()
 	)
 	.get(
 		"/:id/metrics",
-		paginated(BatchExportDay, "List what the runs of an export came to by day, newest first"),
+		paginated(BatchExportDay, "List the daily totals of an export's runs, newest first"),
 		async (c) => c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.get(
@@ -105,12 +103,12 @@ export default router()
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		ok(BatchExportRun, "Run the window of a run again, from where it ended where that is possible"),
+		ok(BatchExportRun, "Retry a run, from where it ended if possible"),
 		body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) => {
 			const { id, run_id } = c.req.param();
-			const given = c.req.valid("json");
-			return c.json(await runs.retry(c.var.tenant, id, run_id, given));
+			const options = c.req.valid("json");
+			return c.json(await runs.retry(c.var.tenant, id, run_id, options));
 		},
 	)
 	.get(

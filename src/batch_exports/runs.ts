@@ -18,11 +18,11 @@ export async function list(
 	{ status }: z.infer<typeof runFilters>,
 ) {
 	const { db } = tenant;
-	const of = eq(batchExportRuns.batch_export_id, id.toLowerCase());
+	const ofExport = eq(batchExportRuns.batch_export_id, id.toLowerCase());
 	const keys = ({ id }: { id: string }) => [id];
-	const [rows, [counted], [there]] = await tenant.read(
+	const [rows, [counted], [parent]] = await tenant.read(
 		...paged(db, page, db.select(runColumns).from(batchExportRuns).$dynamic(), {
-			where: and(of, status && inList(batchExportRuns.status, status)),
+			where: and(ofExport, status && inList(batchExportRuns.status, status)),
 			by: [batchExportRuns.id],
 			keys,
 			...(!status && {
@@ -31,11 +31,10 @@ export async function list(
 		}),
 		selectName(tenant, id),
 	);
-	found(there);
+	found(parent);
 	return envelope(page, rows, counted?.count ?? 0, keys);
 }
 
-/** The statement that answers with a run of the export. */
 export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
 	db
 		.select(runColumns)
@@ -48,22 +47,28 @@ export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
 		);
 
 async function read(tenant: Tenant, id: string, run_id: string) {
-	const [[of], [run]] = await tenant.read(selectName(tenant, id), selectOne(tenant, id, run_id));
-	return { of: found(of), run: found(run) };
+	const [[parent], [run]] = await tenant.read(
+		selectName(tenant, id),
+		selectOne(tenant, id, run_id),
+	);
+	return { parent: found(parent), run: found(run) };
 }
 
 export const find = async (tenant: Tenant, id: string, run_id: string) =>
 	(await read(tenant, id, run_id)).run;
 
-/** What it began at its destination is removed by who runs it, or by the clock. */
+/**
+ * Cancels a run. Its Workflow removes what it has written to the destination, or a tick does.
+ * @throws 400 if the run has ended
+ */
 export async function cancel(tenant: Tenant, id: string, run_id: string) {
-	const { of, run } = await read(tenant, id, run_id);
+	const { parent, run } = await read(tenant, id, run_id);
 	if (run.finished_at !== null)
 		throw invalid(null, "Only a run that has not ended can be cancelled.");
 	const { db } = tenant;
 	const [after] = await tenant.write({
 		entry: {
-			...activityOf(of),
+			...activityOf(parent),
 			activity: "run_cancelled",
 			trigger: { run_id: run.id },
 		},
@@ -79,7 +84,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 			logIfChanged(
 				db,
 				{
-					batch_export_id: of.id,
+					batch_export_id: parent.id,
 					run_id: run.id,
 					level: "WARNING",
 					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} was cancelled.`,
@@ -89,12 +94,12 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 		],
 		answer: selectOne(tenant, id, run_id),
 	});
-	// The next of its series may be waiting for it.
-	launchWaiting(tenant, of);
+	// The next run of the same series may be waiting for this one.
+	launchWaiting(tenant, parent);
 	return found(after);
 }
 
-/** What a run that begins anew has of it. */
+/** The progress of a run that starts over. */
 const FROM_START = {
 	records_completed: 0,
 	records_total_count: null,
@@ -102,13 +107,14 @@ const FROM_START = {
 	cursor: null,
 };
 
-/** In an UPDATE of runs: the column as it is, where a retry goes on, and else as it is at the beginning. */
+/** SQL that keeps the column if the retry resumes, and resets it if the retry starts over. */
 const unlessResumed = (column: keyof typeof FROM_START) =>
 	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
 
 /**
- * The same window, the same run: from where it ended, if its destination still has what was written until then, else from the
- * beginning. The run itself checks that it would write the same as before.
+ * Starts a run again: where it ended, if the destination has kept what was written, otherwise from the first row. The
+ * attempt itself checks that nothing has changed since.
+ * @throws 400 if the run has not ended, or if its leftovers are still being removed
  */
 export async function retry(
 	tenant: Tenant,
@@ -116,12 +122,12 @@ export async function retry(
 	run_id: string,
 	{ from }: z.infer<typeof Retry>,
 ) {
-	const { of, run } = await read(tenant, id, run_id);
+	const { parent, run } = await read(tenant, id, run_id);
 	if (run.finished_at === null) throw invalid(null, "Only a run that has ended can be retried.");
 	const { db } = tenant;
 	const [after] = await tenant.write({
 		entry: {
-			...activityOf(of),
+			...activityOf(parent),
 			activity: "run_retried",
 			trigger: { run_id: run.id },
 		},
@@ -129,9 +135,9 @@ export async function retry(
 			.update(batchExportRuns)
 			.set({
 				status: "Starting",
-				// What may still be at it can't write any more, until another attempt is started.
+				// An attempt that is still alive can't write any more until a new one is launched.
 				launched: false,
-				// Also one that never began is not held up by a pause.
+				// A pause holds back only runs without attempts.
 				attempt: sql`max(${batchExportRuns.attempt}, 1)`,
 				...(from === "start"
 					? { ...FROM_START, resume_state: null }
@@ -153,17 +159,17 @@ export async function retry(
 					eq(batchExportRuns.id, run.id),
 					isNotNull(batchExportRuns.finished_at),
 					isNull(batchExportRuns.state),
-					sql`exists (select 1 from batch_exports as e where e.id = ${of.id} and not e.deleted)`,
+					sql`exists (select 1 from batch_exports as e where e.id = ${parent.id} and not e.deleted)`,
 				),
 			),
 		after: (changed) => [
 			logIfChanged(
 				db,
 				{
-					batch_export_id: of.id,
+					batch_export_id: parent.id,
 					run_id: run.id,
 					level: "INFO",
-					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is tried again.`,
+					message: `The run of ${run.data_interval_start} to ${run.data_interval_end} is retried.`,
 				},
 				changed,
 			),
@@ -172,7 +178,10 @@ export async function retry(
 	});
 	const answer = found(after);
 	if (answer.finished_at !== null)
-		throw invalid(null, "What the run left behind is still being removed. Try again in a minute.");
-	launchWaiting(tenant, of);
+		throw invalid(
+			null,
+			"Unfinished output of the run is still being removed. Try again in a minute.",
+		);
+	launchWaiting(tenant, parent);
 	return answer;
 }

@@ -79,7 +79,7 @@ export const BatchExport = z
 	})
 	.meta({ id: "BatchExport" });
 
-/** The columns of a `BatchExportRun`, of a statement over `batch_export_runs`. */
+/** The columns of a `BatchExportRun` in `batch_export_runs`. */
 export const runColumns = {
 	id: batchExportRuns.id,
 	status: batchExportRuns.status,
@@ -95,16 +95,16 @@ export const runColumns = {
 	batch_export: batchExportRuns.batch_export_id,
 };
 
-const LATEST = 10;
+const LATEST_RUNS = 10;
 
-/** The newest runs of an export, in a statement over `batch_exports`. */
+/** SQL for the newest runs of an export, in a statement over `batch_exports`. */
 const latestRuns = (db: Database): SQL<z.infer<typeof BatchExportRun>[]> => {
 	const latest = db
 		.select()
 		.from(batchExportRuns)
 		.where(eq(batchExportRuns.batch_export_id, batchExports.id))
 		.orderBy(desc(batchExportRuns.id))
-		.limit(LATEST);
+		.limit(LATEST_RUNS);
 	const fields = Object.entries(runColumns).flatMap(([name, column]) => [
 		sql`${name}`,
 		sql.raw(`latest.${column.name}`),
@@ -114,7 +114,7 @@ const latestRuns = (db: Database): SQL<z.infer<typeof BatchExportRun>[]> => {
 	);
 };
 
-/** The columns of a `BatchExport`, and what is kept beside them, of a statement over `batch_exports`. */
+/** The columns of a `BatchExport`, and `next_end_at`, in a statement over `batch_exports`. */
 export const exportColumns = (db: Database) => ({
 	id: batchExports.id,
 	team_id: batchExports.project_id,
@@ -158,7 +158,7 @@ export const entryColumns = {
 	run_id: batchExportLogEntries.run_id,
 };
 
-/** The export as it is shown: without its secrets. */
+/** The export as responses show it: without its secrets. */
 export const toBatchExport = ({
 	next_end_at: _,
 	...row
@@ -182,7 +182,7 @@ const fields = z.object({
 	xql_query: multilineText().check(checkedBy(parse)).nullable().optional(),
 });
 
-/** For the document: a destination of each type, with the config that it takes. */
+/** For the OpenAPI document: the config of each type of destination. */
 const Destination = z
 	.union(
 		TYPES.map((type) => {
@@ -195,10 +195,9 @@ const Destination = z
 	)
 	.meta({ id: "BatchExportDestination" });
 
-/** A value that may also be null. */
 const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
 
-/** For the document: what a PATCH may say of a destination. Null removes a key of the config. */
+/** For the OpenAPI document: a destination in a PATCH. Null removes a key of the config. */
 const DestinationUpdate = z
 	.union(
 		TYPES.map((type) => {
@@ -221,14 +220,14 @@ export const create = fields.extend({
 	),
 });
 
-/** A config is merged over the stored one, so that its rules are checked then. */
+/** The rules of a config are checked once it is merged with the stored one. */
 export const update = fields
 	.extend({
 		destination: documentAs(fields.shape.destination.partial(), DestinationUpdate),
 	})
 	.partial();
 
-/** A destination to test, and what an export would write to it. */
+/** A destination to test, and the content of the export. */
 export const test = create.pick({
 	destination: true,
 	model: true,
@@ -239,7 +238,7 @@ export const unpause = update.extend({ backfill: boolean().optional() });
 
 const NAIVE_TIME = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
 
-/** A moment that says which, by its offset from UTC. */
+/** A time with an offset from UTC. */
 const instant = () =>
 	z
 		.string()
@@ -286,17 +285,17 @@ export const BatchExportLogEntry = z
 	})
 	.meta({ id: "BatchExportLogEntry" });
 
-/** Beyond the interface: what the runs came to that ended on a day (UTC). */
+/** Not part of the interface: totals of the runs that ended on a day (UTC). */
 export const BatchExportDay = z
 	.object({
 		day: z.iso.date(),
-		runs: z.int().meta({ description: "Runs that were completed" }),
-		rows: z.int().meta({ description: "Rows of those" }),
+		runs: z.int().meta({ description: "Completed runs" }),
+		rows: z.int().meta({ description: "Rows of the completed runs" }),
 		bytes: z.int().meta({
-			description: "Bytes of those rows as text, before they are packed",
+			description: "Bytes of these rows as text, without a file format or compression",
 		}),
-		failures: z.int().meta({ description: "Runs that failed" }),
-		seconds: z.number().meta({ description: "How long all of them took" }),
+		failures: z.int().meta({ description: "Failed runs" }),
+		seconds: z.number().meta({ description: "Duration of all these runs" }),
 	})
 	.meta({ id: "BatchExportDay" });
 
@@ -313,7 +312,7 @@ export const dayColumns = {
 export const logFilters = z.object({
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
-	/** In any case. */
+	/** Ignores case. */
 	search: rawText().optional(),
 	level: choices(LEVELS).optional(),
 });
@@ -323,11 +322,11 @@ export const runFilters = z.object({
 });
 
 export const retry = z.object({
-	/** From the first row, also where the run could go on from where it ended. */
+	/** Starts over, even if the run could resume. */
 	from: choice(["start"]).optional(),
 });
 
-/** What came of trying a destination, step by step. */
+/** The result of a test of a destination. */
 export const TestResult = z
 	.object({
 		success: z.boolean(),

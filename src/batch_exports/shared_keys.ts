@@ -5,18 +5,17 @@ import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./queries.ts";
 
-/** As many exports of a project as are compared. */
+/** How many exports of a project are compared. */
 const MAX_COMPARED = 1000;
 
 type Keys = Pick<Row, "interval" | "model" | "destination">;
 
 const patternOf = ({ destination, model }: Keys) => keyPattern(shown(destination), model);
 
-/** Whether two exports write objects under the same keys. Windows of different lengths have different keys. */
-const share = (one: Keys, other: Keys) =>
-	one.interval === other.interval && patternOf(one) === patternOf(other);
+/** Whether two exports write objects with the same keys. Windows of different lengths have different keys. */
+const share = (a: Keys, b: Keys) => a.interval === b.interval && patternOf(a) === patternOf(b);
 
-/** Writes a warning into the export's log, after the answer, if another export of its project writes the same objects. */
+/** After the response, warns in the export's log if another export of the project writes the same objects. */
 export const warnOfSharedKeys = (tenant: Tenant, row: Row) => {
 	if (patternOf(row) === null) return;
 	tenant.later(async (db) => {
@@ -37,12 +36,12 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) => {
 				),
 			)
 			.limit(MAX_COMPARED);
-		const other = others.find((one) => share(row, one));
+		const other = others.find((candidate) => share(row, candidate));
 		if (other)
 			await db.insert(batchExportLogEntries).values({
 				batch_export_id: row.id,
 				level: "WARNING",
-				message: `The export "${other.name}" (${other.id}) writes objects under the same keys. Runs fail rather than replace what another export wrote: change the prefix of one of them.`,
+				message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails rather than replace an object of another export. Change the prefix of one of the two exports.`,
 			});
 	});
 };

@@ -7,16 +7,16 @@ import { events, persons, projects } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { events as Events } from "./shape.ts";
 
-/** How large a list of rows may be: D1 takes values of 2,000,000 bytes. One row is never larger than its request. */
+/** D1 takes values of at most 2,000,000 bytes. A single row is never larger than its request. */
 const MAX_LIST_BYTES = 1_900_000;
 
-/** The properties of a person are one row, too, and grow. */
+/** A person's properties are one value, too, and grow with each event. */
 const MAX_PERSON_BYTES = 2 ** 19;
 
-/** Names the person ids that nobody gave (RFC 9562, 5.5). */
+/** The namespace of derived person ids (RFC 9562, 5.5). */
 const NAMESPACE = "4f3f0c5e-35c7-4a5d-9c0b-6ad1e1d7a2c9";
 
-/** `rows`, each of them JSON, in as few lists as D1 takes. */
+/** Joins rows of JSON into as few JSON lists as D1's limit allows. */
 function lists(rows: Iterable<string>): string[] {
 	const parts: string[][] = [];
 	let free = 0;
@@ -35,13 +35,12 @@ function lists(rows: Iterable<string>): string[] {
 type Event = z.infer<typeof Events>[number];
 
 /**
- * The time at which a statement runs, in SQL. The time of the request would be too early: D1 may run the statement so much
- * later that the run of the window which that time lies in has ended. D1 runs one batch at a time: whoever reads at a
- * later time sees the row.
+ * SQL for the time at which the statement runs. The time of the request would be too early: by the time D1 runs the
+ * statement, the run of that window may have ended. D1 runs one batch at a time, so whoever reads later sees the row.
  */
 const ARRIVAL = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
 
-/** The values that `keep` reads. */
+/** The values that `insertEvents` reads. */
 const rowOf = (uuid: string, event: Event) =>
 	JSON.stringify([
 		uuid,
@@ -54,7 +53,7 @@ const rowOf = (uuid: string, event: Event) =>
 		event.timestamp ?? null,
 	]);
 
-/** The values that `learn` reads; nothing, where the event tells nothing of a person. */
+/** The values that `upsertPersons` reads; empty if the event has no data about a person. */
 function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
 	const { distinct_id, person_id = null, person_properties = null } = event;
 	if (person_id === null && person_properties === null) return [];
@@ -63,22 +62,22 @@ function personUpdateOf(uuid: string, event: Event, team_id: number | null) {
 }
 
 /**
- * Keeps the events that are not there yet, and what they tell of persons: all or nothing. An event that is there
- * stays as it is, and tells nothing again.
- * @returns how many events were sent
+ * Stores the events and updates the persons, in one batch. Events whose `uuid` exists are ignored, and don't update
+ * their persons again.
+ * @returns how many events the request has
  */
 export async function insert(tenant: Tenant, body: Event[]) {
 	await tenant.read();
 	const rows = new Map<string, string>();
-	const tellings: string[] = [];
+	const updates: string[] = [];
 	for (const event of body) {
 		const { uuid = v7() } = event;
 		if (rows.has(uuid)) continue;
 		rows.set(uuid, rowOf(uuid, event));
-		tellings.push(...personUpdateOf(uuid, event, tenant.caller.project_id));
+		updates.push(...personUpdateOf(uuid, event, tenant.caller.project_id));
 	}
 	const statements = [
-		...lists(tellings).map((list) => upsertPersons(tenant, list)),
+		...lists(updates).map((list) => upsertPersons(tenant, list)),
 		...lists(rows.values()).map((list) => insertEvents(tenant, list)),
 	];
 	const change = statements.pop();
@@ -96,8 +95,8 @@ const insertEvents = ({ db, project }: Tenant, list: string) =>
 		.onConflictDoNothing({ target: [events.team_id, events.uuid] });
 
 /**
- * The JSON of a row of json_each over a document. It has numbers for true and false, and numbers that lost digits: these
- * are taken from the document itself.
+ * SQL for the JSON of a row of `json_each` over a document. `json_each` turns true and false into numbers and loses
+ * digits of numbers, so those come from the document itself.
  */
 const json = (row: string, document: string) =>
 	sql.raw(`case
@@ -106,27 +105,27 @@ const json = (row: string, document: string) =>
 		else json_quote(${row}.value) end`);
 
 /**
- * Merges what the events of `list` that are not there yet tell of persons over what is known of them, key by key: the
- * last that speaks of a key wins, also where it says null. (trap: json_patch would drop that key, and merges deeper)
+ * Merges the person properties of new events into the persons, key by key. The last value of a key wins, even null.
+ * (trap: json_patch would drop a key that is null, and merges nested objects)
  */
 const upsertPersons = ({ db, project }: Tenant, list: string) =>
 	db
 		.insert(persons)
 		.select(sql`
-			with told as (
+			with sent as (
 				select key as position, value ->> 1 as distinct_id, value ->> 2 as person_id, value ->> 3 as derived,
 					value ->> 4 as properties
 				from json_each(${list})
 				where not exists (select 1 from events where team_id = ${project} and uuid = value ->> 0)
 			), who as (
-				select distinct_id, derived, person_id, max(iif(person_id is null, -1, position)) from told group by distinct_id
-			), said as (
-				select distinct_id, new.key, ${json("new", "told.properties")} as value, position from told, json_each(told.properties) as new
+				select distinct_id, derived, person_id, max(iif(person_id is null, -1, position)) from sent group by distinct_id
+			), pairs as (
+				select distinct_id, new.key, ${json("new", "sent.properties")} as value, position from sent, json_each(sent.properties) as new
 				union all
 				select distinct_id, old.key, ${json("old", "persons.properties")}, -1
 				from who join persons using (distinct_id), json_each(persons.properties) as old where team_id = ${project}
 			), latest as (
-				select distinct_id, key, value, max(position) from said group by distinct_id, key
+				select distinct_id, key, value, max(position) from pairs group by distinct_id, key
 			), merged as (
 				select distinct_id, json_group_object(key, json(value)) as properties from latest group by distinct_id
 			)
@@ -146,10 +145,10 @@ const upsertPersons = ({ db, project }: Tenant, list: string) =>
 			},
 		});
 
-/** How many rows of a table a tick may remove. */
+/** How many rows of a table are deleted at a time. */
 const SWEEP_BATCH_SIZE = 5000;
 
-/** Removes what belongs to projects that are gone; looks at one row for each project that has any. */
+/** Deletes events and persons of deleted projects. Reads one row of each project to find them. */
 export async function deleteOrphans({ DB }: Env) {
 	const db = drizzle(DB);
 	const orphans = (table: SQLiteTable) => sql`

@@ -2,25 +2,25 @@ import * as z from "zod";
 import { issue, moment, rawText, uuid, whyUnstorable } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
-/** How deep JSON may nest: far less than what the databases read that events are exported to. */
+/** How deep JSON may nest: far less than what the destinations' databases can read. */
 const MAX_DEPTH = 100;
 
 const MAX_NUMBER_LENGTH = 400;
 
 /**
- * Why a number that is kept as it was written can't be kept, if it can't: databases refuse, or change, what is far beyond
- * a double.
+ * Why a number can't be stored as it was written; undefined if it can. Databases reject or change numbers outside the
+ * range of a double.
  */
 const whyInvalidNumber = (source: string) =>
 	source.length > MAX_NUMBER_LENGTH || !isInRange(source)
 		? "Ensure this number is one that a double can hold, of at most 400 characters."
 		: undefined;
 
-/** Neither beyond the largest double nor, unless it is zero, below the smallest. */
+/** Whether the number doesn't overflow a double, and doesn't underflow to zero. */
 const isInRange = (source: string) =>
 	Number.isFinite(Number(source)) && (Number(source) !== 0 || !/^[^e]*[1-9]/i.test(source));
 
-/** Why a JSON value can't be kept, if it can't. */
+/** Why a JSON value can't be stored; undefined if it can. */
 function whyInvalid(value: unknown, depth = 0): string | undefined {
 	if (typeof value === "string") return whyUnstorable(value);
 	if (JSON.isRawJSON(value)) return whyInvalidNumber(value.rawJSON);
@@ -33,7 +33,7 @@ function whyInvalid(value: unknown, depth = 0): string | undefined {
 	return undefined;
 }
 
-/** A JSON object, as it was sent, with every digit of its numbers. (trap: zod's own record drops the key `__proto__`) */
+/** A JSON object whose numbers keep every digit. (trap: zod's own record drops the key `__proto__`) */
 const dictionary = () =>
 	z
 		.unknown()
@@ -67,13 +67,13 @@ const event = z.object({
 	timestamp: moment().optional(),
 });
 
-/** The list as far as the first that is wrong: zod would gather what is wrong with all, which may be a million. */
+/** The list up to the first invalid event: zod would collect the issues of all, possibly a million. */
 function firstInvalid(list: unknown[]) {
-	const first = list.findIndex((one) => !event.safeParse(one).success);
+	const first = list.findIndex((item) => !event.safeParse(item).success);
 	return first < 0 ? list : list.slice(0, first + 1);
 }
 
-/** Events, or a single one. */
+/** A list of events, or a single event. */
 export const events = documentAs(
 	z.preprocess(
 		(value) => {

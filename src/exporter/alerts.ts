@@ -10,7 +10,10 @@ const DAY_MS = 86_400_000;
 /** How many exports one tick sends mail about. */
 const MAX_EXPORTS = 50;
 
-/** Sends a mail to each of an organization's admins. False: there are some, and none could be sent one. */
+/**
+ * Sends a mail to each admin of an organization.
+ * @returns false if no mail could be sent; true also if there is no admin, or if mail isn't configured
+ */
 export async function mailAdmins(
 	env: Env,
 	organization_id: string,
@@ -35,15 +38,15 @@ export async function mailAdmins(
 	return sent.length === 0 || sent.includes(true);
 }
 
-type Told = Pick<
+type Undelivered = Pick<
 	typeof batchExports.$inferSelect,
 	"id" | "undelivered_windows" | "undelivered_mailed_at"
 >;
 
-/** Takes windows off those that nobody was told of. False: somebody else has done so. */
-async function markTold(
+/** Subtracts windows that a mail reports from the unreported ones. False if another tick was faster. */
+async function markReported(
 	db: DrizzleD1Database,
-	{ id, undelivered_windows: n, undelivered_mailed_at: before }: Told,
+	{ id, undelivered_windows: n, undelivered_mailed_at: last_mailed_at }: Undelivered,
 	undelivered_mailed_at: string | null,
 ) {
 	const { undelivered_windows, last_updated_at } = batchExports;
@@ -54,13 +57,15 @@ async function markTold(
 			undelivered_mailed_at,
 			last_updated_at: sql`${last_updated_at}`,
 		})
-		.where(and(eq(batchExports.id, id), sql`${batchExports.undelivered_mailed_at} is ${before}`));
+		.where(
+			and(eq(batchExports.id, id), sql`${batchExports.undelivered_mailed_at} is ${last_mailed_at}`),
+		);
 	return meta.changes > 0;
 }
 
 /**
- * Tells the admins how many windows of an export failed or were passed over: at once, and then once a day, so that each of
- * them is told of (docs/exports.md#runs).
+ * Mails the admins how many windows of an export failed or were skipped: at once, then at most once a day. Each window is
+ * reported once (docs/exports.md#runs).
  */
 export async function mailUndelivered(env: Env, at: number) {
 	if (!configured(env)) return;
@@ -80,21 +85,22 @@ export async function mailUndelivered(env: Env, at: number) {
 		.orderBy(undelivered_mailed_at)
 		.limit(MAX_EXPORTS);
 	const mailed_at = new Date(at).toISOString();
-	for (const one of exports) {
-		const { name, organization_id, undelivered_windows: n } = one;
-		if (!(await markTold(db, one, mailed_at))) continue;
-		const isTold = await mailAdmins(env, organization_id, (organization) => ({
+	for (const row of exports) {
+		const { name, organization_id, undelivered_windows: n } = row;
+		if (!(await markReported(db, row, mailed_at))) continue;
+		const isReported = await mailAdmins(env, organization_id, (organization) => ({
 			subject: `The batch export ${name} of ${organization} did not deliver ${pluralize(n, "window")}`,
 			paragraphs: [
-				`${pluralize(n, "window")} of the batch export ${name} failed or were passed over since the last mail about it. Their rows are missing from its destination, at least in part.`,
-				"The log of the export says which windows they are, and why. Retry the runs that failed; a backfill exports windows that were passed over.",
+				`${pluralize(n, "window")} of the batch export ${name} failed or were skipped since the last mail about this export. Some or all of their rows are missing from its destination.`,
+				"The log of the export says which windows they are, and why. Retry the failed runs, and export the skipped windows with a backfill.",
 			],
 		}));
-		if (isTold) continue;
-		await markTold(
+		if (isReported) continue;
+		// Takes the mark back, so that a later tick tries again.
+		await markReported(
 			db,
-			{ ...one, undelivered_windows: -n, undelivered_mailed_at: mailed_at },
-			one.undelivered_mailed_at,
+			{ ...row, undelivered_windows: -n, undelivered_mailed_at: mailed_at },
+			row.undelivered_mailed_at,
 		);
 	}
 }

@@ -6,13 +6,12 @@ import { logIfChanged } from "./run_log.ts";
 
 const DAY = 86_400_000;
 
-/** So many of an export's newest runs, and all of them failed in a row. */
 const MAX_RUNS_EXAMINED = 24;
 const MAX_FAILURES_IN_A_ROW = 3;
 
 /**
- * Pauses an export whose last three runs failed, not counting what was cancelled or lies before its last pause, and
- * tells the organization's admins, once a day at most (docs/exports.md#runs).
+ * Pauses an export if its last three runs failed, and mails the organization's admins at most once a day. Cancelled runs
+ * and runs before the last pause don't count (docs/exports.md#runs).
  */
 export async function pauseIfFailing(
 	env: Env,
@@ -27,7 +26,7 @@ export async function pauseIfFailing(
 	const at = now();
 	const yesterday = new Date(Date.now() - DAY).toISOString();
 	const { mailed_at } = batchExports;
-	const [, , told] = await db.batch([
+	const [, , toMail] = await db.batch([
 		db
 			.update(batchExports)
 			.set({ paused: true, last_paused_at: at })
@@ -42,7 +41,7 @@ export async function pauseIfFailing(
 		logIfChanged(db, {
 			batch_export_id: id,
 			level: "ERROR",
-			message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. Mend what they say, then unpause it.`,
+			message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. Fix the errors in the log, then unpause the export.`,
 		}),
 		db
 			.update(batchExports)
@@ -56,12 +55,12 @@ export async function pauseIfFailing(
 			)
 			.returning({ id: batchExports.id }),
 	]);
-	if (told.length === 0) return;
+	if (toMail.length === 0) return;
 	await mailAdmins(env, organization_id, (organization) => ({
 		subject: `The batch export ${name} of ${organization} was paused`,
 		paragraphs: [
-			`The last ${MAX_FAILURES_IN_A_ROW} runs of the batch export ${name} failed, so it was paused. What they say is in its log.`,
-			"Once that is mended, unpause the export. It can then also be told to export what it missed.",
+			`The last ${MAX_FAILURES_IN_A_ROW} runs of the batch export ${name} failed, so it was paused. The errors are in its log.`,
+			"Fix them, then unpause the export. You can also have it export the windows that it missed.",
 		],
 	}));
 }

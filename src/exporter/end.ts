@@ -7,29 +7,30 @@ import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
 import { logIfChanged, pluralize } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
-/** After which what a run left behind is left alone: its bucket is gone, or nobody lets us in. */
+/** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */
 const CLEANUP_GIVE_UP_MS = 7 * 86_400_000;
 
-/** How far a run is: what was kept, when it began, and how many tries have failed since something was kept. */
+/** The progress of a run. */
 export type Progress = {
 	records_completed: number;
 	bytes: number;
-	/** Values that are null because their column can't hold them. */
+	/** How many values were written as null, because their columns can't hold them. */
 	unfit_values: number;
 	started_at: string;
+	/** How many tries have failed since the last progress. */
 	tries: number;
 };
 
-/** Where the rows went, for the log. */
+/** The part of a log entry that names the files. */
 const describeFiles = (files: string[]) =>
 	files.length > 1
 		? `, in ${files.length} files from ${files[0]} to ${files.at(-1)}`
 		: files.map((file) => `, in ${file}`).join("");
 
-/** That values were left out, for the log. */
+/** The part of a log entry that counts values written as null. */
 const describeUnfit = (values: number) =>
 	values > 0
-		? ` Written as null, since the column can't hold it: ${pluralize(values, "value")}.`
+		? ` Written as null, because the column can't hold them: ${pluralize(values, "value")}.`
 		: "";
 
 /** How a run ended. */
@@ -44,10 +45,10 @@ export type Outcome = Progress &
 		| { status: "Failed" | "FailedRetryable"; latest_error: string }
 	);
 
-/** With a full stop at its end. */
+/** The text with a full stop at its end. */
 export const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
-/** What the log says of a run that has ended: what it came to, and of one that failed why, and what to do. */
+/** The log entry of a run that has ended: its totals and, if it failed, why and what to do. */
 function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 	const { records_completed, bytes, unfit_values, latest_error } = outcome;
 	const window = `The run of ${run.data_interval_start} to ${run.data_interval_end}`;
@@ -56,13 +57,13 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 		case "Completed":
 			return `${window} is complete: ${figures}${describeFiles(outcome.files)}.${describeUnfit(unfit_values)}`;
 		case "Failed":
-			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, since only a change can help. Make it, then retry the run. It came to ${figures}.`;
+			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, because the error is permanent. Fix the cause, then retry the run. Totals: ${figures}.`;
 		case "FailedRetryable":
-			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} Retry the run when the destination works again. It came to ${figures}.`;
+			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} Retry the run when the destination works again. Totals: ${figures}.`;
 	}
 }
 
-/** The statement that adds a run to the figures of its day, if `condition` holds. */
+/** The statement that adds a run to the totals of its day, if `condition` holds. */
 const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, condition: SQL) =>
 	insertWhere(db, batchExportDays, figures, condition).onConflictDoUpdate({
 		target: [batchExportDays.batch_export_id, batchExportDays.day],
@@ -74,7 +75,7 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
 		),
 	});
 
-/** Ends the run, once, and logs it. */
+/** Ends the run and logs its outcome. Does nothing if the run has ended, or if another attempt has taken over. */
 export async function end(env: Env, launched: Launched, run: Loaded["run"], outcome: Outcome) {
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
@@ -134,9 +135,9 @@ export async function end(env: Env, launched: Launched, run: Loaded["run"], outc
 }
 
 /**
- * Removes what a run that ended left unfinished at its destination. What can't be removed now stays to be removed. Where what
- * it wrote stays, nothing is removed, and a retry can go on from there.
- * @param latest its state, where that could not be kept any more
+ * Removes the unfinished output of a run that has ended. If that fails, a later tick tries again. If the destination keeps
+ * what was written, nothing is removed, so that a retry can resume.
+ * @param latest the state of the run, if it could not be stored any more
  */
 export async function clean(env: Env, run_id: string, latest?: unknown) {
 	const db = drizzle(env.DB);
@@ -153,11 +154,11 @@ export async function clean(env: Env, run_id: string, latest?: unknown) {
 			return { cursor: null };
 		})
 		.catch(() => undefined);
-	const isLeftAlone = Date.now() - Date.parse(ended) > CLEANUP_GIVE_UP_MS;
+	const isGivenUp = Date.now() - Date.parse(ended) > CLEANUP_GIVE_UP_MS;
 	await db
 		.update(batchExportRuns)
 		.set({
-			state: removed || isLeftAlone ? null : state,
+			state: removed || isGivenUp ? null : state,
 			...removed,
 			last_updated_at: now(),
 		})

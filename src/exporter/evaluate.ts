@@ -11,13 +11,13 @@ import {
 } from "./query/query.ts";
 import type { Kind, Row } from "./rows.ts";
 
-/** JSON: a column's whole text, or the value that is in it at a path; `exact` is the same with all digits of numbers. */
+/** JSON: the text of a whole column, or the value at a path in it. `exact` returns that value with all digits of numbers. */
 type Json = { text: string } | { value: unknown; exact: () => unknown };
 
-/** What an expression comes to for a row. No text or number of its own stands for JSON: that is always `Json`. */
+/** The value of an expression for a row. JSON is always a `Json`, never a bare string or number. */
 type Value = string | number | boolean | null | Json;
 
-/** A row's columns, and what was parsed of their JSON so far: as it is quickest, and with all digits of numbers. */
+/** The values of a row, and caches of their parsed JSON: parsed fast, and with all digits of numbers. */
 type Cells = { values: Row; parsed: unknown[]; exact: unknown[] };
 
 type Get<T extends Value = Value> = (cells: Cells) => T | null;
@@ -32,7 +32,7 @@ export function columnsOf(expressions: Expression[]): string[] {
 	return [...new Set(expressions.flatMap(read))];
 }
 
-/** A decimal number with white space around it, and no pattern that has to try twice. */
+/** A decimal number, with optional white space around it. The pattern never backtracks. */
 const NUMBER = /^[ \t-\r]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t-\r]*$/;
 
 const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
@@ -40,7 +40,7 @@ const DATE = /^(?:19|2[0-2])[0-9]{2}-([0-9]{2})-([0-9]{2})/;
 const finite = (number: number | null) =>
 	number !== null && Number.isFinite(number) ? number : null;
 
-/** As C's `%.15g` writes it, with 16 digits for integers: in 15 digits, 0.1 + 0.2 is 0.3. No sign for 0. */
+/** Formats as C's `%.15g`, so that 0.1 + 0.2 is 0.3. Integers have 16 digits, and -0 has no sign. */
 function numberToText(number: number) {
 	if (!Number.isFinite(number)) return null;
 	if (Number.isSafeInteger(number)) return String(number);
@@ -57,7 +57,7 @@ const withoutZeros = (decimal: string) =>
 
 const isJson = (value: Value): value is Json => typeof value === "object" && value !== null;
 
-/** null for what is nested too deep to be written. */
+/** Null if the value is nested too deeply. */
 function stringify({ value, exact }: Exclude<Json, { text: string }>) {
 	const isExact = typeof value === "string" || typeof value === "boolean";
 	try {
@@ -92,12 +92,12 @@ function toJson(value: Value): string | null {
 	return stringify(value);
 }
 
-/** Whether there is a value that is not false, 0 or the empty text; null: there is no value. */
+/** False for false, 0 and the empty text; null if there is no value. */
 function toBoolean(value: Value): boolean | null {
 	if (typeof value === "number") return Number.isFinite(value) ? value !== 0 : null;
 	if (typeof value === "string") return value !== "";
 	if (!isJson(value)) return value;
-	return "text" in value || ![false, "", 0].some((no) => no === value.value);
+	return "text" in value || ![false, "", 0].some((falsy) => falsy === value.value);
 }
 
 /** The date that a text begins with, from 1900 to 2299. */
@@ -108,13 +108,13 @@ function toDate(value: Value): string | null {
 	if (Number(month) > 0 && Number(day) > 0 && Number(day) <= 28)
 		return Number(month) <= 12 ? date : null;
 	const at = new Date(`${date}T00:00Z`);
-	// The 30th of February is read as another day.
+	// `Date` reads the 30th of February as a day in March.
 	return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(date) ? date : null;
 }
 
 const toMoment = (value: Value) => readMoment(toText(value) ?? "") ?? null;
 
-/** What is in JSON at a path; null: nothing. */
+/** The value at a path; null if there is none. */
 function valueAt(json: unknown, path: string[]): unknown {
 	let value = json;
 	for (const key of path) {
@@ -124,7 +124,7 @@ function valueAt(json: unknown, path: string[]): unknown {
 	return value;
 }
 
-/** What is no JSON has nothing in it. */
+/** False for a text that isn't JSON, and for null: no path leads to a value in it. */
 function parseJson(text: Row[number] | undefined, parse: (text: string) => unknown): unknown {
 	try {
 		return (typeof text === "string" && parse(text)) ?? false;
@@ -133,7 +133,7 @@ function parseJson(text: Row[number] | undefined, parse: (text: string) => unkno
 	}
 }
 
-/** Compiles expressions to functions of rows that have these columns. Three-valued logic: what has no value is null. */
+/** Compiles expressions to functions of rows with these columns. Null is "unknown" in SQL's three-valued logic. */
 function compiler(columns: string[]) {
 	function compile(expression: Expression): Get {
 		switch (expression.type) {
@@ -210,7 +210,7 @@ function compiler(columns: string[]) {
 		};
 	}
 
-	/** Below, at or above 0: as the left value is before, equal to or after the right one. */
+	/** Returns a negative number, 0 or a positive number, as a sort function does. */
 	function ordered(left: Expression, right: Expression): Get<number> {
 		switch (comparedAs(kindOf(left), kindOf(right))) {
 			case "number": {
@@ -342,7 +342,7 @@ const COMPARISONS = {
 const isNull = (value: Value) =>
 	value === null || (typeof value === "number" && !Number.isFinite(value));
 
-/** By code units, where there are two values. */
+/** Compares texts by code units; null if one of the values is missing. */
 function orderBetween<T extends string | number>(a: T | null, b: T | null) {
 	if (a === null || b === null) return null;
 	return a === b ? 0 : a < b ? -1 : 1;
@@ -353,7 +353,7 @@ const order =
 	(cells) =>
 		orderBetween(left(cells), right(cells));
 
-/** Numbers as numbers, but for equal ones that may have lost digits; anything else as text. */
+/** Compares numbers as numbers, unless they are equal and may have lost digits; anything else as text. */
 function orderOfJson(left: Value, right: Value) {
 	const [a, b] = [left, right].map((value) =>
 		isJson(value) && "value" in value ? value.value : value,
@@ -372,7 +372,7 @@ const not =
 		return value === null ? null : !value;
 	};
 
-/** True where one of the conditions is, else null where one is. */
+/** True if one of the conditions is true, otherwise null if one of them is null. */
 const some =
 	(conditions: Get<boolean>[]): Get<boolean> =>
 	(cells) => {
@@ -387,17 +387,17 @@ const some =
 
 const every = (conditions: Get<boolean>[]) => not(some(conditions.map(not)));
 
-/** In characters, not in code units. */
+/** Counts characters (code points), not code units. */
 function lengthOf(text: string) {
 	let length = 0;
 	for (const _ of text) length += 1;
 	return length;
 }
 
-/** The first integers that 64 bits can't hold; doubles have no others near them. */
+/** The smallest integer beyond 64 bits. Doubles have no other value near it. */
 const INT64_LIMIT = 2 ** 63;
 
-/** A value as a column of this kind holds it; undefined: it can't. */
+/** Converts a value for a column of this kind; undefined if the column can't hold it. */
 function typed(kind: Kind, value: Value): Row[number] | undefined {
 	if (value === null) return null;
 	switch (kind) {
@@ -417,14 +417,14 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 	}
 }
 
-/** What a query makes of rows. */
+/** Applies a query to rows. `unfit` counts values that are null because their field can't hold them. */
 export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };
 
 /**
- * Compiles a query: takes the rows that meet its condition, and computes its fields of them. A value that its field can't
- * hold, an integer beyond 64 bits or a number that is infinite, is null; `unfit` says how many there were (docs/exports.md#runs).
- * @param columns what the values of a row are
- * @param where the condition; null: all rows are taken
+ * Compiles a query, which filters rows by its condition and computes its fields. A value that its field can't hold (an
+ * integer beyond 64 bits, an infinite number) becomes null (docs/exports.md#runs).
+ * @param columns the names of a row's values
+ * @param where the condition; null for all rows
  */
 export function evaluator(columns: string[], fields: Field[], where: Expression | null): Evaluate {
 	const isColumn = ({ expression }: Field, at: number) =>

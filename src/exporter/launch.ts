@@ -3,24 +3,23 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { batchExportRuns, now } from "../db/schema.ts";
 
-/** What an instance of the workflow is given. Only the latest attempt writes of its run. */
+/** The parameters of a Workflow instance. Only the latest attempt of a run may write. */
 export type Launched = { run_id: string; attempt: number };
 
-/** As many instances as one call makes. */
-const TICK_BATCH_SIZE = 100;
+/** How many instances `createBatch` takes. */
+const CREATE_BATCH_SIZE = 100;
 
-/** As many runs as are begun at once: what an account may start in half a minute. */
+/** How many runs are launched at a time: as many as an account may start in half a minute. */
 const LAUNCH_BATCH_SIZE = 3000;
 
 const { id, status, finished_at, launched, attempt, next_try_at, last_updated_at } =
 	batchExportRuns;
 
-/** The id of the workflow instance of an attempt. */
 const instanceId = ({ run_id, attempt }: Launched) => `${run_id}-${attempt}`;
 
 /**
- * Runs that wait, and whose turn it is: those of one schedule go one after another, as do those of one backfill. While
- * an export is paused, its schedule's wait on, but for what is tried again.
+ * The condition for runs that can be launched. The runs of one schedule go one after another, as do those of one
+ * backfill. While an export is paused, its scheduled runs wait, except for retries.
  */
 export const waiting = sql`not ${launched} and (backfill_id is not null or ${attempt} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
@@ -28,16 +27,16 @@ export const waiting = sql`not ${launched} and (backfill_id is not null or ${att
 		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
 		and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 
-/** A run that misses two heartbeats is taken for gone. A wait between two tries is no silence. */
+/** A run that misses two heartbeats is considered lost, unless it is waiting for its next try. */
 const LOST_MS = 25_000;
 
-/** How long an instance may be waited for that is queued: an account runs a limited number of them at once. */
+/** How long to wait for a queued instance. An account runs a limited number of instances at once. */
 const QUEUED_MS = 5 * 60_000;
 
-/** How many of the instances that have not begun are asked whether they are queued. */
+/** How many of the instances that have not started are asked for their status. */
 const STATUS_BATCH_SIZE = 20;
 
-/** Runs of which nothing was heard since `before`. */
+/** The condition for runs whose last heartbeat is before `before`. */
 const lost = (before: string) =>
 	sql`${launched} and ${last_updated_at} < ${before} and coalesce(${next_try_at}, '') < ${before}`;
 
@@ -50,28 +49,31 @@ const statusOf = (env: Env, { run_id, attempt }: Launched) =>
 		);
 
 /**
- * Starts another attempt at each run of which nothing is heard any more. While instances that were to begin are
- * still queued, those that have not begun are waited for: to start them again would make the queue longer.
+ * Starts another attempt of each lost run. While instances are queued, runs that have not started yet are given more
+ * time: another instance would only make the queue longer.
  */
 export async function launchLost(env: Env, at: number) {
 	const before = (ms: number) => new Date(at - ms).toISOString();
-	const gone = lost(before(LOST_MS));
-	const begun = sql`${status} = 'Running'`;
-	const asked = await drizzle(env.DB)
+	const isLost = lost(before(LOST_MS));
+	const hasStarted = sql`${status} = 'Running'`;
+	const unstarted = await drizzle(env.DB)
 		.select({ run_id: id, attempt })
 		.from(batchExportRuns)
-		.where(and(isNull(finished_at), gone, sql`not ${begun}`))
+		.where(and(isNull(finished_at), isLost, sql`not ${hasStarted}`))
 		.orderBy(last_updated_at)
 		.limit(STATUS_BATCH_SIZE);
-	const statuses = await Promise.all(asked.map((one) => statusOf(env, one)));
+	const statuses = await Promise.all(unstarted.map((run) => statusOf(env, run)));
 	await launch(
 		env,
-		statuses.includes("queued") ? sql`(${gone} and ${begun} or ${lost(before(QUEUED_MS))})` : gone,
+		statuses.includes("queued")
+			? sql`(${isLost} and ${hasStarted} or ${lost(before(QUEUED_MS))})`
+			: isLost,
 	);
 }
 
 /**
- * Takes the next run that waits in the series of a run, for the instance that asks; null: none does, or another was faster.
+ * Claims the next waiting run of a series (one schedule or one backfill) for the calling instance.
+ * @returns null if none is waiting, or if another instance was faster
  */
 export async function claimNext(
 	db: Database,
@@ -102,16 +104,16 @@ export async function claimNext(
 }
 
 /**
- * Starts an instance of the workflow for each of the unfinished runs that are `which`, what waits longest first. Those
- * that could not be started wait for the clock.
+ * Starts a Workflow instance for each unfinished run that meets `condition`, those that have waited longest first. Runs
+ * whose instances could not be created are left to the next tick.
  */
-export async function launch(env: Env, which: SQL) {
+export async function launch(env: Env, condition: SQL) {
 	const db = drizzle(env.DB);
 	const chosen = db
 		.select({ id })
 		.from(batchExportRuns)
-		.where(and(isNull(finished_at), which))
-		// By an index that has none that are finished: to be ordered by id, all runs there ever were would be read.
+		.where(and(isNull(finished_at), condition))
+		// This order has an index of unfinished runs only. To order by id, SQLite would read all runs.
 		.orderBy(last_updated_at)
 		.limit(LAUNCH_BATCH_SIZE);
 	const starts: Launched[] = await db
@@ -125,8 +127,8 @@ export async function launch(env: Env, which: SQL) {
 		})
 		.where(inArray(id, chosen))
 		.returning({ run_id: id, attempt });
-	for (let i = 0; i < starts.length; i += TICK_BATCH_SIZE)
-		await start(env, starts.slice(i, i + TICK_BATCH_SIZE)).catch(async (error: unknown) => {
+	for (let i = 0; i < starts.length; i += CREATE_BATCH_SIZE)
+		await start(env, starts.slice(i, i + CREATE_BATCH_SIZE)).catch(async (error: unknown) => {
 			console.error(
 				JSON.stringify({
 					warning: "Runs were not started",

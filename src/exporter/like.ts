@@ -21,7 +21,7 @@ function elementsOf(pattern: string): Element[] {
 	return elements;
 }
 
-/** How many code units the element matches at this place; 0: it doesn't match. */
+/** How many code units the element matches at this index; 0 if it doesn't match. */
 function matchedAt(text: string, at: number, element: Element | undefined) {
 	if (at >= text.length) return 0;
 	if (element === ANY_CHARACTER) return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
@@ -29,15 +29,15 @@ function matchedAt(text: string, at: number, element: Element | undefined) {
 }
 
 /**
- * Whether a whole text matches a pattern of SQL's LIKE: `%` is any text, `_` any character, a backslash takes the next
- * character as it is. Case counts. Takes at most as many steps as the product of both lengths: after a mismatch only the
- * last `%` is extended.
+ * Compiles a pattern of SQL's LIKE, which has to match the whole text: `%` is any text, `_` is any character, and a
+ * backslash escapes the next character. It is case-sensitive. Takes at most as many steps as the product of both lengths,
+ * because after a mismatch only the last `%` is extended.
  */
 export function like(pattern: string): (text: string) => boolean {
 	const elements = elementsOf(pattern);
 	return (text) => {
 		let [at, next] = [0, 0];
-		/** After the last `%`: its next element, and where the text goes on for it. */
+		/** Where to continue after a mismatch: the element after the last `%`, and the text's index for it. */
 		let retry: { at: number; next: number } | null = null;
 		while (at < text.length || next < elements.length) {
 			if (elements[next] === ANY_TEXT) {

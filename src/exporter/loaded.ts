@@ -10,7 +10,7 @@ import { fieldsOf } from "./rows.ts";
 import { exportCipher, opened, shown } from "./secrets.ts";
 import type { Selection } from "./sources/source.ts";
 
-/** In a statement: the run has not ended, and this attempt carries it out. */
+/** The condition that the run has not ended, and that this attempt is the current one. */
 export const isCurrent = ({ run_id, attempt }: Launched) =>
 	and(
 		eq(batchExportRuns.id, run_id),
@@ -19,10 +19,10 @@ export const isCurrent = ({ run_id, attempt }: Launched) =>
 		isNull(batchExportRuns.finished_at),
 	);
 
-/** The run with its export. */
+/** A run and its export; undefined if it doesn't exist. */
 export async function load(db: Database, run_id: string) {
 	const [row] = await db
-		.select({ run: batchExportRuns, of: batchExports })
+		.select({ run: batchExportRuns, batchExport: batchExports })
 		.from(batchExportRuns)
 		.innerJoin(batchExports, eq(batchExports.id, batchExportRuns.batch_export_id))
 		.where(eq(batchExportRuns.id, run_id));
@@ -31,16 +31,16 @@ export async function load(db: Database, run_id: string) {
 
 export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 
-/** What the rows are, and where they go. */
-export async function prepare(env: Env, { run, of }: Loaded) {
-	const { type, config } = await opened(exportCipher(env, of), of.destination);
+/** Everything that an attempt needs: the destination, the selection of rows, and the job. */
+export async function prepare(env: Env, { run, batchExport }: Loaded) {
+	const { type, config } = await opened(exportCipher(env, batchExport), batchExport.destination);
 	const destination = destinationOf(env, type, config);
-	const query = of.xql_query === null ? null : parse(of.xql_query);
+	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;
-	const fields = fieldsOf(of.model, query?.fields ?? null, destination.database);
+	const fields = fieldsOf(batchExport.model, query?.fields ?? null, destination.database);
 	const range = {
-		team_id: of.project_id,
-		model: of.model,
+		team_id: batchExport.project_id,
+		model: batchExport.model,
 		start: run.data_interval_start,
 		end: run.data_interval_end,
 	};
@@ -55,7 +55,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	const job: Job = {
 		...range,
 		run_id: run.id,
-		export_id: of.id,
+		export_id: batchExport.id,
 		backfill: run.backfill_id !== null,
 		columns: fields,
 		identified: fields.some(
@@ -64,8 +64,8 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 	};
 	const fingerprint = await digest(
 		JSON.stringify([
-			shown(of.destination),
-			of.model,
+			shown(batchExport.destination),
+			batchExport.model,
 			fields,
 			env.EVENT_SOURCE,
 			...(where ? [where] : []),
@@ -76,7 +76,7 @@ export async function prepare(env: Env, { run, of }: Loaded) {
 
 const namesIn = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
 
-/** Whose log a run's entries go to. */
+/** The columns of a log entry that say which run it belongs to. */
 export const logOf = ({ id: run_id, batch_export_id }: Loaded["run"]) => ({
 	run_id,
 	batch_export_id,

@@ -4,17 +4,17 @@ import type { MODELS } from "../db/schema.ts";
 import type { Expression, Field } from "./query/query.ts";
 
 /**
- * What a column holds: `text`, `integer` (to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with milliseconds),
- * `date` (YYYY-MM-DD), or `json` (JSON text).
+ * The type of a column's values: `text`, `integer` (up to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
+ * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
  */
 export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
 
 export type Column = { name: string; kind: Kind };
 
-/** The values of a row, in the order of its columns; null where there is none. */
+/** The values of a row, in the order of its columns. */
 export type Row = (string | number | boolean | null)[];
 
-/** How many bytes the values of a row have as text, before they are packed in any format. */
+/** How many bytes a row's values have as text, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
 export type Model = (typeof MODELS)[number];
@@ -25,7 +25,7 @@ const column = (name: string, kind: Kind = "text"): Field => ({
 	expression: { type: "column", name } satisfies Expression,
 });
 
-/** What is written of each model (docs/exports.md#what-is-written). */
+/** The fields of each model (docs/exports.md#what-is-written). */
 const FIELDS: Record<Model, Field[]> = {
 	events: [
 		column("uuid"),
@@ -50,15 +50,14 @@ const FIELDS: Record<Model, Field[]> = {
 	],
 };
 
-/** What a database has to have besides, to tell rows apart. */
+/** The fields that databases get in any case, because they are the key of rows. */
 const KEYS: Record<Model, Field[]> = {
 	events: [column("uuid"), column("team_id", "integer")],
 	persons: [],
 };
 
 /**
- * The name of a field of a query that stands for something else than the column by which a database tells rows apart;
- * undefined: none does.
+ * The name of a query's field that has the name of a key column and isn't that column; undefined if there is none.
  */
 export const shadowedKey = (model: Model, query: Field[]) =>
 	query.find(
@@ -68,7 +67,7 @@ export const shadowedKey = (model: Model, query: Field[]) =>
 	)?.name;
 
 /**
- * What an export writes of each row: its query's fields, or its model's; for a database also what tells rows apart.
+ * The fields that an export writes: those of its query or of its model, and for a database also the key columns.
  */
 export function fieldsOf(model: Model, query: Field[] | null, database: boolean): Field[] {
 	const fields = query ?? FIELDS[model];

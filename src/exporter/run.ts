@@ -16,35 +16,35 @@ import type { Page, Position } from "./sources/source.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
 
 /**
- * How many steps an instance takes before it leaves the rest to another. Deployed, an instance may take 10,000 steps (1,024
- * on the free plan). Sleeping is not counted.
+ * How many steps an instance takes before it leaves the rest to another. Cloudflare allows 10,000 steps (1,024 on the free
+ * plan), without sleeps.
  */
 const MAX_STEPS = 1000;
 
-/** A step ends after this many pages of rows, or this long, so that it stays far from its limits of time and CPU. */
+/** A step ends after this many pages of rows, or after this time, to stay far from the limits for time and CPU. */
 const PAGES_PER_STEP = 100;
 const STEP_MS = 5 * 60_000;
 
-/** For steps that fail as a whole: the database does not answer, or the isolate is gone. */
+/** For steps that fail as a whole: the database doesn't respond, or the isolate is gone. */
 const STEP = {
 	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
 	timeout: "30 minutes",
 } as const;
 
-/** A run says this often that it is alive and, while nothing is kept, checks whether it was cancelled. */
+/** How often a run reports that it is alive, and checks whether it was cancelled. */
 const HEARTBEAT_MS = 10_000;
 
 const MAX_ERROR_LENGTH = 2000;
 
-/** The run that an instance goes on with, after this wait. */
+/** The run that an instance continues with, and how long it waits before. */
 type Turn = Launched & { wait_ms: number };
 
 /**
- * Carries out a run, and then, one after another, those of its series that wait: the windows of one backfill, or of one
- * schedule. All it knows between two steps is in D1.
+ * Carries out a run, then the waiting runs of the same series (one backfill or one schedule). All state between two steps
+ * is in D1.
  *
- * No instance starts another one. Deployed, that would be no problem, since creating an instance only puts it into a queue. But
- * the local server runs it at once, below the one that made it, and comes to a standstill after some fifty of them.
+ * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it
+ * at once, nested in the one that created it, and stops working at a nesting of about fifty.
  */
 export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
 	override async run({ payload }: WorkflowEvent<Launched>, step: WorkflowStep) {
@@ -63,7 +63,7 @@ export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
 	}
 }
 
-/** What a step may still do. */
+/** How much a step may still do. `until` is in milliseconds since 1970. */
 type Budget = { pages: number; until: number };
 
 const newBudget = (): Budget => ({
@@ -74,14 +74,14 @@ const newBudget = (): Budget => ({
 const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > until;
 
 /**
- * Goes on with a run, and with the next ones of its series, until a run has to wait or the step has done enough. Answers what
- * to go on with; null: nothing is left to do here.
+ * Continues a run, then the next ones of its series, until a run has to wait or the budget of the step is spent.
+ * @returns the run to continue with; null if none is left
  */
 export async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
-		// Only waiting for something outside lets the local server answer requests: its storage is in the same process, and a
-		// chain of statements would otherwise keep it busy to the end of the series.
+		// Lets the local server handle requests: its storage is in the same process, so statements alone never yield to
+		// them.
 		await scheduler.wait(1);
 		const wait_ms = await part(env, current, budget);
 		if (wait_ms !== null) return { ...current, wait_ms };
@@ -92,12 +92,13 @@ export async function runSeries(env: Env, first: Launched): Promise<Turn | null>
 	}
 }
 
-/** The cursor of a run whose rows were all taken. */
+/** The cursor of a run that has written all rows. */
 const END: Position = [];
 
 /**
- * Goes on with a run from where it was kept last. Answers how many milliseconds to wait before it goes on; null: the run has
- * ended, or another attempt has it.
+ * Continues a run from its stored position.
+ * @returns how many milliseconds to wait before the next call; null if the run has ended, or if another attempt has taken
+ * over
  */
 export async function part(
 	env: Env,
@@ -127,37 +128,37 @@ export async function part(
 		return isDone ? null : 0;
 	} catch (error) {
 		if (error instanceof Superseded) return null;
-		const why = reason(error).slice(0, MAX_ERROR_LENGTH);
+		const message = reason(error).slice(0, MAX_ERROR_LENGTH);
 		const tries = progress.tries + 1;
 		if (error instanceof Misconfigured || tries >= MAX_TRIES) {
 			const status = error instanceof Misconfigured ? "Failed" : "FailedRetryable";
-			await end(env, launched, run, { ...progress, status, latest_error: why });
+			await end(env, launched, run, { ...progress, status, latest_error: message });
 			return null;
 		}
 		const wait_ms = delayAfter(tries, error);
-		await countTry(env, launched, run, { tries, why, wait_ms });
+		await countTry(env, launched, run, { tries, message, wait_ms });
 		return wait_ms;
 	}
 }
 
 /**
- * Says that the attempt is alive, whatever it waits for. Also of a run that was cancelled by now: files that begin to appear
- * appear as a whole, before the clock removes what is left.
+ * Reports that the attempt is alive. Also after the run was cancelled: once files start to appear, all of them must, before
+ * a tick removes the leftovers.
  */
 const beat = (env: Env, { run_id, attempt }: Launched) =>
 	drizzle(env.DB)
 		.update(batchExportRuns)
 		.set({ last_updated_at: now() })
 		.where(and(eq(batchExportRuns.id, run_id), eq(batchExportRuns.attempt, attempt)))
-		// The next one may get through.
+		// The next heartbeat may succeed.
 		.catch(() => {});
 
-/** Keeps and logs that a try failed, and when the next one is. */
+/** Stores and logs a failed try and the time of the next one. */
 async function countTry(
 	env: Env,
 	launched: Launched,
 	run: Loaded["run"],
-	{ tries, why, wait_ms }: { tries: number; why: string; wait_ms: number },
+	{ tries, message, wait_ms }: { tries: number; message: string; wait_ms: number },
 ) {
 	const db = drizzle(env.DB);
 	const next_try_at = new Date(Date.now() + wait_ms).toISOString();
@@ -167,19 +168,19 @@ async function countTry(
 			.set({
 				tries,
 				next_try_at,
-				latest_error: why,
+				latest_error: message,
 				last_updated_at: now(),
 			})
 			.where(isCurrent(launched)),
 		logIfChanged(db, {
 			...logOf(run),
 			level: "WARNING",
-			message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(why)} The next one is at ${next_try_at}.`,
+			message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(message)} The next try is at ${next_try_at}.`,
 		}),
 	]);
 }
 
-/** What a part of a run works with. */
+/** What `transferRows` needs. */
 type Part = Awaited<ReturnType<typeof prepare>> & {
 	launched: Launched;
 	run: Loaded["run"];
@@ -188,8 +189,8 @@ type Part = Awaited<ReturnType<typeof prepare>> & {
 };
 
 /**
- * Where a run goes on: where it was kept last, or where it ended before it was retried; from the beginning, where it wrote
- * something else, or to another place.
+ * Where a run continues: at its stored position, or where it ended before a retry. It starts over if the destination or
+ * the query has changed.
  */
 function positionOf(run: Loaded["run"], fingerprint: string) {
 	const { cursor, records_completed, records_total_count } = run;
@@ -217,7 +218,7 @@ function positionOf(run: Loaded["run"], fingerprint: string) {
 const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;
 
-/** What the log says when another attempt than the first takes a run up, or one that changed; null: nothing. */
+/** The log entry for a second or later attempt, or for a run that starts over; null if there is nothing to log. */
 function describeStart(
 	run: Loaded["run"],
 	fingerprint: string,
@@ -227,19 +228,19 @@ function describeStart(
 		return {
 			level: "WARNING" as const,
 			message:
-				"The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+				"The destination or the query has changed since the run began, so it starts over. What it has already written is not removed.",
 		};
 	if (run.status !== "Starting" || run.attempt < 2) return null;
 	return {
 		level: "INFO" as const,
 		message:
 			records_completed > 0
-				? `Attempt ${run.attempt} goes on after ${pluralize(records_completed, "row")}.`
-				: `Attempt ${run.attempt} begins with the first row.`,
+				? `Attempt ${run.attempt} continues after ${pluralize(records_completed, "row")}.`
+				: `Attempt ${run.attempt} starts with the first row.`,
 	};
 }
 
-/** Takes pages of rows to the destination. True: those were all, and the run has ended; false: there is more to do. */
+/** Writes pages of rows to the destination. True if the run has ended, false if there is more to do. */
 async function transferRows(
 	env: Env,
 	{ destination, selection, job, fingerprint, launched, run, budget, progress }: Part,
@@ -252,7 +253,7 @@ async function transferRows(
 	let { state, records_completed, records_total_count, bytes, unfit_values } = position;
 	Object.assign(progress, { records_completed, bytes, unfit_values });
 	let updatedAt = Date.now();
-	/** Throws where the attempt is of no use any more, having cleaned up what it began for a run that has ended. */
+	/** @throws Superseded if the run was cancelled or another attempt has taken over, after cleaning up */
 	const update = async (set: Partial<typeof batchExportRuns.$inferInsert>) => {
 		updatedAt = Date.now();
 		const { meta } = await db
@@ -289,7 +290,7 @@ async function transferRows(
 	});
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
-	/** Whether the state holds all rows that were written. */
+	/** Whether all rows that were read are in `state` or at the destination. */
 	let isKept = true;
 	while (page) {
 		const { rows, next, unfit }: Page = page;
@@ -308,13 +309,13 @@ async function transferRows(
 			await update({ state, cursor, ...figures });
 			if (next && isSpent(budget)) return false;
 		} else if (next && isKept && isSpent(budget)) {
-			// A query's condition may leave out all rows of a step.
+			// A query's condition may filter out all rows of a step.
 			await update({ cursor: JSON.stringify(next) });
 			return false;
 		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
 		page = next && (await source.page(selection, next));
 	}
-	// What is closed appears, so the run has to be this attempt's still.
+	// `close` makes files appear, so check first that this attempt is still the current one.
 	if (!isFresh) await update({});
 	const files = await sink.close();
 	await end(env, launched, run, {
@@ -332,13 +333,16 @@ async function transferRows(
 
 const Cursor = z.array(z.string());
 
-/** Why, in words; of a statement, not what it was and held. */
+/** The message of an error, without the SQL and the values of a statement. */
 const reason = (error: unknown): string => {
 	if (error instanceof DrizzleQueryError) return reason(error.cause);
 	return error instanceof Error ? error.message || error.name : String(error);
 };
 
-/** Ends a run whose step could not be carried out, however often it was tried. Answers what to go on with. */
+/**
+ * Ends a run after its step has failed at every retry.
+ * @returns the next run of the series; null if there is none
+ */
 export async function giveUp(env: Env, launched: Launched, error: unknown): Promise<Turn | null> {
 	const loaded = await load(drizzle(env.DB), launched.run_id);
 	if (!loaded) return null;
@@ -355,7 +359,7 @@ export async function giveUp(env: Env, launched: Launched, error: unknown): Prom
 	return next && { ...next, wait_ms: 0 };
 }
 
-/** Leaves a run to the next tick, which starts another instance for it. */
+/** Leaves a run to the next tick, which starts another instance. */
 const release = async (env: Env, launched: Launched) => {
 	await drizzle(env.DB)
 		.update(batchExportRuns)
@@ -364,15 +368,15 @@ const release = async (env: Env, launched: Launched) => {
 };
 
 /**
- * What follows a run that has ended: a pause if it was one failure too many, the next run of its backfill. Answers the next run
- * of its series, for this instance to go on with; null: there is none, or the run is another attempt's.
+ * Follows up on a run that has ended: pauses the export if too many runs have failed, and adds the backfill's next run.
+ * @returns the next run of the series; null if there is none, or if another attempt has taken over
  */
 export async function afterRun(env: Env, { run_id, attempt }: Launched): Promise<Launched | null> {
 	const db = drizzle(env.DB);
 	const loaded = await load(db, run_id);
 	if (loaded?.run.attempt !== attempt || loaded.run.finished_at === null) return null;
 	const { status, backfill_id } = loaded.run;
-	if (status === "Failed") await pauseIfFailing(env, loaded.of);
+	if (status === "Failed") await pauseIfFailing(env, loaded.batchExport);
 	if (backfill_id !== null) await advance(db, backfill_id);
 	return claimNext(db, loaded.run);
 }

@@ -3,10 +3,10 @@ import type { Job } from "./destinations/destination.ts";
 import type { Field } from "./query/query.ts";
 import { fieldsOf, type Kind, type Model, type Row } from "./rows.ts";
 
-/** What a trial writes: rows, and the job of the run that they would belong to. */
+/** What a test of a destination writes: rows, and the job of the run that they would belong to. */
 export type Sample = { job: Job; rows: Row[] };
 
-/** Of computed values only the kind is known. A null is what every expression may come to; text may be anything. */
+/** Values for computed fields, of which only the kind is known. Any expression may be null. */
 const KINDS: Record<Kind, () => Row[number]> = {
 	text: () => null,
 	json: () => null,
@@ -17,7 +17,7 @@ const KINDS: Record<Kind, () => Row[number]> = {
 	timestamp: () => new Date().toISOString(),
 };
 
-/** What the columns of events and persons hold. */
+/** Values for the columns of events and persons. */
 const COLUMNS: Record<string, () => Row[number]> = {
 	uuid: () => v7(),
 	event: () => "trial",
@@ -34,9 +34,9 @@ const value = ({ kind, expression }: Field, team_id: number) => {
 };
 
 /**
- * A row as an export would write it.
- * @param fields what the export writes of each row
- * @param team_id 0 where no project is known
+ * A sample with one row.
+ * @param fields the fields that the export writes
+ * @param team_id 0 if there is no project
  */
 export function sampleOf(
 	model: Model,

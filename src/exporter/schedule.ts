@@ -16,44 +16,45 @@ import { advance } from "./series.ts";
 import { dueWindows, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
 /**
- * As many exports as one batch schedules, whose missed runs are one value of D1 (at most 2,000,000 bytes), and as many
- * batches as a tick takes.
+ * How many exports one batch schedules. All their missed runs are one value of D1, which is limited to 2,000,000 bytes.
  */
 const BATCH_SIZE = 300;
 const MAX_BATCHES_PER_TICK = 30;
 
-/** How long what a run left behind waits for the run itself to remove it, and between two tries to. */
+/** How long a run has to remove its own leftovers, and how long to wait between two tries. */
 const CLEANUP_AGE_MS = 60_000;
 
-/** How many of the rare things a tick does: backfills that stand still, leftovers, deleted exports. */
+/** How many rows of each kind a tick handles: stalled backfills, leftovers, deleted exports. */
 const CLEANUP_BATCH_SIZE = 50;
 
-/** How many runs of deleted exports a tick removes. */
+/** How many runs of deleted exports a tick deletes. */
 const PURGE_BATCH_SIZE = 5000;
 
-/** How long log entries, and what was deleted, are kept. */
+/** How long log entries and deleted exports are kept. */
 const RETENTION_MS = 7 * 86_400_000;
 
 const iso = (at: number) => new Date(at).toISOString();
 
 /**
- * What happens every minute: runs of the windows that are due are made, each once, and started; so are those that
- * nothing is heard of, and the next of backfills that stand still; admins are told of windows that were not delivered; what
- * ended runs left behind is removed.
+ * The work of every minute: inserts the runs of windows that are due, adds the next runs of stalled backfills, launches
+ * waiting and lost runs, mails admins about windows that were not delivered, and removes leftovers.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
 	for (let i = 0; i < MAX_BATCHES_PER_TICK; i += 1)
-		if ((await makeRuns(db, scheduledTime)) < BATCH_SIZE) break;
-	await moveBackfills(db);
+		if ((await insertDueRuns(db, scheduledTime)) < BATCH_SIZE) break;
+	await advanceBackfills(db);
 	await launch(env, waiting);
 	await launchLost(env, scheduledTime);
 	await mailUndelivered(env, scheduledTime);
 	await cleanUp(env, scheduledTime);
 }
 
-/** Makes the runs that are due of at most `A_BATCH` exports; answers how many exports it were. */
-async function makeRuns(db: Database, at: number) {
+/**
+ * Inserts the due runs of at most `BATCH_SIZE` exports.
+ * @returns how many exports were due
+ */
+async function insertDueRuns(db: Database, at: number) {
 	const due = await db
 		.select({
 			id: batchExports.id,
@@ -73,39 +74,39 @@ async function makeRuns(db: Database, at: number) {
 		.orderBy(batchExports.due_at)
 		.limit(BATCH_SIZE);
 	if (due.length === 0) return 0;
-	const plans = due.map((one) => ({ one, ...dueWindows(one, at) }));
-	const of = ({ one }: (typeof plans)[number]) => ({
+	const plans = due.map((row) => ({ row, ...dueWindows(row, at) }));
+	const common = ({ row }: (typeof plans)[number]) => ({
 		id: v7(),
-		batch_export_id: one.id,
-		due: one.due_at,
-		interval: one.interval,
+		batch_export_id: row.id,
+		due: row.due_at,
+		interval: row.interval,
 	});
 	const runs = plans.flatMap((plan) =>
 		plan.windows.map(({ start, end }) => ({
-			...of(plan),
+			...common(plan),
 			data_interval_start: start,
 			data_interval_end: end,
 		})),
 	);
-	const words = plans
+	const entries = plans
 		.filter(({ passed }) => passed > 0)
 		.map((plan) => ({
-			...of(plan),
+			...common(plan),
 			level: "WARNING" as const,
-			message: `Passed over: ${pluralize(plan.passed, "window")}, from the one that ended at ${plan.one.next_end_at} on. At most ${MAX_CATCH_UP_WINDOWS} are caught up; a backfill exports the others.`,
+			message: `Skipped: ${pluralize(plan.passed, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
 		}));
-	const moves = plans.map((plan) => ({
-		...of(plan),
+	const updates = plans.map((plan) => ({
+		...common(plan),
 		...plan.next,
 		passed: plan.passed,
 	}));
-	/** The export is as it was read: two ticks at once make no run twice, and what was changed meanwhile stands. */
-	const still = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
+	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
+	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	const { last_updated_at, undelivered_windows } = batchExports;
 	await db.batch([
-		insertEach(db, batchExportRuns, runs, still).onConflictDoNothing(),
-		insertEach(db, batchExportLogEntries, words, still),
+		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
+		insertEach(db, batchExportLogEntries, entries, isUnchanged),
 		db
 			.update(batchExports)
 			.set({
@@ -114,14 +115,14 @@ async function makeRuns(db: Database, at: number) {
 				undelivered_windows: sql`${undelivered_windows} + (value ->> 'passed')`,
 				last_updated_at: sql`${last_updated_at}`,
 			})
-			.from(sql`json_each(${JSON.stringify(moves)})`)
-			.where(sql`${batchExports.id} = value ->> 'batch_export_id' and ${still}`),
+			.from(sql`json_each(${JSON.stringify(updates)})`)
+			.where(sql`${batchExports.id} = value ->> 'batch_export_id' and ${isUnchanged}`),
 	]);
 	return due.length;
 }
 
-/** Gives backfills that stand still, since what should have gone on with them is gone, their next run. */
-async function moveBackfills(db: Database) {
+/** Adds the next run to backfills that have stalled because their instance is gone. */
+async function advanceBackfills(db: Database) {
 	const idle = await db
 		.select({ id: batchExportBackfills.id })
 		.from(batchExportBackfills)
@@ -150,7 +151,7 @@ async function cleanUp(env: Env, at: number) {
 		),
 		...purgeDeleted(db, iso(at - RETENTION_MS)),
 	]);
-	// Last, since it may have to wait for each of them.
+	// Last, since each of these may wait for a destination.
 	const left = await db
 		.select({ id: batchExportRuns.id })
 		.from(batchExportRuns)
@@ -166,13 +167,13 @@ async function cleanUp(env: Env, at: number) {
 	for (const { id } of left) await clean(env, id);
 }
 
-/** The statements that remove what was deleted before a moment: runs first, so that none takes long. */
+/** The statements that purge exports deleted before a time: runs first, in batches, so that no statement takes long. */
 function purgeDeleted(db: Database, before: string) {
 	const dead = and(sql`${batchExports.deleted}`, lt(batchExports.last_updated_at, before));
 	const runs = db
 		.select({ id: batchExportRuns.id })
 		.from(batchExports)
-		// In this order: SQLite keeps to that of a cross join, and would else look for the exports of all runs.
+		// SQLite keeps the order of a cross join. Otherwise it would look up the exports of all runs.
 		.crossJoin(batchExportRuns)
 		.where(
 			and(

@@ -5,13 +5,13 @@ import { check, endpointOf, secretsOf } from "./destinations/config.ts";
 
 type Config = Destination["config"];
 
-/** Seals the secrets of an export's destination. */
+/** Encrypts the secrets of an export's destination. */
 export const exportCipher = (env: Env, { id }: { id: string }) =>
 	cipherOf(env, "batch_exports", id);
 
 const fieldOf = (key: string) => `destination.${key}`;
 
-/** The destination as it is shown: without its secrets. */
+/** The destination as responses show it: without its secrets. */
 export const shown = ({ type, config }: Destination): Destination => {
 	const secret = secretsOf(type);
 	return {
@@ -20,7 +20,7 @@ export const shown = ({ type, config }: Destination): Destination => {
 	};
 };
 
-/** `config` with each of its secrets as `change` makes it. */
+/** The config with each secret replaced by the result of `change`. */
 async function eachSecret(
 	{ type, config }: Destination,
 	change: (secret: string, key: string) => Promise<string>,
@@ -33,20 +33,23 @@ async function eachSecret(
 	return changed;
 }
 
-/** The destination with its secrets in the clear. */
+/** The destination with decrypted secrets. */
 export const opened = async (cipher: Cipher, destination: Destination) => ({
 	type: destination.type,
 	config: await eachSecret(destination, (sealed, key) => cipher.unseal(fieldOf(key), sealed)),
 });
 
 /**
- * The config as it is stored: each field as the rules read it, without those that are null.
- * @throws the refusal of a config that breaks the rules
+ * The config as it is stored, before encryption: parsed values, without nulls.
+ * @throws 400 if the config is invalid
  */
 export const normalized = (type: string, config: Config): Config =>
 	Object.fromEntries(Object.entries(check(type, config)).filter(([, value]) => value !== null));
 
-/** A new destination as it is stored: its secrets sealed. */
+/**
+ * A new destination as it is stored, with encrypted secrets.
+ * @throws 400 if the config is invalid
+ */
 export async function sealed(cipher: Cipher, type: string, given: Config): Promise<Destination> {
 	const config = normalized(type, given);
 	return {
@@ -56,27 +59,28 @@ export async function sealed(cipher: Cipher, type: string, given: Config): Promi
 }
 
 /**
- * What a PATCH makes of a stored destination: `given` merged over its config, where null removes a key. The rules are
- * checked on the result; a secret that stays is not sealed again.
+ * Merges the config of a PATCH over that of a stored destination. Null removes a key. Secrets that don't change are not
+ * encrypted again.
+ * @throws 400 if the result is invalid, or if it would send stored secrets to another server
  */
 export async function merged(
 	cipher: Cipher,
 	stored: Destination,
-	given: { type?: string | undefined; config?: Config | undefined },
+	patch: { type?: string | undefined; config?: Config | undefined },
 ): Promise<Destination> {
 	const { type } = stored;
-	if (given.type !== undefined && given.type !== type)
+	if (patch.type !== undefined && patch.type !== type)
 		throw invalid("destination__type", "The type of a destination can't be changed.");
 	const { config: before } = await opened(cipher, stored);
 	const config = normalized(
 		type,
 		Object.fromEntries(
-			Object.entries({ ...before, ...given.config }).filter(([, value]) => value !== null),
+			Object.entries({ ...before, ...patch.config }).filter(([, value]) => value !== null),
 		),
 	);
-	// Whoever may change an export may not thereby learn a secret that somebody else entered.
+	// Otherwise, whoever may change an export could have somebody else's secret sent to a server of their own.
 	const keepsSecret = secretsOf(type).some(
-		(key) => before[key] !== undefined && given.config?.[key] === undefined,
+		(key) => before[key] !== undefined && patch.config?.[key] === undefined,
 	);
 	if (keepsSecret && endpointOf(config) !== endpointOf(before))
 		throw invalid("destination", "Give the secret fields again: the destination leads elsewhere.");

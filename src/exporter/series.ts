@@ -4,26 +4,26 @@ import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
 import { logIfChanged, pluralize } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
-/** So many backfills of a project run at once. */
+/** How many backfills of a project may run at once. */
 export const MAX_RUNNING_BACKFILLS = 3;
 
-/** In a statement: the project may have one more backfill running. */
+/** The condition that the project may start another backfill. */
 export const mayStart = (project_id: number) =>
 	sql`(select count(*) from batch_export_backfills as running
 		where running.project_id = ${project_id} and running.status = 'Running') < ${MAX_RUNNING_BACKFILLS}`;
 
-type Of = { id: string; team_id: number; interval: Interval };
+type BatchExport = { id: string; team_id: number; interval: Interval };
 
-/** The statements that begin a backfill of the windows of `range` if `condition` holds, and its first run. */
+/** The statements that insert and log a backfill and its first run, if `condition` holds. */
 export function begin(
 	db: Database,
 	backfill_id: string,
-	{ id: batch_export_id, team_id, interval }: Of,
+	{ id: batch_export_id, team_id, interval }: BatchExport,
 	{ start, end }: Window,
 	condition: SQL,
 ) {
 	const { total, window } = within(interval, start, end);
-	const begun = sql`exists (select 1 from ${batchExportBackfills} where ${batchExportBackfills.id} = ${backfill_id})`;
+	const isInserted = sql`exists (select 1 from ${batchExportBackfills} where ${batchExportBackfills.id} = ${backfill_id})`;
 	return [
 		insertWhere(
 			db,
@@ -39,7 +39,7 @@ export function begin(
 			},
 			condition,
 		),
-		runOf(db, { id: backfill_id, batch_export_id }, window, begun),
+		runOf(db, { id: backfill_id, batch_export_id }, window, isInserted),
 		logIfChanged(
 			db,
 			{
@@ -47,12 +47,12 @@ export function begin(
 				level: "INFO",
 				message: `A backfill of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
 			},
-			begun,
+			isInserted,
 		),
 	] as const;
 }
 
-/** The statement that adds a run to a backfill. */
+/** The statement that adds a run to a backfill, if `condition` holds. */
 const runOf = (
 	db: Database,
 	{ id: backfill_id, batch_export_id }: { id: string; batch_export_id: string | SQL },
@@ -72,8 +72,8 @@ const runOf = (
 	);
 
 /**
- * Adds the next run to a running backfill none of whose runs is under way, or ends it. However often and by whomever
- * it is called: each window gets one run.
+ * Adds the next run to a running backfill, or completes it after its last window. Does nothing while one of its runs is
+ * unfinished. Concurrent calls are safe: each window gets one run.
  */
 export async function advance(db: Database, id: string) {
 	const [[backfill], [last]] = await db.batch([
@@ -93,7 +93,7 @@ export async function advance(db: Database, id: string) {
 	if (done < total_runs) {
 		await db
 			.batch([runOf(db, backfill, window, idle)])
-			// Somebody else was faster.
+			// Another call has added the run.
 			.catch((error: unknown) => {
 				if (!String(error).includes("UNIQUE")) throw error;
 			});

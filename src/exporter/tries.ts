@@ -5,10 +5,10 @@ export const MAX_TRIES = 5;
 const MIN_DELAY_MS = 5000;
 const MAX_DELAY_MS = 2 * 60_000;
 
-/** The longest wait that a receiver can ask for with Retry-After. */
+/** The longest Retry-After that is honoured. */
 const MAX_RETRY_AFTER_MS = 60 * 60_000;
 
-/** How long to wait after so many failed tries: 5 s, 15 s, 45 s, 2 min, or as long as the other side asks for. */
+/** How many milliseconds to wait after a failed try: 5 s, 15 s, 45 s, 2 min, or what Retry-After says. */
 export const delayAfter = (tries: number, error: unknown) =>
 	Math.max(
 		Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS),

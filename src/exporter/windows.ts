@@ -2,14 +2,14 @@ import type { INTERVALS } from "../db/schema.ts";
 
 export type Interval = (typeof INTERVALS)[number];
 
-/** From `start`, before `end`; RFC 3339, UTC. */
+/** The interval [`start`, `end`), in RFC 3339, UTC. */
 export type Window = { start: string; end: string };
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** In milliseconds. UTC's days are all of one length. */
+/** In milliseconds. All days of UTC have the same length. */
 export const LENGTHS: Record<Interval, number> = {
 	hour: HOUR,
 	day: DAY,
@@ -18,36 +18,36 @@ export const LENGTHS: Record<Interval, number> = {
 	"every 15 minutes": 15 * MINUTE,
 };
 
-/** 1970-01-05, a Monday: where the grid of every interval has a line. */
+/** 1970-01-05, a Monday: a boundary of every interval. */
 const MONDAY = 4 * DAY;
 
-/** When no run starts any more: later times are longer texts, which sort before all others. */
+/** The `due_at` of an export that has no more windows. Times after it are longer texts, which sort before all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
 
 /**
- * A run starts at least this long after its window's end, since the clocks of D1 and of workers may differ a little, and
- * rows of another source may take a while to appear. D1 itself sets when a row arrived, as it writes the row.
+ * A run starts at least this long after its window's end: the clocks of D1 and of workers may differ slightly, and rows in
+ * ClickHouse may take a while to appear.
  */
 const SETTLE_MS = 30_000;
 
-/** So many windows are caught up, at most. */
+/** How many missed windows are caught up. */
 export const MAX_CATCH_UP_WINDOWS = 24;
 
 const iso = (at: number) => new Date(Math.min(at, Date.parse(NEVER))).toISOString();
 
-/** The line of the interval's grid at or before `at`. */
+/** The last boundary of the interval's grid at or before `at`. */
 export const boundaryBefore = (interval: Interval, at: number) => {
 	const length = LENGTHS[interval];
 	return Math.floor((at - MONDAY) / length) * length + MONDAY;
 };
 
-/** The line of the interval's grid at or behind `at`. */
+/** The first boundary of the interval's grid at or after `at`. */
 const boundaryAfter = (interval: Interval, at: number) =>
 	boundaryBefore(interval, at - 1) + LENGTHS[interval];
 
 /**
- * How long after a window's end its run starts, in milliseconds: for each export its own share of the interval's first
- * twelfth, so that not all start at once.
+ * How long after a window's end its run starts, in milliseconds. Each export has a fixed delay of up to a twelfth of its
+ * interval, so that not all start at once.
  */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, (Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12));
@@ -59,49 +59,50 @@ type Scheduled = {
 	end_at: string | null;
 };
 
-/** The columns that say when the window which ends at `end` is run; no run is triggered after `end_at`. */
-const due = (of: Scheduled, end: number) => ({
+/** The columns that schedule the window which ends at `end`. No window after `end_at` runs. */
+const due = (row: Scheduled, end: number) => ({
 	next_end_at: iso(end),
 	due_at:
-		of.end_at !== null && end > Date.parse(of.end_at)
+		row.end_at !== null && end > Date.parse(row.end_at)
 			? NEVER
-			: iso(end + delay(of.id, of.interval)),
+			: iso(end + delay(row.id, row.interval)),
 });
 
 /**
- * The first window that an export runs whose rows are wanted since `from`: that which it lies in, or the first to end at
- * or behind `start_at`.
+ * Schedules the first window of an export: the one that contains `from`, or the first that ends at or after `start_at`,
+ * whichever is later.
  */
-export function schedule(of: Scheduled, from: number) {
-	const under = boundaryBefore(of.interval, from) + LENGTHS[of.interval];
-	const first = of.start_at === null ? under : boundaryAfter(of.interval, Date.parse(of.start_at));
-	return due(of, Math.max(under, first));
+export function schedule(row: Scheduled, from: number) {
+	const current = boundaryBefore(row.interval, from) + LENGTHS[row.interval];
+	const first =
+		row.start_at === null ? current : boundaryAfter(row.interval, Date.parse(row.start_at));
+	return due(row, Math.max(current, first));
 }
 
-/** Where the window begins that the schedule runs next. */
+/** The start of the window that is scheduled next. */
 export const nextStart = ({ interval, next_end_at }: { interval: Interval; next_end_at: string }) =>
 	Date.parse(next_end_at) - LENGTHS[interval];
 
-/** What the schedule of an export becomes whose interval or range changed: no window that ended is left out for it. */
+/** Schedules an export whose interval or range has changed, without leaving out any time. */
 export function reschedule(
 	before: Scheduled & { next_end_at: string },
 	after: Scheduled,
 	now: number,
 ) {
-	const over = before.end_at !== null && before.next_end_at > before.end_at;
-	return schedule(after, over ? now : Math.min(now, nextStart(before)));
+	const hasEnded = before.end_at !== null && before.next_end_at > before.end_at;
+	return schedule(after, hasEnded ? now : Math.min(now, nextStart(before)));
 }
 
 /**
- * The windows that are due `now`, oldest first, the newest 24 at most; how many older ones are passed over; and when
- * the next is due.
+ * The windows that are due: the newest 24 at most, oldest first; how many older ones are skipped (`passed`); and the
+ * columns for the next one.
  */
-export function dueWindows(of: Scheduled & { next_end_at: string }, now: number) {
-	const length = LENGTHS[of.interval];
-	const first = Date.parse(of.next_end_at);
+export function dueWindows(row: Scheduled & { next_end_at: string }, now: number) {
+	const length = LENGTHS[row.interval];
+	const first = Date.parse(row.next_end_at);
 	const until = Math.min(
-		now - delay(of.id, of.interval),
-		of.end_at === null ? now : Date.parse(of.end_at),
+		now - delay(row.id, row.interval),
+		row.end_at === null ? now : Date.parse(row.end_at),
 	);
 	const n = Math.max(0, Math.floor((until - first) / length) + 1);
 	const passed = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
@@ -109,12 +110,12 @@ export function dueWindows(of: Scheduled & { next_end_at: string }, now: number)
 		const end = first + (passed + i) * length;
 		return { start: iso(end - length), end: iso(end) };
 	});
-	return { windows, passed, next: due(of, first + n * length) };
+	return { windows, passed, next: due(row, first + n * length) };
 }
 
 /**
- * What the schedule of a paused export becomes as it goes on: windows that ended during the pause are left out, but none
- * that was still to start when it began: `windows`, oldest first, are to be run.
+ * Schedules an export that is unpaused. Windows that ended during the pause are left out. `windows`, oldest first, ended
+ * before the pause but had not started by then, so they still have to run.
  */
 export function resume(
 	before: Scheduled & { next_end_at: string; last_paused_at: string | null },
@@ -130,7 +131,7 @@ export function resume(
 	return { windows, columns: schedule(after, now) };
 }
 
-/** How many whole windows there are from `start` on, and the first of them behind `done` windows. */
+/** How many complete windows a range has, counted from `start`, and the one that follows the first `done`. */
 export function within(interval: Interval, start: string, end: string, done = 0) {
 	const length = LENGTHS[interval];
 	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
@@ -138,7 +139,7 @@ export function within(interval: Interval, start: string, end: string, done = 0)
 	return { total, window: { start: iso(at), end: iso(at + length) } };
 }
 
-/** The last window that is over. */
+/** The last window that has ended. */
 export function lastWindow(interval: Interval, now: number): Window {
 	const end = boundaryBefore(interval, now);
 	return { start: iso(end - LENGTHS[interval]), end: iso(end) };

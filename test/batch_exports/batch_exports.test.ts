@@ -42,7 +42,7 @@ async function exporting(body: object = {}) {
 	return { ...home, made: made.body, path };
 }
 
-/** A run of an export, straight into the database. */
+/** Inserts a run of an export. */
 async function run(
 	batch_export_id: string,
 	row: Partial<typeof batchExportRuns.$inferInsert> = {},
@@ -59,7 +59,7 @@ async function run(
 }
 
 describe("creating", () => {
-	test("an export of what is required has the defaults of the rest", async () => {
+	test("an export with only the required fields gets the defaults", async () => {
 		const { made, project } = await exporting();
 		expect(made).toEqual({
 			id: expect.any(String),
@@ -146,7 +146,7 @@ describe("creating", () => {
 				xql_query: "SELECT event AS uuid FROM events",
 			},
 			"invalid_input",
-			"The field uuid must be the column uuid: rows are told apart by it.",
+			"The field uuid must be the column uuid, because it is part of the key of rows.",
 			"xql_query",
 		],
 	])("%j is refused", async (body, code, detail, attr) => {
@@ -189,7 +189,7 @@ describe("creating", () => {
 		});
 	});
 
-	test("on an organization's path it is made in the oldest project that the caller sees", async () => {
+	test("on an organization's path it is created in the oldest project that the caller sees", async () => {
 		const { id, project } = await world();
 		const member = await join(id, 1);
 		const asMember = () =>
@@ -210,7 +210,7 @@ describe("creating", () => {
 		);
 	});
 
-	test("a query is answered in its normal form, with its fields and literals", async () => {
+	test("a query is returned normalised, with its fields and literals", async () => {
 		const { made, here, path } = await exporting({
 			xql_query: "select  event as name, properties.$os from events ;",
 		});
@@ -238,13 +238,13 @@ describe("creating", () => {
 		});
 	});
 
-	test("one that is made paused says since when", async () => {
+	test("an export that is created paused has last_paused_at", async () => {
 		const { made } = await exporting({ paused: "yes" });
 		expect(made.paused).toBe(true);
 		expect(made.last_paused_at).toEqual(expect.any(String));
 	});
 
-	test("on a project's path it is made there", async () => {
+	test("on a project's path it is created in that project", async () => {
 		const { ask, project } = await world();
 		const made = await ask("POST", `/api/projects/${project}/batch_exports`, {
 			body: HOURLY,
@@ -254,7 +254,7 @@ describe("creating", () => {
 });
 
 describe("secrets", () => {
-	test("are in no answer, and encrypted in the database", async () => {
+	test("are in no response, and encrypted in the database", async () => {
 		const { here, made, path } = await exporting({ destination: S3 });
 		const shown = {
 			type: "S3",
@@ -275,7 +275,7 @@ describe("secrets", () => {
 		expect(rows).toContain("sealed:");
 	});
 
-	test("stay when a PATCH doesn't speak of them, and the log masks what changed", async () => {
+	test("stay when a PATCH leaves them out, and the activity log masks the change", async () => {
 		const { here, made, path } = await exporting({ destination: S3 });
 		const stored = async () => {
 			const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
@@ -322,14 +322,14 @@ describe("changing", () => {
 		expect(body.destination.config).not.toHaveProperty("include_events");
 	});
 
-	test("the type of a destination stays", async () => {
+	test("the type of a destination can't be changed", async () => {
 		const { here, path } = await exporting();
 		expect(await here("PATCH", path, { body: { destination: S3 } })).toMatchObject(
 			wrong("invalid_input", "The type of a destination can't be changed.", "destination__type"),
 		);
 	});
 
-	test("end_at is held against the start_at that is there", async () => {
+	test("a new end_at is compared with the stored start_at", async () => {
 		const { here, path } = await exporting({
 			start_at: "2026-02-02T00:00:00Z",
 		});
@@ -338,7 +338,7 @@ describe("changing", () => {
 		);
 	});
 
-	test("of two who set its range at once, the second's rules are checked on the first's", async () => {
+	test("two concurrent changes of the range can't make it invalid", async () => {
 		const { here, path, ask, id } = await exporting();
 		const at = `/api/organizations/${id}${path}`;
 		const answer = await ask("PATCH", at, {
@@ -350,7 +350,7 @@ describe("changing", () => {
 		);
 	});
 
-	test("another interval begins where the schedule is by then", async () => {
+	test("a new interval continues where the schedule is by then", async () => {
 		const { here, made, path } = await exporting();
 		const row = eq(batchExports.id, made.id);
 		const schedule = (next_end_at: string) =>
@@ -365,7 +365,7 @@ describe("changing", () => {
 		expect(after?.next_end_at).toBe("2026-01-01T10:05:00.000Z");
 	});
 
-	test("an export that gets another interval while it is unpaused goes on along the new one's grid", async () => {
+	test("an export whose interval changes while it is unpaused follows the new interval's grid", async () => {
 		for (const body of [{}, { backfill: true }]) {
 			const { here, made, path } = await exporting({
 				paused: true,
@@ -386,7 +386,7 @@ describe("changing", () => {
 	});
 
 	test.each(["unpause", "PATCH"])(
-		"a window that was still to start when its export was paused is run when it goes on: %s",
+		"a window that was due when its export was paused runs after it is unpaused: %s",
 		async (by) => {
 			const { here, made, path } = await exporting({ interval: "week" });
 			const row = eq(batchExports.id, made.id);
@@ -402,7 +402,7 @@ describe("changing", () => {
 		},
 	);
 
-	test("an export that starts at the end of time is not due before", async () => {
+	test("an export with the latest possible start_at is never due", async () => {
 		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
 		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
 		expect(String(row?.due_at) > "9999").toBe(true);
@@ -421,7 +421,7 @@ describe("changing", () => {
 		expect(row?.status).toBe("Failed");
 	});
 
-	test("a run that was cancelled before it began is retried also while its export is paused", async () => {
+	test("a run that was cancelled before it started can be retried while its export is paused", async () => {
 		const { here, made, path } = await exporting({ paused: true });
 		const id = await run(made.id);
 		await here("POST", `${path}/runs/${id}/cancel`);
@@ -430,7 +430,7 @@ describe("changing", () => {
 		expect(row?.launched).toBe(true);
 	});
 
-	test("a deleted export is not found anywhere, and what ran for it is cancelled", async () => {
+	test("a deleted export is not found anywhere, and its runs and backfills are cancelled", async () => {
 		const { here, made, path } = await exporting();
 		const backfill = await here("POST", `${path}/backfill`);
 		expect(backfill.status).toBe(200);
@@ -459,7 +459,7 @@ describe("changing", () => {
 		expect(row?.status).toBe("Cancelled");
 	});
 
-	test("with its project goes the export, and what runs for it", async () => {
+	test("deleting a project deletes its exports and cancels their runs", async () => {
 		const { ask, made, project } = await exporting();
 		const id = await run(made.id);
 		expect((await ask("DELETE", `/api/projects/${project}`)).status).toBe(204);
@@ -483,7 +483,7 @@ describe("two exports that would write the same objects", () => {
 		return body.results.map(({ message }: { message: string }) => message);
 	};
 
-	test("are told of it in the log, when one is made and when one is changed", async () => {
+	test("get a warning in the log when one is created or changed", async () => {
 		const home = await world();
 		const add = async (body: object) =>
 			(await home.here("POST", "/batch_exports", { body })).body.id;
@@ -515,7 +515,7 @@ describe("two exports that would write the same objects", () => {
 			{ account_name: "other" },
 		],
 		["GCS", { bucket_name: "same" }, { bucket_name: "other" }],
-	])("are told of it at %s: %j, and not in %j", async (type, config, other) => {
+	])("get a warning for %s: %j, and not with %j", async (type, config, other) => {
 		const home = await world();
 		const add = async (config: object) => {
 			const destination = { type, config: { prefix: "", ...config } };
@@ -532,7 +532,7 @@ describe("two exports that would write the same objects", () => {
 		["another interval", export_({}, { interval: "day" })],
 		["another folder", export_({ prefix: "same/{table}" })],
 		["no files", export_({}, { destination: { type: "NoOp", config: {} } })],
-	])("are none with %s", async (_, body) => {
+	])("get no warning with %s", async (_, body) => {
 		const home = await world();
 		await home.here("POST", "/batch_exports", { body: export_({}) });
 		const other = await home.here("POST", "/batch_exports", { body });
@@ -541,7 +541,7 @@ describe("two exports that would write the same objects", () => {
 });
 
 describe("who sees what", () => {
-	test("an export of a private project is not found on the organization's path by who doesn't see the project", async () => {
+	test("an export of a private project is not found on the organization's path if the caller doesn't see the project", async () => {
 		const { id, project, path } = await exporting();
 		const member = await join(id, 1);
 		const asMember = (below: string) =>
@@ -571,7 +571,7 @@ describe("who sees what", () => {
 		expect(answer.status).toBe(204);
 	});
 
-	test.each(["nonsense", "7", v7()])("%s is no export", async (id) => {
+	test.each(["nonsense", "7", v7()])("%s is not the id of an export", async (id) => {
 		const { here } = await world();
 		expect((await here("GET", `/batch_exports/${id}`)).status).toBe(404);
 	});
@@ -592,7 +592,7 @@ describe("pausing", () => {
 		]);
 	});
 
-	test("unpausing keeps when it was paused, and is idempotent", async () => {
+	test("unpausing keeps last_paused_at, and is idempotent", async () => {
 		const { here, path } = await exporting();
 		const paused = await here("POST", `${path}/pause`);
 		const first = await here("POST", `${path}/unpause`);
@@ -603,7 +603,7 @@ describe("pausing", () => {
 		expect((await here("POST", `${path}/unpause`)).body).toEqual(first.body);
 	});
 
-	test("other fields of the body are checked, and not applied", async () => {
+	test("other fields of the body are validated, but not applied", async () => {
 		const { here, path } = await exporting();
 		expect(await here("POST", `${path}/pause`, { body: { interval: "month" } })).toMatchObject(
 			wrong("invalid_choice", '"month" is not a valid choice.', "interval"),
@@ -617,30 +617,27 @@ describe("pausing", () => {
 	test.each([
 		["POST", "/unpause", {}],
 		["PATCH", "", { paused: false }],
-	])(
-		"a window that was still to start is run when the pause is over: %s %s",
-		async (method, below, body) => {
-			stopClock();
-			const { here, path, made } = await exporting({ paused: true });
-			const at = (hours: number) =>
-				new Date(Math.floor(Date.now() / 3_600_000 - hours) * 3_600_000).toISOString();
-			await db
-				.update(batchExports)
-				.set({
-					next_end_at: at(5),
-					last_paused_at: at(5).replace(":00:00", ":01:00"),
-				})
-				.where(eq(batchExports.id, made.id));
-			const answer = await here(method, `${path}${below}`, { body });
-			expect(answer).toMatchObject({ status: 200, body: { paused: false } });
-			const { body: runs } = await here("GET", `${path}/runs`);
-			expect(runs.results).toMatchObject([{ data_interval_end: at(5) }]);
-			const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
-			expect(row?.next_end_at).toBe(at(-1));
-		},
-	);
+	])("a window that was due before the pause runs after it: %s %s", async (method, below, body) => {
+		stopClock();
+		const { here, path, made } = await exporting({ paused: true });
+		const at = (hours: number) =>
+			new Date(Math.floor(Date.now() / 3_600_000 - hours) * 3_600_000).toISOString();
+		await db
+			.update(batchExports)
+			.set({
+				next_end_at: at(5),
+				last_paused_at: at(5).replace(":00:00", ":01:00"),
+			})
+			.where(eq(batchExports.id, made.id));
+		const answer = await here(method, `${path}${below}`, { body });
+		expect(answer).toMatchObject({ status: 200, body: { paused: false } });
+		const { body: runs } = await here("GET", `${path}/runs`);
+		expect(runs.results).toMatchObject([{ data_interval_end: at(5) }]);
+		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, made.id));
+		expect(row?.next_end_at).toBe(at(-1));
+	});
 
-	test("unpausing with a backfill exports what was missed since the pause", async () => {
+	test("unpausing with a backfill exports the windows that were missed during the pause", async () => {
 		const { here, path, made } = await exporting();
 		await here("POST", `${path}/pause`);
 		await db
@@ -670,7 +667,7 @@ describe("backfills", () => {
 		end_at: `2026-01-01T${String(to).padStart(2, "0")}:45:00Z`,
 	});
 
-	test("the windows are start + k · interval, while they fit", async () => {
+	test("the windows are start + k · interval, as long as they fit into the range", async () => {
 		const { here, path, made } = await exporting({ paused: true });
 		const { status, body } = await here("POST", at(path), {
 			body: hours(0, 3),
@@ -701,7 +698,7 @@ describe("backfills", () => {
 		});
 	});
 
-	test("without a range it is the last whole interval", async () => {
+	test("without a range it is the last complete interval", async () => {
 		stopClock();
 		const { here, path } = await exporting();
 		await here("POST", at(path));
@@ -744,7 +741,7 @@ describe("backfills", () => {
 		);
 	});
 
-	/** As many backfills that run, straight into the database. */
+	/** Inserts running backfills. */
 	const running = (n: number, of: string, project_id: number) =>
 		times(n, () =>
 			db.insert(batchExportBackfills).values({
@@ -757,7 +754,7 @@ describe("backfills", () => {
 			}),
 		);
 
-	test("a project has three at once, also where two race for the last", async () => {
+	test("a project has at most three at once, even if two requests race for the last one", async () => {
 		const { here, path, made, project, ask, id } = await exporting();
 		await running(2, made.id, project);
 		const answer = await ask("POST", `/api/organizations/${id}${at(path)}`, {
@@ -777,7 +774,7 @@ describe("backfills", () => {
 		expect((await here("GET", `${path}/backfills`)).body.count).toBe(3);
 	});
 
-	test("where there is no room for its backfill, an export stays paused", async () => {
+	test("an export stays paused if there are too many backfills", async () => {
 		const { here, path, made, project } = await exporting({
 			paused: true,
 			last_paused_at: "2026-01-01T00:00:00Z",
@@ -790,7 +787,7 @@ describe("backfills", () => {
 		expect((await here("GET", path)).body.paused).toBe(true);
 	});
 
-	test("a cancelled one takes the run under way along", async () => {
+	test("cancelling one also cancels its run under way", async () => {
 		const { here, path, made, project } = await exporting();
 		await running(1, made.id, project);
 		const [backfill] = await db
@@ -834,7 +831,7 @@ describe("backfills", () => {
 });
 
 describe("runs", () => {
-	test("are listed newest first, by status too, and the newest ten stand in the export", async () => {
+	test("are listed newest first, can be filtered by status, and the export has the newest ten", async () => {
 		const { here, path, made } = await exporting();
 		for (let day = 10; day < 22; day += 1)
 			await run(made.id, {
@@ -863,7 +860,7 @@ describe("runs", () => {
 		expect(one.body).toEqual(page.results[0]);
 	});
 
-	test("one is cancelled once, and can be retried", async () => {
+	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, { launched: true, status: "Running" });
 		const at = (word: string) => `${path}/runs/${id}/${word}`;
@@ -891,7 +888,7 @@ describe("runs", () => {
 		});
 	});
 
-	test("one whose leftovers are not yet removed can't be retried", async () => {
+	test("a run whose leftovers have not been removed can't be retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, {
 			launched: true,
@@ -902,7 +899,7 @@ describe("runs", () => {
 		expect(await here("POST", `${path}/runs/${id}/retry`)).toMatchObject(
 			wrong(
 				"invalid_input",
-				"What the run left behind is still being removed. Try again in a minute.",
+				"Unfinished output of the run is still being removed. Try again in a minute.",
 				null,
 			),
 		);
@@ -945,7 +942,7 @@ describe("the log", () => {
 	const messages = ({ body }: { body: { results: { message: string }[] } }) =>
 		body.results.map(({ message }) => message);
 
-	test("is a page beside the export, newest first", async () => {
+	test("is listed with the export, newest first", async () => {
 		const { here, path, made } = await logging();
 		const answer = await here("GET", `${path}/logs?limit=2`);
 		expect(answer.status).toBe(200);
@@ -975,7 +972,7 @@ describe("the log", () => {
 		expect(messages(await here("GET", `${path}/logs?${query}`))).toEqual(expected);
 	});
 
-	test("a run has its own", async () => {
+	test("a run has its own log", async () => {
 		const { here, path, run_id } = await logging();
 		const answer = await here("GET", `${path}/runs/${run_id}/logs`);
 		expect(messages(answer)).toEqual(["Something SPECIAL", "Minute 2"]);
@@ -991,7 +988,7 @@ describe("the log", () => {
 	});
 
 	test.each(["logs?level=LOUD", "runs?status=done", "runs/x/logs?after=soon"])(
-		"what isn't there has no %s that could be refused",
+		"an export that doesn't exist is not found, even with invalid parameters: %s",
 		async (below) => {
 			const { here, path } = await exporting();
 			expect((await here("GET", `/batch_exports/x/${below}`)).status).toBe(404);
@@ -1002,7 +999,7 @@ describe("the log", () => {
 	);
 });
 
-describe("what it costs", () => {
+describe("the cost of reading", () => {
 	test("a page of a log of 10,000 entries reads as many rows as one of 100", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
@@ -1020,7 +1017,7 @@ describe("what it costs", () => {
 		expect(await read(10_000)).toBeLessThanOrEqual((await read(100)) + 2);
 	});
 
-	test("a page of runs does not depend on how many there are", async () => {
+	test("a page of runs does not depend on how many runs there are", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
 			await times(n, (i) =>

@@ -32,7 +32,7 @@ const BIGQUERY = {
 const NOT_A_KEY =
 	"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.";
 
-/** The refusal of a config: code, detail and attr; null: there is none. */
+/** The error for a config: code, detail and attr; null if it is valid. */
 function refused(type: string, config: unknown) {
 	try {
 		check(type, config);
@@ -94,7 +94,7 @@ test.each([
 			exclude_events: ["$pageview"],
 		},
 	],
-])("%s %j is taken", (type, config) => {
+])("%s %j is valid", (type, config) => {
 	expect(refused(type, config)).toBeNull();
 });
 
@@ -488,7 +488,7 @@ test("a private key's line breaks may be written as \\n", async () => {
 	});
 });
 
-test("a private key is one of RSA", async () => {
+test("a private key has to be an RSA key", async () => {
 	const pair = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
 		"sign",
 		"verify",
@@ -504,7 +504,7 @@ test("a private key is one of RSA", async () => {
 	]);
 });
 
-test("a host is kept as URLs write it", () => {
+test("a host is normalised as in URLs", () => {
 	const host = (host: string) => check("Postgres", { ...POSTGRES, host });
 	expect(host("DB.example.com")).toMatchObject({ host: "db.example.com" });
 	expect(host("127.1")).toMatchObject({ host: "127.0.0.1" });
@@ -512,7 +512,7 @@ test("a host is kept as URLs write it", () => {
 	expect(host("[::1]")).toMatchObject({ host: "[::1]" });
 });
 
-test("each type says what is secret", () => {
+test("each type lists its secret fields", () => {
 	expect(secretsOf("Postgres")).toEqual(["user", "password"]);
 	expect(secretsOf("ClickHouse")).toEqual(["password"]);
 	expect(secretsOf("R2")).toEqual([]);

@@ -11,7 +11,7 @@ import { wrong } from "../support/refusals.ts";
 
 const understood = (text: string) => parse(text).schema.xql_query;
 
-/** What is answered to a query that is refused. */
+/** The response to an invalid query. */
 function refusal(text: string) {
 	try {
 		parse(text);
@@ -60,7 +60,7 @@ beforeAll(async () => {
 		.run();
 });
 
-/** What a query makes of the one event there is; null: its condition leaves it out. */
+/** The result of a query for the only event; null if its condition filters it out. */
 async function answered(text: string, source = d1(env.DB)) {
 	const { rows } = await source.page(
 		{
@@ -78,7 +78,7 @@ async function answered(text: string, source = d1(env.DB)) {
 	return rows[0] ?? null;
 }
 
-/** What a query makes of a row; null: its condition leaves it out. */
+/** The result of a query for a row; null if its condition filters it out. */
 function evaluated(text: string, row: Record<string, Row[number]>) {
 	const { fields, where } = parse(text);
 	const evaluate = evaluator(Object.keys(row), fields, where);
@@ -86,7 +86,7 @@ function evaluated(text: string, row: Record<string, Row[number]>) {
 	return rows[0] ?? null;
 }
 
-describe("a query is understood", () => {
+describe("a query is parsed and normalised", () => {
 	test.each([
 		["select uuid from events;", select("uuid")],
 		["\n\tSELECT/* a */uuid -- b\n,event FROM events ", select("uuid, event")],
@@ -136,7 +136,7 @@ describe("a query is understood", () => {
 	});
 });
 
-describe("a query that is no good is refused in words", () => {
+describe("an invalid query is refused with a reason", () => {
 	test.each([
 		["", "Failed to parse query"],
 		["SELECT", "Failed to parse query"],
@@ -247,7 +247,7 @@ describe("a query has bounds", () => {
 		expect(refusal(nested(200, before, after))).toEqual(deep);
 	});
 
-	test("any number of conditions beside each other is one level", async () => {
+	test("any number of conditions joined by AND or OR is one level", async () => {
 		const where = Array(130).fill("1 = 1").join(" and ");
 		await expect(answered(`${select("event")} where ${where}`)).resolves.toEqual(["Signed Up"]);
 	});
@@ -291,13 +291,13 @@ describe("a query has bounds", () => {
 		"FROM events ",
 		"uuid FROM events e ",
 		"UNION ",
-	])("%j over and over is refused", (part) => {
+	])("a long repetition of %j is refused", (part) => {
 		const text = part.repeat(Math.floor(9_900 / part.length));
 		expect(refusal(`SELECT ${text}`)).toMatchObject({ status: 400 });
 		expect(refusal(select(`${text}uuid)`))).toMatchObject({ status: 400 });
 	});
 
-	test("10,000 characters, as it comes and as it is understood", () => {
+	test("10,000 characters, as it is sent and as it is normalised", () => {
 		const long = wrong(
 			"max_length",
 			"Ensure this field has no more than 10000 characters.",
@@ -310,7 +310,7 @@ describe("a query has bounds", () => {
 	});
 });
 
-test("a query's schema has its values apart", () => {
+test("a query's schema lists its values separately", () => {
 	expect(
 		parse(
 			`SELECT concat(properties."50%", 'a'), 2 * toInt(event) AS twice, if(true, null, 'a') AS c FROM events`,
@@ -337,7 +337,7 @@ test.each([
 	["LOWER( event )", "lower(event)"],
 	["lower(event) name", "name"],
 	["lower(event) AS `a name`", "a name"],
-])("a field is called by its alias, or by what it is: %j", (text, name) => {
+])("a field's name is its alias, or follows from its expression: %j", (text, name) => {
 	expect(parse(select(text)).fields).toMatchObject([{ name }]);
 });
 
@@ -453,14 +453,14 @@ describe("a field has a kind and a value", () => {
 		expect(await answered(select(text))).toEqual([value]);
 	});
 
-	test.each(KEYS)("a property may be called %j", async (key) => {
+	test.each(KEYS)("a property may have the name %j", async (key) => {
 		const text = select(`properties[${quoted(key)}] AS x`);
 		const value = JSON.stringify(`of ${key}`);
 		expect(await answered(text)).toEqual([value]);
 		expect(await answered(understood(text))).toEqual([value]);
 	});
 
-	test("a property may be called anything", () => {
+	test("a property may have any name", () => {
 		const keys = fc
 			.string({ unit: "binary", minLength: 1 })
 			.filter((key) => !key.includes("\0") && key.isWellFormed());
@@ -550,7 +550,7 @@ const queries = fc
 		return select(fields) + (where === null ? "" : ` WHERE ${where}`);
 	});
 
-/** Whether a query keeps within the bounds; what else is wrong with it is thrown. */
+/** Whether a query is within the limits. Throws any other error. */
 const fits = (text: string) => {
 	const refused = refusal(text);
 	if (refused === "It was understood.") return true;
@@ -564,7 +564,7 @@ const fits = (text: string) => {
 	return false;
 };
 
-test("what a query is normalised to is the same query", () => {
+test("a normalised query parses to the same query", () => {
 	fc.assert(
 		fc.property(queries, (text) => {
 			fc.pre(fits(text));
@@ -575,7 +575,7 @@ test("what a query is normalised to is the same query", () => {
 	);
 });
 
-/** Values that columns may have, and JSON as other programs write it. */
+/** Values of columns, and JSON as other programs write it. */
 const rows = fc.record({
 	uuid: fc.uuid(),
 	event: fc.string({ unit: "binary" }),
@@ -607,7 +607,7 @@ const KINDS: Record<string, (value: unknown) => boolean> = {
 	boolean: (value) => typeof value === "boolean",
 };
 
-test("whatever is understood can be evaluated for any row, to values of its fields' kinds", () => {
+test("any valid query can be evaluated for any row, to values of its fields' kinds", () => {
 	fc.assert(
 		fc.property(queries, rows, (text, row) => {
 			fc.pre(fits(text));
@@ -619,7 +619,7 @@ test("whatever is understood can be evaluated for any row, to values of its fiel
 	);
 });
 
-test("a condition, its negation and its lack of a value divide the rows", () => {
+test("each row matches exactly one of a condition, its negation and IS NULL", () => {
 	fc.assert(
 		fc.property(expressions, rows, (condition, row) => {
 			const where = (text: string) => `${select("uuid")} WHERE ${text}`;
@@ -632,7 +632,7 @@ test("a condition, its negation and its lack of a value divide the rows", () => 
 	);
 });
 
-test("numbers keep their digits, wherever they are and whatever else is there", () => {
+test("numbers keep their digits anywhere in JSON", () => {
 	const text = `{"token":"1E5","id":12345678901234567890,"list":[1.50,{"n":-0}],"word":"a","tiny":1E-7}`;
 	expect(
 		evaluated(
@@ -644,7 +644,7 @@ test("numbers keep their digits, wherever they are and whatever else is there", 
 	).toEqual(["12345678901234567890", "12345678901234567890", '[1.50,{"n":-0}]', '"a"', 1e-7]);
 });
 
-test("LIKE is what a regular expression says, for any text", () => {
+test("LIKE gives the same result as a regular expression, for any text", () => {
 	const parts = fc.constantFrom("%", "_", "a", "b", "ab", "🦔", "\\%", "\n");
 	const patterns = fc.array(parts, { maxLength: 12 }).map((all) => all.join(""));
 	const texts = fc
@@ -664,17 +664,17 @@ test("LIKE is what a regular expression says, for any text", () => {
 });
 
 test("LIKE takes a bounded number of steps", () => {
-	// A matcher that tries all places for each % would not come back.
+	// A backtracking matcher would not finish.
 	expect(like(`${"%a".repeat(120)}%b`)("a".repeat(10_000))).toBe(false);
 	expect(like("%_%_%_%_%_%_%_%_b")("🦔".repeat(10_000))).toBe(false);
 });
 
-test("a number takes a bounded number of steps to read", () => {
+test("a number is read in a bounded number of steps", () => {
 	const text = `${"1".repeat(500_000)}x`;
 	expect(evaluated(select("toFloat(event)"), { event: text })).toEqual([null]);
 });
 
-test("any text is understood or refused", () => {
+test("any text is either parsed or refused", () => {
 	const words = fc.constantFrom(
 		..."SELECT FROM events WITH UNION JOIN WHERE AS ( ) [ ] , . ; + - * / ' \" ` -- /* */ \\ \0 1 .5 1e9 properties uuid lower( if( 'a' true null \ud800".split(
 			" ",

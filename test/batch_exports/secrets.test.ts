@@ -14,7 +14,7 @@ const SECRETS = [
 	"password-nobody-may-see",
 	"accountkeynobodymaysee",
 	"signature-nobody-may-see",
-	// What every form of the key has in common.
+	// A part that all forms of the key contain.
 	found(private_line),
 ];
 const [key_id, secret, token, user, password, account_key, signature] = SECRETS;
@@ -44,7 +44,7 @@ const BIGQUERY = {
 	token_uri: `${env.RECEIVER_URL}/status/401`,
 };
 
-/** For each type that has any: what is no secret, and what is. */
+/** For each type with secrets: the other fields, and the secrets. */
 const TYPES = [
 	["S3", S3, { aws_access_key_id: key_id, aws_secret_access_key: secret }, { region: null }],
 	["HTTP", { url: `${env.RECEIVER_URL}/echo/401` }, { token }, { url: "x" }],
@@ -73,7 +73,7 @@ const without = (text: string) => {
 };
 
 test.each(TYPES)(
-	"of %s no secret is in an answer, a log or the database",
+	"no secret of %s is in a response, a log or the database",
 	async (type, config, secrets, broken) => {
 		const spies = (["log", "warn", "error"] as const).map((word) => vi.spyOn(console, word));
 		const { here, id, key } = await world();
@@ -117,7 +117,7 @@ test.each(TYPES)(
 	},
 );
 
-test("a trial's words hide the secrets, and nothing else", async () => {
+test("the errors of a test hide the secrets, and nothing else", async () => {
 	const { here } = await world();
 	const trial = async (type: string, config: object) =>
 		(
@@ -138,10 +138,12 @@ test("a trial's words hide the secrets, and nothing else", async () => {
 			aws_access_key_id: key_id,
 			aws_secret_access_key: secret,
 		}),
-	).toBe(`The bucket refuses the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`);
+	).toBe(
+		`The bucket rejected the request. ${new URL(env.RECEIVER_URL).host} answered 404: "Oops".`,
+	);
 });
 
-describe("a destination that is led elsewhere", () => {
+describe("a destination that is moved to another server", () => {
 	const REFUSED = {
 		type: "validation_error",
 		code: "invalid_input",
@@ -188,7 +190,7 @@ describe("a destination that is led elsewhere", () => {
 		return { change, secrets, export_id: body.id };
 	}
 
-	test.each(MOVES)("takes no stored secret along: %s to %j", async (type, moved) => {
+	test.each(MOVES)("doesn't get the stored secrets: %s to %j", async (type, moved) => {
 		const { change, secrets, export_id } = await entered(type);
 		const stored = () =>
 			env.DB.prepare("select destination from batch_exports where id = ?")
@@ -242,7 +244,7 @@ describe("a destination that is led elsewhere", () => {
 		else expect(answer.status).toBe(200);
 	});
 
-	test("keeps its secrets where it stays on the same server", async () => {
+	test("keeps its secrets if the server is the same", async () => {
 		const { change } = await entered("HTTP");
 		const url = `${env.RECEIVER_URL}/batches/same-server`;
 		expect((await change("PATCH", { url })).status).toBe(200);
@@ -253,7 +255,7 @@ describe("a destination that is led elsewhere", () => {
 	});
 });
 
-test("a trial is written to the activity log, with where it led", async () => {
+test("a test is written to the activity log, with its endpoint", async () => {
 	const { here } = await world();
 	const url = `${env.RECEIVER_URL}/batches/trial`;
 	const fields = {

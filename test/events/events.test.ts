@@ -17,7 +17,7 @@ const seen = (more: object = {}) => ({
 	...more,
 });
 
-/** A project, and what was posted to it. */
+/** A project, and functions that post events to it and read them. */
 async function project() {
 	const home = await world();
 	const path = `/api/projects/${home.project}/events/`;
@@ -42,8 +42,8 @@ async function project() {
 	};
 }
 
-describe("what is posted is kept", () => {
-	test("an event of every field, as it was sent", async () => {
+describe("events are stored", () => {
+	test("an event with all fields, as it was sent", async () => {
 		const { post, kept, project: team_id } = await project();
 		const event = {
 			uuid: v7(),
@@ -81,16 +81,16 @@ describe("what is posted is kept", () => {
 		expect(row && row.created_at >= before).toBe(true);
 	});
 
-	/** Numbers that a double changes, or writes otherwise. */
+	/** Numbers that a double can't hold exactly, or that it formats differently. */
 	const NUMBERS =
 		'{"id":1234567890123456789,"deep":[{"n":-98765432109876543210}],"price":1.10,"big":1e300,"tiny":1e-300,"zero":-0,"pi":3.14159265358979323846}';
 
-	test("every digit of its numbers, of events and of persons", async () => {
+	test("with every digit of their numbers, for events and persons", async () => {
 		const { lines, kept, project: team_id } = await project();
 		const line = (more: string) =>
 			`{"event": "e", "distinct_id": "d", "properties": ${NUMBERS}${more}}`;
 		await lines(line(`, "person_properties": ${NUMBERS}`));
-		// Merged over what is known: the numbers that stay are read from the database.
+		// The second event is merged, so the other numbers are read from the database.
 		await lines(line(', "person_properties": {"id 2": 2234567890123456789}'));
 		const [row] = await kept();
 		expect(row?.properties).toBe(NUMBERS);
@@ -103,7 +103,7 @@ describe("what is posted is kept", () => {
 	});
 
 	test.each(["1e400", "-1e400", "1e-400", `1${"0".repeat(400)}`])(
-		"no number that a double can't hold: %s",
+		"except numbers that a double can't hold: %s",
 		async (number) => {
 			const { lines, kept } = await project();
 			expect(
@@ -113,20 +113,20 @@ describe("what is posted is kept", () => {
 		},
 	);
 
-	test("no number in place of an object", async () => {
+	test("except with a number instead of an object", async () => {
 		const { lines } = await project();
 		expect(
 			await lines('{"event": "e", "distinct_id": "d", "properties": 1234567890123456789}'),
 		).toMatchObject({ status: 400, body: { attr: "0__properties" } });
 	});
 
-	test("a property called __proto__, too", async () => {
+	test("with a property called __proto__", async () => {
 		const { lines, kept } = await project();
 		await lines('{"event": "e", "distinct_id": "d", "properties": {"__proto__": {"a": 1}}}');
 		expect((await kept())[0]?.properties).toBe('{"__proto__":{"a":1}}');
 	});
 
-	test("an event of the least there can be, with what goes without saying", async () => {
+	test("an event with only the required fields gets the defaults", async () => {
 		const { post, kept, known, project: team_id } = await project();
 		expect((await post(seen())).body).toEqual({ accepted: 1 });
 		const [row] = await kept();
@@ -146,7 +146,7 @@ describe("what is posted is kept", () => {
 	});
 
 	test.each(["application/x-ndjson", "application/jsonl; charset=utf-8"])(
-		"JSON lines, as %s",
+		"from JSON lines, as %s",
 		async (type) => {
 			const { ask, path, kept } = await project();
 			const raw = `\n{"event": "a", "distinct_id": "1"}\r\n\n  {"event": "b", "distinct_id": "2"}`;
@@ -158,22 +158,22 @@ describe("what is posted is kept", () => {
 		},
 	);
 
-	test("numbers that a double would write out longer", async () => {
+	test("with numbers that a double would format longer", async () => {
 		const { lines, kept } = await project();
 		const properties = `{"a":[${"1e20,".repeat(200_000)}1]}`;
 		await lines(`{"event": "e", "distinct_id": "d", "properties": ${properties}}`);
-		// Not told by `expect`, which would print all of it.
+		// Without `expect`, which would print all of it.
 		expect((await kept())[0]?.properties === properties).toBe(true);
 	});
 
-	test("nothing, where nothing was sent", async () => {
+	test("none, if none was sent", async () => {
 		const { post, lines, kept } = await project();
 		expect((await post([])).body).toEqual({ accepted: 0 });
 		expect((await lines(" \n")).body).toEqual({ accepted: 0 });
 		expect(await kept()).toEqual([]);
 	});
 
-	test("in two trips, and without an entry in the activity log", async () => {
+	test("in two round trips, and without an entry in the activity log", async () => {
 		const { post, project: id } = await project();
 		const answer = await post([seen({ person_properties: { a: 1 } }), seen()]);
 		expect(cost(answer).trips).toBe(2);
@@ -213,7 +213,7 @@ describe("what is posted is kept", () => {
 	});
 });
 
-describe("what can't be kept is named, and nothing of its request is kept", () => {
+describe("an invalid event is named in the error, and its request stores nothing", () => {
 	const bad = (field: string) => wrong("invalid_input", expect.any(String), field);
 	const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
 	test.each([
@@ -277,7 +277,7 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 		expect(await kept()).toEqual([]);
 	});
 
-	test("a body that is no list", async () => {
+	test("a body that is not a list", async () => {
 		const { post, ask, path } = await project();
 		const none = wrong("invalid_input", "Expected a list of events.", null);
 		expect(await post(7)).toMatchObject(none);
@@ -288,7 +288,7 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 		);
 	});
 
-	test("a line that is no JSON", async () => {
+	test("a line that is not JSON", async () => {
 		const { lines, kept } = await project();
 		expect(await lines(`${JSON.stringify(seen())}\n\n{"event":`)).toMatchObject({
 			status: 400,
@@ -309,7 +309,7 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 		);
 	});
 
-	test("more than a mebibyte, and other media", async () => {
+	test("more than a mebibyte, and other media types", async () => {
 		const { ask, path } = await project();
 		const post = (raw: string, type: string) =>
 			ask("POST", path, { raw, headers: { "content-type": type } });
@@ -319,13 +319,13 @@ describe("what can't be kept is named, and nothing of its request is kept", () =
 	});
 });
 
-describe("an event is kept once", () => {
+describe("an event is stored once", () => {
 	const first = {
 		uuid: v7(),
 		...seen({ properties: { n: 1 }, person_properties: { n: 1 } }),
 	};
 
-	test("whatever is sent again", async () => {
+	test("even if it is sent again with other values", async () => {
 		const { post, kept, known } = await project();
 		await post([first]);
 		const [before, then] = [await kept(), await known()];
@@ -336,7 +336,7 @@ describe("an event is kept once", () => {
 		expect(await known()).toEqual(then);
 	});
 
-	test("also when a body holds it twice: the first counts", async () => {
+	test("even if a body has it twice: the first one counts", async () => {
 		const { post, kept, known } = await project();
 		const again = { ...first, event: "other", person_properties: { n: 2 } };
 		expect((await post([first, again])).body).toEqual({ accepted: 2 });
@@ -344,7 +344,7 @@ describe("an event is kept once", () => {
 		expect(await known()).toMatchObject([{ properties: { n: 1 }, person_version: 1 }]);
 	});
 
-	test("also when requests race", async () => {
+	test("even if requests race", async () => {
 		const { ask, path, post, kept, known } = await project();
 		const answer = await ask("POST", path, {
 			body: [first, seen()],
@@ -358,7 +358,7 @@ describe("an event is kept once", () => {
 		expect(await known()).toMatchObject([{ person_version: 1 }]);
 	});
 
-	test("in each project that it is sent to", async () => {
+	test("in each project to which it is sent", async () => {
 		const [one, other] = [await project(), await project()];
 		await one.post([first]);
 		await other.post([first]);
@@ -367,7 +367,7 @@ describe("an event is kept once", () => {
 	});
 });
 
-test("events and persons arrive when they are written, however long after the request", async () => {
+test("the arrival time of events and persons is the time of the write, however long after the request", async () => {
 	const { ask, path, kept, known } = await project();
 	const post = async () => {
 		let written = "";
@@ -401,7 +401,7 @@ test("events and persons arrive when they are written, however long after the re
 	expect(again && again._inserted_at >= second).toBe(true);
 });
 
-describe("what events tell of persons is merged", () => {
+describe("person properties of events are merged", () => {
 	const tell = (person_properties: object, more: object = {}) =>
 		seen({ person_properties, ...more });
 
@@ -442,7 +442,7 @@ describe("what events tell of persons is merged", () => {
 		});
 	});
 
-	test("each person by itself", async () => {
+	test("for each person separately", async () => {
 		const { post, known } = await project();
 		await post([
 			tell({ n: 1 }, { distinct_id: "a" }),
@@ -457,7 +457,7 @@ describe("what events tell of persons is merged", () => {
 		]);
 	});
 
-	test("a person's id is the last that was given, else one that stays", async () => {
+	test("a person's id is the last one sent, or else a stable derived one", async () => {
 		const [one, other] = [await project(), await project()];
 		const ids = async (of: typeof one) => (await of.known()).map(({ person_id }) => person_id);
 		await one.post([tell({ a: 1 })]);
@@ -475,7 +475,7 @@ describe("what events tell of persons is merged", () => {
 		]);
 	});
 
-	test("at a cost that doesn't grow with how many are known", async () => {
+	test("at a cost that doesn't grow with the number of persons", async () => {
 		const { post, project: team_id } = await project();
 		const body = [tell({ a: 1 }), tell({ b: 1 }, { distinct_id: "other" })];
 		await post(body);
@@ -486,7 +486,7 @@ describe("what events tell of persons is merged", () => {
 		expect(cost(await post(body)).read).toBeLessThanOrEqual(alone + 2);
 	});
 
-	test("a person that would grow past its row stays as it is", async () => {
+	test("a person that would become too large stays unchanged", async () => {
 		const { post, known, kept } = await project();
 		await post([tell({ a: "x".repeat(300_000) })]);
 		await post([tell({ b: "x".repeat(300_000) })]);
@@ -497,7 +497,7 @@ describe("what events tell of persons is merged", () => {
 	});
 });
 
-describe("the clock removes what a deleted project leaves", () => {
+describe("the schedule removes the data of a deleted project", () => {
 	const tick = () =>
 		worker.scheduled(
 			createScheduledController({
@@ -507,7 +507,7 @@ describe("the clock removes what a deleted project leaves", () => {
 			env,
 		);
 
-	test("its events and persons, and nobody else's", async () => {
+	test("its events and persons, and no other project's", async () => {
 		const [gone, stays] = [await project(), await project()];
 		for (const { post } of [gone, stays])
 			await post([seen({ person_properties: { a: 1 } }), seen()]);
@@ -520,7 +520,7 @@ describe("the clock removes what a deleted project leaves", () => {
 		expect(await stays.known()).toHaveLength(1);
 	});
 
-	test("some thousand a minute, and where there are none it looks no further than for each project", async () => {
+	test("a few thousand rows a minute; if there are none, it reads one row per project", async () => {
 		const [gone, stays] = [await project(), await project()];
 		await fill(gone.project, 6000);
 		await fill(stays.project, 6000);

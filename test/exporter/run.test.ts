@@ -40,7 +40,7 @@ const PASSWORD = "pässword-of-nobody";
 
 type Json = Record<string, unknown>;
 
-/** Nobody waits between two tries. */
+/** Removes the wait between two tries. */
 let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
 beforeAll(async () => {
 	workflows = await introspectWorkflow(env.EXPORT_RUNS);
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => workflows.dispose());
 
-/** A project with an hourly export to there, and `n` events in an hour. */
+/** A project with an hourly export to the destination, and `n` events in an hour. */
 async function exporting(destination: object, n: number, more: object = {}) {
 	const home = await world();
 	await fill(home.project, n, range);
@@ -57,7 +57,7 @@ async function exporting(destination: object, n: number, more: object = {}) {
 	});
 	expect(made).toMatchObject({ status: 201 });
 	const path = `/batch_exports/${made.body.id}`;
-	/** All runs, when they have ended, newest first. */
+	/** Waits until all runs have ended, and returns them, newest first. */
 	const ended = () =>
 		eventually(async () => {
 			const { body } = await home.here("GET", `${path}/runs`);
@@ -65,7 +65,7 @@ async function exporting(destination: object, n: number, more: object = {}) {
 			for (const run of body.results) expect(run.finished_at).not.toBeNull();
 			return body.results;
 		});
-	/** Exports the hour; the run, when it has ended. */
+	/** Exports the hour, and returns the run when it has ended. */
 	const backfill = async () => {
 		const { status } = await home.here("POST", `${path}/backfill`, {
 			body: HOUR,
@@ -83,7 +83,7 @@ async function exporting(destination: object, n: number, more: object = {}) {
 	};
 }
 
-/** What an export writes of an event, when it is read as JSON. */
+/** An event as an export writes it, read as JSON. */
 const eventsOf = async (team_id: number): Promise<Json[]> =>
 	(await db.select().from(events).where(eq(events.team_id, team_id)).orderBy(asc(events.uuid))).map(
 		({ team_id: _, ...event }) => ({
@@ -93,7 +93,7 @@ const eventsOf = async (team_id: number): Promise<Json[]> =>
 		}),
 	);
 
-/** Makes a person of each who has an event of the name `event 1`. */
+/** Inserts a person for each distinct_id that has an event named `event 1`. */
 const people = (team_id: number) =>
 	db.insert(persons).select(
 		db
@@ -120,7 +120,7 @@ const personsOf = async (team_id: number): Promise<Json[]> =>
 			.orderBy(asc(persons.distinct_id))
 	).map((person) => ({ ...person, properties: JSON.parse(person.properties) }));
 
-/** The rows, in the order of what tells them apart, as one digest. */
+/** A digest of the rows, in the order of their keys. */
 async function checksum(rows: Json[]) {
 	const key = (row: Json) => String(row.uuid ?? row.distinct_id);
 	const lines = rows
@@ -154,7 +154,7 @@ const READERS: Record<string, string> = {
 	Parquet: "FILE",
 };
 
-/** The rows of a Parquet or CSV file, with times and JSON as JSON lines have them. */
+/** The rows of a Parquet or CSV file, with times and JSON in the format of JSON lines. */
 async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
 	const compression = suffix.endsWith(".zst") ? "zstd" : "none";
 	const reader = suffix.startsWith(".csv")
@@ -183,7 +183,7 @@ const HTTP = (path: string) => ({
 	config: { url: `${env.RECEIVER_URL}${path}`, token: "the-token-of-nobody" },
 });
 
-describe("rows out are rows in", () => {
+describe("what is exported equals what was ingested", () => {
 	test.each([
 		[{}, ".jsonl"],
 		[{ compression: "gzip" }, ".jsonl.gz"],
@@ -470,7 +470,7 @@ describe("rows out are rows in", () => {
 						.filter(([name]) => model === "persons" || name !== "team_id")
 						.map(([name, value]) => [
 							name,
-							// ClickHouse writes UTC without saying so.
+							// ClickHouse writes UTC without an offset.
 							/^(timestamp|.*_at)$/.test(name) ? plain(name, `${value}Z`) : plain(name, value),
 						]),
 				),
@@ -483,7 +483,7 @@ describe("rows out are rows in", () => {
 		`events, from ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`,
 		async () => {
 			const { id, ask } = await world();
-			// No other test has it: ClickHouse keeps what they put there.
+			// Not used by other tests, whose rows ClickHouse keeps.
 			const project = 1_000_000;
 			await db.insert(projects).values({ id: project, organization_id: id, name: "Its own" });
 			await fill(project, 2345, range);
@@ -557,7 +557,7 @@ describe("rows out are rows in", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test("with a query's condition: as many rows as were counted, and no others", async () => {
+	test("with a query's condition: the rows that were counted, and no others", async () => {
 		const { project, backfill } = await exporting(R2(), 2500, {
 			xql_query:
 				"SELECT uuid, event FROM events WHERE event IN ('event 1', 'event 2') AND properties.i < 1500",
@@ -578,7 +578,7 @@ describe("rows out are rows in", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test("a step whose rows all fail a query's condition ends as others do, and the next one goes on", async () => {
+	test("a step whose rows are all filtered out by a query's condition ends as others do, and the next one continues", async () => {
 		const home = await exporting(R2(), 5000, {
 			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
 		});
@@ -598,7 +598,7 @@ describe("rows out are rows in", () => {
 		expect(await stored(`${home.project}/`)).toHaveLength(1);
 	});
 
-	test("the log says how many, how long it took, and where they are", async () => {
+	test("the log has the number of rows, the time it took, and the files", async () => {
 		const { here, path, project, backfill } = await exporting(R2(), 1);
 		await backfill();
 		const { body } = await here("GET", `${path}/logs?search=complete: `);
@@ -614,7 +614,7 @@ describe("rows out are rows in", () => {
 		expect(body.results[0].message).toContain(`, in ${project}/out/${FILE}-backfill.jsonl.`);
 	});
 
-	test("a scheduled run takes what came in its window, whenever it happened", async () => {
+	test("a scheduled run exports what arrived in its window, whenever it happened", async () => {
 		const { project, export_id, ended } = await exporting(R2(), 10);
 		await db
 			.update(events)
@@ -687,7 +687,7 @@ describe("the metrics of an export", () => {
 });
 
 describe("a backfill", () => {
-	test("of many windows is answered at once, and other requests are answered while it runs", async () => {
+	test("of many windows gets a response at once, and so do other requests while it runs", async () => {
 		const { here, path, ended } = await exporting({ type: "NoOp", config: {} }, 0);
 		const instances = (await workflows.get()).length;
 		const { body, status } = await here("POST", `${path}/backfill`, {
@@ -745,7 +745,7 @@ describe("a backfill", () => {
 });
 
 describe("an instance that", () => {
-	test("has taken as many steps as it may leaves the rest of the run to the clock", async () => {
+	test("has reached its limit of steps leaves the rest of the run to the next tick", async () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
 		const { run, find } = await launched(export_id);
 		const id = `${run.run_id}-steps`;
@@ -769,7 +769,7 @@ describe("an instance that", () => {
 });
 
 describe("a destination that", () => {
-	test("fails every other time gets each batch once, since what was kept counts as progress", async () => {
+	test("fails every other time gets each batch once, because each stored state counts as progress", async () => {
 		const path = `/flaky/${v7()}`;
 		const { project, backfill, here, path: at } = await exporting(HTTP(path), 7500);
 		expect(await backfill()).toMatchObject({
@@ -783,7 +783,7 @@ describe("a destination that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 		const { body } = await here("GET", `${at}/logs?level=WARNING`);
 		expect(body.results[0].message).toMatch(
-			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next one is at 2/,
+			/^Try 1 of 5 failed: 127\.0\.0\.1:\d+ answered 503: "Oops"\. The next try is at 2/,
 		);
 	});
 
@@ -804,12 +804,12 @@ describe("a destination that", () => {
 		const levels = log.results.map(({ level }: { level: string }) => level);
 		expect(levels).toEqual(["ERROR", ...Array(4).fill("WARNING")]);
 		expect(log.results[0].message).toMatch(
-			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. It came to 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
+			/ failed after 5 tries in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
 		);
 		expect((await here("GET", at)).body.paused).toBe(false);
 	});
 
-	test("fails is left alone for longer after each try, or for as long as it asks", async () => {
+	test("fails is tried again after longer and longer delays, or after its Retry-After", async () => {
 		const waits = async (path: string) => {
 			const { export_id } = await exporting(HTTP(path), 1);
 			const { run, find } = await launched(export_id);
@@ -836,7 +836,7 @@ describe("a destination that", () => {
 		expect(until).toBeLessThan(300_001);
 	});
 
-	test("refuses fails the run at once; three in a row pause the export and tell its admins, once a day", async () => {
+	test("rejects rows fails the run at once; three failures in a row pause the export and mail the admins, once a day", async () => {
 		const sent: string[] = [];
 		const EMAIL = {
 			...env.EMAIL,
@@ -858,7 +858,7 @@ describe("a destination that", () => {
 			expect((await find()).status).toBe("Failed");
 			const { body } = await home.here("GET", `${home.path}/runs/${run.run_id}/logs`);
 			expect(body.results[0].message).toContain(
-				"It was not tried again, since only a change can help. Make it, then retry the run.",
+				"It was not tried again, because the error is permanent. Fix the cause, then retry the run.",
 			);
 		};
 		for (const n of [1, 2, 3]) {
@@ -869,7 +869,7 @@ describe("a destination that", () => {
 		expect(sent.sort()).toEqual([home.owner.email, admin.email].sort());
 		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
 		expect(body.results[0].message).toBe(
-			"The export was paused: its last 3 runs failed. Mend what they say, then unpause it.",
+			"The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export.",
 		);
 		await home.here("POST", `${home.path}/unpause`);
 		for (const n of [4, 5, 6]) {
@@ -880,7 +880,7 @@ describe("a destination that", () => {
 		expect(sent).toHaveLength(2);
 	});
 
-	test("refuses three runs pauses the export although one between them was cancelled", async () => {
+	test("fails three runs gets its export paused, even if a run between them was cancelled", async () => {
 		const { here, path, export_id } = await exporting(HTTP("/status/403"), 3);
 		const paused = async () => (await here("GET", path)).body.paused;
 		const next = async (n: number) => {
@@ -902,7 +902,7 @@ describe("a destination that", () => {
 	});
 });
 
-/** A run that was launched, to be carried out here. */
+/** A run that is launched, but carried out by the test. */
 async function launched(batch_export_id: string, end = HOUR.end_at) {
 	const run_id = v7();
 	await db.insert(batchExportRuns).values({
@@ -921,7 +921,7 @@ async function launched(batch_export_id: string, end = HOUR.end_at) {
 	return { run: { run_id, attempt: 1 }, find };
 }
 
-/** The bucket, where something happens at the n-th part that is put there. */
+/** The bucket. Something happens at the n-th part of an upload. */
 function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 	let parts = 0;
 	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
@@ -946,7 +946,7 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 	return { EXPORTS };
 }
 
-/** Carries a run out in one attempt: to its end, or to the first try that fails. Answers how long to wait then. */
+/** Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to wait then. */
 async function carried(run: { run_id: string; attempt: number }, more: Partial<Env> = {}) {
 	for (;;) {
 		const wait_ms = await part({ ...env, ...more }, run);
@@ -958,7 +958,7 @@ async function carried(run: { run_id: string; attempt: number }, more: Partial<E
 const BIG = 50_000;
 
 describe("a run that", () => {
-	test("is cut off in the middle goes on where it was, in another attempt", async () => {
+	test("is interrupted continues where it was, in another attempt", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		expect(
@@ -989,7 +989,7 @@ describe("a run that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
 
-	test("two attempts carry out at once is written once, whole", async () => {
+	test("two attempts carry out at once is written once and completely", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		await carried(
@@ -1035,7 +1035,7 @@ describe("a run that", () => {
 		).rejects.toThrow("(10024)");
 	});
 
-	test("dies when it was cancelled is cleaned up by the clock", async () => {
+	test("crashes after it was cancelled is cleaned up by the schedule", async () => {
 		const { here, path, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		await carried(
@@ -1053,7 +1053,7 @@ describe("a run that", () => {
 		expect((await find()).state).toBeNull();
 	});
 
-	test("is retried while it is under way still goes on in another attempt alone", async () => {
+	test("is retried while an attempt is still alive continues only in the new attempt", async () => {
 		const { here, path, export_id } = await exporting(R2(), BIG);
 		// The run before it has not ended.
 		await launched(export_id, "2026-01-01T12:30:00.000Z");
@@ -1115,7 +1115,7 @@ describe("a run that", () => {
 		},
 	);
 
-	test("leaves behind what can't be removed is left alone after a week", async () => {
+	test("has leftovers that can't be removed is given up on after a week", async () => {
 		const { export_id } = await exporting(R2(), 0);
 		const { run, find } = await launched(export_id);
 		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
@@ -1184,7 +1184,7 @@ describe("a run that", () => {
 		},
 	);
 
-	test("takes long ends its step before that is given up for too long", async () => {
+	test("takes long ends its step before the step times out", async () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 2500);
 		const { run, find } = await launched(export_id);
 		let clock = Date.now();
@@ -1201,7 +1201,7 @@ describe("a run that", () => {
 		});
 	});
 
-	test("waits for its destination says meanwhile that it is alive", async () => {
+	test("waits for its destination keeps sending heartbeats", async () => {
 		const { export_id } = await exporting(HTTP("/hang"), 1);
 		const { run, find } = await launched(export_id);
 		const long_ago = "2020-01-01T00:00:00.000Z";
@@ -1231,7 +1231,7 @@ describe("a run that", () => {
 		await carrying;
 	});
 
-	test("the database fails says why, and not what was asked", async () => {
+	test("the database fails reports the error without the statement", async () => {
 		const { export_id, project } = await exporting(R2(), 3);
 		const { run, find } = await launched(export_id);
 		const DB: D1Database = Object.assign(Object.create(env.DB), {
@@ -1245,7 +1245,7 @@ describe("a run that", () => {
 		expect(latest_error).not.toContain(String(project));
 	});
 
-	test("fails after all its tries leaves no upload, and can be retried from the beginning", async () => {
+	test("fails after all its tries leaves no upload, and can be retried from the start", async () => {
 		const { here, path, project, export_id, ended } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		await carried(
@@ -1267,7 +1267,7 @@ describe("a run that", () => {
 		expect(await stored(`${project}/`)).toHaveLength(1);
 	});
 
-	/** Until this is restored, every fifth request is answered 503. */
+	/** Until this is restored, every fifth request gets a 503. */
 	function refusingEveryFifth() {
 		const real = globalThis.fetch;
 		let requests = 0;
@@ -1279,7 +1279,7 @@ describe("a run that", () => {
 		});
 	}
 
-	test("refuses every fifth post delays a run, however long the names of its columns are", async () => {
+	test("fails every fifth post only delays a run, however long its column names are", async () => {
 		const path = `/status/200/${v7()}`;
 		const names = Array.from({ length: 36 }, (_, i) => `${i} ${"😀".repeat(245)}`);
 		const { export_id } = await exporting(HTTP(path), 1000, {
@@ -1294,7 +1294,7 @@ describe("a run that", () => {
 		});
 	});
 
-	test("refuses every fifth request delays a run that closes many files", async () => {
+	test("fails every fifth request only delays a run that closes many files", async () => {
 		const prefix = v7();
 		const { export_id, project } = await exporting(
 			{
@@ -1320,7 +1320,7 @@ describe("a run that", () => {
 		});
 	});
 
-	/** Until this is disposed of, receivers take so many posts, and then refuse all. */
+	/** Until this is disposed of, receivers accept this many posts, then reject all. */
 	function refusingAfter(posts: number) {
 		const real = globalThis.fetch;
 		let left = posts;
@@ -1374,13 +1374,13 @@ describe("a run that", () => {
 		expect(batches.slice(2).flat()).toHaveLength(sent);
 		const { body: log } = await home.here(
 			"GET",
-			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "begins anew" : "Attempt 2"}`,
+			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "starts over" : "Attempt 2"}`,
 		);
 		expect(log.results.at(-1).message).toBe(
 			{
-				3000: "Attempt 2 goes on after 2000 rows.",
-				5000: "Attempt 2 begins with the first row.",
-				500: "The destination or the query was changed since the run began, so it begins anew. What it had written before stays where it is.",
+				3000: "Attempt 2 continues after 2000 rows.",
+				5000: "Attempt 2 starts with the first row.",
+				500: "The destination or the query has changed since the run began, so it starts over. What it has already written is not removed.",
 			}[sent],
 		);
 		expect(new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size).toBe(
@@ -1389,7 +1389,7 @@ describe("a run that", () => {
 		expect(await find()).toMatchObject({ state: null, resume_state: null });
 	});
 
-	test("is under way when its destination is changed begins anew there", async () => {
+	test("starts over at the new destination if its destination is changed meanwhile", async () => {
 		const [first, second] = [`/status/200/${v7()}`, `/status/200/${v7()}`];
 		const home = await exporting(HTTP(first), 3000);
 		const { run, find } = await launched(home.export_id);
@@ -1409,7 +1409,7 @@ describe("a run that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(home.project)));
 	});
 
-	test("is under way when its query's condition is changed begins anew", async () => {
+	test("starts over if its query's condition is changed meanwhile", async () => {
 		const query = (condition: string) => ({
 			xql_query: `SELECT uuid, event FROM events WHERE ${condition}`,
 		});

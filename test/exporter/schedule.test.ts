@@ -15,14 +15,14 @@ import { db, join, times, weighing, world } from "../support/world.ts";
 const HOUR = 3_600_000;
 
 /**
- * The whole hour before now, and what the clock says some minutes behind it, when every delay has passed. In an hour's
- * first minute it is the one before: what was just made would have been silent for five minutes by then.
+ * The last full hour, and a time some minutes after it, when every delay has passed. In an hour's first minute it is the
+ * hour before, because by then a new run would seem to have been silent for five minutes.
  */
 const hour = Math.floor((Date.now() - 60_000) / HOUR) * HOUR;
 const iso = (at: number) => new Date(at).toISOString();
 const behind = (at: number) => at + 6 * 60_000;
 
-/** An hourly export whose next window ends at `next`, straight into the database. */
+/** Inserts an hourly export whose next window ends at `next`. */
 async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> = {}) {
 	const home = await world();
 	const { id = v7() } = row;
@@ -46,7 +46,7 @@ async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> =
 	return { ...home, export_id: id, runs };
 }
 
-/** Nothing is started: what a tick writes is all that there is. */
+/** Launches nothing, so that only the tick itself writes to the database. */
 const still: Env = {
 	...env,
 	EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), {
@@ -55,7 +55,7 @@ const still: Env = {
 };
 
 describe("a tick", () => {
-	test("makes the run of a window that is due, once, however often it comes", async () => {
+	test("inserts the run of a window that is due once, however often it is repeated", async () => {
 		const { runs, export_id } = await due();
 		await tick(still, behind(hour));
 		await Promise.all([tick(still, behind(hour)), tick(still, behind(hour))]);
@@ -70,7 +70,7 @@ describe("a tick", () => {
 		expect(row?.next_end_at).toBe(iso(hour + HOUR));
 	});
 
-	test("that meets another tick between its reading and its writing makes no run twice", async () => {
+	test("inserts no run twice if another tick runs between its read and its write", async () => {
 		const { runs } = await due(hour - HOUR);
 		let met = false;
 		const DB = Object.assign(Object.create(env.DB), {
@@ -91,14 +91,14 @@ describe("a tick", () => {
 		]);
 	});
 
-	test("comes before the window's delay has passed: nothing yet", async () => {
+	test("inserts no run before the window's delay has passed", async () => {
 		const { runs } = await due();
 		await tick(still, hour);
 		expect(await runs()).toEqual([]);
 	});
 
-	test("makes the run of a window at the very moment that its delay has passed", async () => {
-		// An id that ends like this has the shortest delay, which is what `due` takes.
+	test("inserts the run of a window at the exact end of its delay", async () => {
+		// An id with this end has the shortest delay, which `due` uses.
 		const id = `${v7().slice(0, -8)}00000000`;
 		const { runs } = await due(hour, { id });
 		await tick(still, hour + 29_999);
@@ -111,13 +111,13 @@ describe("a tick", () => {
 		["paused", { paused: true }],
 		["deleted", { deleted: true }],
 		["over", { due_at: "9999-12-31T23:59:59.999Z" }],
-	])("makes no run of an export that is %s", async (_, row) => {
+	])("inserts no run of an export that is %s", async (_, row) => {
 		const { runs } = await due(hour, row);
 		await tick(still, behind(hour));
 		expect(await runs()).toEqual([]);
 	});
 
-	test("after downtime catches up the newest 24 windows, oldest first, and says what it passed over", async () => {
+	test("after downtime catches up the newest 24 windows, oldest first, and logs how many were skipped", async () => {
 		const { runs, export_id } = await due(hour - 30 * HOUR);
 		await tick(still, behind(hour));
 		const ends = (await runs()).map((run) => run.data_interval_end);
@@ -131,11 +131,11 @@ describe("a tick", () => {
 			.where(eq(batchExportLogEntries.batch_export_id, export_id));
 		expect(entry).toMatchObject({
 			level: "WARNING",
-			message: expect.stringMatching(/^Passed over: 7 windows, /),
+			message: expect.stringMatching(/^Skipped: 7 windows, /),
 		});
 	});
 
-	test("tells the admins of all windows that were not delivered: at once, then once a day", async () => {
+	test("mails the admins about all windows that were not delivered: at once, then once a day", async () => {
 		const { export_id, owner, id } = await due(hour - 30 * HOUR);
 		await join(id, 1);
 		const sent: string[] = [];
@@ -171,7 +171,7 @@ describe("a tick", () => {
 		expect(await mailsIn(50)).toBe(2);
 	});
 
-	test("starts the runs of one export one after another", async () => {
+	test("launches the runs of one export one after another", async () => {
 		const { runs } = await due(hour - 2 * HOUR);
 		await tick(still, behind(hour));
 		const launched = async () => (await runs()).map((run) => run.launched);
@@ -185,7 +185,7 @@ describe("a tick", () => {
 		expect(await launched()).toEqual([true, true, false]);
 	});
 
-	test("starts nothing of a paused export but what is tried again", async () => {
+	test("launches only retries of a paused export", async () => {
 		const { runs, export_id } = await due(hour - HOUR);
 		await tick(still, behind(hour));
 		const [first] = await runs();
@@ -209,7 +209,7 @@ describe("a tick", () => {
 		expect((await runs())[0]?.attempt).toBe(2);
 	});
 
-	/** A run that was started, and the ticks of a clock that runs behind it. */
+	/** A run that was launched, and a function that ticks later. */
 	async function begun() {
 		const { runs } = await due();
 		await tick(still, behind(hour));
@@ -220,7 +220,7 @@ describe("a tick", () => {
 				.update(batchExportRuns)
 				.set({ last_updated_at: iso(Date.now()), ...values })
 				.where(eq(batchExportRuns.id, run.id));
-		/** The attempt after a tick in so many seconds. */
+		/** The number of the attempt after a tick this many seconds later. */
 		const attemptIn = async (seconds: number, more: Partial<Env> = {}) => {
 			await tick({ ...still, ...more }, Date.now() + seconds * 1000);
 			return (await runs())[0]?.attempt;
@@ -228,14 +228,14 @@ describe("a tick", () => {
 		return { set, attemptIn };
 	}
 
-	test("starts again what misses two heartbeats, as another attempt", async () => {
+	test("launches another attempt of a run that misses two heartbeats", async () => {
 		const { set, attemptIn } = await begun();
 		await set({ status: "Running" });
 		expect(await attemptIn(20)).toBe(1);
 		expect(await attemptIn(31)).toBe(2);
 	});
 
-	test("leaves alone what waits for its next try", async () => {
+	test("doesn't launch a run that is waiting for its next try", async () => {
 		const { set, attemptIn } = await begun();
 		await set({ status: "Running", next_try_at: iso(Date.now() + 120_000) });
 		expect(await attemptIn(100)).toBe(1);
@@ -243,7 +243,7 @@ describe("a tick", () => {
 		expect(await attemptIn(155)).toBe(2);
 	});
 
-	test("starts what has not begun again, unless it is still queued, for five minutes", async () => {
+	test("launches a run that has not started again, but waits five minutes while instances are queued", async () => {
 		const { set, attemptIn } = await begun();
 		await set({ status: "Starting" });
 		let status = "queued";
@@ -258,7 +258,7 @@ describe("a tick", () => {
 		expect(await attemptIn(31, { EXPORT_RUNS })).toBe(3);
 	});
 
-	test("that can't start a run leaves it waiting", async () => {
+	test("leaves a run waiting if it can't be launched", async () => {
 		const { runs } = await due();
 		const broken: Env = {
 			...env,
@@ -274,7 +274,7 @@ describe("a tick", () => {
 		expect(await runs()).toMatchObject([{ launched: true, attempt: 2 }]);
 	});
 
-	test("gives a backfill that stands still its next run, and ends one that has none", async () => {
+	test("adds the next run of a stalled backfill, and completes one that has no more runs", async () => {
 		const { export_id, project, runs } = await due(hour, { paused: true });
 		const id = v7();
 		await db.insert(batchExportBackfills).values({
@@ -315,7 +315,7 @@ describe("a tick", () => {
 		["paused", { paused: true }],
 		["given another interval", { interval: "every 5 minutes" as const }],
 		["given an end", { due_at: "9999-12-31T23:59:59.999Z" }],
-	])("that meets an export being %s leaves its schedule as it is", async (_, change) => {
+	])("doesn't change the schedule of an export that is %s meanwhile", async (_, change) => {
 		const { runs, export_id } = await due();
 		const id = eq(batchExports.id, export_id);
 		let met = false;
@@ -332,11 +332,11 @@ describe("a tick", () => {
 		expect(await runs()).toEqual([]);
 		const [row] = await db.select().from(batchExports).where(id);
 		expect(row?.next_end_at).toBe(iso(hour));
-		// No other test has to do with it.
+		// Other tests don't use it.
 		await db.update(batchExports).set({ deleted: true }).where(id);
 	});
 
-	test("reads what is to do, not what was done", async () => {
+	test("reads only rows that need work", async () => {
 		const { export_id } = await due(hour, { paused: true });
 		await db.run(`insert into batch_export_runs
 			(id, batch_export_id, data_interval_start, data_interval_end, status, launched, attempt, created_at, finished_at, last_updated_at)
@@ -347,7 +347,7 @@ describe("a tick", () => {
 		expect(spent.rows).toBeLessThan(1000);
 	});
 
-	test("removes what is old before it waits for a bucket that says nothing", async () => {
+	test("removes old rows before it waits for a bucket that doesn't respond", async () => {
 		const { export_id } = await due(hour, {
 			destination: { type: "R2", config: { prefix: "out" } },
 			paused: true,
@@ -408,7 +408,7 @@ describe("a tick", () => {
 	});
 });
 
-test("thousands of exports that are due in one minute are started within one invocation", async () => {
+test("thousands of exports that are due in one minute are launched within one invocation", async () => {
 	const home = await world();
 	const n = 2500;
 	await times(n / 100, (i) =>
@@ -447,7 +447,7 @@ test("thousands of exports that are due in one minute are started within one inv
 	expect(calls).toBeLessThan(50);
 });
 
-test("after downtime no value is too large for D1, however many exports missed all that is caught up", async () => {
+test("after downtime no value is too large for D1, however many exports missed the maximum number of windows", async () => {
 	const home = await world();
 	const n = 600;
 	await db.run(

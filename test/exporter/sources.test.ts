@@ -16,7 +16,7 @@ import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { db, times } from "../support/world.ts";
 
 let teams = 0;
-/** A project of its own, as far as the sources know of projects. */
+/** A new project id. Sources need no more of a project. */
 const team = () => ++teams;
 
 const DAY = {
@@ -78,7 +78,7 @@ const sources = [
 beforeAll(create);
 
 describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`, () => {
-	test("says what is wrong, without the password", async () => {
+	test("reports errors without the password", async () => {
 		const wrong = clickhouse({ ...access, password: "wrong-password" });
 		await expect(wrong.count(selection({}))).rejects.toThrow(
 			/^ClickHouse: .*Authentication failed/,
@@ -91,7 +91,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		await expect(lost.count(selection({}))).rejects.toThrow(/nowhere/);
 	});
 
-	test("keeps the microseconds of a position, and compares milliseconds", async () => {
+	test("keeps the microseconds of a position, but compares milliseconds", async () => {
 		const team_id = team();
 		const client = createClient({
 			...access,
@@ -117,7 +117,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 });
 
 describe.each(sources)("$name", ({ source, ready }) => {
-	test("nothing is no page", async () => {
+	test("an empty selection has no rows", async () => {
 		const selected = selection({ team_id: team() });
 		expect(await source.page(selected, null)).toEqual({
 			rows: [],
@@ -127,7 +127,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(await source.count(selected)).toBe(0);
 	});
 
-	test("a walk meets each row once, in order, and as many as are counted", async () => {
+	test("all pages have each row once, in order, and as many as are counted", async () => {
 		const team_id = team();
 		await fill(team_id, 3500);
 		await fill(team(), 10);
@@ -140,7 +140,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(when).toEqual(when.toSorted());
 	});
 
-	test("rows of one moment are met once across pages", async () => {
+	test("rows with the same time appear once across pages", async () => {
 		const team_id = team();
 		const start = "2026-01-01T05:00:00.000Z";
 		await fill(team_id, 2300, { start, end: start });
@@ -150,7 +150,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(new Set(rows.map(([uuid]) => uuid)).size).toBe(2300);
 	});
 
-	test("a window is half open, by when rows got here or by when they happened", async () => {
+	test("a window is half-open, by arrival or by event time", async () => {
 		const team_id = team();
 		const moments = [
 			"2025-12-31T23:59:59.999Z",
@@ -183,7 +183,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(await names("event")).toEqual(["happened 1", "happened 2"]);
 	});
 
-	test("a row is what was kept", async () => {
+	test("a row equals what was stored", async () => {
 		const team_id = team();
 		const full = event({
 			team_id,
@@ -240,7 +240,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		).toEqual([20, "event 2"]);
 	});
 
-	test("persons by when they were written, or made", async () => {
+	test("persons are selected by arrival or by creation", async () => {
 		const team_id = team();
 		await times(1500, (i) =>
 			db.insert(persons).values({
@@ -272,7 +272,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(made.rows).toHaveLength(500);
 	});
 
-	test("a page is bounded in bytes, whatever its rows hold, and is one row where that is larger", async () => {
+	test("a page is bounded in bytes, whatever its rows contain; a larger row is a page of its own", async () => {
 		const team_id = team();
 		const size = (n: number) => JSON.stringify({ text: "ü".repeat(n / 2) });
 		await insert(
@@ -297,7 +297,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(pages.length).toBeLessThan(50);
 	});
 
-	test("what a page weighs is what its fields read of it", async () => {
+	test("the size of a page depends on what its fields read", async () => {
 		const team_id = team();
 		await fill(team_id, 100, { padding: 20_000 });
 		await ready(team_id);
@@ -319,7 +319,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		).toBeGreaterThan(2.5 * once);
 	});
 
-	test("as many fields as a query may have, for a database", async () => {
+	test("a query with the maximum number of fields works for a database", async () => {
 		const team_id = team();
 		await fill(team_id, 2);
 		await ready(team_id);
@@ -333,7 +333,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(rows).toEqual([[...many.map((_, i) => `text ${i}`), expect.any(String), team_id]]);
 	});
 
-	test("a query's fields", async () => {
+	test("a query's fields are computed", async () => {
 		const team_id = team();
 		await insert([
 			event({
@@ -500,7 +500,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 				.map((parts) => parts.join(" ")),
 		);
 
-		test("gives the same rows whether the table checks it or the worker", async () => {
+		test("gives the same rows whether the table or the worker checks it", async () => {
 			const all = await walk(source, selection({ team_id }));
 			const names = fieldsOf("events", null, false).map(({ name }) => name);
 			await fc.assert(
@@ -528,7 +528,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		});
 	});
 
-	test("where a condition lets little through, pages end, and the next go on", async () => {
+	test("if a condition matches few rows, pages end early, and the next ones continue", async () => {
 		const team_id = team();
 		await fill(team_id, 2500);
 		await ready(team_id);
@@ -560,14 +560,14 @@ describe.each(sources)("$name", ({ source, ready }) => {
 	});
 });
 
-describe("what D1 reads", () => {
+describe("the rows that D1 reads", () => {
 	const reads = async (ask: (source: Source) => Promise<unknown>) => {
 		const { spent, db } = metered();
 		await ask(d1(db));
 		return spent.rows;
 	};
 
-	test("a page reads a few rows for each that it answers, wherever it is in however large a table", async () => {
+	test("a page reads a few rows for each that it returns, wherever it is and however large the table is", async () => {
 		const team_id = team();
 		await fill(team_id, 20_000);
 		const selected = selection({ team_id });
@@ -581,7 +581,7 @@ describe("what D1 reads", () => {
 		expect(after).toBeNull();
 	});
 
-	test("also where large rows make pages short, and where all rows are of one moment", async () => {
+	test("even if large rows make pages short, or all rows have the same time", async () => {
 		const team_id = team();
 		const at = "2026-01-01T00:00:00.000Z";
 		await fill(team_id, 1000, { padding: 50_000, start: at, end: at });
@@ -589,7 +589,7 @@ describe("what D1 reads", () => {
 		expect(await reads(page)).toBeLessThan(100);
 	});
 
-	test("where a filter lets little through, a page ends, and the next goes on", async () => {
+	test("if a filter matches few rows, a page ends early, and the next one continues", async () => {
 		const team_id = team();
 		await fill(team_id, 12_000);
 		await insert([
@@ -618,15 +618,15 @@ describe("what D1 reads", () => {
 });
 
 describe("EVENT_SOURCE", () => {
-	test("says which source it is", async () => {
+	test("selects the source", async () => {
 		const team_id = team();
 		await fill(team_id, 1);
 		expect(await sourceOf(env).count(selection({ team_id }))).toBe(1);
 		expect(() => sourceOf({ ...env, EVENT_SOURCE: "kafka" })).toThrow(
-			'EVENT_SOURCE is "d1" or "clickhouse", not "kafka".',
+			'EVENT_SOURCE must be "d1" or "clickhouse", not "kafka".',
 		);
 		expect(() => sourceOf({ ...env, EVENT_SOURCE: "clickhouse", CLICKHOUSE_URL: "" })).toThrow(
-			"CLICKHOUSE_URL is no address.",
+			"CLICKHOUSE_URL is not a valid URL.",
 		);
 	});
 });

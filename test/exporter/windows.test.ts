@@ -43,13 +43,13 @@ describe("the grid of UTC", () => {
 });
 
 describe("the next window", () => {
-	test("is the one under way", () => {
+	test("is the current one", () => {
 		expect(schedule(of("hour"), at("2026-01-01T10:20:00Z")).next_end_at).toBe(
 			"2026-01-01T11:00:00.000Z",
 		);
 	});
 
-	test("is the first to end at or behind start_at", () => {
+	test("is the first that ends at or after start_at", () => {
 		const now = at("2026-01-01T10:20:00Z");
 		const first = (start_at: string) => schedule(of("day", { start_at }), now).next_end_at;
 		expect(first("2026-01-05T00:00:00.000Z")).toBe("2026-01-05T00:00:00.000Z");
@@ -57,14 +57,14 @@ describe("the next window", () => {
 		expect(first("2025-01-01T00:00:00.000Z")).toBe("2026-01-02T00:00:00.000Z");
 	});
 
-	test("is never due behind end_at", () => {
+	test("is never due after end_at", () => {
 		const now = at("2026-01-01T10:20:00Z");
 		const due = (end_at: string) => schedule(of("hour", { end_at }), now).due_at;
 		expect(due("2026-01-01T11:00:00.000Z") < "2026-01-01T11:06").toBe(true);
 		expect(due("2026-01-01T10:59:59.999Z")).toBe("9999-12-31T23:59:59.999Z");
 	});
 
-	test("is never due where start_at is at the end of all times, and is not the first that is due", () => {
+	test("is never due with the latest possible start_at, and sorts after all others", () => {
 		for (const interval of ["hour", "day", "week"] as const)
 			expect(schedule(of(interval, { start_at: "9999-12-31T23:59:59.000Z" }), Date.now())).toEqual({
 				next_end_at: "9999-12-31T23:59:59.999Z",
@@ -75,7 +75,7 @@ describe("the next window", () => {
 
 describe("a changed schedule", () => {
 	const now = at("2026-01-01T11:02:00Z");
-	/** Its window that ended at 11:00 has not been run yet. */
+	/** The window that ended at 11:00 has not run yet. */
 	const before = of("hour", { next_end_at: "2026-01-01T11:00:00.000Z" });
 	const next = (from: object, to: object) =>
 		reschedule(
@@ -108,7 +108,7 @@ describe("a changed schedule", () => {
 	});
 });
 
-describe("the delay of a start", () => {
+describe("the delay of a run", () => {
 	test.each<Interval>(["hour", "day", "week", "every 15 minutes"])(
 		"is spread over the first twelfth of %s, and an export's own",
 		(interval) => {
@@ -132,7 +132,7 @@ describe("what is due", () => {
 	const ends = (one: ReturnType<typeof hourly>, now: number) =>
 		dueWindows(one, now).windows.map(({ end }) => end);
 
-	test("is nothing before the delay has passed, and the window then", () => {
+	test("is nothing before the delay has passed, then the window", () => {
 		const one = hourly();
 		const end = at(one.next_end_at);
 		const late = delay(one.id, "hour");
@@ -155,7 +155,7 @@ describe("what is due", () => {
 		expect(next.next_end_at).toBe("2026-01-02T07:00:00.000Z");
 	});
 
-	test("is no window that ends behind end_at", () => {
+	test("is no window that ends after end_at", () => {
 		const one = hourly({ end_at: "2026-01-01T01:30:00.000Z" });
 		expect(ends(one, at("2026-01-01T09:00:00Z"))).toEqual([
 			"2026-01-01T00:00:00.000Z",
@@ -164,7 +164,7 @@ describe("what is due", () => {
 	});
 });
 
-test("a range holds whole windows only", () => {
+test("a range has only complete windows", () => {
 	const start = "2026-01-01T00:30:00.000Z";
 	expect(within("hour", start, "2026-01-01T03:45:00.000Z", 2)).toEqual({
 		total: 3,

@@ -1,4 +1,4 @@
-/** Clients that post events until a moment, and keep a record of what they sent and of what was acknowledged. */
+/** Clients that post events until a given time, and record what they sent and what was acknowledged. */
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { HANG_MS } from "../support/hang.ts";
@@ -14,7 +14,7 @@ const MAX_BATCH_EVENTS = 300;
 const MAX_PAUSE_MS = 1_000;
 const RETRY_MS = 500;
 
-/** How many of the batches without an answer a client never sends again, and of the acknowledged ones it sends again. */
+/** The share of batches without a response that are never sent again, and of acknowledged ones that are sent again. */
 const GIVEN_UP = 0.1;
 const REPEATED = 0.05;
 
@@ -22,7 +22,7 @@ export type Posted = {
 	events: number;
 	acknowledged: number;
 	posts: number;
-	/** Posts without an answer, or with one that is not a success. */
+	/** Posts without a response, or with an error. */
 	lost: number;
 	/** Batches that were sent again after they had been acknowledged. */
 	repeated: number;
@@ -46,7 +46,7 @@ function batchOf(random: Random) {
 /**
  * Posts until `until`, in milliseconds since 1970.
  * @param folder gets `sent.jsonl` and `acknowledged.jsonl`
- * @throws if the service refuses events for good
+ * @throws if the service permanently rejects events
  */
 export async function postEvents(
 	events: { url: string; key: string },

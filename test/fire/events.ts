@@ -17,7 +17,7 @@ const OUT_OF_TIME = 0.13;
 
 const YEAR_MS = 365.25 * 86_400_000;
 
-/** JSON text of values that are easily changed on their way. */
+/** JSON texts of values that a faulty export could easily change. */
 const EDGES = [
 	"9007199254740993",
 	"-9007199254740993",
@@ -97,6 +97,6 @@ export function eventOf(random: Random): Event {
 	};
 }
 
-/** The event as JSON, with its properties as they stand. */
+/** The event as JSON, with its properties unchanged. */
 export const toJson = ({ properties, person_properties, ...rest }: Event) =>
 	`${JSON.stringify(rest).slice(0, -1)},"properties":${properties},"person_properties":${person_properties}}`;

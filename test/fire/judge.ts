@@ -1,18 +1,18 @@
-/** Compares what was acknowledged with what six outputs hold, by DuckDB. */
+/** Compares the acknowledged events with the content of six outputs, by DuckDB. */
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 
-/** How many rows an output has, and how many events differ in one way or another. */
+/** How many rows an output has, and how many events are wrong in which way. */
 export type Verdict = {
 	rows: number;
-	/** Acknowledged, and not there. */
+	/** Acknowledged, but not exported. */
 	missing: number;
 	/** Rows beyond the first of an event. */
 	repeated: number;
-	/** There, with other contents than what was sent. */
+	/** Exported with other content than was sent. */
 	changed: number;
-	/** There, and never sent. */
+	/** Exported, but never sent. */
 	unknown: number;
 };
 
@@ -25,14 +25,14 @@ const FIELDS = [
 	"timestamp",
 ];
 
-/** The type of a line that holds an event as it was sent. */
+/** The DuckDB type of a line with an event as it was sent. */
 const SENT = `{${["uuid", "person_id", ...FIELDS].map((name) => `${name}: 'VARCHAR'`).join(", ")}}`;
 
 const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
 
 const list = (paths: string[]) => `[${paths.map(text).join(", ")}]`;
 
-/** The text of a JSON value that stands between two columns. JSON functions would write its numbers anew. */
+/** SQL for the text of a JSON value between two keys. JSON functions would reformat its numbers. */
 const between = (before: string, after: string) =>
 	`nullif(regexp_extract(json::varchar, ',"${before}":(.*),"${after}":', 1), 'null')`;
 
@@ -53,7 +53,7 @@ const NO_ROWS = `select ${["uuid", "person_id", ...FIELDS].map((name) => `null::
 
 /**
  * The files of an output.
- * @throws where there are manifests, unless they name exactly these files
+ * @throws if there are manifests that don't name exactly these files
  */
 function filesOf(folder: string) {
 	const find = (pattern: string) =>

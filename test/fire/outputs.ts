@@ -1,4 +1,4 @@
-/** The six exports of the fire test, and how what they wrote gets into files. */
+/** The six exports of the fire test, and how their output is saved as files. */
 import { createWriteStream, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { finished } from "node:stream/promises";
@@ -80,7 +80,7 @@ const database = (port: string) => ({
 	database: "postgres",
 });
 
-/** Makes a table in which JSON stays as it was sent: jsonb, which an export takes for a table of its own, rewrites it. */
+/** Creates a table that keeps JSON as it was sent. An export would create jsonb columns, which reformat it. */
 export async function createTable(port: string) {
 	const client = new pg.Client(database(port));
 	await client.connect();
@@ -90,7 +90,7 @@ export async function createTable(port: string) {
 	await client.end();
 }
 
-/** Writes the rows of PostgreSQL as JSON lines, in the order of columns that other outputs have. */
+/** Saves the rows of PostgreSQL as JSON lines, with the same order of columns as the other outputs. */
 export async function savePostgres(port: string, folder: string) {
 	mkdirSync(folder, { recursive: true });
 	const file = createWriteStream(`${folder}/events.jsonl`);
@@ -147,7 +147,7 @@ export async function saveBucket(url: string, folder: string) {
 	}
 }
 
-/** Saves all objects of the worker's own bucket, whose server must have ended, each at its key below the folder. */
+/** Saves all objects of the worker's own bucket, each at its key below the folder. The server must have stopped. */
 export async function saveR2(state: string, work: string, folder: string) {
 	const configPath = `${work}/r2.json`;
 	writeFileSync(

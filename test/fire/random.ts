@@ -1,7 +1,7 @@
-/** Random values that a seed determines. */
+/** Pseudorandom values from a seed. */
 export function seeded(seed: number) {
 	let state = seed >>> 0;
-	/** From 0 on, below 1 (mulberry32). */
+	/** In [0, 1) (mulberry32). */
 	const next = () => {
 		state = (state + 0x6d2b79f5) >>> 0;
 		let x = Math.imul(state ^ (state >>> 15), state | 1);

@@ -1,4 +1,4 @@
-/** A receiver of the HTTP destination that fails a fifth of what it is posted, in four ways. */
+/** A receiver for the HTTP destination that fails a fifth of all posts, in four ways. */
 import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -9,7 +9,7 @@ import type { Random } from "./random.ts";
 
 const FAILING = 0.2;
 
-/** An export gives up after five failures in a row; kills of the server count, too. */
+/** A run fails after five failed tries in a row; kills of the server count, too. */
 const MAX_FAILURES_IN_A_ROW = 2;
 
 const SILENCE_MS = 5_000;
@@ -17,17 +17,17 @@ const SILENCE_MS = 5_000;
 const WAYS = ["503", "429", "closed after storing", "silent, then closed"] as const;
 
 /**
- * Starts a receiver that takes each Idempotency-Key once.
- * @param folder gets `events.jsonl`, with an event a line
+ * Starts a receiver that accepts each Idempotency-Key once.
+ * @param folder gets `events.jsonl`, with one event per line
  */
 export async function startReceiver(folder: string, random: Random) {
 	mkdirSync(folder, { recursive: true });
 	const counts = {
 		posts: 0,
 		failed: Object.fromEntries(WAYS.map((way) => [way, 0])),
-		/** Posts whose Idempotency-Key had come before. */
+		/** Posts with a repeated Idempotency-Key. */
 		repeated: 0,
-		/** Keys that came with two contents, and posts without a key. */
+		/** Keys with two different bodies, and posts without a key. */
 		conflicts: 0,
 	};
 	const digests = new Map<string, string>();
@@ -84,7 +84,7 @@ export async function startReceiver(folder: string, random: Random) {
 
 	const port = await listen(
 		createServer((request, response) => {
-			// A request breaks off when the server that sends it is killed.
+			// The request breaks off if the server is killed while it sends it.
 			answer(request, response).catch(() => request.socket.destroy());
 		}),
 	);

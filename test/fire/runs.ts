@@ -7,16 +7,16 @@ import type { Output } from "./outputs.ts";
 const INTERVAL = "every 5 minutes";
 export const INTERVAL_MS = 5 * 60_000;
 
-/** Reached only if the server or a run hangs. */
+/** A timeout that is only reached if the server or a run hangs. */
 const RUNS_TIMEOUT_MS = 60 * 60_000;
 
 const RETRY_MS = 500;
 const POLL_MS = 2_000;
 
-/** The end of the window that a moment is in. */
+/** The end of the window that contains a time. */
 export const windowEnd = (at: number) => (Math.floor(at / INTERVAL_MS) + 1) * INTERVAL_MS;
 
-/** What the operator's command says of the owner that it makes. */
+/** The output of the operator's command that creates the owner. */
 export const Owner = z.object({ key: z.string(), project: z.int() });
 
 const Export = z.object({ id: z.string() });
@@ -32,7 +32,7 @@ const Runs = z.object({ results: z.array(Run) });
 
 type Run = z.infer<typeof Run>;
 
-/** The exports of a project. What reads them waits for an answer while the server is down. */
+/** The exports of a project. Requests are repeated while the server is down. */
 export function exportsOf(url: string, { key, project }: z.infer<typeof Owner>) {
 	async function ask(path: string, body?: object): Promise<unknown> {
 		const deadline = Date.now() + RUNS_TIMEOUT_MS;
@@ -70,7 +70,7 @@ export function exportsOf(url: string, { key, project }: z.infer<typeof Owner>) 
 		runs,
 
 		/**
-		 * Waits until the runs of all exports have ended, with that of the window that ends at `end`.
+		 * Waits until the runs of all exports have ended, including that of the window that ends at `end`.
 		 * @returns the runs of each export; not all have ended if something hangs
 		 */
 		async waitForRuns(ids: string[], end: number) {
@@ -87,7 +87,10 @@ export function exportsOf(url: string, { key, project }: z.infer<typeof Owner>) 
 	};
 }
 
-/** What is wrong with the runs of an export, which had a window ending at each line from `first` to `last`; "": nothing. */
+/**
+ * What is wrong with the runs of an export; "" if nothing is. The export has to have a window for each
+ * boundary from `first` to `last`.
+ */
 export function judgeRuns(
 	runs: Pick<Run, "status" | "latest_error" | "data_interval_end">[],
 	first: number,

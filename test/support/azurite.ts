@@ -1,7 +1,7 @@
-/** Serves Azure Blob Storage: Azurite, which checks signatures and shared access signatures, and knows blocks. */
+/** Starts Azurite, an emulator of Azure Blob Storage that checks signatures and shared access signatures. */
 import { onDemand, startServer } from "./peers.ts";
 
-/** The account that Azurite has unless it is told another, and that account's key. Microsoft publishes both. */
+/** Azurite's default account and its key. Microsoft publishes both. */
 export const ACCOUNT = {
 	account_name: "devstoreaccount1",
 	account_key:

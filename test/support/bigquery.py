@@ -1,5 +1,5 @@
 """
-BigQuery's REST API as an emulator from PyPI has it: queries and load jobs for real, on DuckDB. Argument: the port.
+BigQuery's REST API from an emulator on PyPI, which runs queries and load jobs on DuckDB. Argument: the port.
 """
 
 import sys

@@ -1,7 +1,7 @@
 /**
- * BigQuery on loopback. What holds the data, loads it and runs SQL is an emulator from PyPI. In front of it is a server that
- * does what the emulator leaves out: it issues access tokens for signed JWTs and asks for them, runs no two jobs of one ID,
- * finishes jobs only after a while, holds them to the dataset's location and to quotas, and fails on demand.
+ * BigQuery on loopback. An emulator from PyPI stores the data, loads it and runs SQL. A server in front of it adds what the
+ * emulator lacks: it issues access tokens for signed JWTs and requires them, never runs two jobs with the same ID, finishes
+ * jobs after a delay, checks the dataset's location and quotas, and fails on demand.
  */
 import { execFile } from "node:child_process";
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
@@ -32,7 +32,7 @@ const execute = promisify(execFile);
 /** Installs the emulator, once for this copy of the code. */
 async function install() {
 	if (existsSync(venv)) return;
-	// Under another name until it is complete: another run may be installing it, too.
+	// Installed under another name until it is complete, since another test run may be installing it, too.
 	const draft = `${venv}-${process.pid}`;
 	try {
 		await execute("python3", ["-m", "venv", draft]);
@@ -48,7 +48,7 @@ async function install() {
 	}
 }
 
-/** An error as Google's APIs answer it. */
+/** An error in the format of Google's APIs. */
 class Refusal extends Error {
 	readonly status: number;
 	readonly reason: string;
@@ -159,13 +159,13 @@ type Status = z.infer<typeof Status>;
 
 type Known = {
 	status: Status;
-	/** How often its status was asked for. */
+	/** How often its status was requested. */
 	asked: number;
 	kind: "load" | "query";
 	table: string;
 };
 
-/** What a job may be told to fail with, by the name of the fault. */
+/** Errors of jobs, by the name of the fault. */
 const JOB_FAULTS: Record<string, Status["errorResult"]> = {
 	"job-backend": {
 		reason: "backendError",
@@ -177,7 +177,7 @@ const JOB_FAULTS: Record<string, Status["errorResult"]> = {
 	},
 };
 
-/** What every third request is answered, by the name of the fault. */
+/** The response to every third request, by the name of the fault. */
 const REFUSALS: Record<string, Refusal> = {
 	rate: new Refusal(
 		403,
@@ -186,7 +186,7 @@ const REFUSALS: Record<string, Refusal> = {
 	),
 };
 
-/** What every request to run a job is answered. */
+/** The response to every request that runs a job, by the name of the fault. */
 const JOB_REFUSALS: Record<string, Refusal> = {
 	"no-job-user": new Refusal(
 		403,
@@ -206,7 +206,7 @@ const JOB_REFUSALS: Record<string, Refusal> = {
 	bad: new Refusal(400, "invalid", "Bad bits."),
 };
 
-/** What every other request is answered. */
+/** The response to all other requests, by the name of the fault. */
 const TABLE_REFUSALS: Record<string, Refusal> = {
 	"no-data-editor": new Refusal(
 		403,
@@ -223,10 +223,10 @@ const TABLE_REFUSALS: Record<string, Refusal> = {
 const MAX_LOADS_A_TABLE = 1500;
 
 /**
- * Starts it. Below `/faults/<names>/<any name>` the API fails in the ways that are named: `503`, `rate`, `expired` and
- * `dropped` (the connection, after the request was carried out) at every third request of a method and path; `job-backend`
- * and `job-conflict` at the first job of each ID; `down`, `rejected` and those of the tables above always.
- * `POST /sql` answers what a query comes to; `GET /jobs/<table>` which jobs a table had.
+ * Starts it. Below `/faults/<names>/<any name>` the API fails as these names say: `503`, `rate`, `expired` and `dropped` (the
+ * connection closes after the request was carried out) at every third request of a method and path; `job-backend` and
+ * `job-conflict` at the first job of each ID; `down`, `rejected` and the faults in the tables above always. `POST /sql`
+ * responds with the result of a query, `GET /jobs/<table>` with the jobs of a table.
  */
 export async function bigqueries() {
 	const { privateKey, publicKey } = generateKeyPairSync("rsa", {
@@ -287,7 +287,7 @@ export async function bigqueries() {
 			)
 		).status === 200;
 
-	/** Runs a job; how it ended. */
+	/** Runs a job and returns how it ended. */
 	async function carryOut(
 		job: z.infer<typeof Job>,
 		body: Buffer<ArrayBuffer>,
@@ -385,7 +385,7 @@ export async function bigqueries() {
 		return { status: 200, body: { status } };
 	}
 
-	/** A table that isn't to stay has to say so. */
+	/** Staging tables and test tables need an expiration time. */
 	function checkTable(body: Buffer) {
 		const { tableReference, expirationTime } = z
 			.object({
@@ -399,7 +399,7 @@ export async function bigqueries() {
 			throw new Refusal(400, "invalid", "It would stay.");
 	}
 
-	/** The API's answer to a request that has a token. */
+	/** The API's response to a request with a valid token. */
 	async function answer(
 		request: { method: string; path: string; query: URLSearchParams },
 		body: Buffer<ArrayBuffer>,
@@ -424,7 +424,7 @@ export async function bigqueries() {
 		return forward(method, below, body.length > 0 ? body : undefined, type || undefined);
 	}
 
-	/** What a query comes to, as objects of texts. */
+	/** The result of a query: objects whose values are texts. */
 	async function sql(query: string) {
 		const answer = await forward(
 			"POST",

@@ -1,5 +1,5 @@
 """
-ClickHouse's engine behind as much of its HTTP interface as the official web client uses: a query in the body, `param_*`
+ClickHouse's engine behind the parts of its HTTP interface that the official web client uses: a query in the body, `param_*`
 and settings in the address, basic authentication, errors as their text with their code and HTTP status, and `/ping`. Arguments: port, user, password. Two more users have
 that password: `reader` may only read, and `writer` may create nothing. No insert into the table `keeper_lost` succeeds.
 """
@@ -19,7 +19,7 @@ USERS = {
 REFUSAL = b"Code: 516. DB::Exception: Authentication failed: password is incorrect, or there is no user with such name. (AUTHENTICATION_FAILED)"
 NO_SETTINGS = {"query", "query_id", "database", "default_format"}
 
-# How ClickHouse answers its exceptions over HTTP; others with 500 (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp).
+# The HTTP statuses of ClickHouse's exceptions; others have 500 (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp).
 STATUSES = {
     400: {6, 26, 27, 36, 38, 41, 43, 53, 62, 69, 70, 72, 117, 349, 376},
     403: {516},
@@ -28,7 +28,7 @@ STATUSES = {
     501: {48},
 }
 
-# What the engine alone doesn't do: users with fewer rights, and replicas.
+# What the engine alone doesn't have: users with fewer rights, and replicas.
 REFUSALS = [
     ("reader", r"(insert|create)\b", "Code: 164. DB::Exception: reader: Cannot execute query in readonly mode. (READONLY)"),
     ("writer", r"create\b", "Code: 497. DB::Exception: writer: Not enough privileges. To execute this query, it's necessary to have the grant CREATE TABLE. (ACCESS_DENIED)"),
@@ -62,11 +62,11 @@ def ask(query, said):
     }
     with one_at_a_time:
         if engine is None:
-            # Half a gigabyte: only where it is asked.
+            # Loaded on first use, since it takes half a gigabyte.
             from chdb import session
 
             engine = session.Session()
-            # A query must not read less because of the one before it.
+            # So that a query doesn't read fewer rows because of the one before it.
             engine.query("SET use_query_condition_cache = 0")
         engine.query(f"USE {said.get('database', 'default')}")
         for name, value in settings.items():

@@ -15,7 +15,7 @@ export const COLUMNS: Column[] = [
 	{ name: "timestamp", kind: "timestamp" },
 ];
 
-/** Numbers that look random, the same every time. */
+/** Pseudorandom numbers, the same for the same seed. */
 function* noise(seed: number) {
 	for (let x = seed * 2_654_435_761 + 1; ; ) {
 		x = (Math.imul(x ^ (x >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
@@ -23,7 +23,7 @@ function* noise(seed: number) {
 	}
 }
 
-/** The row of this number: hard to compress, with nulls and what is awkward to write here and there. */
+/** Row number `i`: hard to compress, sometimes with nulls and with characters that need escapes. */
 function row(i: number): Row {
 	const random = noise(i);
 	const hex = Array.from({ length: 14 }, () =>
@@ -41,21 +41,21 @@ function row(i: number): Row {
 	];
 }
 
-const made: Row[] = [];
+const cached: Row[] = [];
 
-/** Rows below `n`. */
+/** The first `n` rows. */
 export function rows(n: number) {
-	while (made.length < n) made.push(row(made.length));
-	return made.slice(0, n);
+	while (cached.length < n) cached.push(row(cached.length));
+	return cached.slice(0, n);
 }
 
-/** Rows below `n` in pages. */
+/** The first `n` rows in pages. */
 function pages(n: number, size: number) {
 	const all = rows(n);
 	return Array.from({ length: Math.ceil(n / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
-/** A run of its own. */
+/** The job of a new run. */
 export const job = (more: Partial<Job> = {}): Job => ({
 	run_id: v7(),
 	export_id: v7(),
@@ -71,43 +71,43 @@ export const job = (more: Partial<Job> = {}): Job => ({
 
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value));
 
-/** What a run came to: how often it was begun, how often its state was kept, and how large that was. */
-type Ran = {
+/** The result of a run: how often it was opened, how often its state was stored, and the largest size of that. */
+type Result = {
 	opened: number;
 	kept: number;
 	largest: number;
 	/** The last state of a run that was aborted. */
-	// biome-ignore lint/suspicious/noExplicitAny: what a test expects of a state is the test's to say
+	// biome-ignore lint/suspicious/noExplicitAny: each destination has another state
 	state?: any;
 };
 
 /**
- * Feeds `n` rows through a destination as the engine does: page by page, from the last kept state.
- * @param crashes throws all but what was kept away: after every state, in the middle of what lies between two states, and
- * right after closing
- * @param until ends in the middle, after so many rows, and aborts
+ * Writes `n` rows to a destination as the engine does: page by page, from the last stored state.
+ * @param crashes simulates crashes, after which only the stored state is left: after every state, once between two states,
+ * and right after closing
+ * @param until aborts the run after this many rows
  */
 export async function run(
 	destination: Destination,
-	what: Job,
+	runJob: Job,
 	n: number,
 	{ crashes = false, until = Number.POSITIVE_INFINITY, size = 1000 } = {},
-): Promise<Ran> {
+): Promise<Result> {
 	let kept: { state: unknown; position: number } = { state: null, position: 0 };
-	const ran: Ran = { opened: 0, kept: 0, largest: 0 };
+	const result: Result = { opened: 0, kept: 0, largest: 0 };
 	const keep = (state: unknown, position: number) => {
 		const json = JSON.stringify(state);
-		ran.kept += 1;
-		ran.largest = Math.max(ran.largest, json.length);
+		result.kept += 1;
+		result.largest = Math.max(result.largest, json.length);
 		kept = { state: JSON.parse(json), position };
 	};
-	/** Where a crash has already been between two states. */
+	/** Positions after which a crash between two states was simulated. */
 	const crashed = new Set<number>();
 	let closed = 0;
 	const all = pages(n, size);
 	for (;;) {
-		ran.opened += 1;
-		const sink = await destination.open(what, clone(kept.state), async (state) =>
+		result.opened += 1;
+		const sink = await destination.open(runJob, clone(kept.state), async (state) =>
 			keep(state, kept.position),
 		);
 		using resources = new DisposableStack();
@@ -118,8 +118,8 @@ export async function run(
 			const state = await sink.write(all[i] ?? []);
 			if (state !== null) keep(state, i + 1);
 			if ((i + 1) * size >= until) {
-				if (kept.state) await destination.abort(what, clone(kept.state));
-				return { ...ran, state: kept.state };
+				if (kept.state) await destination.abort(runJob, clone(kept.state));
+				return { ...result, state: kept.state };
 			}
 			const middle = i - first === 3 && !crashed.has(first);
 			if (crashes && (state !== null || middle)) {
@@ -131,15 +131,15 @@ export async function run(
 		if (!done) continue;
 		await sink.close();
 		closed += 1;
-		if (!crashes || closed === 2) return ran;
+		if (!crashes || closed === 2) return result;
 	}
 }
 
-/** What was sent to a path of the receiver. */
+/** The requests to a path of the receiver. */
 export const received = async (path: string): Promise<Received[]> =>
 	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
-/** What DuckDB answers to SQL about a file: FILE reads it as Parquet, PATH is its path. */
+/** DuckDB's result for SQL about a file. In the SQL, PATH is the path of the file, and FILE reads it as Parquet. */
 export async function duckdb(file: Uint8Array, sql: string): Promise<Record<string, unknown>[]> {
 	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {
 		method: "POST",

@@ -1,12 +1,12 @@
 /**
- * Serves Google Cloud Storage with a bucket `exports`: the S3 server of the tests behind a proxy, which refuses what Google
- * refuses, changes what Google's front end changes, and has Google's errors.
+ * Starts a stand-in for Google Cloud Storage with a bucket `exports`: the S3 server of the tests behind a proxy. The proxy
+ * rejects the same requests as Google, changes the same headers as Google's front end, and has Google's errors.
  */
 import http, { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { listen } from "./peers.ts";
 
-/** What S3's errors are at Google's: code, message and details. */
+/** Google's errors for those of S3: code, message and details. */
 const ERRORS: Record<string, [string, string, string]> = {
 	InvalidAccessKeyId: [
 		"InvalidSecurity",
@@ -29,7 +29,7 @@ const ERRORS: Record<string, [string, string, string]> = {
 const errorOf = (code: string, message: string, details: string) =>
 	`<?xml version='1.0' encoding='UTF-8'?><Error><Code>${code}</Code><Message>${message}</Message>${details && `<Details>${details}</Details>`}</Error>`;
 
-/** Why Google would not take the request, if it would not. */
+/** Why Google would reject the request; undefined if it wouldn't. */
 function refusalOf({
 	headers,
 	url = "",
@@ -37,7 +37,7 @@ function refusalOf({
 	const { authorization = "" } = headers;
 	const [, scope = "", signed = ""] =
 		/^AWS4-HMAC-SHA256 Credential=([^,]*), ?SignedHeaders=([^,]*)/.exec(authorization) ?? [];
-	// Reaching the server is all that a request without a signature is for.
+	// Requests without a signature only check that the server can be reached.
 	if (!authorization) return [403, "AccessDenied", "Access denied.", "Anonymous caller"];
 	if (!scope.endsWith("/auto/s3/aws4_request"))
 		return [
@@ -46,7 +46,7 @@ function refusalOf({
 			"The authorization header is malformed.",
 			"Invalid region",
 		];
-	// The front end adds to this header, so that no signature over it can match.
+	// The front end changes this header, so a signature over it never matches.
 	if (signed.split(";").includes("accept-encoding"))
 		return [403, ...(ERRORS.SignatureDoesNotMatch ?? ["", "", ""])];
 	const strange = Object.keys(headers).find((name) =>
@@ -63,7 +63,7 @@ function refusalOf({
 	return null;
 }
 
-/** @param origin of the S3 server */
+/** @param origin the origin of the S3 server */
 export async function googles(origin: string) {
 	const { hostname, port, pathname } = new URL(origin);
 

@@ -1,20 +1,20 @@
 /**
- * Leaves out messages of the runtime that tests cause on purpose, so that others are seen. They are counted, and all are
- * shown if RUNTIME_LOG is set.
+ * Hides messages of the runtime that tests cause on purpose, so that others are noticed. They are counted. If RUNTIME_LOG
+ * is set, all are shown.
  */
 const EXPECTED = [
-	// Connections that tests break, a certificate that nobody vouches for, and a server that offers no TLS.
+	// Connections that tests break, a self-signed certificate, and a server without TLS.
 	/^(uncaught exception; )?exception = .*\bdisconnected: /,
 	/ stack = Error: Network connection lost\.\s*$/,
 	/ TLS handshake failed: invalid peer certificate: /,
 	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
-	// Errors that a workflow gets from its step, or a plugin from its host: that is where tests look for them.
+	// Errors that a workflow gets from its step, or a plugin from its host. Tests check them there.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|outbound)\.ts:/,
 	/^uncaught exception; .*( This plugin may not reach | Expected Outbound export )/,
 ];
 
-/** The configuration, and this with it, is loaded more than once in a process. */
+/** Shared by all copies of this module: vitest loads its configuration more than once in a process. */
 const state: { leftOut?: number } = Object(process).expectedMessages ?? {};
 Object.assign(process, { expectedMessages: state });
 
@@ -34,7 +34,7 @@ export function quiet() {
 	filter(process.stderr);
 }
 
-/** How many messages were left out, in words; "": none. */
+/** A sentence with the number of hidden messages; "" if there are none. */
 export const leftOut = () =>
 	state.leftOut
 		? `${state.leftOut} expected messages of the runtime are not shown (RUNTIME_LOG=1 shows them).`

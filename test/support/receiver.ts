@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { serve } from "./registry.ts";
 
-/** What the receiver was sent. */
+/** A request that the receiver got. */
 export type Received = {
 	method: string;
 	url: string;
@@ -17,7 +17,7 @@ async function bodyOf(request: IncomingMessage) {
 	return Buffer.concat(chunks);
 }
 
-/** What it was sent, as servers repeat it: as it is, as JSON, in addresses, in HTML, in base64. */
+/** The credentials of a request in the forms in which servers repeat them: plain, JSON, URL, HTML, Base64. */
 function echo(authorization: string) {
 	const token = authorization
 		.replace("Bearer ", "")
@@ -35,7 +35,7 @@ function echo(authorization: string) {
 	].join("\n");
 }
 
-/** What DuckDB answers to the SQL, in which PATH is the path of the file, and FILE reads it as Parquet. */
+/** DuckDB's result for SQL in which PATH is the path of the file, and FILE reads it as Parquet. */
 async function duckdb(file: Uint8Array, sql: string) {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
 	const folder = mkdtempSync(`${tmpdir()}/tenantry-duckdb-`);
@@ -54,11 +54,16 @@ async function duckdb(file: Uint8Array, sql: string) {
 }
 
 /**
- * Takes what is posted, by path: `/batches/<name>` takes events, each Idempotency-Key once; `/status/<n>` answers that, and
- * `/status/<n>/<value>` with that as Retry-After;
- * `/body/<n>/<text>` answers that status and text, and `/echo/<n>` that status and the token in many forms;
- * `/hang`, `/close`, `/redirect` and `/flaky/<name>` (every other request fails) do what they say; `/duckdb` answers what
- * DuckDB finds in the file by the SQL of a header; `/unlisted` is a bucket that can't be listed. `GET /received/<path>` tells what was sent there.
+ * A server that stores the requests to each path. Its response depends on the path:
+ * - `/batches/<name>` accepts events, each Idempotency-Key once.
+ * - `/status/<n>` responds with that status, `/status/<n>/<value>` also with that Retry-After.
+ * - `/body/<n>/<text>` responds with that status and text.
+ * - `/echo/<n>` responds with that status and the token in many forms.
+ * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
+ * - `/flaky/<name>` fails every other request.
+ * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
+ * - `/unlisted` is a bucket that can't be listed.
+ * - `GET /received/<path>` responds with the requests to that path.
  */
 export async function receivers() {
 	const received = new Map<string, Received[]>();
@@ -107,7 +112,7 @@ export async function receivers() {
 				response.setHeader("x-amz-bucket-region", "eu-north-1");
 				return fail(Number(name));
 			case "batches":
-				// As S3 does; other paths don't.
+				// S3 sends an ETag. Other paths don't.
 				response.setHeader("etag", '"1"');
 				break;
 			case "unlisted":
@@ -125,7 +130,7 @@ export async function receivers() {
 		keys.set(pathname, seen);
 		const again = typeof key === "string" && seen.has(key);
 		if (typeof key === "string") seen.add(key);
-		// What came before is answered as before, and not taken.
+		// A repeated key gets the same response, but its events are not stored.
 		if (again) received.set(pathname, before);
 		say({ again });
 	};

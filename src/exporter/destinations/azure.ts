@@ -10,7 +10,7 @@ type Settings = Config<"AzureBlob">;
 /** The version of the REST API that the requests are written for. */
 const API_VERSION = "2021-12-02";
 
-/** The headers that hold the mark of a blob. Names of metadata have no hyphens. */
+/** The headers with the mark of a blob. Names of metadata can't have hyphens. */
 const EXPORT = "x-ms-meta-tenantryexport";
 const UPLOAD = "x-ms-meta-tenantryupload";
 
@@ -19,7 +19,6 @@ const metadata = ({ export_id, upload }: Mark) => ({
 	...(upload && { [UPLOAD]: upload }),
 });
 
-/** Where the container is. */
 export function containerUrl({ container_name, ...config }: Settings) {
 	const url = azureEndpoint(config);
 	url.pathname = `${url.pathname.replace(/\/$/, "")}/${container_name}`;
@@ -27,30 +26,30 @@ export function containerUrl({ container_name, ...config }: Settings) {
 }
 
 /**
- * An upload, in the one text that a state has for it. Blob Storage knows no uploads: blocks are sent to a blob, which doesn't
- * show them, and a list of their IDs makes them its content and sets its type and metadata.
+ * The ID of an upload. Blob Storage has no uploads: it stores the blocks that are sent to a blob without showing them. A
+ * list of their IDs then makes them the blob's content and sets its type and metadata, so the ID has to contain these.
  */
 const uploadOf = (type: string, { export_id, upload }: Mark) =>
 	[crypto.randomUUID(), type, export_id, upload].join("\n");
 
-function parsed(text: string) {
+function parseUpload(text: string) {
 	const [id = "", type = "", export_id = "", upload = ""] = text.split("\n");
 	return { id, type, mark: { export_id, upload } };
 }
 
-/** The ID of an upload's block. All IDs have the same length, as they must within a blob. */
+/** The ID of an upload's block. Within a blob, all IDs must have the same length. */
 const blockId = (upload: string, number: number) =>
-	btoa(`${parsed(upload).id}:${String(number).padStart(6, "0")}`);
+	btoa(`${parseUpload(upload).id}:${String(number).padStart(6, "0")}`);
 
-/** Azure Blob Storage, and what speaks its language. */
+/** Azure Blob Storage and compatible servers. */
 export function azure(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const base = containerUrl(config);
 	const { account_name: account, account_key: key, sas_token } = config;
 	const sending = { timeoutMs, secrets: secretsOf(config) };
-	/** The ETag of each blob whose mark was read since it was last written; null: there is no such blob. */
+	/** The ETag of each blob whose mark was read and which was not written since; null if there is no such blob. */
 	const seen = new Map<string, string | null>();
 
-	type Asked = {
+	type Options = {
 		query?: Record<string, string | number>;
 		headers?: Record<string, string>;
 		body?: Uint8Array | string;
@@ -59,21 +58,21 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 	async function authorized(
 		method: string,
 		blob: string,
-		{ query = {}, headers: own = {}, body = "" }: Asked = {},
+		{ query = {}, headers: extraHeaders = {}, body = "" }: Options = {},
 	) {
 		const url = new URL(base);
 		if (blob) url.pathname += `/${blob.split("/").map(encodeURIComponent).join("/")}`;
 		for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
 		const bytes = typeof body === "string" ? Buffer.from(body) : body;
 		const headers = new Headers({
-			...own,
+			...extraHeaders,
 			"x-ms-date": new Date().toUTCString(),
 			"x-ms-version": API_VERSION,
 			...(bytes.length > 0 && { "content-length": String(bytes.length) }),
 		});
 		if (key) headers.set("authorization", await sharedKey(method, url, headers, { account, key }));
 		else if (sas_token) url.search += `${url.search ? "&" : ""}${sas_token.replace(/^\?/, "")}`;
-		else throw new Misconfigured("Nothing can be signed without account_key or sas_token.");
+		else throw new Misconfigured("Requests can't be signed without account_key or sas_token.");
 		return new Request(url, {
 			method,
 			headers,
@@ -81,19 +80,19 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 		});
 	}
 
-	/** The answer, whatever it is; what may pass is thrown. */
-	const answered = async (...what: Parameters<typeof authorized>) =>
-		send(env, await authorized(...what), sending);
+	/** The response, whatever its status; temporary errors are thrown. */
+	const request = async (...options: Parameters<typeof authorized>) =>
+		send(env, await authorized(...options), sending);
 
-	/** The answer if it is a success; null if its code is `unless`. */
-	async function asked(unless: string, ...what: Parameters<typeof answered>) {
-		const answer = await answered(...what);
+	/** The response if it is a success; null if its error code is `expected`. */
+	async function ask(expected: string, ...options: Parameters<typeof request>) {
+		const answer = await request(...options);
 		if (answer.status >= 200 && answer.status < 300) return answer;
-		if (codeOf(answer) === unless) return null;
+		if (codeOf(answer) === expected) return null;
 		throw explain(answer, config, base);
 	}
 
-	/** That the blob is as it was when its mark was read, so that none of another export is replaced. */
+	/** Headers that let a write fail if the blob has changed since its mark was read. */
 	function condition(blob: string) {
 		const etag = seen.get(blob);
 		seen.delete(blob);
@@ -103,7 +102,7 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 
 	const bucket: Bucket = {
 		async put(blob, body, type, mark) {
-			const answer = await asked("", "PUT", blob, {
+			const answer = await ask("", "PUT", blob, {
 				body,
 				headers: {
 					"content-type": type,
@@ -116,7 +115,7 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 		},
 		begin: async (_, type, mark) => uploadOf(type, mark),
 		async part(blob, upload, number, body) {
-			const answer = await asked("", "PUT", blob, {
+			const answer = await ask("", "PUT", blob, {
 				query: { comp: "block", blockid: blockId(upload, number) },
 				body,
 			});
@@ -124,9 +123,9 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 			return String(number);
 		},
 		async complete(blob, upload, parts) {
-			const { type, mark } = parsed(upload);
-			const listed = parts.map((number) => `<Latest>${blockId(upload, Number(number))}</Latest>`);
-			const answer = await asked("InvalidBlockList", "PUT", blob, {
+			const { type, mark } = parseUpload(upload);
+			const blocks = parts.map((number) => `<Latest>${blockId(upload, Number(number))}</Latest>`);
+			const answer = await ask("InvalidBlockList", "PUT", blob, {
 				query: { comp: "blocklist" },
 				headers: {
 					"content-type": "application/xml",
@@ -134,16 +133,16 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 					...metadata(mark),
 					...condition(blob),
 				},
-				body: `<?xml version="1.0" encoding="utf-8"?><BlockList>${listed.join("")}</BlockList>`,
+				body: `<?xml version="1.0" encoding="utf-8"?><BlockList>${blocks.join("")}</BlockList>`,
 			});
 			if (answer && (answer.status !== 201 || !answer.headers.has("etag"))) throw notStored(base);
 			return answer !== null;
 		},
-		/** No request removes blocks that aren't committed; the server does so after a week, or when the blob is written. */
+		/** Uncommitted blocks can't be removed by request. Azure removes them after a week, or when the blob is written. */
 		async abort() {},
 		async mark(blob) {
-			const { status, headers } = await answered("HEAD", blob);
-			// Where the token may not read, nothing can be told: the write that follows says what is wrong.
+			const { status, headers } = await request("HEAD", blob);
+			// Without the permission to read, the mark is unknown. The write that follows reports any problem.
 			if (status !== 200) {
 				if (status === 404) seen.set(blob, null);
 				return null;
@@ -155,18 +154,18 @@ export function azure(env: Env, config: Settings, timeoutMs: number): Destinatio
 			};
 		},
 		async remove(blob) {
-			await asked("BlobNotFound", "DELETE", blob);
+			await ask("BlobNotFound", "DELETE", blob);
 		},
 	};
 
 	return files(bucket, config, () => "", {
-		// Any answer will do: a server may refuse whoever doesn't sign.
+		// Any response will do: a server may reject requests without a signature.
 		reach: () => exchange(env, new Request(base), sending),
 		"sign in": async () => {
-			const answer = await answered("GET", "", {
+			const answer = await request("GET", "", {
 				query: { restype: "container", comp: "list", maxresults: 1 },
 			});
-			// A SAS token may lack the permission to list, which no run needs.
+			// A SAS token may lack the permission to list, but runs don't need it.
 			if (isUnauthenticated(answer)) throw explain(answer, config, base);
 		},
 	});

@@ -7,31 +7,31 @@ import type { Destination, Job } from "./destination.ts";
 import { runSteps } from "./steps.ts";
 
 /**
- * `staging`: the table that the run's rows are loaded into. `rows`: how many are there. `digest`: of all of them, in
- * order; it is part of the IDs of jobs.
+ * `staging`: the table that the run's rows are loaded into. `rows`: how many rows it has. `digest`: the digest of all these
+ * rows, in order; it is part of the IDs of jobs.
  */
 export type State = { staging: string; rows: number; digest: string };
 
-/** How many bytes one load job loads, at least, but for the last one. */
+/** The minimum size of a load job, except for the last one. */
 const LOAD_BYTES = 8 * 2 ** 20;
 
 const DAY_MS = 86_400_000;
 
-/** After how long BigQuery removes what a run, or a trial, couldn't. */
+/** When BigQuery removes staging tables that a run or a test could not remove. */
 const STAGING_LIFETIME_MS = 7 * DAY_MS;
-const TRIAL_LIFETIME_MS = 3_600_000;
+const TEST_LIFETIME_MS = 3_600_000;
 
-const NOTHING: State = { staging: "", rows: 0, digest: "" };
+const EMPTY: State = { staging: "", rows: 0, digest: "" };
 
-/** The digest of what `before` stands for and further bytes. */
-async function chained(before: string, bytes: Uint8Array<ArrayBuffer>) {
+/** Extends a digest by further bytes. */
+async function extendDigest(previous: string, bytes: Uint8Array<ArrayBuffer>) {
 	const hash = await crypto.subtle.digest("SHA-256", bytes);
-	return digest(before + new Uint8Array(hash).toHex());
+	return digest(previous + new Uint8Array(hash).toHex());
 }
 
 const tableOf = ({ table_id }: Settings) => table_id ?? "events";
 
-/** The columns of the export's table, which is made if it is missing. */
+/** The columns of the export's table, which is created if it doesn't exist. */
 async function ensureTable(client: Client, config: Settings, { columns }: Job): Promise<Fields> {
 	const table = tableOf(config);
 	const found = await client.fieldsOf(table);
@@ -41,19 +41,19 @@ async function ensureTable(client: Client, config: Settings, { columns }: Job): 
 }
 
 /**
- * A table of BigQuery, made where it is missing, in which each row is once.
+ * Writes to a BigQuery table, which is created if it doesn't exist. Each row is in it once.
  *
- * A run loads its rows into a staging table of its own, a few megabytes a job, and takes them over at its end, with one
- * MERGE by their key. Nothing appears before, and nothing twice:
- * - The ID of each job is made of the staging table and a digest of all the rows up to then. BigQuery runs no second job of
- *   an ID, so a run that is repeated from its state finds the jobs that it had begun, and waits for them.
- * - Should a repeated run read other rows, their jobs have other IDs. The MERGE takes each key once, so rows that are in
- *   the staging table twice do no harm.
- * - The state names the staging table before it is made, so whatever ends a run, `abort` can remove it. What even that
- *   misses, BigQuery removes a week later.
+ * A run loads its rows into a staging table of its own, a few megabytes per job. At its end, one MERGE by key copies them to
+ * the export's table, so no row appears before that, or twice:
+ * - The ID of each job consists of the staging table and a digest of all rows so far. BigQuery never runs two jobs with the
+ *   same ID, so an attempt that resumes from the state finds the jobs that were started before, and waits for them.
+ * - If that attempt reads other rows, its jobs have other IDs. The MERGE takes each key once, so duplicates in the staging
+ *   table are harmless.
+ * - The state names the staging table before it is created, so `abort` can always remove it. If that fails, too, BigQuery
+ *   removes the table after a week.
  *
- * Load jobs have quotas (1,500 a day for a table, 100,000 for a project); a MERGE has none. The quota for a table counts for
- * each staging table alone: it allows 12 GiB a run.
+ * Load jobs have quotas: 1,500 a day for a table, 100,000 for a project. MERGE has none. Each staging table has its own quota,
+ * which allows 12 GiB per run.
  */
 export function bigquery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	return {
@@ -61,15 +61,15 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 
 		async open(job, state, keep) {
 			const client = connect(env, config, timeoutMs);
-			/** What is in the staging table. */
+			/** The state of the staging table. */
 			let loaded = state;
-			/** The same with the pages that wait for a load job. */
-			let written = state ?? NOTHING;
+			/** The same, including the pages that wait for a load job. */
+			let written = state ?? EMPTY;
 			let waiting: Uint8Array[] = [];
 			let bytes = 0;
 
 			async function begin() {
-				loaded = { ...NOTHING, staging: `${STAGING}${crypto.randomUUID()}` };
+				loaded = { ...EMPTY, staging: `${STAGING}${crypto.randomUUID()}` };
 				await keep(loaded);
 				return loaded;
 			}
@@ -94,7 +94,7 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 					written = {
 						...written,
 						rows: written.rows + page.length,
-						digest: await chained(written.digest, lines),
+						digest: await extendDigest(written.digest, lines),
 					};
 					return bytes < LOAD_BYTES ? null : flush();
 				},
@@ -117,7 +117,10 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 
 		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
 
-		/** What a run does. Its rows end up in a table that is removed; where the export's table is there, the MERGE into it takes none. */
+		/**
+		 * Does what a run does. If the export's table exists, the MERGE into it has no rows; otherwise it goes to a copy that is
+		 * removed afterwards.
+		 */
 		test({ job, rows } = sampleOf("events")) {
 			const client = connect(env, config, timeoutMs);
 			const id = crypto.randomUUID();
@@ -134,7 +137,7 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 				write: async () => {
 					await client.locate();
 					const make = (name: string, fields: Fields) =>
-						client.createTable(name, fields, TRIAL_LIFETIME_MS);
+						client.createTable(name, fields, TEST_LIFETIME_MS);
 					await make(staging, stagingFields(job.columns));
 					await client.load(`${staging}_load`, staging, [toLines(rows, 0)]);
 					const found = await client.fieldsOf(table);

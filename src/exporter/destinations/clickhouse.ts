@@ -15,17 +15,17 @@ import { type Destination, Misconfigured } from "./destination.ts";
 import { type Answer, addressOf } from "./send.ts";
 import { runSteps } from "./steps.ts";
 
-/** What tells the inserts of a run from those of other runs, of retries from the start too. */
+/** `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets another one. */
 export type State = { id: string };
 
-/** Each insert makes a part that has to be merged with others: pages are gathered to about this size. */
+/** The approximate size of an insert. Larger inserts make fewer parts that ClickHouse has to merge. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
 
-/** Makes the server read one row, and store none: rows of an insert are stored together or not at all. */
+/** Lets a test insert fail after the first row, so that none is stored: an insert stores all its rows or none. */
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 
-/** How rows are written to a table whose columns have these types. */
+/** How to write rows to a table whose columns have these types. */
 const tableFor = (columns: Column[], types: ColumnTypes) => ({
 	toLines: linesFor(columns, types),
 	settings: settingsFor(types),
@@ -36,20 +36,20 @@ type Table = ReturnType<typeof tableFor>;
 /** Older servers don't know CHECK GRANT. */
 const SYNTAX_ERROR = 62;
 
-/** Throws if the user couldn't make the table. */
+/** @throws Misconfigured if the user may not create the table */
 async function checkGrants({ ask, run }: Client, config: Settings) {
 	const { text: readonly } = await run("SELECT getSetting('readonly')");
 	const answer = await ask(`CHECK GRANT CREATE TABLE, INSERT ON ${tableOf(config)}`);
 	const isGranted = codeOf(answer) === SYNTAX_ERROR || check(answer, config).text.trim() === "1";
 	if (isGranted && readonly.trim() === "0") return;
 	throw new Misconfigured(
-		`There is no table ${tableOf(config)}, and the user may not make it: it needs CREATE TABLE and INSERT, or make the table yourself.`,
+		`There is no table ${tableOf(config)}, and the user may not create it. Grant CREATE TABLE and INSERT, or create the table yourself.`,
 	);
 }
 
 /**
- * A table of ClickHouse, made where it is missing, in which a row that comes again replaces the one that is there once
- * parts are merged, or with FINAL.
+ * Writes to a ClickHouse table, which is created if it doesn't exist. A row with an existing key replaces the old row when
+ * parts are merged; until then, `FINAL` hides the old one.
  */
 export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const client = clientFor(env, config, timeoutMs);
@@ -71,7 +71,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					id = crypto.randomUUID();
 					await keep({ id });
 				}
-				// A server that remembers it takes the insert once, in tables without a key too.
+				// With this token the server stores a repeated insert only once, even in tables without a key.
 				const insert_deduplication_token = await digest(`${id} ${lines}`);
 				const settings = { ...table?.settings, insert_deduplication_token };
 				check(await insert(names, lines, settings), config);
@@ -95,7 +95,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 
 		async abort() {},
 
-		/** What a run does, up to the point where rows would be stored. */
+		/** Does what a run does, except that no row is stored. */
 		test({ job: { columns }, rows } = sampleOf("events")) {
 			let answer: Answer | undefined;
 			return runSteps({
@@ -107,15 +107,15 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					const types = await findTable(client, config);
 					if (!types) return checkGrants(client, config);
 					const { toLines, settings } = tableFor(columns, types);
-					const refused = await insert(
+					const failed = await insert(
 						columns.map(({ name }) => name),
 						toLines(rows) + BROKEN_ROW,
 						settings,
 					);
-					if (BROKEN_AT.test(refused.text)) return;
-					check(refused, config);
+					if (BROKEN_AT.test(failed.text)) return;
+					check(failed, config);
 					throw new Misconfigured(
-						`${addressOf(new URL(config.url))} stored a row that can't be stored: it doesn't work as ClickHouse does.`,
+						`${addressOf(new URL(config.url))} stored an invalid row: it doesn't behave like ClickHouse.`,
 					);
 				},
 			});

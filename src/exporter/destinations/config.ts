@@ -6,7 +6,7 @@ import { toApiError } from "../../http/valid.ts";
 
 const names = z.array(rawText(400).min(1)).max(1000).nullish();
 
-/** Which events are taken: none named, all. */
+/** Which events are exported. An empty `include_events` means all. */
 const filters = { include_events: names, exclude_events: names };
 
 const VARIABLES = [
@@ -21,21 +21,22 @@ const VARIABLES = [
 	"table",
 ];
 
-/** Where files are, below the bucket. Its segments stay what they are in a URL, too. */
+/** The prefix of keys. A URL must not change its segments. */
 const prefix = text(512).check(({ value, issues }) => {
-	const stranger = [...value.matchAll(/\{([^}]*)\}/g)].find(
+	const unknownVariable = [...value.matchAll(/\{([^}]*)\}/g)].find(
 		([, name = ""]) => !VARIABLES.includes(name),
 	);
-	if (stranger) issues.push(issue(value, "invalid_input", `Unknown variable ${stranger[0]}.`));
+	if (unknownVariable)
+		issues.push(issue(value, "invalid_input", `Unknown variable ${unknownVariable[0]}.`));
 	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
 		issues.push(issue(value, "invalid_input", "A prefix has no segments . and .. ."));
 });
 
-/** Text that a header takes. The runtime would send any other, but quotes it in its log. */
+/** The value of a header. The runtime would send other characters, too, but logs such values. */
 const header = (max: number) =>
 	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable characters of ASCII can be sent.");
 
-/** What is written to files, and how. */
+/** The fields that all file destinations have. */
 const file = {
 	prefix,
 	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
@@ -60,7 +61,7 @@ function compressible({
 	});
 }
 
-/** An address over HTTP; whoever signs in doesn't do so in the address. */
+/** An HTTP or HTTPS URL without credentials. */
 const url = () =>
 	text(2048)
 		.pipe(z.url({ protocol: /^https?$/ }))
@@ -73,7 +74,7 @@ const url = () =>
 			{ error: "A URL may not hold a user or a password." },
 		);
 
-/** Where a file destination's server is, without the bucket. */
+/** The URL of a file destination's server, without the bucket. */
 const endpoint = () =>
 	url()
 		.refine((value) => !/[?#]/.test(value), {
@@ -81,7 +82,7 @@ const endpoint = () =>
 		})
 		.nullish();
 
-/** The name of a bucket, which becomes a segment of a URL. */
+/** A bucket name that can be a segment of a URL. */
 const bucketName = () =>
 	text(255)
 		.min(1)
@@ -90,7 +91,7 @@ const bucketName = () =>
 			"A bucket's name has only letters, digits, dots, hyphens and underscores.",
 		);
 
-/** A host, as URLs write it. */
+/** A host, normalised as in URLs. */
 const host = text(255)
 	.min(1)
 	.transform((value, { issues }) => {
@@ -102,7 +103,7 @@ const host = text(255)
 	.pipe(z.string().min(1))
 	.meta({ maxLength: 255 });
 
-/** Where a PostgreSQL server listens unless its config says otherwise. */
+/** The default port of PostgreSQL. */
 export const POSTGRES_PORT = 5432;
 
 /** The configs of destinations, by type (docs/exports.md#destinations). */
@@ -118,7 +119,7 @@ export const configs = {
 			kms_key_id: header(2048).min(1).nullish(),
 			aws_access_key_id: header(255).min(1).nullish(),
 			aws_secret_access_key: rawText(255).min(1).nullish(),
-			/** Of temporary keys. */
+			/** For temporary keys. */
 			aws_session_token: header(4096).min(1).nullish(),
 			endpoint_url: endpoint(),
 			use_virtual_style_addressing: boolean().nullish(),
@@ -127,7 +128,7 @@ export const configs = {
 			const { encryption, kms_key_id, endpoint_url, bucket_name } = value;
 			if (kms_key_id && encryption !== "aws:kms")
 				issues.push({
-					...issue(kms_key_id, "invalid_input", 'A key takes the encryption "aws:kms".'),
+					...issue(kms_key_id, "invalid_input", 'A KMS key requires the encryption "aws:kms".'),
 					path: ["kms_key_id"],
 				});
 			// An endpoint that is not a URL has its own error.
@@ -138,14 +139,18 @@ export const configs = {
 				!URL.canParse(`http://${bucket_name}.${endpoint.host}`)
 			)
 				issues.push({
-					...issue(true, "invalid_input", "The endpoint and the bucket's name make no host name."),
+					...issue(
+						true,
+						"invalid_input",
+						"The bucket's name and the endpoint don't form a valid host name.",
+					),
 					path: ["use_virtual_style_addressing"],
 				});
 		}),
 	R2: z
 		.object({
 			...file,
-			/** All of R2 is encrypted this way. */
+			/** R2 encrypts all objects this way. */
 			encryption: choice(["AES256"]).nullish(),
 		})
 		.check(compressible),
@@ -173,7 +178,7 @@ export const configs = {
 		database: text(255).min(1),
 		user: rawText(255)
 			.min(1)
-			.regex(/^[^:]*$/, "A user's name has no colon over HTTP.")
+			.regex(/^[^:]*$/, "A user name can't have a colon over HTTP.")
 			.nullish(),
 		password: rawText(4096).min(1).nullish(),
 		table_name: text(255).min(1).nullish(),
@@ -200,7 +205,7 @@ export const configs = {
 				.pipe(z.base64("An account key is written in Base64."))
 				.meta({ maxLength: 255 })
 				.nullish(),
-			/** The query of a URL with a shared access signature. */
+			/** The query string of a URL with a shared access signature. */
 			sas_token: rawText(4096)
 				.min(1)
 				.regex(
@@ -230,7 +235,7 @@ export const configs = {
 		client_email: text(255)
 			.min(1)
 			.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
-		/** Its line breaks may be written as \n, as they are in the JSON file of a key. */
+		/** Line breaks may be written as \n, as in the JSON file of a key. */
 		private_key: rawText(8192)
 			.min(1)
 			.overwrite((value) => value.replaceAll("\\n", "\n"))
@@ -247,23 +252,23 @@ export const configs = {
 			})
 			.nullish(),
 		use_json_type: boolean().nullish(),
-		/** Where the API is, for tests and private endpoints. */
+		/** The URL of the API, for tests and private endpoints. */
 		endpoint_url: endpoint(),
 		...filters,
 	}),
 };
 
-/** The types that are databases: their rows have columns which tell them apart. */
+/** The types that are databases. Their rows always include the key columns. */
 const DATABASES = ["Postgres", "ClickHouse", "BigQuery"];
 
 export const isDatabase = (type: string) => DATABASES.includes(type);
 
-/** What a config holds at most, as JSON: a page of a list has a thousand of them. */
+/** The maximum size of a config as JSON: a page of a list may have a thousand configs. */
 const MAX_CONFIG_CHARACTERS = 2 ** 15;
 
 export type Type = keyof typeof configs;
 
-/** A destination's config, in the clear. */
+/** A destination's config, with decrypted secrets. */
 export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
 const ACCESS_KEY = ["aws_access_key_id", "aws_secret_access_key"];
@@ -281,7 +286,7 @@ const SECRETS: Record<Type, string[]> = {
 	BigQuery: ["private_key"],
 };
 
-/** The fields that only sign requests together. */
+/** The two fields of a key, which only work together. */
 const KEY_HALVES: { [T in Type]?: string[] } = {
 	S3: ACCESS_KEY,
 	GCS: HMAC_KEY,
@@ -298,7 +303,7 @@ const Endpoint = z.object({
 	port: z.int().default(POSTGRES_PORT),
 });
 
-/** The address of a storage account's blobs. */
+/** The URL of a storage account's blob service. */
 export const azureEndpoint = ({
 	account_name,
 	endpoint_url,
@@ -308,9 +313,9 @@ export const azureEndpoint = ({
 }) => new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);
 
 /**
- * The server that a config's secrets are sent to: the origin of its URL, or its host and port; of BigQuery also the one
- * that issues tokens. null: the type's default (for S3 and GCS, Amazon's and Google's endpoints), or none.
- * @param config one that was checked, without nulls
+ * The server that gets a config's secrets: the origin of its URL, or its host and port. For BigQuery it includes the token
+ * server. Null if it is the default of the type (such as Amazon's for S3), or if there is none.
+ * @param config a valid config, without nulls
  */
 export function endpointOf(config: unknown): string | null {
 	const { url, endpoint_url, account_name, token_uri, host, port } = Endpoint.parse(config);
@@ -324,13 +329,16 @@ export function endpointOf(config: unknown): string | null {
 
 export const TYPES = Object.keys(configs).filter(isType);
 
-/** What of a config is a secret. */
+/** The secret fields of a type. */
 export const secretsOf = (type: string) => (isType(type) ? SECRETS[type] : []);
 
 const missingField = (key: string) =>
 	invalid("destination", `Configuration missing required field: '${key}'`);
 
-/** A config of the type, or the refusal of it (docs/exports.md#destinations). */
+/**
+ * Parses a config of the type (docs/exports.md#destinations).
+ * @throws 400 if it is invalid
+ */
 export function check(type: string, config: unknown): Config {
 	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice");
 	const shape: z.ZodObject = configs[type];
@@ -347,7 +355,7 @@ export function check(type: string, config: unknown): Config {
 		([key, field]) => keys[key] === undefined && !z.safeParse(field, undefined).success,
 	);
 	if (missing) throw missingField(missing[0]);
-	// One half of a key signs nothing. Where both are missing, trials and runs say so.
+	// One half of a key is useless. If both are missing, tests and runs report it.
 	const half = KEY_HALVES[type]?.find((key) => !keys[key]);
 	if (half && secretsOf(type).some((key) => keys[key])) throw missingField(half);
 	if (type === "AzureBlob" && !keys.account_key === !keys.sas_token)

@@ -1,26 +1,26 @@
 import type { Column, Model, Row } from "../rows.ts";
 import type { Sample } from "../sample.ts";
 
-/** The run that a destination works for, as far as it shows in what is written. */
+/** What a destination knows about the run that it writes. */
 export type Job = {
 	run_id: string;
 	export_id: string;
-	/** Whether a backfill has it run, not the schedule. */
+	/** Whether the run belongs to a backfill, not to the schedule. */
 	backfill: boolean;
 	team_id: number;
 	model: Model;
 	columns: Column[];
-	/** Whether each row carries the uuid of its event, so that no two rows are alike. */
+	/** Whether rows include the uuid of their event, so that no two rows are equal. */
 	identified: boolean;
-	/** The window, RFC 3339, UTC. */
+	/** The window, in RFC 3339, UTC. */
 	start: string;
 	end: string;
 };
 
-/** What went wrong is the user's to mend: nothing is tried again. The message is for that user, and holds no secret. */
+/** An error that the user has to fix. It isn't retried. The message is for the user and contains no secrets. */
 export class Misconfigured extends Error {}
 
-/** What went wrong may pass. `retry_after`: for how many seconds the other side asks to be left alone, if it says so. */
+/** A temporary error. `retry_after`: how many seconds the server asks to wait, if it does. */
 export class Unavailable extends Error {
 	readonly retry_after: number | undefined;
 
@@ -30,55 +30,58 @@ export class Unavailable extends Error {
 	}
 }
 
-/** The attempt is of no use any more: the run was cancelled, or is another's. What it has begun, nobody else knows of. */
+/**
+ * The attempt has to stop: the run was cancelled, or another attempt has taken over. Only this attempt knows what it has
+ * started since its last stored state, so it has to clean that up.
+ */
 export class Superseded extends Error {}
 
 /**
- * Takes one run's rows. What must outlive a crash is its state, which is JSON: it is kept together with the position in
- * the rows that it stands for, and handed to `open` when the run goes on from there.
+ * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with the matching position in
+ * the rows, and passed to `open` when the run continues.
  */
 type Sink<State> = {
 	/**
-	 * Takes the next rows. Answers the state if all rows so far are in it or safe at the destination; null while some are
-	 * only in memory.
+	 * Writes the next rows.
+	 * @returns the state if all rows so far are in it or at the destination; null while some are only in memory
 	 */
 	write(rows: Row[]): Promise<State | null>;
 	/**
-	 * No more rows: what is written appears. Called again after a crash, it finds what it did; without a row before it, it
-	 * does nothing. Answers the names of the files, if it wrote any.
+	 * Makes everything appear that was written. It may be called again after a crash, and does nothing if there were no rows.
+	 * @returns the names of the files, if there are any
 	 */
 	close(): Promise<string[]>;
-	/** Frees connections. Called once, after the last call, also when an earlier call failed. */
+	/** Frees connections. Called once, after all other calls, even if one of them failed. */
 	release?(): void;
 };
 
-/** One thing that a trial does: what it is called, and what stood in its way; null: nothing. */
+/** A step of a test. `error` is null if it succeeded. */
 export type Step = { name: string; error: string | null };
 
 /**
- * A place that rows can be written to, with its config in the clear. `State` is JSON. Its errors hide secrets where they
- * quote others, so that our own words are shown as they are.
+ * A place that rows can be written to. `State` is JSON. Destinations remove secrets from the server messages that they
+ * quote, so their errors can be shown as they are.
  */
 export type Destination<State = unknown> = {
-	/** Databases get the columns that tell rows apart, whatever the query says. */
+	/** Whether it is a database, which gets the key columns whatever the query is. */
 	database: boolean;
-	/** What a run has written stays when it ends before its last row, so that a retry can go on from its state. */
+	/** Set if an unfinished run leaves its rows at the destination, so that a retry can resume. */
 	resumes?: true;
 	/**
-	 * @param state where the run goes on; null: it begins
-	 * @param keep keeps a state for the position of the last one that was kept: that something was begun which has to be
-	 * ended, like an upload; throws `Superseded` where that is to be ended at once. `isProgress`: the tries count anew.
+	 * @param state where the run continues; null if it starts
+	 * @param keep stores a state without a new position, when something was started that has to be ended later, such as an
+	 * upload. It throws `Superseded` if that has to be ended at once. `isProgress` resets the count of failed tries.
 	 */
 	open(
 		job: Job,
 		state: State | null,
 		keep: (state: State, isProgress?: boolean) => Promise<void>,
 	): Promise<Sink<State>>;
-	/** Removes what a run that has ended left unfinished. */
+	/** Removes the unfinished output of a run that has ended. */
 	abort(job: Job, state: State): Promise<void>;
 	/**
-	 * Tries it: reach, sign in, write, remove. Ends with the first step that fails.
-	 * @param sample what a run would write
+	 * Tests the destination: reach, sign in, write, remove. Stops at the first step that fails.
+	 * @param sample rows as a run would write them
 	 */
 	test(sample?: Sample): Promise<Step[]>;
 };

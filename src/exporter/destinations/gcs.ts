@@ -7,7 +7,7 @@ type Settings = Config<"GCS">;
 
 const ENDPOINT = "https://storage.googleapis.com";
 
-/** The same destination as S3 sees it. Requests are signed for the region "auto", wherever the bucket is. */
+/** The config for S3. Requests are signed for the region "auto", wherever the bucket is. */
 const asS3 = ({
 	hmac_access_id,
 	hmac_secret,
@@ -21,24 +21,22 @@ const asS3 = ({
 	aws_secret_access_key: hmac_secret,
 });
 
-/** Where the bucket is. */
 export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
 
 /**
- * What error codes mean for the user that aren't S3's, or mean something else there (Cloud Storage: "HTTP status and error
- * codes for XML").
+ * The meanings of error codes that S3 lacks or that differ from S3's (Cloud Storage: "HTTP status and error codes for XML").
  */
 const MEANINGS: Record<string, string> = {
 	AccessDenied:
-		"The HMAC key's account may not do this in the bucket: it needs the role Storage Object User.",
+		"The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User.",
 	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
 	RequestTimeTooSkewed: "The server's clock and this service's differ too much.",
 	SignatureDoesNotMatch: "hmac_secret is wrong.",
 };
 
 /**
- * Google Cloud Storage: its XML API takes the requests of S3's, signed with an HMAC key ("Simple migration from Amazon S3 to
- * Cloud Storage").
+ * Google Cloud Storage. Its XML API accepts S3's requests, signed with an HMAC key ("Simple migration from Amazon S3 to Cloud
+ * Storage").
  */
 export function gcs(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const dialect: Dialect = {
@@ -46,8 +44,8 @@ export function gcs(env: Env, config: Settings, timeoutMs: number): Destination<
 		explain(code, answer) {
 			const meaning = MEANINGS[code];
 			if (meaning === undefined) return undefined;
-			const words = `${meaning} ${answer.describe()}`;
-			return code === "RequestTimeTooSkewed" ? new Error(words) : new Misconfigured(words);
+			const message = `${meaning} ${answer.describe()}`;
+			return code === "RequestTimeTooSkewed" ? new Error(message) : new Misconfigured(message);
 		},
 	};
 	return s3(env, asS3(config), timeoutMs, dialect);

@@ -5,29 +5,29 @@ import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { type Answer, send } from "./send.ts";
 import { runSteps } from "./steps.ts";
 
-/** What one request holds at most (docs/exports.md#what-is-written). */
+/** The limits of one request (docs/exports.md#what-is-written). */
 const MAX_EVENTS = 1000;
 const MAX_BYTES = 5_000_000;
 
 const HEAD = '{"batch":[';
 const TAIL = '],"historical_migration":true}';
 
-/** How many batches the receiver has taken. */
+/** How many batches the receiver has accepted. */
 export type State = { batches: number };
 
-/** JSON objects in bodies of requests. */
+/** Divides JSON objects among the bodies of requests. */
 function* bodies(objects: string[]) {
 	let batch: string[] = [];
 	let bytes = HEAD.length + TAIL.length;
 	for (const object of objects) {
-		const more = Buffer.byteLength(object) + 1;
-		if (batch.length === MAX_EVENTS || bytes + more > MAX_BYTES) {
+		const added = Buffer.byteLength(object) + 1;
+		if (batch.length === MAX_EVENTS || bytes + added > MAX_BYTES) {
 			if (batch.length > 0) yield HEAD + batch.join(",") + TAIL;
 			batch = [];
 			bytes = HEAD.length + TAIL.length;
 		}
 		batch.push(object);
-		bytes += more;
+		bytes += added;
 	}
 	yield HEAD + batch.join(",") + TAIL;
 }
@@ -36,17 +36,17 @@ function assertAccepted(answer: Answer) {
 	const { status } = answer;
 	if (status < 300) return;
 	if (status < 400)
-		throw new Misconfigured("The url leads elsewhere: give the address where it ends.");
+		throw new Misconfigured("The url redirects: enter the URL that it redirects to.");
 	const problem = [401, 403].includes(status)
-		? "The receiver refuses the token, or requires one."
-		: "The receiver refuses the request.";
+		? "The receiver rejected the token, or requires one."
+		: "The receiver rejected the request.";
 	throw new Misconfigured(`${problem} ${answer.describe()}`);
 }
 
 /**
- * The Idempotency-Key of a batch (docs/exports.md#what-is-written): of the export, the window and the body, so that the same rows have the
- * same key whoever sends them, and one key never stands for two bodies. Rows without a uuid may be alike: there the
- * number of the batch tells bodies apart.
+ * The Idempotency-Key of a batch (docs/exports.md#what-is-written). It is a digest of the export, the window and the body, so
+ * the same rows have the same key whichever run sends them. Rows without a uuid may be equal, so their key includes the
+ * number of the batch.
  */
 async function keyOf(job: Job, body: string, batch: number) {
 	const { export_id, start, end, identified } = job;

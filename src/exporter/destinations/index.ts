@@ -14,16 +14,20 @@ import { r2 } from "./r2.ts";
 import { bucketUrl, s3 } from "./s3.ts";
 import { TIMEOUT_MS } from "./send.ts";
 
-/** A config that was checked when it was stored, maybe by older rules. */
-function parsed<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
+/**
+ * Parses a stored config.
+ * @throws Misconfigured if it was stored under older rules and is no longer valid
+ */
+function parse<S extends z.ZodType>(shape: S, config: unknown): z.output<S> {
 	const { success, data } = shape.safeParse(config);
 	if (success) return data;
-	throw new Misconfigured("The destination's configuration isn't valid any more: save it again.");
+	throw new Misconfigured("The destination's configuration is no longer valid: save it again.");
 }
 
 /**
- * Which objects an export writes, whatever the window, to be compared with another's; null: none, or it can't be told.
- * @param config without its secrets
+ * The pattern of the keys that an export writes, to be compared with those of other exports. Null if it writes no objects,
+ * or if its config isn't valid any more.
+ * @param config without secrets
  */
 export function keyPattern(
 	{ type, config }: { type: string; config: unknown },
@@ -42,34 +46,35 @@ export function keyPattern(
 
 /**
  * The destination of a type.
- * @param config in the clear
- * @param patience how long it may be silent, in milliseconds
+ * @param config with decrypted secrets
+ * @param timeoutMs how long the server may be silent, in milliseconds
+ * @throws Misconfigured if the type or the config isn't valid any more
  */
 export function destinationOf(
 	env: Env,
 	type: string,
 	config: unknown,
-	patience = TIMEOUT_MS,
+	timeoutMs = TIMEOUT_MS,
 ): Destination {
 	switch (type) {
 		case "S3":
-			return s3(env, parsed(configs.S3, config), patience);
+			return s3(env, parse(configs.S3, config), timeoutMs);
 		case "R2":
-			return r2(env, parsed(configs.R2, config));
+			return r2(env, parse(configs.R2, config));
 		case "HTTP":
-			return http(env, parsed(configs.HTTP, config), patience);
+			return http(env, parse(configs.HTTP, config), timeoutMs);
 		case "Postgres":
-			return postgres(env, parsed(configs.Postgres, config), patience);
+			return postgres(env, parse(configs.Postgres, config), timeoutMs);
 		case "NoOp":
 			return noop;
 		case "ClickHouse":
-			return clickhouse(env, parsed(configs.ClickHouse, config), patience);
+			return clickhouse(env, parse(configs.ClickHouse, config), timeoutMs);
 		case "AzureBlob":
-			return azure(env, parsed(configs.AzureBlob, config), patience);
+			return azure(env, parse(configs.AzureBlob, config), timeoutMs);
 		case "GCS":
-			return gcs(env, parsed(configs.GCS, config), patience);
+			return gcs(env, parse(configs.GCS, config), timeoutMs);
 		case "BigQuery":
-			return bigquery(env, parsed(configs.BigQuery, config), patience);
+			return bigquery(env, parse(configs.BigQuery, config), timeoutMs);
 		default:
 			throw new Misconfigured(`There is no destination "${type}".`);
 	}

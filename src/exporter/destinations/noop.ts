@@ -1,6 +1,6 @@
 import type { Destination } from "./destination.ts";
 
-/** Takes everything, and keeps nothing. */
+/** Accepts all rows and stores none. */
 export const noop: Destination<Record<string, never>> = {
 	database: false,
 	resumes: true,

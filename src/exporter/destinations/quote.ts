@@ -1,6 +1,6 @@
 import { redactor } from "../../auth/secrets.ts";
 
-/** How much of a server's own message an error shows (docs/exports.md#runs). */
+/** How much of a server's message an error quotes (docs/exports.md#runs). */
 const MAX_QUOTED_CHARACTERS = 300;
 
 /** How much of a page is searched for text. */
@@ -17,12 +17,12 @@ const ENTITIES: Record<string, string> = {
 	"#x27": "'",
 };
 
-/** The text in base64 and its URL-safe form, wherever it begins in the text that was encoded. */
+/** How a secret may appear in Base64 and base64url, alone or at any offset of a longer encoded text. */
 function inBase64(secret: string) {
 	const bytes = Buffer.from(secret);
 	const variants = [0, 1, 2].map((offset) => {
 		const all = Buffer.concat([Buffer.alloc(offset), bytes]);
-		// Characters that also depend on what stands before or after are left out.
+		// Without the characters that depend on the neighbouring bytes.
 		return all.toString("base64").slice(offset && offset + 1, Math.floor((all.length * 4) / 3));
 	});
 	const whole = bytes.toString("base64");
@@ -32,7 +32,7 @@ function inBase64(secret: string) {
 	]);
 }
 
-/** The ways in which servers repeat what they were sent. */
+/** The encodings in which a server may repeat a secret. */
 function variantsOf(secret: string) {
 	const escaped = encodeURIComponent(secret.toWellFormed());
 	return [
@@ -46,21 +46,21 @@ function variantsOf(secret: string) {
 
 const hide = (secrets: string[], message: string) => redactor(secrets.flatMap(variantsOf))(message);
 
-/** The beginning of a server's own message, without the secrets that it may repeat. */
+/** The start of a server's message, without secrets. */
 const excerpt = (secrets: string[], message: string) =>
 	hide(secrets, message).slice(0, MAX_QUOTED_CHARACTERS);
 
-/** A server's own message, for an error text: without the secrets that it may repeat, shortened, as a sentence. */
+/** Quotes a server's message in an error: without secrets, shortened, with a full stop. */
 export const quote = (secrets: string[], message: string) =>
 	excerpt(secrets, message).replace(/\.?$/, ".");
 
-/** The text of an element; "": there is none. */
+/** The text of an XML element; "" if there is none. */
 export const elementOf = (name: string, xml: string) =>
 	new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]?.trim() ?? "";
 
 /**
- * What a page says, without its markup; of an error in XML, as storage services answer it, its code and message. Google's
- * details name the permission that is missing; Azure's message ends with the ID and the time of the request.
+ * The text of a page without markup, or the code and message of a storage service's XML error. Google's details name the
+ * missing permission. Azure's message ends with the ID and the time of the request, which are left out.
  */
 function textOf(page: string) {
 	const code = elementOf("Code", page);
@@ -74,9 +74,9 @@ function textOf(page: string) {
 	return text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }
 
-/** What a body says, for an error text: without secrets, shortened, on one line; "" for binary data. */
+/** Quotes a response body in an error: without secrets, shortened, on one line; "" for binary data. */
 export function quoteBody(secrets: string[], body: string) {
-	// Hidden before the body is cut or changed, which might leave part of a secret.
+	// Secrets are removed first, because cutting or changing the body could leave parts of them.
 	const text = hide(secrets, body).slice(0, MAX_PAGE_CHARACTERS);
 	if (/[\0\ufffd]/.test(text)) return "";
 	const readable = /^\s*</.test(text) ? textOf(text) : text;

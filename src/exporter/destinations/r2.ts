@@ -2,7 +2,7 @@ import type { Config } from "./config.ts";
 import type { Destination } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
 
-/** The names of the metadata that hold the mark of an object. */
+/** The metadata with the mark of an object. */
 const EXPORT = "tenantry-export";
 const UPLOAD = "tenantry-upload";
 
@@ -11,20 +11,20 @@ const metadata = ({ export_id, upload }: Mark) => ({
 	[UPLOAD]: upload,
 });
 
-/** The folder of what is tried, which is no project's. */
+/** The folder for tests of destinations that no project has. */
 const TRIALS = "trials";
 
-/** R2's words for an upload that is not, or no longer, there. */
+/** Whether R2's error says that the upload doesn't exist (any more). */
 const isGone = (error: unknown) => error instanceof Error && /\(10024\)/.test(error.message);
 
-/** What it answers; null where the upload isn't there any more. */
+/** The result; null if the upload doesn't exist any more. */
 const unlessGone = <T>(promise: Promise<T>) =>
 	promise.catch((error: unknown) => {
 		if (isGone(error)) return null;
 		throw error;
 	});
 
-/** The worker's own bucket, where each project has a folder, so that none writes over another's files. */
+/** The worker's own bucket. Each project has a folder, so that none replaces another's files. */
 export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 	const bucket: Bucket = {
 		async put(key, body, contentType, mark) {
@@ -47,8 +47,8 @@ export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 		},
 		async complete(key, id, parts) {
 			const upload = EXPORTS.resumeMultipartUpload(key, id);
-			const listed = parts.map((etag, i) => ({ partNumber: i + 1, etag }));
-			return (await unlessGone(upload.complete(listed))) !== null;
+			const uploadedParts = parts.map((etag, i) => ({ partNumber: i + 1, etag }));
+			return (await unlessGone(upload.complete(uploadedParts))) !== null;
 		},
 		async abort(key, id) {
 			await unlessGone(EXPORTS.resumeMultipartUpload(key, id).abort());

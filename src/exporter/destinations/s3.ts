@@ -4,7 +4,7 @@ import { type Destination, Misconfigured } from "./destination.ts";
 import { type Bucket, files, type Mark, type State } from "./files.ts";
 import { type Answer, exchange, type Sending, send } from "./send.ts";
 
-/** The headers that hold the mark of an object. */
+/** The headers with the mark of an object. */
 const EXPORT = "x-amz-meta-tenantry-export";
 const UPLOAD = "x-amz-meta-tenantry-upload";
 
@@ -13,11 +13,11 @@ const metadata = ({ export_id, upload }: Mark) => ({
 	...(upload && { [UPLOAD]: upload }),
 });
 
-/** Refusals that may pass although they have a status of the caller's fault. */
+/** Error codes that are temporary although their status is 4xx. */
 const TEMPORARY = ["RequestTimeout", "OperationAborted", "InternalError"];
 
 const MESSAGES: Record<string, string> = {
-	AccessDenied: "The access key may not do this in the bucket.",
+	AccessDenied: "The access key lacks a permission in the bucket.",
 	InvalidAccessKeyId: "There is no such access key.",
 	SignatureDoesNotMatch: "The secret of the access key is wrong.",
 	Unauthorized: "The access key or its secret is wrong.",
@@ -25,7 +25,8 @@ const MESSAGES: Record<string, string> = {
 	NoSuchUpload: "There is no such upload.",
 };
 
-const SIGNING = [
+/** Error codes about the signature of a request. */
+const SIGNING_ERRORS = [
 	"InvalidAccessKeyId",
 	"SignatureDoesNotMatch",
 	"Unauthorized",
@@ -34,11 +35,11 @@ const SIGNING = [
 	"InvalidSecurity",
 ];
 
-/** Where a service that speaks S3's language differs from S3. */
+/** How a service with S3's API differs from S3. */
 export type Dialect = {
-	/** The fields that sign requests, for an error text. */
+	/** The config fields for signing requests, for an error message. */
 	keys: string;
-	/** The error for a refusal's code and body; undefined: S3's own has to do. */
+	/** The error for a code and a response; undefined for the same error as for S3. */
 	explain(code: string, answer: Answer): Error | undefined;
 };
 
@@ -49,14 +50,13 @@ const AMAZON: Dialect = {
 
 const codeOf = ({ text }: Answer) => /<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** RFC 3986, as signatures want it. */
+/** Percent-encodes by RFC 3986, as signatures require. */
 const encoded = (text: string) =>
 	encodeURIComponent(text).replace(
 		/[!'()*]/g,
 		(character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
 	);
 
-/** Where the bucket is. */
 export function bucketUrl({
 	bucket_name,
 	region,
@@ -72,33 +72,33 @@ export function bucketUrl({
 		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
 }
 
-/** What an answer that is no success means for the user. */
+/** The error for a failed request, with a message for the user. */
 function toError(answer: Answer, { region }: Config<"S3">) {
 	const code = codeOf(answer);
 	if (TEMPORARY.includes(code)) return new Error(answer.describe());
-	const right =
+	const actualRegion =
 		answer.headers.get("x-amz-bucket-region") ??
 		/<Region>([\w-]{1,64})<\/Region>/.exec(answer.text)?.[1];
-	if (right !== undefined && right !== region)
-		return new Misconfigured(`The bucket is in the region "${right}".`);
+	if (actualRegion !== undefined && actualRegion !== region)
+		return new Misconfigured(`The bucket is in the region "${actualRegion}".`);
 	if (answer.status < 400)
-		return new Misconfigured("The bucket is elsewhere: check endpoint_url and region.");
+		return new Misconfigured("The bucket is at another address: check endpoint_url and region.");
 	return new Misconfigured(
-		`${MESSAGES[code] ?? "The bucket refuses the request."} ${answer.describe()}`,
+		`${MESSAGES[code] ?? "The bucket rejected the request."} ${answer.describe()}`,
 	);
 }
 
-/** Every S3 server names what it stored by an ETag. */
+/** The error for a write without an ETag, with which every S3 server confirms it. */
 const notStored = ({ host }: URL) =>
 	new Misconfigured(
-		`${host} answered without an ETag, so nothing tells that it stored the object: it doesn't speak S3.`,
+		`${host} answered without an ETag, so it may not have stored the object: it isn't compatible with S3.`,
 	);
 
-/** Amazon S3, and what speaks its language. */
+/** Amazon S3 and compatible services. */
 export function s3(
 	env: Env,
 	config: Config<"S3">,
-	patience: number,
+	timeoutMs: number,
 	dialect = AMAZON,
 ): Destination<State> {
 	const base = bucketUrl(config);
@@ -115,7 +115,7 @@ export function s3(
 		retries: 0,
 	});
 	const sending: Sending = {
-		timeoutMs: patience,
+		timeoutMs,
 		secrets: [
 			config.aws_access_key_id,
 			config.aws_secret_access_key,
@@ -130,36 +130,36 @@ export function s3(
 		}),
 	};
 
-	type Asked = {
+	type Options = {
 		query?: Record<string, string | number>;
 		headers?: Record<string, string>;
 		body?: Uint8Array | string;
 	};
 
-	async function signed(method: string, key: string, asked: Asked = {}) {
+	async function signed(method: string, key: string, options: Options = {}) {
 		if (!client.accessKeyId || !client.secretAccessKey)
-			throw new Misconfigured(`Nothing can be signed without ${dialect.keys}.`);
+			throw new Misconfigured(`Requests can't be signed without ${dialect.keys}.`);
 		const url = new URL(base);
 		if (key) url.pathname += `/${key.split("/").map(encoded).join("/")}`;
-		for (const [name, value] of Object.entries(asked.query ?? {}))
+		for (const [name, value] of Object.entries(options.query ?? {}))
 			url.searchParams.set(name, String(value));
 		return client.sign(url, {
 			method,
-			...(asked.headers && { headers: asked.headers }),
-			...(asked.body !== undefined && { body: asked.body }),
+			...(options.headers && { headers: options.headers }),
+			...(options.body !== undefined && { body: options.body }),
 		});
 	}
 
-	/** The answer, whatever it is; what may pass is thrown. */
-	const answered = async (...what: Parameters<typeof signed>) =>
-		send(env, await signed(...what), sending);
+	/** The response, whatever its status; temporary errors are thrown. */
+	const request = async (...options: Parameters<typeof signed>) =>
+		send(env, await signed(...options), sending);
 
 	const succeeded = ({ status, text }: Answer) =>
 		status >= 200 && status < 300 && !/<Error>/.test(text);
 
-	/** The answer if it is a success; null if it is about an upload or an object that isn't there. */
-	async function asked(...what: Parameters<typeof answered>) {
-		const answer = await answered(...what);
+	/** The response if it is a success; null if the upload or object doesn't exist. */
+	async function ask(...options: Parameters<typeof request>) {
+		const answer = await request(...options);
 		if (succeeded(answer)) return answer;
 		if (["NoSuchUpload", "NoSuchKey"].includes(codeOf(answer))) return null;
 		throw explain(answer);
@@ -167,24 +167,26 @@ export function s3(
 
 	const bucket: Bucket = {
 		async put(key, body, type, mark) {
-			const answer = await asked("PUT", key, {
+			const answer = await ask("PUT", key, {
 				body,
 				headers: { "content-type": type, ...metadata(mark), ...encrypting },
 			});
 			if (!answer?.headers.has("etag")) throw notStored(base);
 		},
 		async begin(key, type, mark) {
-			const answer = await asked("POST", key, {
+			const answer = await ask("POST", key, {
 				query: { uploads: "" },
 				headers: { "content-type": type, ...metadata(mark), ...encrypting },
 			});
 			const id = /<UploadId>(.+?)<\/UploadId>/.exec(answer?.text ?? "")?.[1];
 			if (id === undefined)
-				throw new Misconfigured(`${base.host} began no upload: it doesn't speak S3.`);
+				throw new Misconfigured(
+					`${base.host} did not start an upload: it isn't compatible with S3.`,
+				);
 			return id;
 		},
 		async part(key, uploadId, partNumber, body) {
-			const answer = await asked("PUT", key, {
+			const answer = await ask("PUT", key, {
 				query: { partNumber, uploadId },
 				body,
 			});
@@ -194,22 +196,22 @@ export function s3(
 			return etag;
 		},
 		async complete(key, uploadId, parts) {
-			const listed = parts.map(
+			const partList = parts.map(
 				(etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
 			);
-			const answer = await asked("POST", key, {
+			const answer = await ask("POST", key, {
 				query: { uploadId },
-				body: `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`,
+				body: `<CompleteMultipartUpload>${partList.join("")}</CompleteMultipartUpload>`,
 			});
 			if (answer && !/<ETag>/.test(answer.text)) throw notStored(base);
 			return answer !== null;
 		},
 		async abort(key, uploadId) {
-			await asked("DELETE", key, { query: { uploadId } });
+			await ask("DELETE", key, { query: { uploadId } });
 		},
 		async mark(key) {
-			const answer = await answered("HEAD", key);
-			// Whether there is no object or the key may not read it, HEAD can't say: the write that follows does.
+			const answer = await request("HEAD", key);
+			// Either there is no object, or the key may not read it. The write that follows reports any problem.
 			if (!succeeded(answer)) return null;
 			return {
 				export_id: answer.headers.get(EXPORT) ?? "",
@@ -217,12 +219,12 @@ export function s3(
 			};
 		},
 		async remove(key) {
-			await asked("DELETE", key);
+			await ask("DELETE", key);
 		},
 	};
 
 	return files(bucket, config, () => "", {
-		// Any answer will do: a server may refuse whoever doesn't sign, or doesn't write.
+		// Any response will do: a server may reject requests that aren't signed.
 		reach: () => exchange(env, new Request(base), sending),
 		"sign in": async () => {
 			const answer = await exchange(
@@ -230,7 +232,7 @@ export function s3(
 				await signed("GET", "", { query: { "list-type": 2, "max-keys": 1 } }),
 				sending,
 			);
-			if (!succeeded(answer) && SIGNING.includes(codeOf(answer))) throw explain(answer);
+			if (!succeeded(answer) && SIGNING_ERRORS.includes(codeOf(answer))) throw explain(answer);
 		},
 	});
 }

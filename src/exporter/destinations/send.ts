@@ -3,21 +3,21 @@ import { explainFailure, silence } from "./connection.ts";
 import { Misconfigured, Unavailable } from "./destination.ts";
 import { quoteBody } from "./quote.ts";
 
-/** How long a destination may be silent, in milliseconds. */
+/** How long a destination may be silent. */
 export const TIMEOUT_MS = 60_000;
 
-/** What is read of an answer: enough for any error that explains itself. */
+/** How much of a response is read: enough for any error message. */
 const MAX_CHARACTERS = 2 ** 16;
 
 export type Answer = {
 	status: number;
 	headers: Headers;
 	text: string;
-	/** Who answered what, in a sentence for the user: without secrets. */
+	/** Describes the response in a sentence for the user, without secrets. */
 	describe(): string;
 };
 
-/** How a request is sent: how long the server may be silent, and what no error text may hold. */
+/** `timeoutMs`: how long the server may be silent. `secrets`: what no error message may contain. */
 export type Sending = { timeoutMs: number; secrets: string[] };
 
 const PORTS: Record<string, string> = { "http:": "80", "https:": "443" };
@@ -27,19 +27,19 @@ export const addressOf = ({ protocol, hostname, port }: URL) =>
 	`${hostname}:${port || PORTS[protocol]}`;
 
 /**
- * Statuses of Cloudflare, which a deployed worker gets where no connection comes about
+ * Statuses that a deployed worker gets from Cloudflare if there is no connection
  * (https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/).
  */
 const NO_CONNECTION: Record<number, string> = {
 	521: "The server refuses connections.",
-	522: "The server accepts no connection in time.",
+	522: "The connection to the server timed out.",
 	523: "The server can't be reached.",
-	525: "The server and Cloudflare find no way to speak TLS.",
-	526: "The server's certificate is refused: it has to name the host and come from a public authority.",
-	530: "The server's name doesn't lead to any address that can be reached.",
+	525: "The TLS handshake with the server failed.",
+	526: "The server's certificate is invalid: it has to name the host and come from a public authority.",
+	530: "The server's host name has no address that can be reached.",
 };
 
-/** Throws `Misconfigured` unless the host may be reached. */
+/** @throws Misconfigured if the host may not be reached, a plain error if that can't be found out now */
 export async function assertReachable(env: Env, host: string) {
 	const failure = await checkPublicHost(env, host);
 	if (failure === null) return;
@@ -56,7 +56,7 @@ async function textOf({ body }: Response) {
 	return text.slice(0, MAX_CHARACTERS);
 }
 
-/** The seconds of a Retry-After, which holds them or a date (RFC 9110, section 10.2.3). */
+/** A Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
 function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
@@ -65,8 +65,8 @@ function retryAfter(headers: Headers) {
 }
 
 /**
- * Sends a request to a host that a user named, and follows no redirect.
- * @throws a plain error with a message for the user if there is no answer
+ * Sends a request to a host that a user has entered. Redirects are not followed.
+ * @throws a plain error with a message for the user if there is no response
  */
 export async function exchange(
 	env: Env,
@@ -88,8 +88,8 @@ export async function exchange(
 			headers,
 			text,
 			describe() {
-				const words = quoteBody(secrets, text);
-				const sentence = `${address} answered ${status}${words && `: "${words}"`}.`;
+				const quoted = quoteBody(secrets, text);
+				const sentence = `${address} answered ${status}${quoted && `: "${quoted}"`}.`;
 				return [NO_CONNECTION[status], sentence].filter(Boolean).join(" ");
 			},
 		};
@@ -101,16 +101,19 @@ export async function exchange(
 	}
 }
 
-/** Whether an answer may be another one later: 408, 429, 5xx. */
+/** Whether a response is a temporary error: 408, 429, 5xx. */
 export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
 
-/** The error for an answer that may be another one later. */
+/** The error for a temporary response. */
 export const unavailable = (answer: Answer, message = answer.describe()) =>
 	new Unavailable(message, retryAfter(answer.headers));
 
-/** As `exchange`; throws a plain error also for answers that may pass: 408, 429, 5xx. */
-export async function send(...what: Parameters<typeof exchange>): Promise<Answer> {
-	const answer = await exchange(...what);
+/**
+ * As `exchange`.
+ * @throws Unavailable also for temporary responses: 408, 429, 5xx
+ */
+export async function send(...options: Parameters<typeof exchange>): Promise<Answer> {
+	const answer = await exchange(...options);
 	if (isTemporary(answer)) throw unavailable(answer);
 	return answer;
 }

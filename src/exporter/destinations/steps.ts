@@ -1,15 +1,15 @@
 import type { Step } from "./destination.ts";
 
-/** Does one thing after the other, until one fails. */
-export async function runSteps(things: Record<string, () => Promise<unknown>>): Promise<Step[]> {
-	const steps: Step[] = [];
-	for (const [name, thing] of Object.entries(things)) {
-		const error = await thing().then(
+/** Runs the steps in order, up to the first that fails. */
+export async function runSteps(steps: Record<string, () => Promise<unknown>>): Promise<Step[]> {
+	const results: Step[] = [];
+	for (const [name, step] of Object.entries(steps)) {
+		const error = await step().then(
 			() => null,
 			(error: unknown) => (error instanceof Error ? error.message : String(error)),
 		);
-		steps.push({ name, error });
+		results.push({ name, error });
 		if (error !== null) break;
 	}
-	return steps;
+	return results;
 }

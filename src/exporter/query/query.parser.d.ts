@@ -1,4 +1,4 @@
-/** What a query says, names and functions as they are written. */
+/** A parsed expression, with names and functions as they were written. */
 export type Said =
 	| { type: "name"; parts: string[] }
 	| { type: "literal"; value: string | number | boolean | null }
@@ -27,7 +27,7 @@ export type SaidQuery = {
 	where: Said | null;
 };
 
-/** `expected` is null where the grammar itself refuses, with the message for it. */
+/** `expected` is null if the grammar called `error`, whose message this error has. */
 declare class Failure extends Error {
 	expected: unknown[] | null;
 }

@@ -9,7 +9,7 @@ const ESCAPES = { n: "\n", r: "\r", t: "\t" };
 const CLAUSES =
 	"PREWHERE HAVING QUALIFY WINDOW LIMIT OFFSET FETCH SAMPLE FINAL SETTINGS FORMAT INTERSECT EXCEPT".split(" ");
 
-// Words that name no column and, without AS, no field.
+// Words that can't be a column's name or, without AS, an alias.
 const RESERVED = new Set([
 	...CLAUSES,
 	..."SELECT DISTINCT FROM WHERE AS JOIN UNION GROUP ORDER WITH AND OR NOT IN IS LIKE ILIKE BETWEEN CASE OVER".split(" "),

@@ -6,7 +6,7 @@ import * as grammar from "./query.parser.js";
 
 export type Literal = string | number | boolean | null;
 
-/** What a query takes of an event: a column, a path into its JSON, a literal, or a function of such. */
+/** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
 export type Expression =
 	| { type: "column"; name: string }
 	| {
@@ -35,13 +35,13 @@ export type Expression =
 	  }
 	| { type: "call"; name: FunctionName; args: Expression[] };
 
-/** One column of what a query answers. */
+/** One column of a query's result. */
 export type Field = { name: string; kind: Kind; expression: Expression };
 
-/** A query as it was understood. */
+/** A parsed query. */
 export type Query = {
 	fields: Field[];
-	/** Which events it takes; null: all. */
+	/** The condition; null for all events. */
 	where: Expression | null;
 	schema: QuerySchema;
 };
@@ -50,13 +50,13 @@ const MAX_CHARACTERS = 10_000;
 
 const MAX_FIELDS = 90;
 
-/** What evaluating a query costs a row. */
+/** Bounds the work for each row. */
 const MAX_PARTS = 400;
 
-/** Evaluating an expression calls itself for each level. */
+/** Evaluation is recursive. */
 const MAX_DEPTH = 50;
 
-/** Matching takes at most as many steps as the pattern's length times the text's. */
+/** Matching takes up to pattern length times text length steps. */
 const MAX_PATTERN_LENGTH = 255;
 
 const COLUMNS: Record<string, Kind> = {
@@ -72,45 +72,45 @@ const COLUMNS: Record<string, Kind> = {
 	team_id: "integer",
 };
 
-/** Columns that only an export's own model takes. */
-const INTERNAL: Record<string, Kind> = {
+/** Columns that queries can't name. Only exports without a query have them. */
+const INTERNAL_COLUMNS: Record<string, Kind> = {
 	_inserted_at: "timestamp",
 	person_version: "integer",
 };
 
 const isNumeric = (kind: Kind | null) => kind === null || kind === "integer" || kind === "number";
 
-/** What holds the values of all: their own kind, number for numbers of both kinds, else JSON. null: none has a value. */
+/** The kind that fits values of all `kinds`: JSON if they have nothing in common. Null is the kind of NULL. */
 const common = (kinds: (Kind | null)[]): Kind | null => {
-	const [kind = null, ...others] = new Set(kinds.filter((each) => each));
+	const [kind = null, ...others] = new Set(kinds.filter((kind) => kind !== null));
 	if (others.length === 0) return kind;
 	return kinds.every(isNumeric) ? "number" : "json";
 };
 
-/** How many arguments a function takes, and the kind of what it answers to arguments of these kinds. */
+/** How many arguments a function takes, and the kind of its result, given the kinds of its arguments. */
 type Signature = {
 	fewest: number;
 	most: number;
 	kind: (args: (Kind | null)[]) => Kind | null;
 };
 
-const takes = (fewest: number, most: number, answers: Kind | Signature["kind"]): Signature => ({
+const signature = (fewest: number, most: number, result: Kind | Signature["kind"]): Signature => ({
 	fewest,
 	most,
-	kind: typeof answers === "string" ? () => answers : answers,
+	kind: typeof result === "string" ? () => result : result,
 });
 
 const FUNCTIONS = {
-	toString: takes(1, 1, "text"),
-	toInt: takes(1, 1, "integer"),
-	toFloat: takes(1, 1, "number"),
-	lower: takes(1, 1, "text"),
-	upper: takes(1, 1, "text"),
-	length: takes(1, 1, "integer"),
-	concat: takes(1, 100, "text"),
-	coalesce: takes(1, 100, common),
-	if: takes(3, 3, ([, ...branches]) => common(branches)),
-	toDate: takes(1, 1, "date"),
+	toString: signature(1, 1, "text"),
+	toInt: signature(1, 1, "integer"),
+	toFloat: signature(1, 1, "number"),
+	lower: signature(1, 1, "text"),
+	upper: signature(1, 1, "text"),
+	length: signature(1, 1, "integer"),
+	concat: signature(1, 100, "text"),
+	coalesce: signature(1, 100, common),
+	if: signature(3, 3, ([, ...branches]) => common(branches)),
+	toDate: signature(1, 1, "date"),
 };
 
 type FunctionName = keyof typeof FUNCTIONS;
@@ -136,11 +136,11 @@ const kindOfLiteral = (value: Literal): Kind | null => {
 	return Number.isSafeInteger(value) ? "integer" : "number";
 };
 
-/** What an expression's values are; null: it has none. */
+/** The kind of an expression's values; null if they are all null. */
 export function kindOf(expression: Expression): Kind | null {
 	switch (expression.type) {
 		case "column":
-			return COLUMNS[expression.name] ?? INTERNAL[expression.name] ?? "text";
+			return COLUMNS[expression.name] ?? INTERNAL_COLUMNS[expression.name] ?? "text";
 		case "property":
 			return "json";
 		case "literal":
@@ -159,7 +159,7 @@ export function kindOf(expression: Expression): Kind | null {
 	}
 }
 
-/** An expression's direct parts. */
+/** The operands or arguments of an expression. */
 export function partsOf<E extends Expression | grammar.Said>(expression: E): E[];
 export function partsOf(expression: Expression | grammar.Said): (Expression | grammar.Said)[] {
 	switch (expression.type) {
@@ -175,8 +175,8 @@ export function partsOf(expression: Expression | grammar.Said): (Expression | gr
 }
 
 /**
- * What values of these kinds are compared as; undefined: they can't be. "json" compares numbers as numbers and anything
- * else as text. Where one side has no value (null), the result has none either.
+ * How values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything else
+ * as text. A comparison with NULL (kind null) is always null.
  */
 export function comparedAs(
 	left: Kind | null,
@@ -185,66 +185,68 @@ export function comparedAs(
 	if (left === null || right === null) return "text";
 	if (left === "json" && right === "json") return "json";
 	const kinds = [left, right];
-	const isOneOf = (...some: Kind[]) => kinds.some((kind) => some.includes(kind));
+	const isOneOf = (...candidates: Kind[]) => kinds.some((kind) => candidates.includes(kind));
 	if (isOneOf("integer", "number"))
 		return isOneOf("boolean", "timestamp", "date") ? undefined : "number";
 	if (isOneOf("timestamp", "date")) return isOneOf("boolean") ? undefined : "moment";
 	return "text";
 }
 
-const refuse = (why: string, code?: string) => invalid("xql_query", why, code);
+const invalidQuery = (message: string, code?: string) => invalid("xql_query", message, code);
 
 function read(text: string) {
-	if (!text.isWellFormed()) throw refuse("Failed to parse query");
+	if (!text.isWellFormed()) throw invalidQuery("Failed to parse query");
 	try {
 		return grammar.parse(text);
 	} catch (error) {
 		if (!(error instanceof grammar.SyntaxError)) throw error;
-		throw refuse(error.expected === null ? error.message : "Failed to parse query");
+		throw invalidQuery(error.expected === null ? error.message : "Failed to parse query");
 	}
 }
 
-/** Goes level by level: how deep this is the text decides, and the stack is not for that. */
-function bound(expressions: grammar.Said[]) {
+/** Checks size and depth, level by level: recursion could overflow the stack before the depth is known. */
+function checkSize(expressions: grammar.Said[]) {
 	let parts = 0;
-	let level = expressions.map((said) => ({ said, depth: 0 }));
+	let level = expressions.map((parsed) => ({ parsed, depth: 0 }));
 	while (level.length > 0) {
 		parts += level.length;
-		level = level.flatMap(({ said, depth }) =>
-			partsOf(said).map((part) => ({
-				said: part,
+		level = level.flatMap(({ parsed, depth }) =>
+			partsOf(parsed).map((part) => ({
+				parsed: part,
 				depth: depth + 1,
 			})),
 		);
 		if (level.some(({ depth }) => depth > MAX_DEPTH))
-			throw refuse("Expressions are nested too deeply");
+			throw invalidQuery("Expressions are nested too deeply");
 	}
 	if (parts > MAX_PARTS)
-		throw refuse(`A query has at most ${MAX_PARTS} columns, literals, operators and functions`);
+		throw invalidQuery(
+			`A query has at most ${MAX_PARTS} columns, literals, operators and functions`,
+		);
 }
 
-function resolve(said: grammar.Said): Expression {
-	switch (said.type) {
+function resolve(parsed: grammar.Said): Expression {
+	switch (parsed.type) {
 		case "literal":
-			return said;
+			return parsed;
 		case "operation":
 			return {
-				...said,
-				left: resolve(said.left),
-				right: resolve(said.right),
+				...parsed,
+				left: resolve(parsed.left),
+				right: resolve(parsed.right),
 			};
 		case "comparison": {
-			const left = resolve(said.left);
-			const right = resolve(said.right);
-			checkComparison(left, right, "=!".includes(said.operator.charAt(0)));
-			return { ...said, left, right };
+			const left = resolve(parsed.left);
+			const right = resolve(parsed.right);
+			checkComparison(left, right, "=!".includes(parsed.operator.charAt(0)));
+			return { ...parsed, left, right };
 		}
 		case "predicate":
-			return resolvePredicate(said.name, said.args.map(resolve));
+			return resolvePredicate(parsed.name, parsed.args.map(resolve));
 		case "name":
-			return resolveName(said.parts);
+			return resolveName(parsed.parts);
 		case "call":
-			return resolveCall(said.name, said.args);
+			return resolveCall(parsed.name, parsed.args);
 	}
 }
 
@@ -270,21 +272,21 @@ function resolvePredicate(name: PredicateName, args: Expression[]): Expression {
 	return { type: "predicate", name, args };
 }
 
-/** Refuses what could never be true, or would be true of other values, too. */
+/** @throws 400 for a comparison that can never be true, or that is also true for other values */
 function checkComparison(left: Expression, right: Expression, isEquality: boolean) {
 	const kinds = [kindOf(left), kindOf(right)] as const;
 	const compared = comparedAs(...kinds);
-	if (compared === undefined) throw refuse(`Unable to compare ${kinds.join(" with ")}`);
+	if (compared === undefined) throw invalidQuery(`Unable to compare ${kinds.join(" with ")}`);
 	for (const { value } of [left, right].filter(isLiteral)) {
 		if (compared === "moment" && typeof value === "string" && readMoment(value) === undefined)
-			throw refuse(`Unable to read as a time: ${quoted(value, "'")}`);
+			throw invalidQuery(`Unable to read as a time: ${quoted(value, "'")}`);
 		if (
 			isEquality &&
 			compared === "number" &&
 			typeof value === "number" &&
 			Math.abs(value) > Number.MAX_SAFE_INTEGER
 		)
-			throw refuse(
+			throw invalidQuery(
 				`Integers beyond ${Number.MAX_SAFE_INTEGER} lose digits: compare with text, in quotes`,
 			);
 	}
@@ -292,24 +294,24 @@ function checkComparison(left: Expression, right: Expression, isEquality: boolea
 
 function checkPattern(pattern: Expression) {
 	if (!isLiteral(pattern) || typeof pattern.value !== "string")
-		throw refuse("LIKE takes a text in quotes");
+		throw invalidQuery("LIKE takes a text in quotes");
 	if ([...pattern.value].length > MAX_PATTERN_LENGTH)
-		throw refuse(`A pattern has at most ${MAX_PATTERN_LENGTH} characters`);
+		throw invalidQuery(`A pattern has at most ${MAX_PATTERN_LENGTH} characters`);
 }
 
 function resolveName([column = "", ...path]: string[]): Expression {
 	if (path.length === 0 && Object.hasOwn(COLUMNS, column)) return { type: "column", name: column };
 	if (path.length > 0 && (column === "properties" || column === "person_properties"))
 		return { type: "property", column, path };
-	throw refuse(`Unable to resolve field: ${[column, ...path].join(".")}`);
+	throw invalidQuery(`Unable to resolve field: ${[column, ...path].join(".")}`);
 }
 
-function resolveCall(said: string, args: grammar.Said[]): Expression {
-	const name = FUNCTION_NAMES.get(said.toLowerCase());
-	if (name === undefined) throw refuse(`Unsupported function: ${said}`);
+function resolveCall(written: string, args: grammar.Said[]): Expression {
+	const name = FUNCTION_NAMES.get(written.toLowerCase());
+	if (name === undefined) throw invalidQuery(`Unsupported function: ${written}`);
 	const { fewest, most } = FUNCTIONS[name];
 	if (args.length < fewest || args.length > most)
-		throw refuse(
+		throw invalidQuery(
 			`${name} takes ${fewest === most ? fewest : `${fewest} to ${most}`} ${most === 1 ? "argument" : "arguments"}`,
 		);
 	return { type: "call", name, args: args.map(resolve) };
@@ -333,7 +335,7 @@ const word = (text: string) =>
 const literal = (value: Literal) =>
 	typeof value === "string" ? quoted(value, "'") : String(value);
 
-/** How tightly the parts of an expression hold together. */
+/** Precedences, lowest first. */
 const OR = 1;
 const AND = 2;
 const NOT = 3;
@@ -342,7 +344,7 @@ const SUM = 5;
 const PRODUCT = 6;
 const OPERAND = 7;
 
-/** What a negation has a word of its own for, as in `NOT IN`; undefined: nothing. */
+/** The predicate that a negation is written with, as in `NOT IN`; undefined if it is written as `NOT …`. */
 function negatedTest(expression: Expression) {
 	if (expression.type !== "predicate" || expression.name !== "not") return;
 	const [test = NULL] = expression.args;
@@ -375,7 +377,7 @@ function precedence(expression: Expression): number {
 
 type Write = (value: Literal) => string;
 
-/** The one text of an expression; `write` writes its literals. */
+/** The normalised text of an expression. `write` formats its literals. */
 function format(expression: Expression, write: Write = literal): string {
 	const within = (part: Expression, least: number) =>
 		precedence(part) < least ? `(${format(part, write)})` : format(part, write);
@@ -388,10 +390,10 @@ function format(expression: Expression, write: Write = literal): string {
 			return write(expression.value);
 		case "operation":
 		case "comparison": {
-			const own = precedence(expression);
+			const level = precedence(expression);
 			const { left, operator, right } = expression;
-			const least = expression.type === "operation" ? own : SUM;
-			return `${within(left, least)} ${operator} ${within(right, own + 1)}`;
+			const least = expression.type === "operation" ? level : SUM;
+			return `${within(left, least)} ${operator} ${within(right, level + 1)}`;
 		}
 		case "predicate":
 			return formatPredicate(expression, within);
@@ -427,20 +429,23 @@ function formatPredicate(
 const nameOf = (expression: Expression) =>
 	expression.type === "property" ? (expression.path.at(-1) ?? "") : format(expression);
 
-/** Names become columns of files and tables. */
+/** Names become column names of files and tables. */
 function checkNames(names: string[]) {
 	const seen = new Set<string>();
 	for (const name of names) {
 		if (name === "" || [...name].length > 255)
-			throw refuse("Names of fields have 1 to 255 characters: use AS");
-		if (seen.has(name)) throw refuse(`Names of fields must be distinct: ${name}`);
+			throw invalidQuery("Names of fields have 1 to 255 characters: use AS");
+		if (seen.has(name)) throw invalidQuery(`Names of fields must be distinct: ${name}`);
 		seen.add(name);
 	}
 }
 
 const checkLength = (text: string) => {
 	if ([...text].length > MAX_CHARACTERS)
-		throw refuse(`Ensure this field has no more than ${MAX_CHARACTERS} characters.`, "max_length");
+		throw invalidQuery(
+			`Ensure this field has no more than ${MAX_CHARACTERS} characters.`,
+			"max_length",
+		);
 };
 
 function describe(fields: Field[], where: Expression | null): QuerySchema {
@@ -468,16 +473,20 @@ function describe(fields: Field[], where: Expression | null): QuerySchema {
 }
 
 /**
- * Reads the query of an export (docs/exports.md#queries); what is wrong with it is refused. What it is normalised to,
- * `schema.xql_query`, reads as the same query.
+ * Parses the query of an export (docs/exports.md#queries). Its normalised text, `schema.xql_query`, parses to the same query.
+ * @throws 400 if it is invalid
  */
 export function parse(text: string): Query {
 	checkLength(text);
-	const said = read(text);
-	if (said.table !== "events") throw refuse("Query must SELECT FROM events");
-	if (said.fields.length > MAX_FIELDS) throw refuse(`A query has at most ${MAX_FIELDS} fields`);
-	bound([...said.fields.map(({ expression }) => expression), ...(said.where ? [said.where] : [])]);
-	const fields = said.fields.map((field): Field => {
+	const parsed = read(text);
+	if (parsed.table !== "events") throw invalidQuery("Query must SELECT FROM events");
+	if (parsed.fields.length > MAX_FIELDS)
+		throw invalidQuery(`A query has at most ${MAX_FIELDS} fields`);
+	checkSize([
+		...parsed.fields.map(({ expression }) => expression),
+		...(parsed.where ? [parsed.where] : []),
+	]);
+	const fields = parsed.fields.map((field): Field => {
 		const expression = resolve(field.expression);
 		return {
 			name: field.alias ?? nameOf(expression),
@@ -486,7 +495,7 @@ export function parse(text: string): Query {
 		};
 	});
 	checkNames(fields.map(({ name }) => name));
-	const where = said.where && resolve(said.where);
+	const where = parsed.where && resolve(parsed.where);
 	const schema = describe(fields, where);
 	checkLength(schema.xql_query);
 	return { fields, where, schema };

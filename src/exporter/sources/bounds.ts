@@ -1,14 +1,14 @@
 import { type Expression, type Field, partsOf } from "../query/query.ts";
 import type { Scan, Weights } from "./source.ts";
 
-/** What a page holds at most. A row that is larger by itself is a page. */
+/** The limits of a page. A single row may be larger. */
 export const MAX_PAGE_ROWS = 1000;
 export const MAX_PAGE_BYTES = 2 ** 19;
 
-/** What a row weighs beside its texts. */
+/** The assumed size of a row without its texts. */
 const ROW_OVERHEAD_BYTES = 100;
 
-const TEXTS = new Set([
+const TEXT_COLUMNS = new Set([
 	"event",
 	"distinct_id",
 	"person_id",
@@ -17,7 +17,7 @@ const TEXTS = new Set([
 	"elements_chain",
 ]);
 
-/** The columns that a selection's rows are ordered by: when, and which. */
+/** The columns that a selection is ordered by: its time, and its key. */
 export const orderOf = ({ model, by }: Scan) => ({
 	at: by === "ingestion" ? "_inserted_at" : model === "events" ? "timestamp" : "created_at",
 	key: model === "events" ? "uuid" : "distinct_id",
@@ -25,7 +25,7 @@ export const orderOf = ({ model, by }: Scan) => ({
 
 type Leaf = Exclude<Expression, { type: "operation" | "comparison" | "predicate" | "call" }>;
 
-/** What an expression is made of in the end. */
+/** The leaves of an expression's tree. */
 function leaves(expression: Expression): Leaf[] {
 	switch (expression.type) {
 		case "column":
@@ -37,16 +37,16 @@ function leaves(expression: Expression): Leaf[] {
 	}
 }
 
-/** The text that a leaf reads, if it does: of a column, all of it or what is at a first key. */
-const reads = (leaf: Leaf): { column: string; key?: string }[] => {
+/** The text that a leaf reads, if any: a whole column, or what is at a top-level key of one. */
+const textsRead = (leaf: Leaf): { column: string; key?: string }[] => {
 	if (leaf.type === "property") return [{ column: leaf.column, key: leaf.path[0] ?? "" }];
-	return leaf.type === "column" && TEXTS.has(leaf.name) ? [{ column: leaf.name }] : [];
+	return leaf.type === "column" && TEXT_COLUMNS.has(leaf.name) ? [{ column: leaf.name }] : [];
 };
 
 /**
- * How large a row's fields may be, so that a page is bounded whatever its rows hold: the names, which formats repeat in
- * each row, and each column as often as it is read, and at least once. Properties with different first keys lie beside
- * each other in their column, and count once together.
+ * Bounds the size of a row's fields, and so of a page. It counts the names, which some formats repeat in each row, and each
+ * column as often as it is read, at least once. Properties with different top-level keys don't overlap in their column, so
+ * together they count once.
  */
 export function weightsOf(fields: Field[], columns: string[]): Weights {
 	const all = fields.flatMap(({ expression }) => leaves(expression));
@@ -54,9 +54,9 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 		(sum, leaf) => sum + (leaf.type === "literal" ? String(leaf.value).length : 0),
 		ROW_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(fields.map(({ name }) => name))),
 	);
-	const read = Map.groupBy(all.flatMap(reads), ({ column }) => column);
+	const read = Map.groupBy(all.flatMap(textsRead), ({ column }) => column);
 	const copies = columns
-		.filter((column) => TEXTS.has(column))
+		.filter((column) => TEXT_COLUMNS.has(column))
 		.map((column) => {
 			const keys = Map.groupBy(read.get(column) ?? [], ({ key }) => key);
 			const whole = keys.get(undefined)?.length ?? 0;
@@ -67,7 +67,7 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 	return { copies: Object.fromEntries(copies), fixed };
 }
 
-/** SQL for what a row weighs. */
+/** SQL for the size of a row, in bytes. */
 export const weight = ({ weights: { copies, fixed } }: Scan, length: (column: string) => string) =>
 	[
 		fixed,

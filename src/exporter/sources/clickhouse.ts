@@ -9,11 +9,11 @@ import { countSql, MAX_DAYS, ROWS_PER_QUERY, rowsSql, surveySql } from "./clickh
 import { queried } from "./queried.ts";
 import type { Scan, Source } from "./source.ts";
 
-/** ClickHouse gives up by itself before the request does. */
+/** Shorter than the request's timeout, so that ClickHouse itself gives up first. */
 const QUERY_SECONDS = 50;
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** A query whose rows are read page by page ends later than a run's step. */
+/** A query whose rows are read page by page may take longer than a step of a run. */
 const STREAM_SECONDS = 600;
 
 type Access = {
@@ -23,18 +23,18 @@ type Access = {
 	database: string;
 };
 
-/** A row that a query answered. */
+/** A row of a query's result. */
 type Found = { values: string[]; size: number; row: Row };
 
-/** What is left of a query's rows after a page. */
+/** The rows of a query that remain after a page. */
 type Rest = { scan: Scan; position: string; items: Items<Found> };
 
 /**
- * The rows of ClickHouse's tables `events` and `persons`, which have the columns of D1's. Rows are read in the order of a
- * table's own sorting key, by one query for many pages: a query of its own for each page would read the same marks anew.
+ * Reads the ClickHouse tables `events` and `persons`, which have the same columns as in D1. Rows are read in the order of the
+ * table's sorting key. One query serves many pages, because a query for each page would read the same granules again.
  */
 export function clickhouse({ url, username, password, database }: Access): Source {
-	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is no address.");
+	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is not a valid URL.");
 	const hide = redactor([password]);
 	const client = createClient({
 		url,
@@ -53,7 +53,7 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 	const surveys = new Map<string, Survey>();
 	let rest: Rest | undefined;
 
-	/** The rows that a query answers, in batches as they arrive. */
+	/** The rows of a query, in batches as they arrive. */
 	async function* ask(
 		sql: string,
 		params: Record<string, unknown>,
@@ -67,21 +67,21 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 			});
 			yield* parseRows(stream);
 		} catch (error) {
-			const why = error instanceof Error ? error.message : String(error);
-			// It may quote what it was asked, and how.
-			throw new Error(`ClickHouse: ${hide(why).slice(0, 500)}`);
+			const message = error instanceof Error ? error.message : String(error);
+			// The message may quote the request.
+			throw new Error(`ClickHouse: ${hide(message).slice(0, 500)}`);
 		}
 	}
 
 	const askAll = async (sql: string, params: Record<string, unknown>) =>
 		(await Array.fromAsync(ask(sql, params))).flat();
 
-	/** The order of a model's table; of a view, which has none, by time. */
+	/** The order of a model's table. A view has no sorting key and is read by time. */
 	async function findOrder(scan: Scan): Promise<Order> {
 		const { model } = scan;
 		const { at, key } = orderOf(scan);
-		const known = orders.get(`${model} ${at}`);
-		if (known) return known;
+		const cached = orders.get(`${model} ${at}`);
+		if (cached) return cached;
 		const [table] = await askAll(
 			"select sorting_key from system.tables where database = currentDatabase() and name = {model:String}",
 			{ model },
@@ -95,12 +95,12 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 		return order;
 	}
 
-	/** What is known of a scan's rows, whatever is read of them and filtered. */
+	/** Surveys the rows of a scan, regardless of its columns and filters. */
 	async function survey(scan: Scan): Promise<Survey> {
 		const { columns: _, filters: __, weights: ___, ...rows } = scan;
 		const name = JSON.stringify(rows);
-		const known = surveys.get(name);
-		if (known) return known;
+		const cached = surveys.get(name);
+		if (cached) return cached;
 		const { sql, params } = surveySql(scan, await findOrder(scan));
 		const [[count, isUnique, days] = []] = await askAll(sql, params);
 		const hasDays = Array.isArray(days) && days.length > 0 && days.length <= MAX_DAYS;
@@ -113,7 +113,7 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 		return survey;
 	}
 
-	/** The rows after a place, in order. A query that breaks off after some of them is followed by one for the others. */
+	/** The rows after a place, in order. If a query breaks off after some rows, another one reads the rest. */
 	async function* read(scan: Scan, order: Order, start: Place): AsyncGenerator<Found[], void> {
 		const width = order.parts.length;
 		let place = start;
@@ -139,7 +139,7 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 		}
 	}
 
-	/** The rows of a page and of those that follow it: what the page before it left, where there is one. */
+	/** The rows from a place on. If the last page ended there, its query is continued. */
 	async function itemsAt(scan: Scan, order: Order, place: Place) {
 		const left = rest;
 		rest = undefined;

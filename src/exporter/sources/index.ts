@@ -2,7 +2,10 @@ import { clickhouse } from "./clickhouse.ts";
 import { d1 } from "./d1.ts";
 import type { Source } from "./source.ts";
 
-/** The source that the variable EVENT_SOURCE names. */
+/**
+ * The source that the variable EVENT_SOURCE names.
+ * @throws if there is no such source
+ */
 export function sourceOf(env: Env): Source {
 	switch (env.EVENT_SOURCE) {
 		case "d1":
@@ -15,6 +18,6 @@ export function sourceOf(env: Env): Source {
 				database: env.CLICKHOUSE_DATABASE,
 			});
 		default:
-			throw new Error(`EVENT_SOURCE is "d1" or "clickhouse", not "${env.EVENT_SOURCE}".`);
+			throw new Error(`EVENT_SOURCE must be "d1" or "clickhouse", not "${env.EVENT_SOURCE}".`);
 	}
 }

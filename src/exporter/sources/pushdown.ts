@@ -2,37 +2,37 @@ import { readMoment } from "../../http/fields.ts";
 import { type Expression, isLiteral, type Literal } from "../query/query.ts";
 import type { Filter } from "./source.ts";
 
-/** A statement takes a hundred parameters in D1, and a filter is up to two. */
+/** A statement in D1 takes at most a hundred parameters. A filter has up to two. */
 const MAX_FILTERS = 20;
 
 const TEXT_COLUMNS = new Set(["uuid", "event", "distinct_id", "person_id"]);
 const TIME_COLUMNS = new Set(["timestamp", "created_at"]);
 
-/** The years that every database has. */
+/** Years that every database can represent. */
 const COMMON_YEARS = /^(?:19[7-9]|20|21)/;
 
 /**
- * What a table can check itself of a condition, exactly as it would be evaluated, and what is left of it; null: nothing.
- * That is what a condition requires of a text or time column by comparing it with literals.
+ * Splits a condition into filters that the database can check with the same result, and the rest, which is null if nothing
+ * is left. Filters compare a text or time column with literals.
  */
 export function pushDown(where: Expression | null): {
 	filters: Filter[];
 	rest: Expression | null;
 } {
 	const filters: Filter[] = [];
-	const left: Expression[] = [];
-	for (const condition of required(where)) {
+	const unfiltered: Expression[] = [];
+	for (const condition of conjuncts(where)) {
 		const filter = filters.length < MAX_FILTERS ? filterOf(condition) : undefined;
 		if (filter) filters.push(filter);
-		else left.push(condition);
+		else unfiltered.push(condition);
 	}
-	const [first = null, ...others] = left;
+	const [first = null, ...others] = unfiltered;
 	const rest: Expression | null =
-		others.length > 0 ? { type: "predicate", name: "and", args: left } : first;
+		others.length > 0 ? { type: "predicate", name: "and", args: unfiltered } : first;
 	return { filters, rest };
 }
 
-const required = (where: Expression | null): Expression[] => {
+const conjuncts = (where: Expression | null): Expression[] => {
 	if (where === null) return [];
 	return where.type === "predicate" && where.name === "and" ? where.args : [where];
 };
@@ -41,9 +41,10 @@ function filterOf(condition: Expression, negated = false): Filter | undefined {
 	if (condition.type === "comparison") {
 		const { left, operator, right } = condition;
 		if (left.type !== "column" || !isLiteral(right)) return undefined;
-		if (TIME_COLUMNS.has(left.name) && !negated) return during(left.name, operator, right.value);
+		if (TIME_COLUMNS.has(left.name) && !negated)
+			return timeFilter(left.name, operator, right.value);
 		if (operator === "=" || operator === "!=")
-			return among(left.name, [right.value], negated !== (operator === "!="));
+			return textFilter(left.name, [right.value], negated !== (operator === "!="));
 		return undefined;
 	}
 	if (condition.type !== "predicate") return undefined;
@@ -52,24 +53,24 @@ function filterOf(condition: Expression, negated = false): Filter | undefined {
 	if (condition.name !== "in" || value?.type !== "column") return undefined;
 	const literals = others.filter(isLiteral);
 	if (literals.length !== others.length) return undefined;
-	return among(
+	return textFilter(
 		value.name,
 		literals.map((literal) => literal.value),
 		negated,
 	);
 }
 
-function among(column: string, values: Literal[], negated: boolean): Filter | undefined {
+function textFilter(column: string, values: Literal[], negated: boolean): Filter | undefined {
 	const texts = values.filter((value) => typeof value === "string");
 	return TEXT_COLUMNS.has(column) && texts.length === values.length
 		? { column, texts, negated }
 		: undefined;
 }
 
-function during(column: string, operator: string, value: Literal): Filter | undefined {
+function timeFilter(column: string, operator: string, value: Literal): Filter | undefined {
 	const at = readMoment(typeof value === "string" ? value : "");
 	if (at === undefined || !COMMON_YEARS.test(at)) return undefined;
-	// Columns may be more precise than the milliseconds that are compared.
+	// Comparisons are in milliseconds, but columns may be more precise.
 	const next = new Date(Date.parse(at) + 1).toISOString();
 	switch (operator) {
 		case "=":

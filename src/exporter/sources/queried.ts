@@ -4,7 +4,7 @@ import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
 
-/** What a table is asked for a selection, and what makes the selection's rows of the answer. */
+/** The scan of a table for a selection, and the function that computes the selection's rows from its result. */
 function plan(
 	{ fields, where, ...selection }: Selection,
 	{ filters, rest }: ReturnType<typeof pushDown> = pushDown(where),
@@ -28,11 +28,11 @@ function columnsRead(fields: Field[], where: Expression | null) {
 }
 
 /**
- * A source of what is in a table: expressions are evaluated here, so that each source gives the same results. The table
- * checks what it can of a query's condition; a page has the rows that meet all of it, and may have none and a next one.
+ * Makes a source of a table. Expressions are evaluated here, so that all sources give the same results. The table checks the
+ * filters of a query's condition, and the rest is checked here, so a page may be empty although others follow.
  */
 export function queried(table: Table): Source {
-	// One plan for all pages of a selection: a table may keep what the next page is read from by its scan.
+	// One scan object for all pages of a selection, since tables recognise by it where to continue reading.
 	const plans = new WeakMap<Selection, ReturnType<typeof plan>>();
 	return {
 		async count(selection) {

@@ -45,7 +45,7 @@ test.each([
 	["an account key", {}],
 	["a SAS token", { account_key: null, sas_token: sas() }],
 	["a SAS token that can't list or read", { account_key: null, sas_token: sas({ sp: "cwd" }) }],
-])("a trial with %s leaves nothing behind", async (_, more) => {
+])("a test with %s leaves nothing behind", async (_, more) => {
 	const prefix = crypto.randomUUID();
 	expect(await to({ ...more, prefix }).test()).toEqual(passed);
 	expect(await list(prefix)).toEqual([]);
@@ -63,7 +63,7 @@ test.each([
 	expect(headers.get("content-type")).toBe("application/jsonl");
 });
 
-describe("whatever crashes", () => {
+describe("after any crash", () => {
 	test("a blob has all rows of its blocks, in order", async () => {
 		const prefix = crypto.randomUUID();
 		const n = 100_001;
@@ -107,7 +107,7 @@ describe("whatever crashes", () => {
 	});
 });
 
-test("nothing of an aborted run appears, and the next run isn't disturbed by it", async () => {
+test("an aborted run leaves no blob, and doesn't disturb the next run", async () => {
 	const prefix = crypto.randomUUID();
 	const destination = to({ prefix });
 	const what = job();
@@ -130,7 +130,7 @@ async function half(prefix: string) {
 	return { destination, what, state };
 }
 
-test("a run whose blocks are gone fails", async () => {
+test("a run fails if its blocks are gone", async () => {
 	const prefix = crypto.randomUUID();
 	const { destination, what, state } = await half(prefix);
 	// Committing a list of blocks removes those that aren't in it.
@@ -210,12 +210,12 @@ describe("a blob of another export is not replaced", () => {
 		await expect(failed).rejects.toThrow("The blob was changed at the same time.");
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 		expect(Buffer.from(await read(blob)).toString()).toBe("other");
-		// The next try finds it.
+		// The next try sees the new blob.
 		await expect(run(to({ prefix }), what, 1)).rejects.toThrow("another-export");
 	});
 });
 
-describe("a trial and a run tell of", () => {
+describe("a test and a run report", () => {
 	const azurite = new URL(env.AZURE_URL).host;
 	test.each([
 		["a wrong key", { account_key: btoa("wrong") }, "sign in", "The account key is wrong."],
@@ -251,7 +251,7 @@ describe("a trial and a run tell of", () => {
 	});
 });
 
-/** A server that refuses everything with the code and the message. */
+/** A server that rejects all requests with the code and the message. */
 const refusing = (status: number, code: string, message: string, more = "") => ({
 	endpoint_url: `${env.RECEIVER_URL}/body/${status}/${Buffer.from(
 		`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${message}\nRequestId:1\nTime:2</Message>${more}</Error>`,
@@ -280,7 +280,7 @@ test.each([
 	[
 		"a code of its own",
 		refusing(409, "BlobImmutableDueToPolicy", `No, ${ACCOUNT.account_key}`),
-		`Blob Storage refuses the request. ${receiver} answered 409: "BlobImmutableDueToPolicy: No, ***".`,
+		`Blob Storage rejected the request. ${receiver} answered 409: "BlobImmutableDueToPolicy: No, ***".`,
 	],
 	[
 		"a key of another account",
@@ -309,9 +309,9 @@ test.each([
 	[
 		"a redirect",
 		{ endpoint_url: `${env.RECEIVER_URL}/redirect/302` },
-		"doesn't answer as Blob Storage: check endpoint_url.",
+		"doesn't respond like Blob Storage: check endpoint_url.",
 	],
-])("a run says what to do about %s", async (_, more, words) => {
+])("the error of a run says what to do about %s", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);
 	await expect(failed).rejects.toThrow(words);
 	await expect(failed).rejects.toBeInstanceOf(Misconfigured);
@@ -333,7 +333,7 @@ test.each([
 		refusing(409, "AccountBeingCreated", "Wait."),
 		'answered 409: "AccountBeingCreated: Wait."',
 	],
-])("%s may pass", async (_, more, words) => {
+])("%s is temporary", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);
 	await expect(failed).rejects.toThrow(words);
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
@@ -344,7 +344,7 @@ test.each([
 	["/status/503", "answered 503."],
 	["/status/429", "answered 429."],
 	["/hang", "did not answer within 0.3 seconds"],
-])("%s may pass", async (path, words) => {
+])("%s is temporary", async (path, words) => {
 	const patience = path === "/hang" ? 300 : undefined;
 	const failed = run(to({ endpoint_url: env.RECEIVER_URL + path }, patience), job(), 1);
 	await expect(failed).rejects.toThrow(words);

@@ -25,7 +25,7 @@ const noBigQuery = probe.ok ? "" : await probe.text();
 
 const fresh = () => `t-${crypto.randomUUID()}`;
 
-/** A config for a table. `faults`: in which ways the API fails. */
+/** A config for a table. `faults`: how the API fails. */
 const config = (more: object = {}, faults = "") => ({
 	...ACCOUNT,
 	private_key: env.BIGQUERY_PRIVATE_KEY,
@@ -39,7 +39,7 @@ const config = (more: object = {}, faults = "") => ({
 const to = (more: object = {}, faults = "", timeoutMs = HANG_MS) =>
 	destinationOf(env, "BigQuery", config(more, faults), timeoutMs);
 
-/** What SQL comes to; a table is named by `exports`. */
+/** The result of SQL. `exports` names a table in it. */
 async function ask(sql: string): Promise<Record<string, string | null>[]> {
 	const answer = await fetch(`${env.BIGQUERY_URL}/sql`, {
 		method: "POST",
@@ -58,7 +58,7 @@ const tables = async () =>
 const jobsOf = async (table: string): Promise<{ id: string; kind: string }[]> =>
 	JSON.parse(await (await fetch(`${env.BIGQUERY_URL}/jobs/${table}`)).text());
 
-/** Writes pages in one go. */
+/** Writes pages as one run. */
 async function write(more: object, what: Job, ...pages: Row[][]) {
 	const sink = await to(more).open(what, null, async () => {});
 	for (const page of pages) await sink.write(page);
@@ -173,7 +173,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		expect(await tables()).not.toContain(table_id);
 	});
 
-	test("a run takes few load jobs and one MERGE", async () => {
+	test("a run needs few load jobs and one MERGE", async () => {
 		const table_id = fresh();
 		const { states } = await persist(to({ table_id }), job(), 60_000);
 		const jobs = await jobsOf(states.at(-1)?.staging ?? "");
@@ -181,7 +181,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		await expectRows(table_id, 60_000);
 	});
 
-	test("columns have types by what they hold", async () => {
+	test("columns get types that fit their kinds", async () => {
 		const made = async (more: object) => {
 			const table_id = fresh();
 			await run(to({ table_id, ...more }), job(), 1);
@@ -204,7 +204,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		expect(await made({ use_json_type: true })).toEqual(types.with(2, "properties JSON"));
 	});
 
-	test("a row that comes again replaces what was there, in one run too", async () => {
+	test("a repeated row replaces the old one, even within one run", async () => {
 		const table_id = fresh();
 		const [first = [], second = []] = rows(2);
 		const changed = (event: string): Row => first.with(1, event);
@@ -216,7 +216,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		expect(await found()).toEqual([{ event: "latest" }, { event: second[1] }]);
 	});
 
-	test("of a person the highest version stays, whichever comes last", async () => {
+	test("the highest version of a person stays, whichever arrives last", async () => {
 		const table_id = fresh();
 		const columns: Column[] = [
 			{ name: "team_id", kind: "integer" },
@@ -255,7 +255,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		{ name: "day", kind: "date" },
 	];
 
-	test("no value stops a run, and every digit is kept", async () => {
+	test("no value makes a run fail, and every digit is kept", async () => {
 		const table_id = fresh();
 		const json = '{"id":1234567890123456789012,"text":"\\u0000 \\ud83d"}';
 		await write({ table_id }, job({ columns: AWKWARD }), [
@@ -273,7 +273,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		]);
 	});
 
-	test("with use_json_type, JSON is JSON, and what is none is a JSON string", async () => {
+	test("with use_json_type, JSON is JSON, and other text is a JSON string", async () => {
 		const table_id = fresh();
 		const columns = AWKWARD.slice(0, 2);
 		await write({ table_id, use_json_type: true }, job({ columns }), [
@@ -288,7 +288,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		).toMatchObject([{ a: "1" }, { a: null, text: '"not JSON"' }, { a: null, text: null }]);
 	});
 
-	test("a table of one's own keeps its types and its other columns", async () => {
+	test("an existing table keeps its types and its other columns", async () => {
 		const table_id = fresh();
 		await ask(
 			`create table exports.\`${table_id}\` (mine STRING, UUID STRING, event STRING, properties JSON, amount NUMERIC, team_id STRING, paid STRING, day DATETIME, timestamp DATE)`,
@@ -312,11 +312,11 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		]);
 	});
 
-	describe("exactly once, although the API fails:", () => {
+	describe("exactly once, even if the API fails:", () => {
 		test.each([
 			["503", "answered 503", 3000],
 			["dropped", "connection", 30_000],
-			["rate", "asked too often", 3000],
+			["rate", "Too many requests", 3000],
 			["job-backend", "An internal error occurred", 3000],
 			["job-conflict", "concurrent update", 3000],
 			["job-backend,dropped", "connection", 3000],
@@ -328,14 +328,14 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			for (const { staging } of states) expect(await tables()).not.toContain(staging);
 		});
 
-		test("a token that expires in the middle is replaced", async () => {
+		test("a token that expires during a run is replaced", async () => {
 			const table_id = fresh();
 			const destination = to({ table_id }, "expired");
 			await run(destination, job(), 3000);
 			await expectRows(table_id, 3000);
 		});
 
-		test("a run that is repeated after its end finds that it is done", async () => {
+		test("a run that is repeated after its end does nothing", async () => {
 			const table_id = fresh();
 			const what = job();
 			const { states } = await persist(to({ table_id }), what, 1000);
@@ -370,7 +370,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		});
 	});
 
-	test("an attempt that is of no use any more makes no table", async () => {
+	test("a superseded attempt creates no table", async () => {
 		const before = await tables();
 		const sink = await to().open(job(), null, async () => {
 			throw new Superseded();
@@ -380,7 +380,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		expect(await tables()).toEqual(before);
 	});
 
-	test("a run that is given up leaves nothing, and that can be said twice", async () => {
+	test("an aborted run leaves nothing, and can be aborted twice", async () => {
 		const table_id = fresh();
 		const destination = to({ table_id });
 		const what = job();
@@ -391,7 +391,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		await destination.abort(what, state);
 	});
 
-	test("a staging table that somebody removed fails the run, which a retry begins anew", async () => {
+	test("a run fails if somebody removed its staging table, and a retry starts over", async () => {
 		const what = job();
 		const { state } = await run(to(), what, 40_000, { until: 35_000 });
 		const sink = await to().open(what, state, async () => {});
@@ -406,7 +406,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		error: null,
 	}));
 
-	test("a trial leaves nothing, whether the table is there or not", async () => {
+	test("a test leaves nothing, whether the table exists or not", async () => {
 		const table_id = fresh();
 		const before = await tables();
 		expect(await to({ table_id }).test()).toEqual(STEPS);
@@ -419,7 +419,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 		expect(await ask(`select count(*) as n from exports.\`${table_id}\``)).toEqual([{ n: "1" }]);
 	});
 
-	test("a trial finds that the table lacks a column", async () => {
+	test("a test reports that the table lacks a column", async () => {
 		const table_id = fresh();
 		await ask(`create table exports.\`${table_id}\` (uuid STRING)`);
 		const before = await tables();
@@ -439,7 +439,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			{ private_key: OTHER_KEY },
 			"",
 			"sign in",
-			`The service account's key is refused: it was deleted, belongs to another client_email, or a clock is wrong. ${address} says: Invalid JWT Signature. You sent ***.`,
+			`The service account's key was rejected: it was deleted, it belongs to another client_email, or a clock is wrong. ${address} says: Invalid JWT Signature. You sent ***.`,
 		],
 		[
 			"another service account",
@@ -453,14 +453,14 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			{ token_uri: `${env.RECEIVER_URL}/status/404` },
 			"",
 			"sign in",
-			"doesn't answer as a token server does (status 404): check token_uri.",
+			"doesn't respond like a token server (status 404): check token_uri.",
 		],
 		[
-			"a token server that leads elsewhere",
+			"a token server that redirects",
 			{ token_uri: `${env.RECEIVER_URL}/redirect/307` },
 			"",
 			"sign in",
-			"doesn't answer as a token server does (status 307): check token_uri.",
+			"doesn't respond like a token server (status 307): check token_uri.",
 		],
 		[
 			"a missing dataset",
@@ -474,7 +474,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			{ endpoint_url: `${env.RECEIVER_URL}/batches` },
 			"",
 			"write",
-			"an answer that BigQuery doesn't give (status 200)",
+			"a response that isn't BigQuery's (status 200)",
 		],
 		[
 			"no right to run jobs",
@@ -505,7 +505,7 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 			"write",
 			`BigQuery rejects the access token. ${address} says: Request had invalid authentication credentials: ***.`,
 		],
-	])("a trial and a run tell of %s", async (_, more, fault, name, words) => {
+	])("a test and a run report %s", async (_, more, fault, name, words) => {
 		const steps = await to(more, fault).test();
 		expect(steps.at(-1)).toEqual({
 			name,
@@ -527,13 +527,13 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery && ` (skipped: ${noBigQuery})`
 	test.each([
 		["a used up quota", "quota", "A quota of the project"],
 		["a server that is down", "down", "answered 503"],
-	])("%s may pass", async (_, fault, words) => {
+	])("%s is temporary", async (_, fault, words) => {
 		const failed = run(to({}, fault), job(), 1);
 		await expect(failed).rejects.toThrow(words);
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 	});
 
-	test("events go from the API into a table, however often they are exported", async () => {
+	test("events go from the API into a table once, however often they are exported", async () => {
 		const table_id = fresh();
 		const { ask: request, here, project } = await world();
 		await request("POST", `/api/projects/${project}/events`, {

@@ -42,7 +42,7 @@ const fresh = () => `t\`"\\${crypto.randomUUID()}`;
 
 const quoted = (name: string) => `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
 
-/** Writes pages as one part of a run, and ends it. */
+/** Writes pages as one part of a run, and closes it. */
 async function write(more: object, what: Job, ...pages: Row[][]) {
 	const sink = await to(more).open(what, null, async () => {});
 	for (const page of pages) await sink.write(page);
@@ -55,14 +55,14 @@ const KEY: Column[] = [
 ];
 const UUID = "00000000-0000-7000-8000-000000000001";
 
-/** A table of somebody's own, who knows events. */
+/** A table with native types, as a user might create it. */
 const NATIVE = `(uuid UUID, team_id UInt32, event LowCardinality(String), distinct_id FixedString(36), person_id Nullable(UUID),
 	properties JSON, person_properties Map(String, String), elements_chain LowCardinality(Nullable(String)), timestamp DateTime,
 	created_at DateTime64(3, 'Europe/Berlin'), _inserted_at Date, more UInt8 default 7)
 	engine = ReplacingMergeTree order by (team_id, uuid)`;
 
 describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClickHouse})`}`, () => {
-	test.each([0, 1, 1000, 50_001])("holds %i rows, whatever crashes", async (n) => {
+	test.each([0, 1, 1000, 50_001])("holds %i rows, after any crash", async (n) => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), n, { crashes: true });
 		if (n === 0) return;
@@ -88,7 +88,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			if (JSON.stringify(row) !== JSON.stringify(found[i])) expect(found[i]).toEqual(row);
 	});
 
-	test("gets columns by what they hold, ordered by what tells rows apart", async () => {
+	test("gets columns that fit their kinds, ordered by the key of rows", async () => {
 		const table_name = fresh();
 		await run(to({ table_name }), job(), 1);
 		const created = await ask(`show create table ${quoted(table_name)}`);
@@ -107,7 +107,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		expect(statement).toContain("ReplacingMergeTree\nORDER BY (team_id, uuid)");
 	});
 
-	test("holds a row once that comes again, as it came last", async () => {
+	test("holds a repeated row once, with its last values", async () => {
 		const table_name = fresh();
 		const [first = [], second = []] = rows(2);
 		const changed = [first[0] ?? null, "later", ...first.slice(2)];
@@ -140,7 +140,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		);
 	});
 
-	test("takes rows into a table with native types, with every digit", async () => {
+	test("writes to a table with native types, with every digit", async () => {
 		const table_name = fresh();
 		await command(`create table ${quoted(table_name)} ${NATIVE}`);
 		const columns = fieldsOf("events", null, true);
@@ -181,7 +181,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		["Nullable(UInt64)", "1234567890123456789"],
 		["Decimal(38, 2)", "1234567890123456789"],
 		["LowCardinality(Nullable(String))", '"1234567890123456789"'],
-	])("takes a property's number into %s", async (type, value) => {
+	])("writes a property's number to %s", async (type, value) => {
 		const table_name = fresh();
 		await command(
 			`create table ${quoted(table_name)} (uuid String, team_id Int64, n ${type}) engine = MergeTree order by uuid`,
@@ -194,7 +194,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 	test.each([
 		["String", '"{\\"a\\":\\"\\\\ud800x\\",\\"b\\":1e400,\\"a\\":\\"\\\\ud83d\\\\ude00\\"}"'],
 		["JSON", '{"a":"\ufffdx"}'],
-	])("takes whatever events hold into %s", async (type, value) => {
+	])("writes any properties of events to %s", async (type, value) => {
 		const table_name = fresh();
 		await command(
 			`create table ${quoted(table_name)} (uuid String, team_id Int64, event String, p ${type}) engine = MergeTree order by uuid`,
@@ -212,7 +212,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		);
 	});
 
-	test("stores an insert once whose answer was lost, where the server remembers inserts", async () => {
+	test("stores an insert once if its response was lost and the server deduplicates inserts", async () => {
 		const table_name = fresh();
 		await command(
 			`create table ${quoted(table_name)} (uuid String, team_id Int64) engine = MergeTree order by uuid
@@ -236,7 +236,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			if (isInsert) throw new Error("Network connection lost.");
 			return answer;
 		});
-		await expect(attempt()).rejects.toThrow(`The connection to ${HOST} broke`);
+		await expect(attempt()).rejects.toThrow(`The connection to ${HOST} was closed`);
 		lossy.mockRestore();
 		expect(await count()).toBe('{"n":1}\n');
 		await attempt();
@@ -246,7 +246,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		expect(await count()).toBe('{"n":2}\n');
 	});
 
-	describe("a trial", () => {
+	describe("a test", () => {
 		test("leaves no table behind", async () => {
 			const table_name = fresh();
 			expect(await to({ table_name }).test()).toEqual(
@@ -255,7 +255,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			expect(await ask(`exists ${quoted(table_name)}`)).toBe('{"result":0}\n');
 		});
 
-		test("leaves no row behind, and takes what the export writes", async () => {
+		test("leaves no row behind, and accepts what the export writes", async () => {
 			const table_name = fresh();
 			const { job: what, rows } = sampleOf("events");
 			await write({ table_name }, what);
@@ -266,7 +266,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			expect(await ask(`select count() as n from ${quoted(table_name)}`)).toBe('{"n":0}\n');
 		});
 
-		test("writes what the export's query says", async () => {
+		test("writes the fields of the export's query", async () => {
 			const { here } = await world();
 			const table_name = fresh();
 			await command(
@@ -292,7 +292,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		});
 	});
 
-	/** Makes a table with these columns besides `uuid` and `team_id`. */
+	/** Creates a table with these columns in addition to `uuid` and `team_id`. */
 	const withTable = async (columns: string, settings = "") => {
 		const table_name = fresh();
 		await command(
@@ -301,7 +301,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		return { table_name };
 	};
 
-	describe("a trial and a run tell of", () => {
+	describe("a test and a run report", () => {
 		const columns: Column[] = [...KEY, { name: "n", kind: "number" }];
 		const event: Row = [UUID, 7, 1.5];
 		test.each<[string, () => Promise<object>, string, RegExp]>([
@@ -309,13 +309,13 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				"a wrong password",
 				async () => ({ password: "password" }),
 				"sign in",
-				/^The server refuses to sign in: check the user and the password\. 127\.0\.0\.1:\d+ answered 403: "Code: 516\. .*\*\*\* is incorrect/,
+				/^The server rejects the credentials: check the user and the password\. 127\.0\.0\.1:\d+ answered 403: "Code: 516\. .*\*\*\* is incorrect/,
 			],
 			[
 				"no such user",
 				async () => ({ user: "somebody" }),
 				"sign in",
-				/^The server refuses to sign in/,
+				/^The server rejects the credentials/,
 			],
 			[
 				"no such database",
@@ -339,7 +339,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				"a user that may only read, without a table",
 				async () => ({ table_name: fresh(), user: "reader" }),
 				"write",
-				/may not make it|read-only/,
+				/may not create it|read-only/,
 			],
 			[
 				"a table without a column",
@@ -348,10 +348,10 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				/^The table lacks a column that the export writes\. .*No such column n/,
 			],
 			[
-				"a column that doesn't take a value",
+				"a column that doesn't accept a value",
 				() => withTable("n UUID"),
 				"write",
-				/^The column n of the table .* doesn't take a value of the export\. /,
+				/^The column n of the table .* doesn't accept a value of the export\. /,
 			],
 			[
 				"a column that is computed",
@@ -363,13 +363,13 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 				"a server that answers 200 to everything",
 				async () => ({ url: `${env.RECEIVER_URL}/batches/x` }),
 				"write",
-				/doesn't answer as ClickHouse does\.$/,
+				/doesn't respond like ClickHouse\.$/,
 			],
 			[
 				"a redirect",
 				async () => ({ url: `${env.RECEIVER_URL}/redirect/301` }),
 				"sign in",
-				/leads elsewhere/,
+				/The url redirects/,
 			],
 			[
 				"a refusal of something in between",
@@ -430,7 +430,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 			async () => ({ url: "http://127.0.0.1:1" }),
 			/^Nothing answers at 127\.0\.0\.1:1: /,
 		],
-	])("%s may pass", async (_, prepare, words) => {
+	])("%s is temporary", async (_, prepare, words) => {
 		const more = await prepare();
 		const what = job({ columns: KEY });
 		const failed = write(more, what, Array(5000).fill([UUID, 7]));
@@ -438,7 +438,7 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse && ` (skipped: ${noClick
 		await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 	});
 
-	test("silence may pass", async () => {
+	test("silence is temporary", async () => {
 		const silent = to({ url: `${env.RECEIVER_URL}/hang` }, 300);
 		const failed = run(silent, job(), 1);
 		await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");

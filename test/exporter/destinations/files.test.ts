@@ -25,7 +25,7 @@ async function ask(method: string, path: string) {
 
 const path = (key: string) => `/${key.split("/").map(encodeURIComponent).join("/")}`;
 
-/** What each kind of bucket holds, and how an export gets there. */
+/** For each kind of bucket, its content and the config of an export to it. */
 const buckets = {
 	S3: {
 		destination: (config: object) =>
@@ -70,7 +70,7 @@ const buckets = {
 
 const unzip = async (bytes: Uint8Array) => gunzipSync(bytes).toString();
 
-/** The rows as JSON objects have them, one a line. */
+/** The rows as JSON objects, one per line. */
 const expected = (n: number) =>
 	rows(n)
 		.map((row) =>
@@ -98,7 +98,7 @@ const TYPES: Record<Kind, string> = {
 	timestamp: "TIMESTAMPTZ",
 };
 
-/** How DuckDB reads a file whose name ends so. */
+/** How DuckDB reads a file with this ending. */
 function readerOf(suffix: string) {
 	if (suffix === "parquet") return "read_parquet(PATH)";
 	const columns = COLUMNS.map(({ name, kind }) => `"${name}": '${TYPES[kind]}'`);
@@ -110,7 +110,7 @@ function readerOf(suffix: string) {
 		: `read_json(PATH, format = 'newline_delimited', ${options})`;
 }
 
-/** What DuckDB finds in a file: how many rows, and a checksum of all their values. */
+/** SQL for the number of rows in a file and a checksum of their values. */
 const SUMS = `select count(*) as n, sha256(string_agg(concat_ws('|', uuid, event, properties, amount * 8,
 	team_id, paid, day, epoch_ms("timestamp")), chr(10) order by team_id)) as sum from FILE`;
 
@@ -150,7 +150,7 @@ const formats = [
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
-/** Holds what is in the files against the rows below `n`. */
+/** Compares the files with the rows below `n`. */
 async function verify(files: Uint8Array[], suffix: string, n: number) {
 	if (!/^jsonl(\.gz)?$/.test(suffix)) {
 		const [file = new Uint8Array()] = files;
@@ -160,7 +160,7 @@ async function verify(files: Uint8Array[], suffix: string, n: number) {
 		const texts = await Promise.all(
 			files.map((file) => (suffix === "jsonl" ? Buffer.from(file).toString() : unzip(file))),
 		);
-		// Not told by `expect`, which would print all of it.
+		// Without `expect`, which would print all of it.
 		expect(texts.join("").trimEnd() === expected(n)).toBe(true);
 	}
 }
@@ -280,7 +280,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		},
 	);
 
-	test("a Parquet file says what its columns hold", async () => {
+	test("a Parquet file has statistics of its columns", async () => {
 		const prefix = crypto.randomUUID();
 		const config = { prefix, file_format: "Parquet" };
 		await run(bucket.destination(config), job(), 1);
@@ -301,7 +301,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		]);
 	});
 
-	test("an upload that somebody removed is told", async () => {
+	test("an upload that somebody removed is reported", async () => {
 		const destination = bucket.destination({ prefix: crypto.randomUUID() });
 		const what = job();
 		let last: unknown = null;
@@ -335,7 +335,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		);
 	});
 
-	test.each([1, 30_000])("what another export wrote is not replaced by %i rows", async (n) => {
+	test.each([1, 30_000])("an object of another export is not replaced by %i rows", async (n) => {
 		const destination = bucket.destination({ prefix: crypto.randomUUID() });
 		const first = job();
 		await run(destination, first, 2);
@@ -346,7 +346,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		await run(destination, { ...job(), export_id: first.export_id }, n);
 	});
 
-	test("its prefix says when", async () => {
+	test("its prefix may contain the time", async () => {
 		const prefix = `//${crypto.randomUUID()}/{table}///{year}-{month}-{day}/{hour}.{minute}.{second}/{data_interval_start}+{data_interval_end}/`;
 		await run(bucket.destination({ prefix }), job(), 1);
 		const [start, end] = window.split(/(?<=Z)-/);

@@ -44,7 +44,7 @@ const read = async (key: string) => {
 	return new Uint8Array(await (await client.fetch(`${bucket}/${path}`)).arrayBuffer());
 };
 
-test("a trial leaves nothing behind", async () => {
+test("a test leaves nothing behind", async () => {
 	const prefix = crypto.randomUUID();
 	expect(await to({ prefix }).test()).toEqual(
 		["reach", "sign in", "write", "remove"].map((name) => ({
@@ -55,7 +55,7 @@ test("a trial leaves nothing behind", async () => {
 	expect(await list(prefix)).toEqual([]);
 });
 
-test("an object has all rows of its parts, in order, whatever crashes", async () => {
+test("an object has all rows of its parts, in order, after any crash", async () => {
 	const prefix = crypto.randomUUID();
 	const n = 100_001;
 	const ran = await run(to({ prefix, compression: "gzip" }), job(), n, {
@@ -72,7 +72,7 @@ test("an object has all rows of its parts, in order, whatever crashes", async ()
 	expect(ids.every((id, i) => id === i)).toBe(true);
 });
 
-test("nothing of an aborted run appears or stays", async () => {
+test("an aborted run leaves no object and no upload", async () => {
 	const prefix = crypto.randomUUID();
 	const { state } = await run(to({ prefix }), job(), 40_000, { until: 30_000 });
 	expect(await list(prefix)).toEqual([]);
@@ -82,7 +82,7 @@ test("nothing of an aborted run appears or stays", async () => {
 	expect(await answer.text()).toContain("NoSuchUpload");
 });
 
-test.each([1, 30_000])("what another export wrote is not replaced by %i rows", async (n) => {
+test.each([1, 30_000])("an object of another export is not replaced by %i rows", async (n) => {
 	const destination = to({ prefix: crypto.randomUUID() });
 	const first = job();
 	await run(destination, first, 2);
@@ -92,14 +92,14 @@ test.each([1, 30_000])("what another export wrote is not replaced by %i rows", a
 	await run(destination, { ...job(), export_id: first.export_id }, n);
 });
 
-describe("a trial and a run tell of", () => {
+describe("a test and a run report", () => {
 	const google = new URL(env.GCS_URL).host;
 	test.each([
 		[
 			"no HMAC key",
 			{ hmac_access_id: null, hmac_secret: null },
 			"sign in",
-			"Nothing can be signed without hmac_access_id and hmac_secret.",
+			"Requests can't be signed without hmac_access_id and hmac_secret.",
 		],
 		[
 			"an HMAC key that doesn't exist",
@@ -118,7 +118,7 @@ describe("a trial and a run tell of", () => {
 			"a permission that is missing",
 			{ prefix: "refused" },
 			"write",
-			`The HMAC key's account may not do this in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
+			`The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User. ${google} answered 403: "AccessDenied: Access denied. exporter@project.iam.gserviceaccount.com does not have storage.objects.create access to the Google Cloud Storage object."`,
 		],
 	])("%s", async (_, more, name, words) => {
 		expect((await to(more).test()).at(-1)).toEqual({
@@ -136,7 +136,7 @@ const refused = (status: number, code: string, details: string) =>
 		`<?xml version='1.0'?><Error><Code>${code}</Code><Message>No.</Message><Details>${details}</Details></Error>`,
 	).toString("base64url")}`;
 
-test("the server's words hide the secret, and nothing of ours is hidden", async () => {
+test("quoted messages of the server hide the secret, and our own text stays", async () => {
 	const secrets = { hmac_access_id: "HMAC", hmac_secret: "key's" };
 	const endpoint_url = refused(403, "InvalidSecurity", "No HMAC of key's.");
 	const failed = run(to({ ...secrets, endpoint_url }), job(), 1);
@@ -150,13 +150,13 @@ test.each([
 	["a busy server", `${env.RECEIVER_URL}/status/503`, "answered 503."],
 	["too many requests", `${env.RECEIVER_URL}/status/429`, "answered 429."],
 	["a clock that is wrong", refused(403, "RequestTimeTooSkewed", ""), "clock"],
-])("%s may pass", async (_, endpoint_url, words) => {
+])("%s is temporary", async (_, endpoint_url, words) => {
 	const failed = run(to({ endpoint_url }), job(), 1);
 	await expect(failed).rejects.toThrow(words);
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 });
 
-test("a bucket is at Google unless its config says otherwise", () => {
+test("a bucket is at Google by default", () => {
 	const at = (endpoint_url: string | null) =>
 		gcsBucketUrl(configs.GCS.parse({ ...config, endpoint_url })).href;
 	expect(at(null)).toBe("https://storage.googleapis.com/exports");

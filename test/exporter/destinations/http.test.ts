@@ -13,7 +13,7 @@ const TOKEN = "token-of-nobody";
 const to = (path: string, token: string | null = TOKEN, patience = HANG_MS) =>
 	destinationOf(env, "HTTP", { url: env.RECEIVER_URL + path, token }, patience);
 
-/** A destination that says nothing, and isn't waited for for long. */
+/** A destination that doesn't respond, with a short timeout. */
 const silent = () => to("/hang", TOKEN, 300);
 
 async function first(path: string) {
@@ -24,7 +24,7 @@ async function first(path: string) {
 
 const fresh = (kind: string) => `/${kind}/${crypto.randomUUID()}`;
 
-/** The numbers of the rows that were taken, in order. */
+/** The numbers of the accepted rows, in order. */
 const taken = async (path: string) =>
 	(await received(path)).flatMap(({ text }) =>
 		JSON.parse(text).batch.map(({ team_id }: { team_id: number }) => team_id),
@@ -61,14 +61,14 @@ test("a batch says what it is, and who sends it", async () => {
 	expect(body.batch[0]).toMatchObject({ team_id: 0, paid: null });
 });
 
-test("without a token none is sent", async () => {
+test("without a token there is no Authorization header", async () => {
 	const path = fresh("batches");
 	await run(to(path, null), job(), 1);
 	const { headers } = await first(path);
 	expect(headers.authorization).toBeUndefined();
 });
 
-test("rows that are too many bytes for one batch are sent in several", async () => {
+test("rows that are too large for one batch are sent in several", async () => {
 	const path = fresh("batches");
 	const columns: Column[] = [
 		{ name: "team_id", kind: "integer" },
@@ -82,7 +82,7 @@ test("rows that are too many bytes for one batch are sent in several", async () 
 	expect(await taken(path)).toEqual(numbers(9));
 });
 
-test("what failed is sent again with the same key, and taken once", async () => {
+test("a failed batch is sent again with the same key, and accepted once", async () => {
 	const path = fresh("flaky");
 	const destination = to(path);
 	const what = job();
@@ -104,7 +104,7 @@ describe("the Idempotency-Key", () => {
 		expect(await taken(path)).toEqual(numbers(3000));
 	});
 
-	test("is another one for other rows, another window and another export", async () => {
+	test("is different for other rows, another window and another export", async () => {
 		const path = fresh("batches");
 		const what = job();
 		const others = [
@@ -118,7 +118,7 @@ describe("the Idempotency-Key", () => {
 		expect((await taken(path)).length).toBe(others.length);
 	});
 
-	test("tells batches apart whose rows are all alike", async () => {
+	test("distinguishes batches whose rows are all equal", async () => {
 		const path = fresh("batches");
 		const what = job({
 			columns: [{ name: "event", kind: "text" }],
@@ -136,18 +136,18 @@ describe("the Idempotency-Key", () => {
 
 const HOST = new URL(env.RECEIVER_URL).host;
 
-/** A path that answers with the status and the text. */
+/** A path that responds with the status and the text. */
 const answering = (status: number, text: string | Uint8Array) =>
 	`/body/${status}/${Buffer.from(text).toString("base64url")}`;
 
-describe("what may pass is no misconfiguration", () => {
+describe("a temporary error is not a misconfiguration", () => {
 	test.each([
 		["/status/500", `${HOST} answered 500: "Oops".`],
 		["/status/503", `${HOST} answered 503: "Oops".`],
 		["/status/429", `${HOST} answered 429: "Oops".`],
 		["/status/408", `${HOST} answered 408: "Oops".`],
 		["/body/502", `${HOST} answered 502.`],
-		["/close", `The connection to ${HOST} broke before the answer was complete.`],
+		["/close", `The connection to ${HOST} was closed before the response was complete.`],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
@@ -169,7 +169,7 @@ describe("what may pass is no misconfiguration", () => {
 		[
 			"a server without TLS",
 			`https://${HOST}/close`,
-			`No TLS connection to ${HOST} can be made: it offers no TLS, or its certificate is refused`,
+			`The TLS connection to ${HOST} failed: the server doesn't offer TLS, or its certificate`,
 		],
 	])("%s", async (_, url, words) => {
 		const destination = destinationOf(env, "HTTP", { url }, HANG_MS);
@@ -180,16 +180,16 @@ describe("what may pass is no misconfiguration", () => {
 
 	test.each([
 		[521, "The server refuses connections."],
-		[525, "The server and Cloudflare find no way to speak TLS."],
-		[526, "The server's certificate is refused: "],
-		[530, "The server's name doesn't lead to any address that can be reached."],
-	])("status %i of Cloudflare, where no connection came about", async (status, words) => {
+		[525, "The TLS handshake with the server failed."],
+		[526, "The server's certificate is invalid: "],
+		[530, "The server's host name has no address that can be reached."],
+	])("status %i of Cloudflare, if there is no connection", async (status, words) => {
 		const [step] = await to(answering(status, `error code: ${status}`)).test();
 		expect(step?.error).toContain(words);
 		expect(step?.error).toContain(`${HOST} answered ${status}: "error code: ${status}".`);
 	});
 
-	test("a name that leads nowhere", async () => {
+	test("a name without an address", async () => {
 		vi.spyOn(globalThis, "fetch").mockImplementationOnce(async () => {
 			throw new Error("internal error; reference = 1");
 		});
@@ -201,14 +201,14 @@ describe("what may pass is no misconfiguration", () => {
 	});
 });
 
-describe("what the user has to mend is", () => {
+describe("the user has to fix", () => {
 	test.each([
-		["/status/400", `The receiver refuses the request. ${HOST} answered 400: "Oops".`],
-		["/status/401", "The receiver refuses the token, or requires one."],
-		["/status/403", "The receiver refuses the token, or requires one."],
+		["/status/400", `The receiver rejected the request. ${HOST} answered 400: "Oops".`],
+		["/status/401", "The receiver rejected the token, or requires one."],
+		["/status/403", "The receiver rejected the token, or requires one."],
 		["/status/404", `${HOST} answered 404: "Oops".`],
-		["/redirect/302", "leads elsewhere"],
-		["/redirect/307", "leads elsewhere"],
+		["/redirect/302", "The url redirects"],
+		["/redirect/307", "The url redirects"],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
@@ -217,14 +217,14 @@ describe("what the user has to mend is", () => {
 	});
 });
 
-describe("of the receiver's words an error shows", () => {
+describe("of the receiver's message, an error quotes", () => {
 	const shown = async (path: string, token?: string) =>
 		(await to(path, token).test()).at(-1)?.error;
 
-	test("the beginning, on one line", async () => {
+	test("the start, on one line", async () => {
 		const text = `{"error":\n\t"Too ${"much".repeat(100)}`;
 		expect(await shown(answering(400, text))).toBe(
-			`The receiver refuses the request. ${HOST} answered 400: "${text.replace("\n\t", " ").slice(0, 300)}".`,
+			`The receiver rejected the request. ${HOST} answered 400: "${text.replace("\n\t", " ").slice(0, 300)}".`,
 		);
 	});
 
@@ -257,14 +257,14 @@ describe("of the receiver's words an error shows", () => {
 		}
 	});
 
-	test("all that isn't secret, whatever the secret", async () => {
+	test("everything that isn't secret, whatever the secret is", async () => {
 		expect(await shown("/status/403", "token")).toBe(
-			`The receiver refuses the token, or requires one. ${HOST} answered 403: "Oops".`,
+			`The receiver rejected the token, or requires one. ${HOST} answered 403: "Oops".`,
 		);
 	});
 });
 
-test("a trial posts an empty batch", async () => {
+test("a test posts an empty batch", async () => {
 	const path = fresh("batches");
 	expect(await to(path).test()).toEqual([
 		{ name: "reach", error: null },
@@ -274,7 +274,7 @@ test("a trial posts an empty batch", async () => {
 	expect(JSON.parse(text)).toEqual({ batch: [], historical_migration: true });
 });
 
-test("a trial ends where it fails", async () => {
+test("a test ends at the first step that fails", async () => {
 	expect(await to("/status/403").test()).toEqual([
 		{ name: "reach", error: null },
 		{ name: "sign in", error: expect.stringContaining("token") },
@@ -284,7 +284,7 @@ test("a trial ends where it fails", async () => {
 	]);
 });
 
-test("nothing is written nowhere", async () => {
+test("NoOp accepts rows and writes nothing", async () => {
 	const nowhere = destinationOf(env, "NoOp", {});
 	await run(nowhere, job(), 3000, { crashes: true });
 	expect(await nowhere.test()).toEqual([]);

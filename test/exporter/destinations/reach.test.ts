@@ -10,7 +10,7 @@ import { job, run } from "../../support/exporting.ts";
 
 const guarded: Env = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 
-/** Hosts that a user may name to get at a network that only this service sees. */
+/** Hosts that a user may enter to reach a network that only this service can reach. */
 const HOSTS = [
 	"127.0.0.1",
 	"127.1",
@@ -87,7 +87,7 @@ const destinations: [Type, (host: string, port: number) => object][] = [
 
 const port = Number(new URL(env.RECEIVER_URL).port);
 
-describe.each(destinations)("%s doesn't go to", (type, at) => {
+describe.each(destinations)("%s doesn't connect to", (type, at) => {
 	test.each(
 		HOSTS.flatMap((host): [string, number][] => [
 			[host, port],
@@ -101,7 +101,7 @@ describe.each(destinations)("%s doesn't go to", (type, at) => {
 		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(Misconfigured);
 	});
 
-	test("a name that leads there", async () => {
+	test("a name that resolves to such an address", async () => {
 		const destination = destinationOf(guarded, type, at("inside.example.test", port));
 		await expect(run(destination, job(), 1)).rejects.toThrow(
 			"leads to the private address 10.0.0.5",
@@ -109,7 +109,7 @@ describe.each(destinations)("%s doesn't go to", (type, at) => {
 	});
 });
 
-test("BigQuery's API is looked at, too, not only its token server", async () => {
+test("BigQuery's API host is checked, not only its token server", async () => {
 	const destination = destinationOf(guarded, "BigQuery", {
 		...SERVICE_ACCOUNT,
 		private_key: env.BIGQUERY_PRIVATE_KEY,
@@ -121,7 +121,7 @@ test("BigQuery's API is looked at, too, not only its token server", async () => 
 	]);
 });
 
-test("a virtual bucket's host is looked at as a whole", async () => {
+test("a virtual-style bucket's host is checked as a whole", async () => {
 	const destination = destinationOf(guarded, "S3", {
 		bucket_name: "inside",
 		region: "auto",
@@ -135,7 +135,7 @@ test("a virtual bucket's host is looked at as a whole", async () => {
 	]);
 });
 
-test("a resolver that fails may pass", async () => {
+test("a failure of the resolver is temporary", async () => {
 	const lost = { ...guarded, DOH_URL: env.DOH_NOBODY };
 	const destination = destinationOf(lost, "HTTP", {
 		url: "https://example.com",

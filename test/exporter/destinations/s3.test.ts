@@ -24,14 +24,14 @@ const to = (more: object = {}, patience = HANG_MS) =>
 
 const steps = (...names: string[]) => names.map((name) => ({ name, error: null }));
 
-test("a trial leaves nothing behind", async () => {
+test("a test leaves nothing behind", async () => {
 	expect(await to().test()).toEqual(steps("reach", "sign in", "write", "remove"));
 	const r2 = destinationOf(env, "R2", { prefix: "trials" });
 	expect(await r2.test()).toEqual(steps("write", "remove"));
 	expect((await env.EXPORTS.list()).objects).toEqual([]);
 });
 
-describe("a trial and a run tell of", () => {
+describe("a test and a run report", () => {
 	test.each([
 		[
 			"a wrong secret",
@@ -59,12 +59,17 @@ describe("a trial and a run tell of", () => {
 			"write",
 			'The bucket is in the region "eu-north-1".',
 		],
-		["a redirect", { endpoint_url: `${env.RECEIVER_URL}/redirect/302` }, "write", "elsewhere"],
+		[
+			"a redirect",
+			{ endpoint_url: `${env.RECEIVER_URL}/redirect/302` },
+			"write",
+			"at another address",
+		],
 		[
 			"a refusal",
 			{ endpoint_url: `${env.RECEIVER_URL}/status/400` },
 			"write",
-			`The bucket refuses the request. ${HOST} answered 400: "Oops".`,
+			`The bucket rejected the request. ${HOST} answered 400: "Oops".`,
 		],
 	])("%s", async (_, more, name, words) => {
 		const said = await to(more).test();
@@ -78,7 +83,7 @@ describe("a trial and a run tell of", () => {
 	});
 });
 
-test.each([500, 503, 429, 408])("status %i may pass", async (status) => {
+test.each([500, 503, 429, 408])("status %i is temporary", async (status) => {
 	const destination = to({
 		endpoint_url: `${env.RECEIVER_URL}/status/${status}`,
 	});
@@ -92,14 +97,14 @@ test.each([500, 503, 429, 408])("status %i may pass", async (status) => {
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 });
 
-test("silence may pass", async () => {
+test("silence is temporary", async () => {
 	const endpoint_url = `${env.RECEIVER_URL}/hang`;
 	const failed = run(to({ endpoint_url }, 300), job(), 1);
 	await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
 });
 
-test("a server that answers 200 to everything is no bucket", async () => {
+test("a server that responds with 200 to everything is not accepted as a bucket", async () => {
 	const endpoint_url = `${env.RECEIVER_URL}/anything`;
 	const steps = await to({ endpoint_url }).test();
 	expect(steps.at(-1)).toEqual({
@@ -110,12 +115,12 @@ test("a server that answers 200 to everything is no bucket", async () => {
 	await expect(failed).rejects.toBeInstanceOf(Misconfigured);
 });
 
-test("a bucket that can be written but not listed passes a trial", async () => {
+test("a bucket that can be written but not listed passes a test", async () => {
 	const endpoint_url = `${env.RECEIVER_URL}/unlisted`;
 	expect(await to({ endpoint_url }).test()).toEqual(steps("reach", "sign in", "write", "remove"));
 });
 
-test("a session token is sent along", async () => {
+test("a session token is sent", async () => {
 	const id = crypto.randomUUID();
 	const endpoint_url = `${env.RECEIVER_URL}/batches/${id}`;
 	const prefix = "x";
@@ -128,7 +133,7 @@ test("a session token is sent along", async () => {
 		expect(headers).toMatchObject({ "x-amz-security-token": "s" });
 });
 
-test("an object and an upload say how they are encrypted, parts don't", async () => {
+test("requests for an object and an upload have the encryption headers, those for parts don't", async () => {
 	const id = crypto.randomUUID();
 	const destination = to({
 		endpoint_url: `${env.RECEIVER_URL}/batches/${id}`,
@@ -142,7 +147,7 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 	const path = `/batches/${id}/exports/${key}`;
 	await run(destination, job(), 1);
 	const sink = await destination.open(job(), null, async () => {});
-	await expect(sink.write(rows(20_000))).rejects.toThrow("began no upload");
+	await expect(sink.write(rows(20_000))).rejects.toThrow("did not start an upload");
 	const requests = await received(path);
 	expect(requests.map(({ method, url }) => [method, url.split("?")[1]])).toEqual([
 		["HEAD", undefined],
@@ -157,7 +162,7 @@ test("an object and an upload say how they are encrypted, parts don't", async ()
 		});
 });
 
-test("a bucket that encrypts takes an upload in parts, and holds all of it", async () => {
+test("a bucket with encryption stores all parts of an upload", async () => {
 	const prefix = crypto.randomUUID();
 	const ran = await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
 	expect(ran.kept).toBeGreaterThan(0);

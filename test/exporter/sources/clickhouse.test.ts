@@ -25,7 +25,7 @@ const LAYOUTS: Record<string, string> = {
 	in_a_view: "view in_a_view.events as select * from by_arrival.events",
 };
 
-/** Where the table is that a layout's events are put into. */
+/** The table into which a layout's events are inserted. */
 const tableOf = (layout: string) => `${layout === "in_a_view" ? "by_arrival" : layout}.events`;
 
 const open = (database: string) => clickhouse({ ...access, database });
@@ -54,7 +54,7 @@ const selection = (more: Partial<Selection>): Selection => ({
 /** All pages of a selection. */
 async function walk(
 	selected: Selection,
-	/** The source that a page is asked of. */
+	/** The source for each page. */
 	source: () => Source,
 ) {
 	const pages: Row[][] = [];
@@ -67,7 +67,7 @@ async function walk(
 	return pages;
 }
 
-/** The rows of a selection, which are the same ones however often reading begins anew, and as many as are counted. */
+/** The rows of a selection. Checks that they are the same with a new source for each page, and as many as are counted. */
 async function rowsOf(layout: string, selected: Selection) {
 	const source = open(layout);
 	const pages = await walk(selected, () => source);
@@ -79,7 +79,7 @@ async function rowsOf(layout: string, selected: Selection) {
 const uuids = (rows: Row[]) => rows.map(([uuid]) => String(uuid)).toSorted();
 const properties = (rows: Row[]) => new Set(rows.map((row) => row[4]));
 
-/** Puts events into a table: `n` of them, spread over some hours, whose i-th is the i-th of each call for the project. */
+/** Inserts `n` events, spread over some hours. Each call for a project inserts the same events. */
 const put = (
 	layout: string,
 	team_id: number,
@@ -94,7 +94,7 @@ const put = (
 		{ team_id, n, timestamp, arrived, text },
 	);
 
-describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
+describe.skipIf(noClickHouse)("tables that have copies of rows", () => {
 	beforeAll(async () => {
 		for (const [name, layout] of Object.entries(LAYOUTS)) {
 			await command(`create database if not exists ${name}`);
@@ -144,7 +144,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			expect(properties(happened)).toEqual(new Set(["third"]));
 		});
 
-		test("meet a query's condition only by the copy that counts", async () => {
+		test("apply a query's condition only to the copy that counts", async () => {
 			const team_id = team();
 			await put(layout, team_id, 50, { text: "old" });
 			await put(layout, team_id, 50, {
@@ -166,7 +166,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			expect(await during("properties = 'old'")).toEqual([]);
 		});
 
-		test("yield one of copies that arrived at once, and always the same", async () => {
+		test("yield always the same one of copies that arrived at the same time", async () => {
 			const team_id = team();
 			for (const text of ["a", "b", "c"]) await put(layout, team_id, 1500, { text });
 			const rows = await rowsOf(layout, selection({ team_id }));
@@ -174,7 +174,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			expect(await rowsOf(layout, selection({ team_id }))).toEqual(rows);
 		});
 
-		test("yield it in each window that a copy arrived in", async () => {
+		test("yield it in each window in which a copy arrived", async () => {
 			const team_id = team();
 			await put(layout, team_id, 1200, { text: "first" });
 			await put(layout, team_id, 1200, {
@@ -211,20 +211,20 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 		await command("system stop merges by_day.events");
 	});
 
-	test("say so where a run can't go on, since its order is another one", async () => {
+	test("report an error if a run can't continue because their order has changed", async () => {
 		const team_id = team();
 		await put("by_day", team_id, 1500);
 		const selected = selection({ team_id });
 		const { next } = await open("by_day").page(selected, null);
 		const moved = open("by_arrival").page(selected, next);
 		await expect(moved).rejects.toThrow(
-			"ClickHouse: the rows of the table events are in another order than when the run began. Retry the run from its start.",
+			"ClickHouse: the order of the table events has changed since the run began. Retry the run from its start.",
 		);
 		await expect(moved).rejects.toBeInstanceOf(Misconfigured);
 	});
 
 	describe.each(["by_day", "by_arrival"])("persons, %s", (layout) => {
-		/** Puts one version of `n` persons. */
+		/** Inserts one version of `n` persons. */
 		const write = (team_id: number, n: number, version: number, arrived: string) =>
 			command(
 				`insert into ${layout}.persons select {team_id:Int64}, concat('person ', toString(number)), 'p', {text:String},
@@ -248,7 +248,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 			expect(await versions(selection({ ...persons, by: "event" }))).toEqual([1500, "version 10"]);
 		});
 
-		test("yield a person in the window that its highest version arrived in, only", async () => {
+		test("yield a person only in the window in which its highest version arrived", async () => {
 			const team_id = team();
 			await write(team_id, 1500, 1, "2026-01-02 12:00:00");
 			await write(team_id, 400, 3, "2026-01-03 12:00:00");
@@ -270,7 +270,7 @@ describe.skipIf(noClickHouse)("tables that hold a row several times", () => {
 });
 
 /**
- * Until the test ends, has the first query for events answered by what `change` makes of its answer.
+ * Until the test ends, replaces the response to the first query for events by the result of `change`.
  * @returns the queries for events
  */
 function changeFirstAnswer(
@@ -291,7 +291,7 @@ function changeFirstAnswer(
 	return queries;
 }
 
-/** The rows in the first bytes of an answer, and then `end`. */
+/** The rows in the first bytes of a response, and then `end`. */
 const cut = (
 	body: ReadableStream<Uint8Array>,
 	length: number,
@@ -305,7 +305,7 @@ const cut = (
 		},
 	});
 
-describe.skipIf(noClickHouse)("an answer that breaks off", () => {
+describe.skipIf(noClickHouse)("a response that breaks off", () => {
 	const layout = "breaking";
 	const team_id = 1;
 
@@ -333,7 +333,7 @@ describe.skipIf(noClickHouse)("an answer that breaks off", () => {
 			"with an error of the server, marked",
 			write("\r\n__exception__\r\nabc\r\nCode: 241. Memory limit exceeded"),
 		],
-	])("%s is asked for again, for the rest", async (_, end) => {
+	])("%s is followed by a query for the rest", async (_, end) => {
 		const queries = changeFirstAnswer((body) => cut(body, 300_000, end));
 		const selected = selection({ team_id });
 		const source = open(layout);
@@ -352,7 +352,7 @@ describe.skipIf(noClickHouse)("an answer that breaks off", () => {
 		);
 	});
 
-	test("is ended when nobody reads on", async () => {
+	test("is cancelled when nobody reads it", async () => {
 		const cancelled = Promise.withResolvers<unknown>();
 		changeFirstAnswer(
 			(body) =>
@@ -371,7 +371,7 @@ describe.skipIf(noClickHouse)("an answer that breaks off", () => {
 	});
 });
 
-/** How many rows ClickHouse reads for what an action asks it. */
+/** How many rows ClickHouse reads for an action. */
 async function rowsRead(action: () => Promise<unknown>) {
 	let rows = 0;
 	const { fetch } = globalThis;
@@ -389,10 +389,10 @@ async function rowsRead(action: () => Promise<unknown>) {
 	return rows;
 }
 
-describe.skipIf(noClickHouse)("what ClickHouse reads", () => {
+describe.skipIf(noClickHouse)("the rows that ClickHouse reads", () => {
 	const DAYS = 5;
 	const ROWS_A_DAY = 50_000;
-	/** Rows read for each that is answered; four are what is promised. */
+	/** The maximum of rows read for each row that is returned. */
 	const MAX_READ = 3;
 	const INDEXES = {
 		timestamp: "index happened timestamp type minmax granularity 1",

@@ -5,12 +5,12 @@ import { type Answer, addressOf } from "../send.ts";
 
 type Settings = Config<"AzureBlob">;
 
-/** Refusals that may pass although their status is below 500. */
+/** Error codes that are temporary although their status is below 500. */
 const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
 
 /**
- * What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). Of other
- * codes the server's own words have to do.
+ * What an error code means for the user (Azure Storage: "Common REST API error codes", "Blob Storage error codes"). For other
+ * codes, the server's own message is shown.
  */
 const MEANINGS: Record<string, string> = {
 	AccountIsDisabled: "The storage account is disabled.",
@@ -30,17 +30,17 @@ const MEANINGS: Record<string, string> = {
 		"The storage account allows no access by account key: allow it, or use a user delegation SAS.",
 };
 
-/** The code of an error; "": there is none. HEAD has it in a header only. */
+/** The error code; "" if there is none. Responses to HEAD only have it in a header. */
 export const codeOf = ({ headers, text }: Answer) =>
 	headers.get("x-ms-error-code") ?? /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-/** Whether the server rejects the signature. Azurite then has the code of a permission that is missing. */
+/** Whether the server rejects the signature. For this, Azurite sends the code of a missing permission. */
 export const isUnauthenticated = (answer: Answer) =>
 	["AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation"].includes(
 		codeOf(answer),
 	) || elementOf("Message", answer.text).startsWith("Server failed to authenticate the request.");
 
-/** What a rejected signature means. The server's words for it repeat what was signed, so they aren't shown. */
+/** The error for a rejected signature. The server's message repeats the signed text, so it isn't shown. */
 function rejection(answer: Answer, { sas_token }: Settings) {
 	const detail = elementOf("AuthenticationErrorDetail", answer.text);
 	if (!sas_token)
@@ -57,7 +57,7 @@ function rejection(answer: Answer, { sas_token }: Settings) {
 	);
 }
 
-/** What is hidden in the server's words. */
+/** What is hidden in the server's messages. */
 export const secretsOf = ({ account_key, sas_token }: Settings) =>
 	[
 		account_key,
@@ -66,24 +66,24 @@ export const secretsOf = ({ account_key, sas_token }: Settings) =>
 		sas_token && new URLSearchParams(sas_token).get("sig"),
 	].filter((secret) => typeof secret === "string");
 
-/** The error that an answer stands for, with a message for the user. */
+/** The error for a response, with a message for the user. */
 export function explain(answer: Answer, config: Settings, url: URL): Error {
 	const code = codeOf(answer);
 	if (isUnauthenticated(answer)) return rejection(answer, config);
 	if (answer.status < 400)
 		return new Misconfigured(
-			`${addressOf(url)} doesn't answer as Blob Storage: check endpoint_url.`,
+			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
 		);
 	const meaning =
 		code === "ContainerNotFound"
 			? `There is no container "${config.container_name}".`
-			: (MEANINGS[code] ?? "Blob Storage refuses the request.");
-	const words = `${meaning} ${answer.describe()}`;
-	return TEMPORARY.includes(code) ? new Error(words) : new Misconfigured(words);
+			: (MEANINGS[code] ?? "Blob Storage rejected the request.");
+	const message = `${meaning} ${answer.describe()}`;
+	return TEMPORARY.includes(code) ? new Error(message) : new Misconfigured(message);
 }
 
-/** Blob Storage answers each write with 201, and names what it stored by an ETag. */
+/** The error for a write without the status 201 and an ETag, with which Blob Storage confirms it. */
 export const notStored = (url: URL) =>
 	new Misconfigured(
-		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't answer as Blob Storage. Check endpoint_url.`,
+		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,
 	);

@@ -6,11 +6,11 @@ import { issueToken, jsonOf, tokenUri } from "./token.ts";
 
 const ENDPOINT = "https://bigquery.googleapis.com";
 
-/** How long to wait before a job is asked about again: at first, and at most. */
+/** How long to wait between two polls of a job: at first, and at most. */
 const MIN_POLL_MS = 200;
 const MAX_POLL_MS = 5000;
 
-/** How many times as long as for an answer to wait for the end of a job. */
+/** How long to wait for the end of a job, as a multiple of the timeout of a request. */
 const JOB_TIMEOUT_FACTOR = 10;
 
 const ErrorBody = z.object({
@@ -45,17 +45,17 @@ const JobBody = z.object({
 /** The columns of a table: name and type. */
 export type Fields = { name: string; type: string }[];
 
-type Asked = {
+type Options = {
 	query?: Record<string, string>;
 	body?: Uint8Array | string | undefined;
 	type?: string;
 	upload?: boolean;
 };
 
-/** What came of a request: an answer, or an error that the API describes. */
+/** The result of a request. `problem` is the error that the API describes. */
 type Reply = { status: number; json: unknown; problem: Problem | null };
 
-/** The parts of a multipart/related body (RFC 2387): the job and the rows that it loads. */
+/** A multipart/related body (RFC 2387) of a job and the rows that it loads. */
 function multipart(job: object, rows: Uint8Array[]) {
 	const boundary = crypto.randomUUID();
 	const part = (type: string) => `--${boundary}\r\nContent-Type: ${type}\r\n\r\n`;
@@ -74,8 +74,8 @@ function multipart(job: object, rows: Uint8Array[]) {
 export type Client = ReturnType<typeof connect>;
 
 /**
- * BigQuery's REST API (version 2), as far as an export needs it. The access token is kept as long as the client.
- * @param timeoutMs how long a server may take for an answer
+ * A client for the parts of BigQuery's REST API (version 2) that exports need. It keeps its access token.
+ * @param timeoutMs how long a server may take for a response
  */
 export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const { project_id, dataset_id, private_key } = config;
@@ -85,13 +85,13 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 	const pathOf = (table: string) => `${dataset}/tables/${encodeURIComponent(table)}`;
 	let token: string | undefined;
 	let location: string | undefined;
-	/** What servers may repeat and nobody may read. */
+	/** What is hidden in the server's messages. */
 	const secrets = () => [private_key, ...(token ? [token] : [])];
 
 	async function request(
 		method: string,
 		path: string,
-		{ query = {}, body, type = "application/json", upload = false }: Asked = {},
+		{ query = {}, body, type = "application/json", upload = false }: Options = {},
 		isSecondTry = false,
 	): Promise<Reply> {
 		token ??= await issueToken(env, config, timeoutMs);
@@ -130,24 +130,24 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			secrets: secrets(),
 		});
 
-	/** The answer's body; null: its status is one of `expected`, which stand for an error that is none here. */
+	/** The body of a response; null if it is an error whose status is one of `expected`. */
 	async function ask<S extends z.ZodType>(
 		shape: S,
 		expected: number[],
-		...what: Parameters<typeof request>
+		...options: Parameters<typeof request>
 	): Promise<z.output<S> | null> {
-		const { status, json, problem } = await request(...what);
+		const { status, json, problem } = await request(...options);
 		if (problem && expected.includes(status)) return null;
 		if (problem) throw explain(problem);
 		const { success, data } = shape.safeParse(json);
 		if (success) return data;
 		throw explain({
 			reason: "",
-			message: `an answer that BigQuery doesn't give (status ${status})`,
+			message: `a response that isn't BigQuery's (status ${status})`,
 		});
 	}
 
-	/** Where the dataset is, and so where its jobs run. */
+	/** The location of the dataset, in which its jobs have to run. */
 	async function locate() {
 		const found = await ask(DatasetBody, [], "GET", dataset, {
 			query: { fields: "location" },
@@ -162,7 +162,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		tableId: table,
 	});
 
-	/** Waits until a job is done. Answers why it failed, or null. */
+	/** Waits for the end of a job. Returns why it failed, or null. */
 	async function finish(jobId: string, location: string) {
 		const deadline = Date.now() + timeoutMs * JOB_TIMEOUT_FACTOR;
 		for (let ms = MIN_POLL_MS; ; ms = Math.min(2 * ms, MAX_POLL_MS)) {
@@ -172,24 +172,24 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			if (job?.status.state === "DONE") return job.status.errorResult ?? null;
 			if (Date.now() > deadline)
 				throw new Unavailable(
-					`${addressOf(new URL(url))} has not finished the job ${jobId} within ${(timeoutMs * JOB_TIMEOUT_FACTOR) / 1000} seconds.`,
+					`${addressOf(new URL(url))} did not finish the job ${jobId} within ${(timeoutMs * JOB_TIMEOUT_FACTOR) / 1000} seconds.`,
 				);
 			await scheduler.wait(ms);
 		}
 	}
 
 	/**
-	 * Runs a job unless one of this ID has succeeded before: BigQuery refuses an ID that it knows. A job that failed for a
-	 * reason that may pass gives its place to one with the next number.
-	 * @param id the same ID stands for the same job
-	 * @param rows what a load job loads
+	 * Runs a job, unless one with this ID has succeeded before: BigQuery rejects an ID that exists. After a temporary error,
+	 * the job is run again under the next number.
+	 * @param id identifies the job and its content
+	 * @param rows the rows of a load job
 	 */
 	async function runJob(id: string, configuration: object, rows?: Uint8Array[]): Promise<void> {
-		const where = location ?? (await locate());
+		const jobLocation = location ?? (await locate());
 		for (let n = 0; ; n += 1) {
 			const jobId = `${id}_${n}`;
 			const job = {
-				jobReference: { projectId: project_id, jobId, location: where },
+				jobReference: { projectId: project_id, jobId, location: jobLocation },
 				configuration,
 			};
 			const query = { fields: "status(state,errorResult)" };
@@ -206,7 +206,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 						}
 					: { body: JSON.stringify(job), query },
 			);
-			const problem = await finish(jobId, where);
+			const problem = await finish(jobId, jobLocation);
 			if (problem === null) return;
 			if (isNew || !isTemporary(problem)) throw explain(problem);
 		}
@@ -215,7 +215,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 	return {
 		locate,
 
-		/** Throws unless both servers answer, whatever they answer. */
+		/** @throws if the token server or BigQuery doesn't respond; the status doesn't matter */
 		async reach() {
 			for (const server of new Set([tokenUri(config), url]))
 				await exchange(env, new Request(server), { timeoutMs, secrets: [] });
@@ -225,7 +225,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			token = await issueToken(env, config, timeoutMs);
 		},
 
-		/** The columns of a table; null: there is no such table. */
+		/** The columns of a table; null if there is no such table. */
 		async fieldsOf(table: string): Promise<Fields | null> {
 			const query = { fields: "schema(fields(name,type))" };
 			const found = await ask(TableBody, [404], "GET", pathOf(table), {
@@ -235,8 +235,8 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		},
 
 		/**
-		 * Makes a table unless it is there.
-		 * @param lifetimeMs after how long BigQuery removes it; undefined: it stays
+		 * Creates a table unless it exists.
+		 * @param lifetimeMs when BigQuery removes it; undefined for never
 		 */
 		async createTable(table: string, fields: Fields, lifetimeMs?: number) {
 			await ask(z.unknown(), [409], "POST", `${dataset}/tables`, {
@@ -250,12 +250,12 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 			});
 		},
 
-		/** Removes a table, if it is there. */
+		/** Removes a table if it exists. */
 		async dropTable(table: string) {
 			await ask(z.unknown(), [404], "DELETE", pathOf(table));
 		},
 
-		/** Adds rows, one JSON object a line, to a table. */
+		/** Appends rows, one JSON object per line, to a table. */
 		load: (id: string, table: string, rows: Uint8Array[]) =>
 			runJob(
 				id,

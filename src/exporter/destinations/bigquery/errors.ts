@@ -5,13 +5,13 @@ import { addressOf } from "../send.ts";
 
 export type Settings = Config<"BigQuery">;
 
-/** Why a request or a job failed, as the API says it. `reason` is one of its documented codes, or "". */
+/** The API's error for a request or a job. `reason` is one of its documented codes, or "". */
 export type Problem = { reason: string; message: string };
 
-/** How the names of staging tables begin. */
+/** The prefix of staging tables. */
 export const STAGING = "tenantry_staging_";
 
-/** Reasons that may pass without the user (BigQuery, "Error messages"). */
+/** Reasons that are temporary (BigQuery, "Error messages"). */
 const TEMPORARY_REASONS = [
 	"backendError",
 	"internalError",
@@ -25,13 +25,13 @@ const TEMPORARY_REASONS = [
 	"timeout",
 ];
 
-/** A MERGE that gave way to other changes of its table has a reason that it shares with wrong SQL. */
+/** A MERGE that conflicts with other changes of its table has the same reason as invalid SQL. */
 const CONFLICT = /concurrent update|too many DML statements/i;
 
 export const isTemporary = ({ reason, message }: Problem) =>
 	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
 
-/** What a problem means for the user, in a sentence; undefined: the API's words have to do. */
+/** What a problem means for the user; undefined if only the API's own message is shown. */
 function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Settings) {
 	switch (reason) {
 		case "accessDenied":
@@ -48,30 +48,30 @@ function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Set
 			if (/^not found: dataset/i.test(message))
 				return `There is no dataset ${dataset_id} in the project ${project_id}.`;
 			return message.includes(STAGING)
-				? "The staging table is gone: somebody removed it, or it was a week old. Retry the run."
+				? "The staging table is gone: somebody removed it, or it expired after a week. Retry the run."
 				: undefined;
 		case "quotaExceeded":
 			return `A quota of the project ${project_id} is used up.`;
 		case "rateLimitExceeded":
 		case "jobRateLimitExceeded":
-			return "BigQuery is asked too often at the moment.";
+			return "Too many requests are being sent to BigQuery.";
 	}
 	return undefined;
 }
 
 /**
- * The error of a problem, with a message for the user.
- * @param secrets what the API's words may repeat and nobody may read
+ * The error for a problem, with a message for the user.
+ * @param secrets what is hidden in the API's message
  */
 export function errorOf(
 	problem: Problem,
 	{ config, url, secrets }: { config: Settings; url: string; secrets: string[] },
 ): Error {
-	const words = [
+	const message = [
 		meaningOf(problem, config),
 		`${addressOf(new URL(url))} says: ${quote(secrets, problem.message)}`,
 	]
 		.filter(Boolean)
 		.join(" ");
-	return isTemporary(problem) ? new Error(words) : new Misconfigured(words);
+	return isTemporary(problem) ? new Error(message) : new Misconfigured(message);
 }

@@ -4,7 +4,7 @@ import { KEYS } from "../postgres/table.ts";
 import type { Fields } from "./client.ts";
 import type { Settings } from "./errors.ts";
 
-/** The columns of a table that is made here. JSON is a STRING unless use_json_type says otherwise. */
+/** The types of columns in a created table. JSON is a STRING unless `use_json_type` is set. */
 const TYPES: Record<Kind, string> = {
 	text: "STRING",
 	json: "STRING",
@@ -15,7 +15,7 @@ const TYPES: Record<Kind, string> = {
 	timestamp: "TIMESTAMP",
 };
 
-/** The API's names of types that SQL calls otherwise. */
+/** The SQL names of types that the API names differently. */
 const SQL_NAMES: Record<string, string> = {
 	INTEGER: "INT64",
 	FLOAT: "FLOAT64",
@@ -28,25 +28,25 @@ export const tableFields = (columns: Column[], config: Settings): Fields =>
 		type: kind === "json" && config.use_json_type ? "JSON" : TYPES[kind],
 	}));
 
-/** The number of a row in its run, in a staging table. */
+/** The column of a staging table with the number of the row in its run. */
 const ROW_NUMBER = "n";
 
-/** A column of a staging table: numbered, since a query may give its own any name. */
+/** The name of a staging table's column. It is a number, since the names in a query may be any text. */
 const staged = (i: number) => `c${i}`;
 
 /**
- * A staging table holds every value as text, so that no value can make a load fail; the MERGE converts it.
- * @param columns what the export writes
+ * The columns of a staging table. All values are text, so that none can make a load fail. The MERGE converts them.
+ * @param columns the columns of the export
  */
 export const stagingFields = (columns: Column[]): Fields => [
 	{ name: ROW_NUMBER, type: "INT64" },
 	...columns.map((_, i) => ({ name: staged(i), type: "STRING" })),
 ];
 
-/** Text that JSON in UTF-8 can hold. NUL is replaced as well, since not every reader takes it. */
+/** Replaces what JSON in UTF-8 can't hold, and NUL, which not every reader accepts. */
 const storable = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-/** Rows for a staging table, one JSON object a line. */
+/** Rows for a staging table, one JSON object per line. `first` is the number of the first row. */
 export function toLines(rows: Row[], first: number) {
 	const lines = rows.map((row, number) => {
 		const values = row.map((value, i) =>
@@ -62,16 +62,16 @@ const quoted = (name: string) => `\`${name.replace(/[\\`]/g, (character) => `\\$
 const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
 	[project_id, dataset_id, table].map(quoted).join(".");
 
-/** SQL for a staged value as its own kind's type; null where that can't hold it. */
+/** SQL that converts a staged value to the type of its kind, or to null if that can't hold it. */
 const native = (text: string, kind: Kind) =>
 	TYPES[kind] === "STRING" ? text : `SAFE_CAST(${text} AS ${TYPES[kind]})`;
 
-/** SQL for a staged value as the type of the table's column. */
+/** SQL that converts a staged value to the type of the table's column. */
 function converted(text: string, kind: Kind, type: string) {
 	const value = native(text, kind);
 	if (type === TYPES[kind]) return value;
 	if (type !== "JSON") return `CAST(${value} AS ${type})`;
-	// What is no JSON becomes a JSON string. Numbers that the type JSON can't hold exactly are rounded.
+	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't hold exactly are rounded.
 	const json =
 		kind === "json"
 			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
@@ -79,8 +79,8 @@ function converted(text: string, kind: Kind, type: string) {
 	return `IF(${text} IS NULL, NULL, ${json})`;
 }
 
-/** The export's columns with the types that they have in the table, by which SQL knows them. */
-function typed(columns: Column[], fields: Fields, table: string) {
+/** The export's columns with the SQL types that they have in the table. */
+function withTypes(columns: Column[], fields: Fields, table: string) {
 	const types = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
 	return columns.map(({ name, kind }) => {
 		const type = types.get(name.toLowerCase());
@@ -92,23 +92,23 @@ function typed(columns: Column[], fields: Fields, table: string) {
 	});
 }
 
-/** The column of persons that says which of two versions is newer. */
+/** The version of a person. */
 const VERSION = "person_version";
 
 /**
- * The MERGE that takes rows from a staging table into a table: of rows with one key the last, of persons the one of the
- * highest version. A row whose key is in the table replaces that row, unless that is a newer version of a person.
+ * The MERGE of a staging table into a table. Of events with the same key, the last one is taken; of persons, the highest
+ * version. It replaces the row with that key in the table, unless that row is a newer version of the person.
  * @param fields the table's columns
- * @param isTrial whether it takes no row
+ * @param isTest whether to merge no rows
  */
 export function mergeStatement(
 	config: Settings,
 	{ columns, model }: Pick<Job, "columns" | "model">,
 	tables: { staging: string; table: string; fields: Fields },
-	isTrial = false,
+	isTest = false,
 ) {
 	const { staging, table, fields } = tables;
-	const values = typed(columns, fields, `${config.dataset_id}.${table}`);
+	const values = withTypes(columns, fields, `${config.dataset_id}.${table}`);
 	const at = (name: string) => columns.findIndex((column) => column.name === name);
 	const key = KEYS[model];
 	const version = model === "persons" ? at(VERSION) : -1;
@@ -127,7 +127,7 @@ export function mergeStatement(
 USING (
 SELECT ${values.map(({ kind, type }, i) => `${converted(staged(i), kind, type)} AS v${i}`).join(", ")}
 FROM ${tableName(config, staging)}
-WHERE ${isTrial ? "FALSE" : "TRUE"}
+WHERE ${isTest ? "FALSE" : "TRUE"}
 QUALIFY ROW_NUMBER() OVER (PARTITION BY ${key.map((name) => staged(at(name))).join(", ")} ORDER BY ${order.join(", ")}) = 1
 ) S
 ON ${key.map((name) => `T.${quoted(name)} = S.v${at(name)}`).join(" AND ")}

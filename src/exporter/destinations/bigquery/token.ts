@@ -5,22 +5,21 @@ import { quote } from "../quote.ts";
 import { addressOf, send } from "../send.ts";
 import type { Settings } from "./errors.ts";
 
-/** Where Google issues access tokens. */
 const TOKEN_URI = "https://oauth2.googleapis.com/token";
 
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 
-/** How long a token is asked for: the longest time that Google allows. */
+/** The lifetime of a token: the longest that Google allows. */
 const TOKEN_SECONDS = 3600;
 
-/** Answers of the token endpoint (RFC 6749, sections 5.1 and 5.2). */
+/** Responses of the token endpoint (RFC 6749, sections 5.1 and 5.2). */
 const Issued = z.object({ access_token: z.string().min(1) });
-const Refused = z.object({
+const Rejected = z.object({
 	error: z.string(),
 	error_description: z.string().optional(),
 });
 
-/** The JSON of a text; undefined: it is none. */
+/** Parses JSON; undefined if the text isn't JSON. */
 export function jsonOf(text: string): unknown {
 	try {
 		return JSON.parse(text);
@@ -32,8 +31,8 @@ export function jsonOf(text: string): unknown {
 export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
 
 /**
- * Exchanges a JWT that the service account's key signs for an access token (RFC 7523, section 2.1).
- * @throws Misconfigured, with a message for the user, if it is refused
+ * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523, section 2.1).
+ * @throws Misconfigured, with a message for the user, if the server rejects it
  */
 export async function issueToken(env: Env, config: Settings, timeoutMs: number): Promise<string> {
 	const uri = tokenUri(config);
@@ -59,16 +58,16 @@ export async function issueToken(env: Env, config: Settings, timeoutMs: number):
 	const json = jsonOf(text);
 	const issued = Issued.safeParse(json);
 	if (status === 200 && issued.success) return issued.data.access_token;
-	const { success, data } = Refused.safeParse(json);
+	const { success, data } = Rejected.safeParse(json);
 	const address = addressOf(new URL(uri));
 	if (!success)
 		throw new Misconfigured(
-			`${address} doesn't answer as a token server does (status ${status}): check token_uri.`,
+			`${address} doesn't respond like a token server (status ${status}): check token_uri.`,
 		);
 	const { error, error_description = error } = data;
 	const meaning =
 		error === "invalid_grant"
-			? "The service account's key is refused: it was deleted, belongs to another client_email, or a clock is wrong."
-			: `The service account is refused (${quote(secrets, error)})`.replace(/\.\)$/, ").");
+			? "The service account's key was rejected: it was deleted, it belongs to another client_email, or a clock is wrong."
+			: `The service account was rejected (${quote(secrets, error)})`.replace(/\.\)$/, ").");
 	throw new Misconfigured(`${meaning} ${address} says: ${quote(secrets, error_description)}`);
 }

@@ -4,7 +4,7 @@ import { type Answer, exchange, isTemporary, unavailable } from "../send.ts";
 
 export type Settings = Config<"ClickHouse">;
 
-/** A part of SQL that names something. */
+/** A quoted identifier. */
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;
 
@@ -12,24 +12,24 @@ export const tableOf = ({ table_name }: Settings) => quoted(table_name ?? "event
 
 export const UNKNOWN_TABLE = 60;
 
-/** The code of a ClickHouse exception in an answer; undefined: it has none. */
+/** The code of the ClickHouse exception in a response; undefined if there is none. */
 export function codeOf({ headers, text }: Answer): number | undefined {
 	const code = headers.get("x-clickhouse-exception-code") ?? /^Code: (\d+)\. DB::/m.exec(text)?.[1];
 	return code === undefined ? undefined : Number(code);
 }
 
-const SIGN_IN = "The server refuses to sign in: check the user and the password.";
+const SIGN_IN = "The server rejects the credentials: check the user and the password.";
 const NO_COLUMN = "The table lacks a column that the export writes.";
 
-/** What exceptions mean that the user has to act on. Their HTTP status may be 500. */
+/** Meanings of exceptions that the user has to act on. Their HTTP status may be 500. */
 const USER_ERRORS: Record<number, string> = {
 	16: NO_COLUMN,
 	44: "A column of the table is computed, so it can't be written.",
 	47: NO_COLUMN,
-	48: "The table, or its engine, takes no rows.",
+	48: "The table, or its engine, doesn't accept inserts.",
 	[UNKNOWN_TABLE]: "There is no such table.",
 	81: "There is no such database.",
-	115: "The server lacks a setting that the export needs: it is too old.",
+	115: "The server is too old: it lacks a setting that the export needs.",
 	164: "The user or the server is read-only.",
 	192: SIGN_IN,
 	193: SIGN_IN,
@@ -41,16 +41,16 @@ const USER_ERRORS: Record<number, string> = {
 	516: SIGN_IN,
 };
 
-/** What exceptions mean that may pass. */
+/** Meanings of temporary exceptions. */
 const TEMPORARY_ERRORS: Record<number, string> = {
 	159: "The server took too long.",
 	202: "The server runs too many queries at once.",
 	241: "The server is short of memory.",
 	242: "The table is read-only for now: its server has lost touch with ClickHouse Keeper.",
-	252: "The table has too many parts: the server merges them more slowly than rows come.",
+	252: "The table has too many parts: the server can't merge them fast enough.",
 };
 
-/** A value that a column doesn't take: exceptions of parsers and conversions. */
+/** Exceptions of parsers and conversions: a column doesn't accept a value. */
 const VALUE_ERRORS = [
 	6, 25, 26, 27, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 376, 407, 675, 676, 691,
 ];
@@ -58,32 +58,35 @@ const VALUE_ERRORS = [
 function meaningOf(code: number, { text }: Answer, table: string) {
 	if (!VALUE_ERRORS.includes(code)) return USER_ERRORS[code] ?? TEMPORARY_ERRORS[code] ?? "";
 	const column = /while reading the value of key ([^)]+)\)/.exec(text)?.[1];
-	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't take a value of the export.`;
+	return `${column ? `The column ${column}` : "A column"} of the table ${table} doesn't accept a value of the export.`;
 }
 
-/** What is wrong with an answer; null: nothing. */
+/** The error in a response; null if there is none. */
 function problemOf(answer: Answer, table: string): Error | null {
 	const code = codeOf(answer);
 	if (code === undefined && answer.status < 300) return null;
 	if (code === undefined && answer.status < 400)
-		return new Misconfigured("The url leads elsewhere: give the address where it ends.");
+		return new Misconfigured("The url redirects: enter the URL that it redirects to.");
 	const meaning = code === undefined ? "" : meaningOf(code, answer, table);
-	const words = [meaning, answer.describe()].filter(Boolean).join(" ");
-	const isUsers = code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
-	const mayPass = code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
-	return !isUsers && (mayPass || isTemporary(answer))
-		? unavailable(answer, words)
-		: new Misconfigured(words);
+	const message = [meaning, answer.describe()].filter(Boolean).join(" ");
+	const isUserError = code !== undefined && (code in USER_ERRORS || VALUE_ERRORS.includes(code));
+	const isTemporaryError = code !== undefined && (code in TEMPORARY_ERRORS || answer.status < 300);
+	return !isUserError && (isTemporaryError || isTemporary(answer))
+		? unavailable(answer, message)
+		: new Misconfigured(message);
 }
 
-/** Throws if the answer isn't that of a statement which was carried out; its message is for the user. */
+/**
+ * Returns the response of a successful statement.
+ * @throws an error with a message for the user if the statement failed
+ */
 export function check(answer: Answer, config: Settings) {
 	const problem = problemOf(answer, tableOf(config));
 	if (problem) throw problem;
 	return answer;
 }
 
-/** For rows: times are ISO 8601; the answer comes when all rows are stored, and none is left out. */
+/** Times are ISO 8601. The server responds once all rows are stored, and skips none. */
 const INSERT_SETTINGS = {
 	date_time_input_format: "best_effort",
 	input_format_null_as_default: "1",
@@ -99,7 +102,7 @@ export function client(env: Env, config: Settings, timeoutMs: number) {
 	const authorization = credentials.toString("base64");
 	const secrets = password ? [password, authorization] : [];
 
-	/** The answer to a statement, whatever it is. */
+	/** Sends a statement. The response may be an error. */
 	function ask(statement: string, settings: Record<string, string> = {}) {
 		const address = new URL(url);
 		const parameters = { database, ...settings };
@@ -114,11 +117,11 @@ export function client(env: Env, config: Settings, timeoutMs: number) {
 
 	return {
 		ask,
-		/** The answer to a statement that was carried out. */
-		run: async (...what: Parameters<typeof ask>) => check(await ask(...what), config),
+		/** Sends a statement and throws if it fails. */
+		run: async (...options: Parameters<typeof ask>) => check(await ask(...options), config),
 		/**
-		 * The answer to an INSERT, whatever it is.
-		 * @param names the columns
+		 * Inserts rows. The response may be an error.
+		 * @param names the names of the columns
 		 * @param lines a JSON object for each row
 		 */
 		insert: (names: string[], lines: string, settings: Record<string, string> = {}) =>

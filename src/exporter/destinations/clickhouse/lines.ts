@@ -5,40 +5,40 @@ import type { ColumnTypes } from "./table.ts";
 const STRING = /^(?:Fixed)?String\b/;
 const DAY = /^Date(?:32)?$/;
 
-/** A type without what wraps it: of `LowCardinality(Nullable(String))`, `String`. */
+/** A type without its wrappers: `String` for `LowCardinality(Nullable(String))`. */
 const bareType = (type: string): string => {
 	const inner = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type)?.[1];
 	return inner === undefined ? type : bareType(inner);
 };
 
-/** A string or a number of JSON text. */
+/** A string or a number in JSON text. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
-/** An escaped pair of surrogates, any other escape, or (`lone`) half a pair. */
+/** An escaped surrogate pair, a lone surrogate (`lone`), or any other escape. */
 const ESCAPE =
 	/\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(?<lone>[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
 const withoutLoneSurrogates = (string: string) =>
 	string.replace(ESCAPE, (escaped, lone?: string) => (lone === undefined ? escaped : "\\ufffd"));
 
-/** JSON that a column of the type JSON takes: half surrogate pairs are U+FFFD, numbers beyond a double null. */
+/** JSON for a column of type JSON: lone surrogates become U+FFFD, numbers beyond a double become null. */
 const fitJson = (json: string) =>
 	json.replace(TOKEN, (token) => {
 		if (token.startsWith('"')) return withoutLoneSurrogates(token);
 		return Number.isFinite(Number(token)) ? token : "null";
 	});
 
-/** How a value of a column is written for the type that the table's column has. */
+/** How to write a column's texts for the type that it has in the table. */
 function writerFor({ kind }: Column, type: string) {
 	if (kind === "json" && !STRING.test(type)) return fitJson;
 	if (kind === "timestamp" && DAY.test(type)) return (time: string) => time.slice(0, 10);
-	// ClickHouse takes no half surrogate pairs.
+	// ClickHouse rejects lone surrogates.
 	return (text: string) => text.toWellFormed();
 }
 
 /**
- * Writes rows as JSON objects, one a line, for the columns of a table. JSON is a string where the column holds strings,
- * and nested elsewhere.
+ * Writes rows as JSON objects, one per line, for the columns of a table. JSON is a string if the column has strings,
+ * otherwise it is nested.
  */
 export function linesFor(columns: Column[], types: ColumnTypes) {
 	const bare = columns.map(({ name }) => bareType(types.get(name) ?? ""));

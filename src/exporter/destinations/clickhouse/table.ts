@@ -12,7 +12,7 @@ import {
 	UNKNOWN_TABLE,
 } from "./client.ts";
 
-/** The columns of a table that is made here. */
+/** The types of columns in a created table. */
 const TYPES: Record<Kind, string> = {
 	text: "String",
 	json: "String",
@@ -23,13 +23,13 @@ const TYPES: Record<Kind, string> = {
 	timestamp: "DateTime64(6, 'UTC')",
 };
 
-/** The columns that tell rows apart. */
+/** The key of rows. */
 const KEYS: Record<Model, string[]> = {
 	events: ["team_id", "uuid"],
 	persons: ["team_id", "distinct_id"],
 };
 
-/** Of rows with the same key the one that stays: with the highest version, or the last. */
+/** The column whose highest value wins among rows with the same key. Without one, the last row wins. */
 const VERSIONS: Record<Model, string> = {
 	events: "",
 	persons: "person_version",
@@ -48,7 +48,7 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 /** The type of each column, by name. */
 export type ColumnTypes = Map<string, string>;
 
-/** The settings that the types need. Without this one, JSON in which a key is repeated is refused. */
+/** The settings that the types need. Without this one, ClickHouse rejects JSON with a repeated key. */
 export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 	types.values().some((type) => /\bJSON\b/.test(type))
 		? { type_json_skip_duplicated_paths: "1" }
@@ -56,7 +56,7 @@ export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 
 const NameAndType = z.tuple([z.string(), z.string()]).rest(z.unknown());
 
-/** A line of an answer; null where it is cut off. */
+/** A line of a response; null if it is cut off. */
 function parseLine(line: string) {
 	try {
 		return NameAndType.safeParse(JSON.parse(line)).data ?? null;
@@ -65,17 +65,17 @@ function parseLine(line: string) {
 	}
 }
 
-/** The types of the table's columns; null: there is no such table. */
+/** The types of the table's columns; null if there is no such table. */
 export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {
 	const answer = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
 	if (codeOf(answer) === UNKNOWN_TABLE) return null;
 	const lines = check(answer, config).text.split("\n").map(parseLine);
 	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
 	if (types.size > 0) return types;
-	throw new Misconfigured(`${addressOf(new URL(config.url))} doesn't answer as ClickHouse does.`);
+	throw new Misconfigured(`${addressOf(new URL(config.url))} doesn't respond like ClickHouse.`);
 }
 
-/** Makes the table if it is missing. */
+/** Creates the table if it doesn't exist. */
 export async function ensureTable(
 	client: Client,
 	config: Settings,

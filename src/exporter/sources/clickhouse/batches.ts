@@ -1,11 +1,11 @@
 import type { Row } from "../../rows.ts";
 
-/** How long a server may be silent in the middle of its answer. */
+/** How long a server may be silent within its response. */
 const SILENCE_TIMEOUT_MS = 60_000;
 
 /**
- * The rows of an answer in the format JSONCompactEachRow, as they arrive. A reader that stops early ends the answer.
- * @throws where the answer is cut off, or ends in a message of the server
+ * The rows of a response in the format JSONCompactEachRow, as they arrive. A consumer that stops early cancels the response.
+ * @throws if the response is cut off, or ends with an error of the server
  */
 export async function* parseRows(stream: ReadableStream<Uint8Array>): AsyncGenerator<Row[]> {
 	const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
@@ -20,7 +20,7 @@ export async function* parseRows(stream: ReadableStream<Uint8Array>): AsyncGener
 			if (broken >= 0) throw new Error([...lines.slice(broken), rest].join(" ").trim());
 			yield lines.map((line) => JSON.parse(line));
 		}
-		if (rest !== "") throw new Error("The answer was cut off.");
+		if (rest !== "") throw new Error("The response was cut off.");
 	} finally {
 		await reader.cancel().catch(() => {});
 	}
@@ -30,7 +30,7 @@ async function readInTime(reader: ReadableStreamDefaultReader<string>) {
 	let timer: ReturnType<typeof setTimeout> | undefined;
 	const silence = new Promise<never>((_, reject) => {
 		timer = setTimeout(
-			() => reject(new Error("The server stopped in its answer.")),
+			() => reject(new Error("The server stopped sending its response.")),
 			SILENCE_TIMEOUT_MS,
 		);
 	});
@@ -51,7 +51,7 @@ export class Items<T> {
 		this.#batches = batches;
 	}
 
-	/** The next item, which stays the next one until it is skipped; undefined: there are no more. */
+	/** The next item, without advancing; undefined if there are no more. */
 	async peek(): Promise<T | undefined> {
 		while (this.#index >= this.#batch.length) {
 			const { done, value } = await this.#batches.next();

@@ -1,15 +1,15 @@
-/** An expression that rows are ordered by, and the type that its values have as query parameters. */
+/** An expression that rows are ordered by, and the type of its values as query parameters. */
 type Part = { sql: string; type: string };
 
 /** The order in which a table's rows are read. */
 export type Order = {
-	/** What ORDER BY names. */
+	/** The expressions for ORDER BY. */
 	sql: string;
-	/** The same without the project. Rows that are equal in all parts are copies of each other. */
+	/** The same expressions without `team_id`. Rows that are equal in all parts are copies of each other. */
 	parts: Part[];
 };
 
-/** The expressions of a sorting key: its text up to each comma outside of brackets and quotes. */
+/** Splits a sorting key at the commas outside of brackets and quotes. */
 export function splitKey(key: string): string[] {
 	const tokens = key.match(/'(?:\\.|''|[^'\\])*'|`[^`]*`|[(),]|[^'`(),]+/g);
 	const expressions = [""];
@@ -24,8 +24,8 @@ export function splitKey(key: string): string[] {
 }
 
 /**
- * The type of a query parameter for values of a column's type; undefined for types whose values may be null, or change as
- * text.
+ * The type of a query parameter for values of a column's type; undefined for types whose values may be null, or may change
+ * when they are written as text.
  */
 function parameterType(type: string): string | undefined {
 	const plain = type.replace(/^LowCardinality\((.*)\)$/, "$1");
@@ -36,10 +36,11 @@ function parameterType(type: string): string | undefined {
 }
 
 /**
- * The order of a table: of its sorting key as far as that can be resumed, then of the key of its rows.
- * @param expressions the sorting key's
+ * The order of a table: the expressions of its sorting key up to the first that can't be a query parameter, then the key
+ * of its rows.
+ * @param expressions the expressions of the sorting key
  * @param types the types of `expressions` and, last, of `key`
- * @param key tells events or persons apart
+ * @param key the column that identifies an event or a person
  */
 export function orderBy(expressions: string[], types: string[], key: string): Order {
 	const usable = expressions.map((sql, i) => ({
@@ -63,19 +64,19 @@ export function orderBy(expressions: string[], types: string[], key: string): Or
 
 const parameter = (i: number) => `p${i}`;
 
-/** SQL for the text of a part's value, which doesn't depend on the server's time zone. */
+/** SQL for a part's value as text, independent of the server's time zone. */
 export const textOf = ({ sql, type }: Part) =>
 	`toString(cast(${sql}, '${type.replaceAll("'", "\\'")}'))`;
 
-/** SQL for the day of an order's first part; undefined where that is no time. */
+/** SQL for the day of an order's first part; undefined if that isn't a time. */
 export function dayOf({ parts: [first] }: Order): string | undefined {
 	if (first?.type === "Date") return first.sql;
 	return first?.type.startsWith("DateTime") ? `toDate(${first.sql})` : undefined;
 }
 
 /**
- * SQL for "the row comes after these values". It names each part by itself, since ClickHouse doesn't use its index for a
- * comparison of tuples.
+ * The condition that a row comes after given values. It compares each part by itself, since ClickHouse doesn't use its index
+ * to compare tuples.
  */
 export function isAfter({ parts }: Order): string {
 	return parts.reduceRight((rest, { sql, type }, i) => {
@@ -86,6 +87,6 @@ export function isAfter({ parts }: Order): string {
 	}, "");
 }
 
-/** The query parameters that `isAfter` names. */
+/** The query parameters of `isAfter`. */
 export const parametersOf = (values: string[]) =>
 	Object.fromEntries(values.map((value, i) => [parameter(i), value]));

@@ -3,16 +3,16 @@ import type { Model } from "../../rows.ts";
 import type { Position } from "../source.ts";
 import type { Order } from "./order.ts";
 
-/** What is known of a selection's rows before they are read. */
+/** What a first query finds out about a selection's rows. */
 export type Survey = {
 	count: number;
 	/** Whether no row has copies. */
 	isUnique: boolean;
-	/** All days that the order's first part has in these rows; null: they are too many, or that part has no days. */
+	/** The days of the order's first part in these rows; null if there are too many, or if that part isn't a time. */
 	days: string[] | null;
 };
 
-/** Where reading goes on: after the row that has these values in the order's parts; none: with the first row. */
+/** Where reading continues: after the row with these values in the order's parts. Empty for the first row. */
 export type Place = Pick<Survey, "isUnique" | "days"> & { values: string[] };
 
 const UNIQUE = "unique";
@@ -25,12 +25,12 @@ export const positionOf = (order: Order, { isUnique, days, values }: Place): Pos
 	...values,
 ];
 
-/** @throws where the table's rows are in another order now */
+/** @throws Misconfigured if the table's order has changed */
 export function placeOf(model: Model, order: Order, position: Position): Place {
 	const [sql, mode, days, ...values] = position;
 	if (sql !== order.sql || values.length !== order.parts.length)
 		throw new Misconfigured(
-			`ClickHouse: the rows of the table ${model} are in another order than when the run began. Retry the run from its start.`,
+			`ClickHouse: the order of the table ${model} has changed since the run began. Retry the run from its start.`,
 		);
 	return {
 		isUnique: mode === UNIQUE,

@@ -5,17 +5,17 @@ import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, parametersOf, textOf } from "./order.ts";
 import type { Place } from "./place.ts";
 
-/** A query answers the rows of many pages, since each query reads some thousands of rows beside those. */
+/** A query returns the rows of many pages, since each query reads some thousands of additional rows. */
 export const ROWS_PER_QUERY = 100 * MAX_PAGE_ROWS;
 
-/** If rows lie on more days than these, they aren't looked for by day. */
+/** If the rows have more days than this, queries don't list the days. */
 export const MAX_DAYS = 100;
 
 type Statement = { sql: string; params: Record<string, unknown> };
 
 /**
- * What decides which of several copies is the row: the greatest. Of events it is the latest to arrive, of persons the
- * highest version. The other members decide between copies that are alike in that.
+ * The copy with the greatest of these values counts. That is the latest arrival of an event, or the highest version of a
+ * person. The other values decide between copies that are equal in that.
  */
 const VERSIONS: Record<Model, string[]> = {
 	events: ["_inserted_at", "timestamp", "created_at", "cityHash64(event, distinct_id)"],
@@ -24,19 +24,19 @@ const VERSIONS: Record<Model, string[]> = {
 
 const versionOf = (model: Model) => `tuple(${VERSIONS[model].join(", ")})`;
 
-/** Puts copies that are alike in version and order into an order. */
+/** Orders copies that are equal in version and order. */
 const CONTENT: Record<Model, string> = {
 	events:
 		"cityHash64(properties, coalesce(person_properties, ''), coalesce(toString(person_id), ''))",
 	persons: "cityHash64(properties, coalesce(toString(person_id), ''))",
 };
 
-/** A moment in a parameter, as precise as any column. */
+/** A time in a parameter, as precise as any column. */
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
 /**
- * The selection's bounds on a moment. The upper bound is inclusive, since for an index by day "before midnight" includes
- * the day that begins then.
+ * The condition that a time is in the selection's window. The upper bound is inclusive: with an index by day, "before
+ * midnight" would also read the day that begins then.
  */
 const isInWindow = (at: string) =>
 	`${at} >= ${moment("start")} and ${at} <= ${moment("end")} - toIntervalNanosecond(1)`;
@@ -46,7 +46,7 @@ const IS_OF_TEAM = "team_id = {team_id:Int64}";
 const IS_INCLUDED = `(empty({include_events:Array(String)}) or has({include_events:Array(String)}, event))
 	and not has({exclude_events:Array(String)}, event)`;
 
-/** The selection's rows, copies among them. */
+/** The condition for the selection's rows, including copies. */
 const isSelected = (scan: Scan) =>
 	[
 		IS_OF_TEAM,
@@ -59,7 +59,7 @@ const parametersFor = (scan: Scan) => {
 	return { team_id, start, end, include_events, exclude_events };
 };
 
-/** A column's value as JSON has it. */
+/** SQL for a column's value in JSON. */
 function selectedColumn(name: string) {
 	switch (kindOf({ type: "column", name })) {
 		case "integer":
@@ -97,7 +97,7 @@ function conditions(filters: Filter[]) {
 	return { sql, params };
 }
 
-/** Answers one row: how many rows the selection has, whether none has copies, and the days of the order's first part. */
+/** Returns one row: how many rows the selection has, whether none has copies, and the days of the order's first part. */
 export function surveySql(scan: Scan, order: Order): Statement {
 	const { model } = scan;
 	const { at, key } = orderOf(scan);
@@ -121,7 +121,7 @@ export function surveySql(scan: Scan, order: Order): Statement {
 	};
 }
 
-/** The row is the one that counts among its copies, which are looked for among the rows that are `selected`. */
+/** The condition that a row is the copy that counts. `selected`: conditions for the rows among which events have copies. */
 function isNewest(scan: Scan, selected: string[]) {
 	const { model } = scan;
 	const { key } = orderOf(scan);
@@ -130,7 +130,7 @@ function isNewest(scan: Scan, selected: string[]) {
 		select ${key}, max(${versionOf(model)}) from ${model} where ${copies.join(" and ")} group by ${key})`;
 }
 
-/** Answers how many of the scan's rows meet its filters. */
+/** Counts the scan's rows that match its filters. */
 export function countSql(scan: Scan, isUnique: boolean): Statement {
 	const { key } = orderOf(scan);
 	const filters = conditions(scan.filters);
@@ -143,11 +143,10 @@ export function countSql(scan: Scan, isUnique: boolean): Statement {
 }
 
 /**
- * Answers the rows after a place: the values of the order's parts, how many bytes the fields have, and the fields.
+ * Returns the rows after a place: the values of the order's parts, the size of the fields in bytes, and the fields.
  *
- * The copies of an event are looked for among the selection's rows, so each window in which a copy arrived has the event
- * once. Those of a person are looked for among all of the project's, so only that window has the person in which its
- * highest version arrived.
+ * Copies of an event count within the selection, so each window in which a copy arrived has the event once. Copies of a
+ * person count in the whole project, so only the window in which its highest version arrived has the person.
  */
 export function rowsSql(scan: Scan, order: Order, { isUnique, days, values }: Place): Statement {
 	const { model, columns } = scan;
