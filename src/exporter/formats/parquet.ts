@@ -68,10 +68,10 @@ const TYPES = {
 /** The longest bound of a text column, in bytes. All bounds stay in memory until the file ends. */
 const MAX_BOUND_BYTES = 64;
 
-/** What UTF-16 orders otherwise than UTF-8. In a text of Latin letters alone, the search ends at once. */
-const ORDERED_OTHERWISE = /[\ud800-\uffff]/;
+/** Code units that JavaScript, which compares UTF-16, sorts differently from UTF-8, which Parquet compares. */
+const SORTED_DIFFERENTLY = /[\ud800-\uffff]/;
 
-/** The statistics of texts, many times faster than the writer's; null: it has to make them. */
+/** Statistics of a text column, much faster than the library's. null: the library has to compute them. */
 function statisticsOf(texts: Row): Statistics | null {
 	let min_value: string | undefined;
 	let max_value: string | undefined;
@@ -81,7 +81,7 @@ function statisticsOf(texts: Row): Statistics | null {
 			nulls += 1;
 			continue;
 		}
-		if (typeof text !== "string" || ORDERED_OTHERWISE.test(text)) return null;
+		if (typeof text !== "string" || SORTED_DIFFERENTLY.test(text)) return null;
 		if (min_value === undefined || text < min_value) min_value = text;
 		if (max_value === undefined || text > max_value) max_value = text;
 	}
