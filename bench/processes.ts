@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 const TICKS_PER_SECOND = 100;
 
 /** A running process. `seconds`: its CPU time; `children`: that of its children that have ended. */
-export type Process = {
+type Process = {
 	pid: number;
 	name: string;
 	parent: number;
@@ -36,7 +36,7 @@ function statOf(pid: number): Process | null {
 }
 
 /** All running processes. */
-export const processes = () =>
+const processes = () =>
 	readdirSync("/proc")
 		.filter((name) => /^\d+$/.test(name))
 		.flatMap((pid) => statOf(Number(pid)) ?? []);

@@ -3,7 +3,7 @@ import { invalid } from "../http/errors.ts";
 const PREFIX = "sealed:2:";
 
 /** Where a sealed value is stored. It can't be unsealed anywhere else. */
-export type Place = { table: string; row: string | number; field: string };
+type Place = { table: string; row: string | number; field: string };
 
 const encoder = new TextEncoder();
 

@@ -34,7 +34,7 @@ const describeUnfit = (values: number) =>
 		: "";
 
 /** How a run ended. */
-export type Outcome = Progress &
+type Outcome = Progress &
 	(
 		| {
 				status: "Completed";

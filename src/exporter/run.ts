@@ -77,7 +77,7 @@ const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > until;
  * Continues a run, then the next ones of its series, until a run has to wait or the budget of the step is spent.
  * @returns the run to continue with; null if none is left
  */
-export async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
+async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
 		// Lets the local server handle requests: its storage is in the same process, so statements alone never yield to

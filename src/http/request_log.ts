@@ -2,7 +2,7 @@ import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 
 /** Replaces invite tokens and key values in a path, which must not be logged. */
-export const redact = (path: string) =>
+const redact = (path: string) =>
 	path.replace(/^((?:\/api)?\/invites\/)[^/]+/, "$1…").replace(/tnt_\w+/g, "tnt_…");
 
 /**

@@ -17,7 +17,7 @@ prototype.restoreFromSnapshot = function (snapshot) {
 	restoreFromSnapshot.call(this, snapshot);
 };
 
-export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
+type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
 
 /** Transforms for the files that browsers load. Other files are not compiled. */
 const BROWSER = new Map<string, Transform[]>([

@@ -4,7 +4,7 @@ import { invalid } from "../http/errors.ts";
 import { notAChoice } from "../http/fields.ts";
 
 /** Replaces secret values in responses. */
-export const MASK = "**************** SECRET ****************";
+const MASK = "**************** SECRET ****************";
 
 type Config = Record<string, unknown>;
 

@@ -20,8 +20,6 @@ const MAINS = ["index.js", "index.ts", "dist/index.js"];
 /** A plugin that only has these files runs in browsers only and needs no main file. */
 const BROWSER = ["frontend.tsx", "site.ts"];
 
-export type Manifest = ReturnType<typeof manifest>;
-
 /**
  * Reads plugin.json from a plugin's files; unknown keys are ignored. `main` is the path of an
  * existing file, or null if the plugin needs no main file.

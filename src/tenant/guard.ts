@@ -75,7 +75,7 @@ export type Caller = {
 };
 
 /** What a route requires of its caller. */
-export type Requirements = {
+type Requirements = {
 	place: PathTenant;
 	/** The path is the tenant's own, not one below it. */
 	itself: boolean;

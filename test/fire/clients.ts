@@ -18,7 +18,7 @@ const RETRY_MS = 500;
 const GIVEN_UP = 0.1;
 const REPEATED = 0.05;
 
-export type Posted = {
+type Posted = {
 	events: number;
 	acknowledged: number;
 	posts: number;

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 
 /** How many rows an output has, and how many events are wrong in which way. */
-export type Verdict = {
+type Verdict = {
 	rows: number;
 	/** Acknowledged, but not exported. */
 	missing: number;

@@ -13,7 +13,7 @@ const TABLE = "events";
 /** How many rows of PostgreSQL are in memory at once. */
 const ROWS = 5_000;
 
-export type Peers = {
+type Peers = {
 	s3: string;
 	/** The port of a PostgreSQL server. */
 	postgres: string;

@@ -16,7 +16,7 @@ import { type Answer, addressOf } from "./send.ts";
 import { runSteps } from "./steps.ts";
 
 /** `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets another one. */
-export type State = { id: string };
+type State = { id: string };
 
 /** The approximate size of an insert. Larger inserts make fewer parts that ClickHouse has to merge. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;

@@ -13,7 +13,7 @@ const HEAD = '{"batch":[';
 const TAIL = '],"historical_migration":true}';
 
 /** How many batches the receiver has accepted. */
-export type State = { batches: number };
+type State = { batches: number };
 
 /** Divides JSON objects among the bodies of requests. */
 function* bodies(objects: string[]) {

@@ -39,7 +39,7 @@ export type Expression =
 export type Field = { name: string; kind: Kind; expression: Expression };
 
 /** A parsed query. */
-export type Query = {
+type Query = {
 	fields: Field[];
 	/** The condition; null for all events. */
 	where: Expression | null;
