@@ -9,7 +9,7 @@ import {
 	now,
 	projects,
 } from "../db/schema.ts";
-import { logIfChanged } from "../exporter/run_log.ts";
+import { logWhere } from "../exporter/run_log.ts";
 import { begin, MAX_RUNNING_BACKFILLS, mayStart } from "../exporter/series.ts";
 import { lastWindow, type Window, within } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
@@ -85,7 +85,7 @@ export async function cancel(tenant: Tenant, id: string, backfill_id: string) {
 				and(eq(batchExportBackfills.id, backfill.id), eq(batchExportBackfills.status, "Running")),
 			),
 		after: (changed) => [
-			logIfChanged(
+			logWhere(
 				db,
 				{
 					batch_export_id: exported.id,

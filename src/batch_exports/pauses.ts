@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { batchExports } from "../db/schema.ts";
-import { logIfChanged } from "../exporter/run_log.ts";
+import { logWhere } from "../exporter/run_log.ts";
 import { begin, mayStart } from "../exporter/series.ts";
 import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
@@ -41,7 +41,7 @@ export async function pause(tenant: Tenant, id: string) {
 }
 
 const logMessage = ({ db }: Tenant, { id }: Row, message: string, condition: SQL) =>
-	logIfChanged(db, { batch_export_id: id, level: "INFO", message }, condition);
+	logWhere(db, { batch_export_id: id, level: "INFO", message }, condition);
 
 /**
  * Unpauses an export. Windows that ended during the pause run only if a backfill of them is asked for. Starts again if

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { paged } from "../db/list.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
-import { logIfChanged } from "../exporter/run_log.ts";
+import { logWhere } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -81,7 +81,7 @@ export async function cancel(tenant: Tenant, id: string, run_id: string) {
 			})
 			.where(and(eq(batchExportRuns.id, run.id), isNull(batchExportRuns.finished_at))),
 		after: (changed) => [
-			logIfChanged(
+			logWhere(
 				db,
 				{
 					batch_export_id: parent.id,
@@ -163,7 +163,7 @@ export async function retry(
 				),
 			),
 		after: (changed) => [
-			logIfChanged(
+			logWhere(
 				db,
 				{
 					batch_export_id: parent.id,

@@ -2,7 +2,7 @@ import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExports, now } from "../db/schema.ts";
 import { mailAdmins } from "./alerts.ts";
-import { logIfChanged } from "./run_log.ts";
+import { withLogEntry } from "./run_log.ts";
 
 const DAY = 86_400_000;
 
@@ -27,22 +27,25 @@ export async function pauseIfFailing(
 	const yesterday = new Date(Date.now() - DAY).toISOString();
 	const { mailed_at } = batchExports;
 	const [, , toMail] = await db.batch([
-		db
-			.update(batchExports)
-			.set({ paused: true, last_paused_at: at })
-			.where(
-				and(
-					eq(batchExports.id, id),
-					eq(batchExports.paused, false),
-					eq(batchExports.deleted, false),
-					failing,
+		...withLogEntry(
+			db,
+			db
+				.update(batchExports)
+				.set({ paused: true, last_paused_at: at })
+				.where(
+					and(
+						eq(batchExports.id, id),
+						eq(batchExports.paused, false),
+						eq(batchExports.deleted, false),
+						failing,
+					),
 				),
-			),
-		logIfChanged(db, {
-			batch_export_id: id,
-			level: "ERROR",
-			message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. Fix the errors in the log, then unpause the export.`,
-		}),
+			{
+				batch_export_id: id,
+				level: "ERROR",
+				message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. Fix the errors in the log, then unpause the export.`,
+			},
+		),
 		db
 			.update(batchExports)
 			.set({ mailed_at: at, last_updated_at: at })

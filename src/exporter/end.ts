@@ -4,7 +4,7 @@ import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportDays, batchExportRuns, batchExports, now } from "../db/schema.ts";
 import type { Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
-import { logIfChanged, pluralize } from "./run_log.ts";
+import { pluralize, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */
@@ -85,29 +85,32 @@ export async function end(env: Env, launched: Launched, run: Loaded["run"], outc
 	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
 		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
 	await db.batch([
-		db
-			.update(batchExportRuns)
-			.set({
-				status,
-				latest_error,
-				next_try_at: null,
-				finished_at: at,
-				last_updated_at: at,
-				...(outcome.status === "Completed" && {
-					state: null,
-					cursor: null,
-					records_completed: outcome.records_completed,
-					records_total_count: outcome.records_total_count,
-					bytes: outcome.bytes,
-					unfit_values: outcome.unfit_values,
-				}),
-			})
-			.where(isCurrent(launched)),
-		logIfChanged(db, {
-			...logOf(run),
-			level: isComplete ? "INFO" : "ERROR",
-			message: describeEnd(run, outcome, seconds),
-		}),
+		...withLogEntry(
+			db,
+			db
+				.update(batchExportRuns)
+				.set({
+					status,
+					latest_error,
+					next_try_at: null,
+					finished_at: at,
+					last_updated_at: at,
+					...(outcome.status === "Completed" && {
+						state: null,
+						cursor: null,
+						records_completed: outcome.records_completed,
+						records_total_count: outcome.records_total_count,
+						bytes: outcome.bytes,
+						unfit_values: outcome.unfit_values,
+					}),
+				})
+				.where(isCurrent(launched)),
+			{
+				...logOf(run),
+				level: isComplete ? "INFO" : "ERROR",
+				message: describeEnd(run, outcome, seconds),
+			},
+		),
 		db
 			.update(batchExports)
 			.set({

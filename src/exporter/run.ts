@@ -9,7 +9,7 @@ import { clean, end, type Progress, sentence } from "./end.ts";
 import { claimNext, type Launched } from "./launch.ts";
 import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
-import { logIfChanged, pluralize } from "./run_log.ts";
+import { pluralize, withLogEntry } from "./run_log.ts";
 import { advance } from "./series.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
@@ -163,20 +163,23 @@ async function countTry(
 	const db = drizzle(env.DB);
 	const next_try_at = new Date(Date.now() + wait_ms).toISOString();
 	await db.batch([
-		db
-			.update(batchExportRuns)
-			.set({
-				tries,
-				next_try_at,
-				latest_error: message,
-				last_updated_at: now(),
-			})
-			.where(isCurrent(launched)),
-		logIfChanged(db, {
-			...logOf(run),
-			level: "WARNING",
-			message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(message)} The next try is at ${next_try_at}.`,
-		}),
+		...withLogEntry(
+			db,
+			db
+				.update(batchExportRuns)
+				.set({
+					tries,
+					next_try_at,
+					latest_error: message,
+					last_updated_at: now(),
+				})
+				.where(isCurrent(launched)),
+			{
+				...logOf(run),
+				level: "WARNING",
+				message: `Try ${tries} of ${MAX_TRIES} failed: ${sentence(message)} The next try is at ${next_try_at}.`,
+			},
+		),
 	]);
 }
 

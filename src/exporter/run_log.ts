@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportLogEntries, type LEVELS } from "../db/schema.ts";
 
@@ -13,9 +14,16 @@ type Entry = {
 /** A number and a noun, such as "1 row" or "2 rows". */
 export const pluralize = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
-/**
- * The statement that writes an entry to an export's log if `condition` holds.
- * @param condition by default, that the statement before this one in the batch changed a row
- */
-export const logIfChanged = (db: Database, entry: Entry, condition = sql`changes() > 0`) =>
+/** The statement that writes an entry to an export's log if `condition` holds. */
+export const logWhere = (db: Database, entry: Entry, condition: SQL) =>
 	insertWhere(db, batchExportLogEntries, entry, condition);
+
+/**
+ * A change and its entry in an export's log, which is written if the change changed a row. Spread them into a batch: the
+ * second statement must follow the first.
+ */
+export const withLogEntry = <Change extends BatchItem<"sqlite">>(
+	db: Database,
+	change: Change,
+	entry: Entry,
+) => [change, logWhere(db, entry, sql`changes() > 0`)] as const;

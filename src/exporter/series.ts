@@ -1,7 +1,7 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
-import { logIfChanged, pluralize } from "./run_log.ts";
+import { logWhere, pluralize, withLogEntry } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 
 /** How many backfills of a project may run at once. */
@@ -40,7 +40,7 @@ export function begin(
 			condition,
 		),
 		runOf(db, { id: backfill_id, batch_export_id }, window, isInserted),
-		logIfChanged(
+		logWhere(
 			db,
 			{
 				batch_export_id,
@@ -100,14 +100,19 @@ export async function advance(db: Database, id: string) {
 		return;
 	}
 	await db.batch([
-		db
-			.update(batchExportBackfills)
-			.set({ status: "Completed", finished_at: now() })
-			.where(and(eq(batchExportBackfills.id, id), isNull(batchExportBackfills.finished_at), idle)),
-		logIfChanged(db, {
-			batch_export_id: backfill.batch_export_id,
-			level: "INFO",
-			message: `The backfill from ${start_at} to ${end_at} is complete.`,
-		}),
+		...withLogEntry(
+			db,
+			db
+				.update(batchExportBackfills)
+				.set({ status: "Completed", finished_at: now() })
+				.where(
+					and(eq(batchExportBackfills.id, id), isNull(batchExportBackfills.finished_at), idle),
+				),
+			{
+				batch_export_id: backfill.batch_export_id,
+				level: "INFO",
+				message: `The backfill from ${start_at} to ${end_at} is complete.`,
+			},
+		),
 	]);
 }

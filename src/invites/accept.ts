@@ -219,15 +219,19 @@ function changes(invitation: Invitation, names: Names, rows: NewRows) {
 				),
 			)
 			.returning({ id: invites.id }),
-		entry: record(db, {
-			activity: "accepted",
-			scope: "Invite",
-			item_id: invite.id,
-			name: target_email,
-			user_id,
-			organization: sql`${organization_id}`,
-			project: sql`null`,
-		}),
+		entry: record(
+			db,
+			{
+				activity: "accepted",
+				scope: "Invite",
+				item_id: invite.id,
+				name: target_email,
+				user_id,
+				organization: sql`${organization_id}`,
+				project: sql`null`,
+			},
+			isMember,
+		),
 	};
 }
 

@@ -41,7 +41,7 @@ export function write(
 }
 
 /** A statement that inserts a SYSTEM entry if `condition` holds. */
-export const logIfChanged = (
+export const logWhere = (
 	db: Database,
 	ref: { [K in keyof ConfigRef]: ConfigRef[K] | SQL<number> },
 	message: string,

@@ -7,7 +7,7 @@ import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { now, organizations, pluginConfigs, pluginSourceFiles, plugins } from "../db/schema.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { logIfChanged } from "../jobs/job_log.ts";
+import { logWhere } from "../jobs/job_log.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
@@ -116,7 +116,7 @@ export async function insert(
 		}),
 		after: (changed) =>
 			messages({ enabled: false }, { enabled }, false).map((message) =>
-				logIfChanged(db, { team_id: project, plugin_id, plugin_config_id: id }, message, changed),
+				logWhere(db, { team_id: project, plugin_id, plugin_config_id: id }, message, changed),
 			),
 		answer: select(tenant).where(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
@@ -167,7 +167,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 			),
 		after: (changed) =>
 			messages(row, { enabled }, configured).map((message) =>
-				logIfChanged(db, refOf(row), message, changed),
+				logWhere(db, refOf(row), message, changed),
 			),
 		answer: select(tenant).where(byId(tenant, id)),
 	}));

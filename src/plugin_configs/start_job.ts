@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { pluginJobs } from "../db/schema.ts";
 import { found, invalid } from "../http/errors.ts";
-import { logIfChanged } from "../jobs/job_log.ts";
+import { logWhere } from "../jobs/job_log.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertAvailable, byId, refOf, select } from "./queries.ts";
@@ -40,7 +40,7 @@ export async function start(tenant: Tenant, id: string, { job }: z.infer<typeof 
 			trigger: { job: { type: name, operation } },
 		},
 		change: db.insert(pluginJobs).values({ plugin_config_id: row.id, kind: "job", name, payload }),
-		after: (changed) => [logIfChanged(db, refOf(row), `The job ${name} was queued.`, changed)],
+		after: (changed) => [logWhere(db, refOf(row), `The job ${name} was queued.`, changed)],
 		answer: countWaiting(db),
 	});
 	// More messages would wake nobody: consumers are awake already.
