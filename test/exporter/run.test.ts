@@ -9,6 +9,7 @@ import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
 	batchExportDays,
+	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 	events,
@@ -37,6 +38,13 @@ const FILE = `${HOUR.start_at}-${HOUR.end_at}`;
 
 /** Of every user of the PostgreSQL. */
 const PASSWORD = "pässword-of-nobody";
+const POSTGRES = {
+	user: "owner",
+	password: PASSWORD,
+	host: "127.0.0.1",
+	port: Number(env.POSTGRES_PORT),
+	database: "postgres",
+};
 
 type Json = Record<string, unknown>;
 
@@ -401,16 +409,9 @@ describe("what is exported equals what was ingested", () => {
 	test.skipIf(env.POSTGRES_PORT === "")(
 		"events, in PostgreSQL, however often they come, if it is installed",
 		async () => {
-			const config = {
-				user: "owner",
-				password: PASSWORD,
-				host: "127.0.0.1",
-				port: Number(env.POSTGRES_PORT),
-				database: "postgres",
-			};
 			const table_name = `events ${v7()}`;
 			const { project, backfill } = await exporting(
-				{ type: "Postgres", config: { ...config, table_name } },
+				{ type: "Postgres", config: { ...POSTGRES, table_name } },
 				1234,
 				{ xql_query: "SELECT event, properties.i AS i, timestamp FROM events" },
 			);
@@ -419,7 +420,7 @@ describe("what is exported equals what was ingested", () => {
 					status: "Completed",
 					records_completed: 1234,
 				});
-			const client = new pg.Client(config);
+			const client = new pg.Client(POSTGRES);
 			client.on("error", () => {});
 			await client.connect();
 			const { rows } = await client.query(`select * from ${pg.escapeIdentifier(table_name)}`);
@@ -958,6 +959,21 @@ async function carried(run: { run_id: string; attempt: number }, more: Partial<E
 const BIG = 50_000;
 
 describe("a run that", () => {
+	test("that another attempt has taken over is neither ended nor logged by the first", async () => {
+		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
+		const { run, find } = await launched(export_id);
+		const { id } = await find();
+		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, id));
+		const before = await find();
+		expect(await giveUp(env, run, new Error("The database is gone."))).toBeNull();
+		expect(await find()).toEqual(before);
+		const entries = await db
+			.select()
+			.from(batchExportLogEntries)
+			.where(eq(batchExportLogEntries.run_id, id));
+		expect(entries).toEqual([]);
+	});
+
 	test("is interrupted continues where it was, in another attempt", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
@@ -1145,14 +1161,7 @@ describe("a run that", () => {
 	test.skipIf(env.POSTGRES_PORT === "")(
 		"ends, well or not, closes its connection to PostgreSQL, if it is installed",
 		async () => {
-			const config = {
-				user: "owner",
-				password: PASSWORD,
-				host: "127.0.0.1",
-				port: Number(env.POSTGRES_PORT),
-				database: "postgres",
-			};
-			const client = new pg.Client(config);
+			const client = new pg.Client(POSTGRES);
 			client.on("error", () => {});
 			await client.connect();
 			const open = async () => {
@@ -1166,7 +1175,7 @@ describe("a run that", () => {
 					{
 						type: "Postgres",
 						config: {
-							...config,
+							...POSTGRES,
 							table_name,
 							schema: table_name === "pg_class" ? "pg_catalog" : "public",
 						},

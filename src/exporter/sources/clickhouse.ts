@@ -98,8 +98,8 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 	/** Surveys the rows of a scan, regardless of its columns and filters. */
 	async function survey(scan: Scan): Promise<Survey> {
 		const { columns: _, filters: __, weights: ___, ...rows } = scan;
-		const name = JSON.stringify(rows);
-		const cached = surveys.get(name);
+		const selection = JSON.stringify(rows);
+		const cached = surveys.get(selection);
 		if (cached) return cached;
 		const { sql, params } = surveySql(scan, await findOrder(scan));
 		const [[count, isUnique, days] = []] = await askAll(sql, params);
@@ -109,7 +109,7 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 			isUnique: isUnique === 1,
 			days: hasDays ? days.map(String) : null,
 		};
-		surveys.set(name, survey);
+		surveys.set(selection, survey);
 		return survey;
 	}
 
@@ -174,7 +174,7 @@ export function clickhouse({ url, username, password, database }: Access): Sourc
 				if (rows.length > 0 && size > MAX_PAGE_BYTES) break;
 				rows.push(found.row);
 				values = found.values;
-				items.skip();
+				items.advance();
 				found = await items.peek();
 			}
 			const next = found ? positionOf(order, { ...place, values }) : null;

@@ -62,7 +62,8 @@ export class Items<T> {
 		return this.#batch[this.#index];
 	}
 
-	skip() {
+	/** Moves on to the next item. */
+	advance() {
 		this.#index += 1;
 	}
 
