@@ -11,6 +11,7 @@ import { fromDatabaseError } from "./db/errors.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
+import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
 import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
@@ -80,10 +81,15 @@ export const publicRoutes = [
 	["/invites", invitePage],
 ] as const satisfies (readonly [path: string, routes: Routes])[];
 
+/** Makes the compiler compare the answers of all routes with the shapes that they document. */
+export type WrongAnswers = AssertNone<
+	Differences<(typeof families)[number][3]> | Differences<(typeof publicRoutes)[number][1]>
+>;
+
 /** The routes of one row of a table above, below the row's path. */
 type Mounted<Row> = Row extends readonly [infer Path extends string, ...unknown[], infer R]
 	? R extends Hono<App, infer S, string>
-		? MergeSchemaPath<S, Path>
+		? AsDocumented<MergeSchemaPath<S, Path>>
 		: never
 	: never;
 

@@ -4,7 +4,7 @@ import journal from "../migrations/meta/_journal.json" with { type: "json" };
 import about from "../package.json" with { type: "json" };
 import { connect, type Database } from "./db/client.ts";
 import { isMissingTable } from "./db/errors.ts";
-import { ok, router } from "./http/router.ts";
+import { jsonFile, ok, router } from "./http/router.ts";
 
 const ServiceInfo = z
 	.object({ name: z.string(), version: z.string(), documentation: z.url() })
@@ -34,26 +34,22 @@ async function checkDatabase(db: Database) {
  * Routes without a key: the service's name and version, the OpenAPI document, and the health check.
  */
 export default router()
-	.get("/", ok(ServiceInfo, "Name the service"), (c) =>
+	.get("/", ok(ServiceInfo), (c) =>
 		c.json({
 			name: "Tenantry",
 			version: about.version,
 			documentation: new URL("/openapi.json", c.req.url).href,
 		}),
 	)
-	.get(
-		"/openapi.json",
-		ok(z.looseObject({ openapi: z.string() }), "Describe the API", { also: { 304: z.void() } }),
-		async (c) => {
-			const file = await c.env.ASSETS.fetch(
-				new Request(new URL("/openapi.json", c.req.url), c.req.raw),
-			);
-			return c.newResponse(file.body, file);
-		},
-	)
+	.get("/openapi.json", jsonFile(z.looseObject({ openapi: z.string() })), async (c) => {
+		const file = await c.env.ASSETS.fetch(
+			new Request(new URL("/openapi.json", c.req.url), c.req.raw),
+		);
+		return c.newResponse(file.body, file);
+	})
 	.get(
 		"/healthz",
-		ok(Health, "Say whether D1 and KV answer, and all migrations are applied", {
+		ok(Health, {
 			also: { 503: Health },
 		}),
 		async (c) => {

@@ -1,6 +1,9 @@
 import { hc } from "hono/client";
 import { expect, test } from "vitest";
+import * as z from "zod";
 import type { AppType } from "../src/app.ts";
+import type { AssertNone, Differences } from "../src/http/answers.ts";
+import { created, noContent, ok, paginated, router } from "../src/http/router.ts";
 
 const client = hc<AppType>("https://tenantry.test");
 
@@ -40,3 +43,52 @@ export async function rejected() {
 		query: { height: "10" },
 	});
 }
+
+const Thing = z.object({ id: z.int(), note: z.string().nullable(), labels: z.array(z.string()) });
+const thing = { id: 1, note: null, labels: ["new"] };
+const pageOf = <T>(item: T) => ({ count: 1, next: null, previous: null, results: [item] });
+
+/** Answers that fit what is documented, and one for each way in which they may not. */
+export const answers = {
+	right: router()
+		.get("/", paginated(Thing), (c) => c.json(pageOf(thing)))
+		.get("/:id", ok(Thing), async (c) => c.json(await Promise.resolve(thing)))
+		.post("/", created(Thing), (c) => c.json(thing, 201))
+		.delete("/:id", noContent(), (c) => c.body(null, 204)),
+	wrongType: router().get("/", ok(Thing), (c) => c.json({ ...thing, id: "1" })),
+	nullable: router().get("/", ok(z.object({ id: z.int() })), (c) => {
+		const id = Math.random() > 0.5 ? 1 : null;
+		return c.json({ id });
+	}),
+	missing: router().get("/", ok(Thing), (c) => c.json({ id: 1, note: null })),
+	additional: router().get("/", ok(Thing), (c) => c.json({ ...thing, secret: "x" })),
+	inAList: router().get("/", ok(Thing), (c) => c.json({ ...thing, labels: [1] })),
+	inAPage: router().get("/", paginated(Thing), (c) => c.json(pageOf({ ...thing, id: "1" }))),
+	noPage: router().get("/", paginated(Thing), (c) => c.json([thing])),
+	status: router().post("/", created(Thing), (c) => c.json(thing)),
+	body: router().delete("/", noContent(), (c) => c.json(thing)),
+};
+type Answers = typeof answers;
+
+/** The compiler checks these types. */
+export type Checked = [
+	AssertNone<Differences<Answers["right"]>>,
+	// @ts-expect-error GET /: id has another type
+	AssertNone<Differences<Answers["wrongType"]>>,
+	// @ts-expect-error GET /: id has another type
+	AssertNone<Differences<Answers["nullable"]>>,
+	// @ts-expect-error GET /: labels is missing
+	AssertNone<Differences<Answers["missing"]>>,
+	// @ts-expect-error GET /: secret is not documented
+	AssertNone<Differences<Answers["additional"]>>,
+	// @ts-expect-error GET /: labels[] has another type
+	AssertNone<Differences<Answers["inAList"]>>,
+	// @ts-expect-error GET /: results[] id has another type
+	AssertNone<Differences<Answers["inAPage"]>>,
+	// @ts-expect-error GET /: has another type
+	AssertNone<Differences<Answers["noPage"]>>,
+	// @ts-expect-error POST /: the status is missing
+	AssertNone<Differences<Answers["status"]>>,
+	// @ts-expect-error DELETE /: the status differs
+	AssertNone<Differences<Answers["body"]>>,
+];

@@ -28,82 +28,62 @@ import {
 
 /** docs/exports.md: one router for an organization's exports and for a project's. */
 export default router()
-	.get("/", paginated(BatchExport, "List the exports, newest first"), async (c) =>
+	.get("/", paginated(BatchExport), async (c) =>
 		c.json(await batchExports.list(c.var.tenant, page(c))),
 	)
-	.post("/", created(BatchExport, "Add an export"), body(create), async (c) =>
+	.post("/", created(BatchExport), body(create), async (c) =>
 		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.post("/test", ok(TestResult, "Test a destination before it is saved"), body(test), async (c) =>
+	.post("/test", ok(TestResult), body(test), async (c) =>
 		c.json(await destinationTest.before(c.var.tenant, c.req.valid("json"))),
 	)
-	.get("/:id", ok(BatchExport, "Retrieve an export"), async (c) =>
+	.get("/:id", ok(BatchExport), async (c) =>
 		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
 	)
-	.patch("/:id", ok(BatchExport, "Change an export"), body(update, batchExports.find), async (c) =>
+	.patch("/:id", ok(BatchExport), body(update, batchExports.find), async (c) =>
 		c.json(await batchExports.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete an export, and cancel its runs and backfills"), async (c) => {
+	.delete("/:id", noContent(), async (c) => {
 		await batchExports.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
-	.post(
-		"/:id/backfill",
-		ok(BackfilledExport, "Export the windows of a range again"),
-		body(backfill, batchExports.find),
-		async (c) =>
-			c.json(await backfills.start(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+	.post("/:id/backfill", ok(BackfilledExport), body(backfill, batchExports.find), async (c) =>
+		c.json(await backfills.start(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.post(
-		"/:id/pause",
-		ok(BatchExport, "Pause an export"),
-		body(update, batchExports.find),
-		async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
+	.post("/:id/pause", ok(BatchExport), body(update, batchExports.find), async (c) =>
+		c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
 	)
 	.post(
 		"/:id/unpause",
-		ok(
-			BatchExport.extend(BackfilledExport.pick({ backfill_id: true }).partial().shape),
-			"Unpause an export",
-		),
+		ok(BatchExport.extend(BackfilledExport.pick({ backfill_id: true }).partial().shape)),
 		body(unpause, batchExports.find),
 		async (c) => c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.post(
-		"/:id/test",
-		ok(TestResult, "Test the destination of an export"),
-		body(update, batchExports.find),
-		async (c) =>
-			c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+	.post("/:id/test", ok(TestResult), body(update, batchExports.find), async (c) =>
+		c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.get(
 		"/:id/logs",
-		paginatedWithin(BatchExport, BatchExportLogEntry, "List the log of an export, newest first"),
+		paginatedWithin(BatchExport, BatchExportLogEntry),
 		query(logFilters, batchExports.find),
 		async (c) =>
 			c.json(await logs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
-	.get(
-		"/:id/metrics",
-		paginated(BatchExportDay, "List the daily totals of an export's runs, newest first"),
-		async (c) => c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
+	.get("/:id/metrics", paginated(BatchExportDay), async (c) =>
+		c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
-	.get(
-		"/:id/runs",
-		paginated(BatchExportRun, "List the runs of an export, newest first"),
-		query(runFilters, batchExports.find),
-		async (c) =>
-			c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
+	.get("/:id/runs", paginated(BatchExportRun), query(runFilters, batchExports.find), async (c) =>
+		c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
-	.get("/:id/runs/:run_id", ok(BatchExportRun, "Retrieve a run"), async (c) =>
+	.get("/:id/runs/:run_id", ok(BatchExportRun), async (c) =>
 		c.json(await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
 	)
-	.post("/:id/runs/:run_id/cancel", ok(BatchExportRun, "Cancel a run"), async (c) =>
+	.post("/:id/runs/:run_id/cancel", ok(BatchExportRun), async (c) =>
 		c.json(await runs.cancel(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
 	)
 	.post(
 		"/:id/runs/:run_id/retry",
-		ok(BatchExportRun, "Retry a run, from where it ended if possible"),
+		ok(BatchExportRun),
 		body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) => {
 			const { id, run_id } = c.req.param();
@@ -113,7 +93,7 @@ export default router()
 	)
 	.get(
 		"/:id/runs/:run_id/logs",
-		paginated(BatchExportLogEntry, "List the log of a run, newest first"),
+		paginated(BatchExportLogEntry),
 		query(logFilters, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 		async (c) =>
 			c.json(
@@ -126,14 +106,9 @@ export default router()
 				),
 			),
 	)
-	.get(
-		"/:id/backfills",
-		paginated(BatchExportBackfill, "List the backfills of an export, newest first"),
-		async (c) => c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
+	.get("/:id/backfills", paginated(BatchExportBackfill), async (c) =>
+		c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
 	)
-	.post(
-		"/:id/backfills/:backfill_id/cancel",
-		ok(BatchExportBackfill, "Cancel a backfill"),
-		async (c) =>
-			c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
+	.post("/:id/backfills/:backfill_id/cancel", ok(BatchExportBackfill), async (c) =>
+		c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
 	);

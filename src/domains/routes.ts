@@ -9,29 +9,20 @@ import { create, Domain, update, Verified } from "./shape.ts";
 
 /** docs/organizations.md#domains */
 export default router()
-	.get("/", paginated(Domain, "List the domains, by name"), async (c) =>
-		c.json(await domains.list(c.var.tenant, page(c))),
-	)
-	.post("/", created(Domain, "Add a domain"), atLeast(ADMIN), body(create), async (c) =>
+	.get("/", paginated(Domain), async (c) => c.json(await domains.list(c.var.tenant, page(c))))
+	.post("/", created(Domain), atLeast(ADMIN), body(create), async (c) =>
 		c.json(await domains.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Domain, "Retrieve a domain"), async (c) =>
+	.get("/:id", ok(Domain), async (c) =>
 		c.json(found(await domains.find(c.var.tenant, c.req.param("id")))),
 	)
-	.patch(
-		"/:id",
-		ok(Domain, "Change a domain"),
-		atLeast(ADMIN),
-		body(update, domains.find),
-		async (c) => c.json(await domains.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+	.patch("/:id", ok(Domain), atLeast(ADMIN), body(update, domains.find), async (c) =>
+		c.json(await domains.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete a domain"), atLeast(ADMIN), async (c) => {
+	.delete("/:id", noContent(), atLeast(ADMIN), async (c) => {
 		await domains.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
-	.post(
-		"/:id/verify",
-		ok(Verified, "Look for the domain's challenge in the DNS"),
-		atLeast(ADMIN),
-		async (c) => c.json(await domains.verify(c.var.tenant, c.req.param("id"))),
+	.post("/:id/verify", ok(Verified), atLeast(ADMIN), async (c) =>
+		c.json(await domains.verify(c.var.tenant, c.req.param("id"))),
 	);

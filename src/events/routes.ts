@@ -6,7 +6,7 @@ import { Accepted, events } from "./shape.ts";
 /** docs/exports.md#events */
 export default router().post(
 	"/",
-	ok(Accepted, "Ingest events"),
+	ok(Accepted),
 	body(events, undefined, { lines: true, exact: true }),
 	async (c) =>
 		c.json({

@@ -1,17 +1,22 @@
 import { type Handler, Hono } from "hono";
 import { createMiddleware } from "hono/factory";
-import type { BlankInput, Input } from "hono/types";
+import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import type { Documented } from "./answers.ts";
+import type { Envelope } from "./page.ts";
 
 /** A router that accepts every path with and without a trailing slash, for every method. */
 export const router = () => new Hono<App>({ strict: false });
 
 /** A route's metadata, from which scripts/openapi.ts builds the OpenAPI document. */
 export type Operation = {
-	summary?: string;
 	status?: 200 | 201 | 204;
 	answer?: z.ZodType;
+	/** The object whose fields a page has besides its own. */
+	within?: z.ZodType;
+	/** The answer is a static file. */
+	isFile?: true;
 	/** Other responses that aren't errors, by status. `z.void()`: no body. */
 	also?: Record<number, z.ZodType>;
 	/** The route calls an external service; if that fails, the response is a 400. */
@@ -51,9 +56,12 @@ export function describeRoute<T extends object>(middleware: T, operation: Operat
 /** The metadata that `describeRoute` attached to a middleware; empty if there is none. */
 export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
 
-const document = <I extends Input = BlankInput>(operation: Operation) =>
+/** A middleware that only documents. `R` is the type of the answer, `I` what typed clients send. */
+const document = <R extends HandlerResponse<unknown> = Response, I extends Input = BlankInput>(
+	operation: Operation,
+) =>
 	describeRoute(
-		createMiddleware<App, string, I>((_, next) => next()),
+		createMiddleware<App, string, I, R>((_, next) => next()),
 		operation,
 	);
 
@@ -63,44 +71,43 @@ type PageInput = {
 	out: { query: object };
 };
 
+type Documenting<T, Status extends 200 | 201 | 204> = Response & Documented<T, Status>;
+
 /** 200 with a body of the shape `answer`. */
-export const ok = (
-	answer: z.ZodType,
-	summary: string,
+export const ok = <S extends z.ZodType>(
+	answer: S,
 	more: Pick<Operation, "also" | "asksElsewhere"> = {},
-) => document({ status: 200, answer, summary, ...more });
+) => document<Documenting<z.output<S>, 200>>({ status: 200, answer, ...more });
 
 /** 201 with a body of the shape `answer`. */
-export const created = (answer: z.ZodType, summary: string) =>
-	document({ status: 201, answer, summary });
+export const created = <S extends z.ZodType>(answer: S) =>
+	document<Documenting<z.output<S>, 201>>({ status: 201, answer });
 
 /** 200 without a body (docs/api.md#responses-without-a-body). */
-export const noBody = (summary: string) => document({ status: 200, summary });
+export const noBody = () => document<Documenting<null, 200>>({ status: 200 });
 
 /** 204 without a body. */
-export const noContent = (summary: string) => document({ status: 204, summary });
+export const noContent = () => document<Documenting<null, 204>>({ status: 204 });
 
 /** 200 with an HTML page. */
-export const htmlPage = (summary: string, more: Pick<Operation, "form"> = {}) =>
-	document({ status: 200, media: "text/html", summary, ...more });
+export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
+	document({ status: 200, media: "text/html", ...more });
 
 /** 200 with a JavaScript file. */
-export const javascript = (summary: string) =>
-	document({ status: 200, media: "text/javascript", summary });
+export const javascript = () => document({ status: 200, media: "text/javascript" });
+
+/** 200 with a JSON file of the shape `answer`, which the compiler can't check. */
+export const jsonFile = (answer: z.ZodType) =>
+	document({ status: 200, answer, isFile: true, also: { 304: z.void() } });
 
 /**
  * The query parameters of every list (docs/api.md#pages). Only documented here: invalid values get
  * the default.
  */
 export const Paging = z.object({
-	limit: z
-		.int()
-		.min(1)
-		.max(1000)
-		.meta({ default: 100, description: "Results per page" })
-		.optional(),
-	offset: z.int().min(0).meta({ default: 0, description: "Index of the first result" }).optional(),
-	cursor: z.string().meta({ description: "Opaque; part of `next`" }).optional(),
+	limit: z.int().min(1).max(1000).meta({ default: 100 }).optional(),
+	offset: z.int().min(0).meta({ default: 0 }).optional(),
+	cursor: z.string().optional(),
 });
 
 /** The fields of a page (docs/api.md#pages). */
@@ -112,45 +119,45 @@ const envelopeOf = (item: z.ZodType) => ({
 });
 
 /** 200 with a page of `item`. */
-export const paginated = (item: z.ZodType, summary: string) =>
-	document<PageInput>({
+export const paginated = <I extends z.ZodType>(item: I) =>
+	document<Documenting<Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
 		answer: z.object(envelopeOf(item)),
 		query: Paging,
-		summary,
 	});
 
 /**
  * 200 with a page of `item` that also has the fields of `shape`, from the first result; all are
  * null without results (docs/api.md#responses-with-extra-fields).
  */
-export const paginatedAs = (
-	shape: z.ZodObject,
-	item: z.ZodType,
-	summary: string,
+export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(
+	shape: S,
+	item: I,
 	more: Pick<Operation, "asksElsewhere"> = {},
 ) =>
-	document<PageInput>({
+	document<Documenting<Nullable<z.output<S>> & Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
 		answer: z.object({
 			...nullable(shape).shape,
 			...envelopeOf(item),
 		}),
+		within: shape,
 		query: Paging,
-		summary,
 		...more,
 	});
 
 /**
  * 200 with the fields of `shape` and a page of `item` (docs/api.md#responses-with-extra-fields).
  */
-export const paginatedWithin = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
-	document<PageInput>({
+export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
+	document<Documenting<z.output<S> & Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
 		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
+		within: shape,
 		query: Paging,
-		summary,
 	});
+
+type Nullable<T> = { [K in keyof T]: T[K] | null };
 
 /** The shape with every field nullable. */
 const nullable = (shape: z.ZodObject) =>

@@ -184,13 +184,13 @@ const names = form.refine(
 /** The web page of an invite's link. Works without JavaScript. */
 export default router()
 	.use(secureHeaders({ contentSecurityPolicy: CSP }))
-	.get("/:token", htmlPage("Show an invite as a web page"), (c) =>
+	.get("/:token", htmlPage(), (c) =>
 		findInvitation(c, c.req.param("token")).then(
 			(invitation) => invitePage(c, invitation),
 			(error) => errorPage(c, error),
 		),
 	)
-	.post("/:token", htmlPage("Accept an invite on its web page", { form }), limitForm, async (c) => {
+	.post("/:token", htmlPage({ form }), limitForm, async (c) => {
 		const parsed = names.safeParse(await c.req.parseBody().catch(() => ({})));
 		if (!parsed.success) return errorPage(c, invalid(null, NAMES));
 		return accept(c, c.req.param("token"), parsed.data).then(

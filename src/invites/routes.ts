@@ -21,19 +21,17 @@ import {
 
 /** docs/organizations.md#invites */
 export default router()
-	.get("/", paginated(Invite, "List the invites, newest first"), async (c) =>
-		c.json(await invites.list(c.var.tenant, page(c))),
-	)
-	.post("/", created(NewInvite, "Invite a person"), body(create), async (c) => {
+	.get("/", paginated(Invite), async (c) => c.json(await invites.list(c.var.tenant, page(c))))
+	.post("/", created(NewInvite), body(create), async (c) => {
 		const [invite] = await invites.insert(c.var.tenant, [c.req.valid("json")], () => "");
 		return c.json(deliver(c, found(invite)), 201);
 	})
-	.post("/bulk", ok(NewInvites, "Invite several people, all or none"), body(bulk), async (c) => {
+	.post("/bulk", ok(NewInvites), body(bulk), async (c) => {
 		const newInvites = await invites.insert(c.var.tenant, c.req.valid("json"), (i) => `${i}__`);
 		const results = newInvites.map((invite) => deliver(c, invite));
 		return c.json({ ...found(results[0]), count: results.length, results });
 	})
-	.delete("/:id", noContent("Delete an invite"), async (c) => {
+	.delete("/:id", noContent(), async (c) => {
 		await invites.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	});
@@ -41,12 +39,10 @@ export default router()
 /** Routes for the holder of an invite's link, with or without a key. */
 export const acceptance = router()
 	.use("*", (c, next) => (c.req.header("authorization") ? authenticate(c, next) : next()))
-	.get("/:token", ok(Invitation, "Preview an invite"), async (c) =>
-		c.json(await preview(c, c.req.param("token"))),
-	)
+	.get("/:token", ok(Invitation), async (c) => c.json(await preview(c, c.req.param("token"))))
 	.post(
 		"/:token/accept",
-		ok(Accepted, "Accept an invite"),
+		ok(Accepted),
 		valid.body(Names, (c) => preview(c, c.req.param("token") ?? "")),
 		async (c) => c.json(await accept(c, c.req.param("token"), c.req.valid("json"))),
 	);

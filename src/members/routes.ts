@@ -6,21 +6,13 @@ import { filters, Member, update } from "./shape.ts";
 
 /** docs/organizations.md#members */
 export default router()
-	.get("/", paginated(Member, "List the active members, newest first"), query(filters), async (c) =>
+	.get("/", paginated(Member), query(filters), async (c) =>
 		c.json(await members.list(c.var.tenant, page(c), c.req.valid("query"))),
 	)
-	.patch(
-		"/:user__uuid",
-		ok(Member, "Change a member's level"),
-		body(update, members.find),
-		async (c) =>
-			c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
+	.patch("/:user__uuid", ok(Member), body(update, members.find), async (c) =>
+		c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
 	)
-	.delete(
-		"/:user__uuid",
-		noContent("Remove a member; with @me, leave the organization"),
-		async (c) => {
-			await members.remove(c.var.tenant, c.req.param("user__uuid"));
-			return c.body(null, 204);
-		},
-	);
+	.delete("/:user__uuid", noContent(), async (c) => {
+		await members.remove(c.var.tenant, c.req.param("user__uuid"));
+		return c.body(null, 204);
+	});

@@ -9,31 +9,17 @@ import { create, Organization, update } from "./shape.ts";
 
 /** docs/organizations.md#organizations */
 export default router()
-	.get("/", paginated(Organization, "List your organizations, newest first"), async (c) =>
+	.get("/", paginated(Organization), async (c) =>
 		c.json(await organizations.list(c.var.tenant, page(c))),
 	)
-	.post(
-		"/",
-		created(Organization, "Create an organization and become its owner"),
-		body(create),
-		async (c) => c.json(await organizations.insert(c.var.tenant, c.req.valid("json")), 201),
+	.post("/", created(Organization), body(create), async (c) =>
+		c.json(await organizations.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Organization, "Retrieve an organization"), async (c) =>
-		c.json(found(await organizations.find(c.var.tenant))),
+	.get("/:id", ok(Organization), async (c) => c.json(found(await organizations.find(c.var.tenant))))
+	.patch("/:id", ok(Organization), atLeast(ADMIN), body(update), async (c) =>
+		c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
 	)
-	.patch(
-		"/:id",
-		ok(Organization, "Change an organization"),
-		atLeast(ADMIN),
-		body(update),
-		async (c) => c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
-	)
-	.delete(
-		"/:id",
-		noContent("Delete an organization and everything in it"),
-		atLeast(OWNER),
-		async (c) => {
-			await organizations.remove(c.var.tenant);
-			return c.body(null, 204);
-		},
-	);
+	.delete("/:id", noContent(), atLeast(OWNER), async (c) => {
+		await organizations.remove(c.var.tenant);
+		return c.body(null, 204);
+	});

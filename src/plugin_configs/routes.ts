@@ -24,61 +24,50 @@ function empty(c: Context<App>, link?: string) {
 
 /** docs/plugins.md#plugin-configs */
 export default router()
-	.get("/", paginated(PluginConfig, "List the plugin configs, by order"), async (c) =>
-		c.json(await configs.list(c.var.tenant, page(c))),
-	)
-	.post("/", created(PluginConfig, "Add a config of a plugin"), body(create), async (c) =>
+	.get("/", paginated(PluginConfig), async (c) => c.json(await configs.list(c.var.tenant, page(c))))
+	.post("/", created(PluginConfig), body(create), async (c) =>
 		c.json(await configs.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.patch("/rearrange", noBody("Reorder enabled configs"), body(rearrange), async (c) => {
+	.patch("/rearrange", noBody(), body(rearrange), async (c) => {
 		await configs.rearrange(c.var.tenant, c.req.valid("json"));
 		return empty(c);
 	})
-	.get("/:id", ok(PluginConfig, "Retrieve a config"), async (c) =>
+	.get("/:id", ok(PluginConfig), async (c) =>
 		c.json(await configs.find(c.var.tenant, c.req.param("id"))),
 	)
-	.patch("/:id", ok(PluginConfig, "Change a config"), body(update, configs.find), async (c) =>
+	.patch("/:id", ok(PluginConfig), body(update, configs.find), async (c) =>
 		c.json(await configs.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete a config and its log permanently"), async (c) => {
+	.delete("/:id", noContent(), async (c) => {
 		await configs.remove(c.var.tenant, c.req.param("id"));
 		return c.body(null, 204);
 	})
-	.get("/:id/activity", noBody("Get a link to the config's activity log"), async (c) => {
+	.get("/:id/activity", noBody(), async (c) => {
 		const { id, team_id } = await configs.find(c.var.tenant, c.req.param("id"));
 		const url = `/api/projects/${team_id}/activity_log/?scope=PluginConfig&item_id=${id}`;
 		return empty(c, `<${url}>; rel="alternate"`);
 	})
-	.get("/:id/frontend", noBody("Get a link to the config's browser script"), async (c) => {
+	.get("/:id/frontend", noBody(), async (c) => {
 		const { id, team_id, script } = await configs.frontend(c.var.tenant, c.req.param("id"));
 		if (script === null) return empty(c);
 		const url = `/api/projects/${team_id}/plugin_configs/${id}/frontend.js`;
 		return empty(c, `<${url}>; rel="alternate"; type="text/javascript"`);
 	})
-	.get("/:id/frontend.js", javascript("The config's browser script"), async (c) => {
+	.get("/:id/frontend.js", javascript(), async (c) => {
 		const { script } = await configs.frontend(c.var.tenant, c.req.param("id"));
 		return c.body(found(script), 200, { "Content-Type": "text/javascript" });
 	})
-	.post(
-		"/:id/job",
-		noBody("Queue a job of the config's plugin"),
-		body(job, jobs.find),
-		async (c) => {
-			const { id, team_id } = await jobs.start(
-				c.var.tenant,
-				c.req.param("id"),
-				c.req.valid("json"),
-			);
-			return empty(c, `</api/projects/${team_id}/plugin_configs/${id}/logs/>; rel="monitor"`);
-		},
-	)
-	.post("/:id/migrate", noBody("Migrate the config"), async (c) => {
+	.post("/:id/job", noBody(), body(job, jobs.find), async (c) => {
+		const { id, team_id } = await jobs.start(c.var.tenant, c.req.param("id"), c.req.valid("json"));
+		return empty(c, `</api/projects/${team_id}/plugin_configs/${id}/logs/>; rel="monitor"`);
+	})
+	.post("/:id/migrate", noBody(), async (c) => {
 		await configs.migrate(c.var.tenant, c.req.param("id"));
 		return empty(c);
 	})
 	.get(
 		"/:plugin_config_id/logs",
-		paginated(PluginLogEntry, "List the log of a config, newest first"),
+		paginated(PluginLogEntry),
 		query(logFilters, configs.find),
 		async (c) =>
 			c.json(

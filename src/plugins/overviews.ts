@@ -1,4 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
 import { entryColumns } from "../activity_log/shape.ts";
 import { inList } from "../db/client.ts";
 import {
@@ -17,9 +18,26 @@ import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { type Row, select, visible } from "./queries.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
-import { itsOrganization, Plugin, pluginColumns, toPlugin } from "./shape.ts";
+import { itsOrganization, type Plugin, pluginColumns, toPlugin } from "./shape.ts";
 
-const NO_PLUGIN = Object.fromEntries(Object.keys(Plugin.shape).map((field) => [field, null]));
+const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
+	id: null,
+	plugin_type: null,
+	name: null,
+	description: null,
+	url: null,
+	icon: null,
+	config_schema: null,
+	tag: null,
+	latest_tag: null,
+	is_global: null,
+	organization_id: null,
+	organization_name: null,
+	capabilities: null,
+	metrics: null,
+	public_jobs: null,
+	x_function_migration_available: null,
+};
 
 /**
  * A page of entries that also has the fields of its first entry's plugin

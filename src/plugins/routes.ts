@@ -26,75 +26,59 @@ import * as source from "./source_files.ts";
  */
 export const allPlugins = router()
 	.use("*", pluginAccess)
-	.get(
-		"/",
-		paginated(ListedPlugin, "List all plugins with their families, newest first"),
-		query(filters),
-		async (c) => c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
+	.get("/", paginated(ListedPlugin), query(filters), async (c) =>
+		c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
 	);
 
 /** The routes of one family (docs/plugins.md#families). */
 export default (family: Family) => {
 	return router()
 		.use("*", pluginAccess)
-		.get("/", paginated(Plugin, "List the plugins, newest first"), async (c) =>
+		.get("/", paginated(Plugin), async (c) =>
 			c.json(await plugins.list(c.var.tenant, family, page(c))),
 		)
-		.post("/", created(Plugin, "Add a plugin"), body(create), async (c) =>
+		.post("/", created(Plugin), body(create), async (c) =>
 			c.json(await plugins.insert(c.var.tenant, family, c.req.valid("json")), 201),
 		)
-		.get(
-			"/activity",
-			paginatedAs(Plugin, ActivityEntry, "List the activity of the plugins, newest first"),
-			async (c) => c.json(await overviews.activity(c.var.tenant, family, page(c))),
+		.get("/activity", paginatedAs(Plugin, ActivityEntry), async (c) =>
+			c.json(await overviews.activity(c.var.tenant, family, page(c))),
 		)
-		.get(
-			"/exports_unsubscribe_configs",
-			paginatedAs(Plugin, PluginConfig, "List the enabled configs of the destinations"),
-			async (c) => c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),
+		.get("/exports_unsubscribe_configs", paginatedAs(Plugin, PluginConfig), async (c) =>
+			c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/repository",
-			paginatedAs(Plugin, RepositoryEntry, "List the plugins that can be installed", {
+			paginatedAs(Plugin, RepositoryEntry, {
 				asksElsewhere: true,
 			}),
 			async (c) => c.json(await overviews.listRepository(c.var.tenant, page(c))),
 		)
-		.get(
-			"/unused",
-			paginatedAs(Plugin, Plugin, "List the plugins without an enabled config"),
-			async (c) => c.json(await overviews.unused(c.var.tenant, family, page(c))),
+		.get("/unused", paginatedAs(Plugin, Plugin), async (c) =>
+			c.json(await overviews.unused(c.var.tenant, family, page(c))),
 		)
 		.get(
 			"/:id/check_for_updates",
-			ok(PluginUpdate, "Check for a newer version of the plugin", {
+			ok(PluginUpdate, {
 				asksElsewhere: true,
 			}),
 			async (c) => c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
 		)
-		.post(
-			"/:id/upgrade",
-			ok(Plugin, "Upgrade a plugin to its newest version"),
-			body(update, plugins.findOwnCode),
-			async (c) => c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
+		.post("/:id/upgrade", ok(Plugin), body(update, plugins.findOwnCode), async (c) =>
+			c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
 		)
-		.get("/:id/source", ok(PluginSource, "Retrieve a plugin's source"), async (c) =>
+		.get("/:id/source", ok(PluginSource), async (c) =>
 			c.json(await source.find(c.var.tenant, c.req.param("id"))),
 		)
-		.patch(
-			"/:id/update_source",
-			ok(PluginSource, "Write files of a plugin's source; null deletes a file"),
-			body(files, source.findEditable),
-			async (c) =>
-				c.json(await source.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		.patch("/:id/update_source", ok(PluginSource), body(files, source.findEditable), async (c) =>
+			c.json(await source.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
-		.get("/:id", ok(Plugin, "Retrieve a plugin"), async (c) =>
+		.get("/:id", ok(Plugin), async (c) =>
 			c.json(await plugins.find(c.var.tenant, c.req.param("id"))),
 		)
-		.patch("/:id", ok(Plugin, "Change a plugin"), body(update, plugins.findOwn), async (c) =>
+		.patch("/:id", ok(Plugin), body(update, plugins.findOwn), async (c) =>
 			c.json(await plugins.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
-		.delete("/:id", noContent("Delete a plugin, its source and its configs"), async (c) => {
+		.delete("/:id", noContent(), async (c) => {
 			await plugins.remove(c.var.tenant, c.req.param("id"));
 			return c.body(null, 204);
 		});

@@ -8,17 +8,13 @@ import { create, ProjectMember } from "./shape.ts";
 
 /** docs/organizations.md#projects. */
 export default router()
-	.get("/", paginated(ProjectMember, "List the members of a project, newest first"), async (c) =>
+	.get("/", paginated(ProjectMember), async (c) =>
 		c.json(await members.list(c.var.tenant, page(c))),
 	)
-	.post(
-		"/",
-		created(ProjectMember, "Add a member of the organization to a project"),
-		atLeast(ADMIN),
-		body(create),
-		async (c) => c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
+	.post("/", created(ProjectMember), atLeast(ADMIN), body(create), async (c) =>
+		c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.delete("/:user_uuid", noContent("Remove a member from a project"), atLeast(ADMIN), async (c) => {
+	.delete("/:user_uuid", noContent(), atLeast(ADMIN), async (c) => {
 		await members.remove(c.var.tenant, c.req.param("user_uuid"));
 		return c.body(null, 204);
 	});

@@ -12,19 +12,15 @@ import { create, Project, update } from "./shape.ts";
  * an organization.
  */
 export default router()
-	.get("/", paginated(Project, "List the projects you can see, newest first"), async (c) =>
-		c.json(await projects.list(c.var.tenant, page(c))),
-	)
-	.post("/", created(Project, "Create a project"), body(create), async (c) =>
+	.get("/", paginated(Project), async (c) => c.json(await projects.list(c.var.tenant, page(c))))
+	.post("/", created(Project), body(create), async (c) =>
 		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Project, "Retrieve a project"), async (c) =>
-		c.json(found(await projects.find(c.var.tenant))),
-	)
-	.patch("/:id", ok(Project, "Change a project"), atLeast(ADMIN), body(update), async (c) =>
+	.get("/:id", ok(Project), async (c) => c.json(found(await projects.find(c.var.tenant))))
+	.patch("/:id", ok(Project), atLeast(ADMIN), body(update), async (c) =>
 		c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
 	)
-	.delete("/:id", noContent("Delete a project and everything in it"), atLeast(OWNER), async (c) => {
+	.delete("/:id", noContent(), atLeast(OWNER), async (c) => {
 		await projects.remove(c.var.tenant);
 		return c.body(null, 204);
 	});

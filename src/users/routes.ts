@@ -6,12 +6,9 @@ import { Me, update } from "./shape.ts";
 
 /** docs/organizations.md#users. */
 export default router()
-	.get("/:uuid", ok(Me, "Retrieve yourself; the uuid is @me or your own"), async (c) =>
+	.get("/:uuid", ok(Me), async (c) =>
 		c.json(found(await users.find(c.var.tenant, c.req.param("uuid")))),
 	)
-	.patch(
-		"/:uuid",
-		ok(Me, "Change your names, current organization or current project"),
-		body(update, users.find),
-		async (c) => c.json(await users.update(c.var.tenant, c.req.param("uuid"), c.req.valid("json"))),
+	.patch("/:uuid", ok(Me), body(update, users.find), async (c) =>
+		c.json(await users.update(c.var.tenant, c.req.param("uuid"), c.req.valid("json"))),
 	);

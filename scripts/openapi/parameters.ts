@@ -1,0 +1,60 @@
+/** The parameters of operations. */
+import type * as z from "zod";
+import { descriptionOfField } from "../../src/http/reference.ts";
+import { type Json, schemaOf } from "./schemas.ts";
+
+const UUID = { type: "string", format: "uuid" };
+const INTEGER = { type: "integer", minimum: 1 };
+const uuidOr = (alias: string) => ({
+	type: "string",
+	anyOf: [{ format: "uuid" }, { const: alias }],
+});
+const PROJECT = { type: "string", pattern: "^(\\d{1,15}|@current)$" };
+
+/** The parameters in paths. A malformed id is a 404, like an unknown one. */
+const PARAMETERS: Record<string, [schema: Json, description: string]> = {
+	organization_id: [
+		uuidOr("@current"),
+		"The organization's id, or `@current` for your current one.",
+	],
+	project_id: [PROJECT, "The project's id, or `@current` for your current one."],
+	plugin_config_id: [{ type: "string", pattern: "^\\d{1,15}$" }, "The plugin config's id."],
+	run_id: [UUID, "The run's id."],
+	backfill_id: [UUID, "The backfill's id."],
+	uuid: [uuidOr("@me"), "Your user's uuid, or `@me`."],
+	user__uuid: [uuidOr("@me"), "The uuid of the member's user, or `@me` for yourself."],
+	user_uuid: [UUID, "The uuid of the member's user."],
+	token: [{ type: "string", minLength: 1 }, "The secret part of the invite's link."],
+};
+
+/** The parameter `{id}` by the last segment of the family's path. */
+const IDS: Record<string, [schema: Json, description: string]> = {
+	organizations: [uuidOr("@current"), "The organization's id, or `@current` for your current one."],
+	projects: [PROJECT, "The project's id, or `@current` for your current one."],
+	personal_api_keys: [uuidOr("@current"), "The key's id, or `@current` for the one in use."],
+	batch_exports: [UUID, "The export's id."],
+	domains: [UUID, "The domain's id."],
+	invites: [UUID, "The invite's id."],
+	pipeline_destinations: [INTEGER, "The plugin's id."],
+	pipeline_frontend_apps: [INTEGER, "The plugin's id."],
+	pipeline_import_apps: [INTEGER, "The plugin's id."],
+	plugin_configs: [INTEGER, "The plugin config's id."],
+};
+
+function pathParameter(name: string, mount: string) {
+	const known = name === "id" ? IDS[mount.split("/").at(-1) ?? ""] : PARAMETERS[name];
+	if (!known) throw new Error(`scripts/openapi/parameters.ts lacks {${name}} of ${mount}.`);
+	const [schema, description] = known;
+	return { name, in: "path", required: true, description, schema };
+}
+
+/** The parameters in the path and in the query of an operation. */
+export const parametersOf = (mount: string, path: string, query?: z.ZodObject) => [
+	...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => pathParameter(name, mount)),
+	...Object.entries(query?.shape ?? {}).map(([name, shape]) => ({
+		name,
+		in: "query",
+		description: descriptionOfField(name, shape),
+		schema: schemaOf(shape, true),
+	})),
+];

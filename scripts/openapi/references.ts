@@ -1,0 +1,49 @@
+/** The text of every family, by the path where it is mounted. */
+import * as activityLog from "../../src/activity_log/reference.ts";
+import type { families, publicRoutes } from "../../src/app.ts";
+import * as batchExports from "../../src/batch_exports/reference.ts";
+import domains from "../../src/domains/reference.ts";
+import events from "../../src/events/reference.ts";
+import type { Reference } from "../../src/http/reference.ts";
+import invites, { acceptanceReference, pageReference } from "../../src/invites/reference.ts";
+import members from "../../src/members/reference.ts";
+import organizations from "../../src/organizations/reference.ts";
+import personalApiKeys from "../../src/personal_api_keys/reference.ts";
+import pluginConfigs from "../../src/plugin_configs/reference.ts";
+import * as plugins from "../../src/plugins/reference.ts";
+import projectMembers from "../../src/project_members/reference.ts";
+import * as projects from "../../src/projects/reference.ts";
+import service from "../../src/service_reference.ts";
+import users from "../../src/users/reference.ts";
+
+type Row = (typeof families)[number] | (typeof publicRoutes)[number];
+
+/** The rows of src/app.ts: a path, and last the routes. */
+type References = {
+	[Each in Row as Each[0]]: Each extends readonly [...unknown[], infer R] ? Reference<R> : never;
+};
+
+export const references: References = {
+	"/api/organizations": organizations,
+	"/api/organizations/:organization_id/batch_exports": batchExports.ofOrganization,
+	"/api/organizations/:organization_id/domains": domains,
+	"/api/organizations/:organization_id/invites": invites,
+	"/api/organizations/:organization_id/members": members,
+	"/api/organizations/:organization_id/projects": projects.ofOrganization,
+	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
+	"/api/organizations/:organization_id/plugins": plugins.ofAll,
+	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
+	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,
+	"/api/organizations/:organization_id/pipeline_import_apps": plugins.importApps,
+	"/api/projects": projects.ofCaller,
+	"/api/projects/:project_id/batch_exports": batchExports.ofProject,
+	"/api/projects/:project_id/plugin_configs": pluginConfigs,
+	"/api/projects/:project_id/events": events,
+	"/api/projects/:project_id/members": projectMembers,
+	"/api/projects/:project_id/activity_log": activityLog.ofProject,
+	"/api/users": users,
+	"/api/personal_api_keys": personalApiKeys,
+	"/": service,
+	"/api/invites": acceptanceReference,
+	"/invites": pageReference,
+};

@@ -1,0 +1,108 @@
+/** JSON Schemas from zod objects. */
+import * as z from "zod";
+import { descriptionOfField } from "../../src/http/reference.ts";
+import { documentedAs } from "../../src/http/router.ts";
+
+export type Json = Record<string, unknown>;
+
+/** The shapes with an id, for `components.schemas`. */
+export const schemas: Json = {};
+
+const toReferences = (schema: unknown): Json =>
+	JSON.parse(JSON.stringify(schema).replaceAll("#/$defs/", "#/components/schemas/"));
+
+const isInteger = (value: unknown) => Number.isInteger(value);
+
+/**
+ * Marks integers as such, removes the bounds that every safe integer has, and marks 32-bit
+ * integers. Strings, which requests accept for integers and booleans (docs/api.md#requests), are
+ * left out: a client should send the number.
+ */
+function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
+	const types = [schema.type].flat();
+	if (types.includes("integer") && types.includes("string")) {
+		schema.type = "integer";
+		if (schema.enum) schema.enum = schema.enum.filter(isInteger);
+		delete schema.pattern;
+	}
+	if (types.includes("number") && schema.enum?.every(isInteger)) schema.type = "integer";
+	if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+	if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1) schema.format = "int32";
+}
+
+/** The fields of every page (docs/api.md#pages). */
+const ENVELOPE: Record<string, string> = {
+	count: "How many results there are on all pages.",
+	next: "The URL of the next page; null on the last.",
+	previous: "The URL of the previous page; null on the first.",
+	results: "The results of this page.",
+};
+
+/** Adds the descriptions of an object's fields. */
+function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
+	if (!(shape instanceof z.ZodObject)) return;
+	const isPage = Object.keys(ENVELOPE).every((name) => Object.hasOwn(shape.shape, name));
+	for (const [name, property] of Object.entries(schema.properties ?? {})) {
+		const description =
+			descriptionOfField(name, shape.shape[name]) ?? (isPage ? ENVELOPE[name] : undefined);
+		if (description && schema.properties && typeof property === "object")
+			schema.properties[name] = { ...property, description };
+	}
+}
+
+/**
+ * The JSON Schema of `shape`. Shapes with an id go to the components. In a request, objects that
+ * aren't strict may have additional fields, and text that can't be blank must have a character that
+ * isn't white space.
+ */
+export function schemaOf(shape: z.ZodType, request = false): Json {
+	const { $defs, properties } = z.toJSONSchema(z.object({ shape }), {
+		override: ({ zodSchema, jsonSchema }) => {
+			const as = documentedAs(zodSchema);
+			if (as) {
+				for (const key of Object.keys(jsonSchema)) delete jsonSchema[key];
+				Object.assign(jsonSchema, schemaOf(as, request));
+			}
+			describeInteger(jsonSchema);
+			describeFields(zodSchema, jsonSchema);
+			// The format implies zod's pattern. Only for email addresses, zod's pattern accepts less
+			// than the format.
+			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
+				delete jsonSchema.pattern;
+			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
+				delete jsonSchema.propertyNames;
+			if (!request) return;
+			const { def } = zodSchema._zod;
+			if (def.type === "object" && !("catchall" in def)) delete jsonSchema.additionalProperties;
+			if (jsonSchema.minLength === 1 && !jsonSchema.format) jsonSchema.pattern ??= "\\S";
+		},
+	});
+	Object.assign(schemas, toReferences($defs ?? {}));
+	return toReferences(properties?.shape);
+}
+
+const idOf = (shape: z.ZodType) => shape.meta()?.id;
+
+const pages = new Map<string, z.ZodType>();
+
+/**
+ * The answer, with an id if it is a page: that of its items and, if the page has the fields of an
+ * object `within`, that of the object.
+ */
+export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
+	const results = answer instanceof z.ZodObject ? answer.shape.results : undefined;
+	const item = results instanceof z.ZodArray ? results.element : undefined;
+	const name = item instanceof z.ZodType ? idOf(item) : undefined;
+	if (name === undefined || idOf(answer) !== undefined) return answer;
+	const id = `${within ? `${idOf(within)}With` : ""}${name}Page`;
+	const page = pages.get(id) ?? answer.meta({ id });
+	pages.set(id, page);
+	return page;
+}
+
+export const content = (schema: Json, media = "application/json") => ({
+	content: { [media]: { schema } },
+});
+
+export const text = (media: string) => content({ type: "string" }, media);

@@ -1,0 +1,105 @@
+/** Types that compare what a route answers with the shape that it documents. */
+import type { Hono, TypedResponse } from "hono";
+import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
+import type { JSONParsed, JSONValue } from "hono/utils/types";
+import type { App } from "../env.ts";
+
+/**
+ * The type of an answer that a route documents. Its middleware adds this to the route's responses
+ * in Hono's schema; the format tells it apart from what the handler responds with.
+ */
+export type Documented<T, Status extends StatusCode> = TypedResponse<
+	JSONParsed<T>,
+	Status,
+	"documented"
+>;
+
+type Endpoint = { output: unknown; outputFormat: string; status: number };
+type IsDocumented = { outputFormat: "documented" };
+
+/** The routes with the answers that they document, for typed clients. */
+export type AsDocumented<S> = {
+	[Path in keyof S]: {
+		[Method in keyof S[Path]]: AnswerOf<S[Path][Method]>;
+	};
+};
+
+type AnswerOf<E> = [Extract<E, IsDocumented>] extends [never]
+	? E
+	: Extract<E, IsDocumented> extends infer D
+		? { [K in keyof D]: K extends "outputFormat" ? "json" : D[K] }
+		: never;
+
+/**
+ * Each difference between an answer and its documentation, as `GET /path: field` or the like;
+ * `never` if there is none.
+ */
+export type Differences<R> =
+	R extends Hono<App, infer S, string>
+		? {
+				[Path in keyof S & string]: {
+					[Method in keyof S[Path] & string]: Difference<
+						S[Path][Method],
+						`${Method extends `$${infer Name}` ? Uppercase<Name> : never} ${Path}:`
+					>;
+				}[keyof S[Path] & string];
+			}[keyof S & string]
+		: never;
+
+/** Compiles only if there are no differences; otherwise the compiler's error names each. */
+export type AssertNone<T extends never> = T;
+
+type Difference<E, At extends string> = [Extract<E, IsDocumented>] extends [never]
+	? never
+	: Compared<Exclude<E, IsDocumented>, Extract<E, IsDocumented>, At>;
+
+type Compared<Actual, Expected, At extends string> = Actual extends Endpoint
+	? Expected extends Endpoint
+		?
+				| WrongStatus<Actual["status"], Expected["status"], At>
+				| WrongValue<Actual["output"], Expected["output"], At>
+		: never
+	: never;
+
+/** `c.json(value)` without a status has the type of all of them, and is a 200. */
+type WrongStatus<Actual, Expected, At extends string> = [ContentfulStatusCode] extends [Actual]
+	? 200 extends Expected
+		? never
+		: `${At} the status is missing`
+	: [Expected] extends [Actual]
+		? never
+		: `${At} the status differs`;
+
+type WrongValue<Actual, Expected, At extends string> = [JSONValue] extends [Expected]
+	? never
+	: Actual extends readonly (infer A)[]
+		? WrongValue<A, ItemOf<Expected>, `${At}[]`>
+		: Actual extends object
+			? WrongObject<Actual, Extract<Expected, object>, At>
+			: Actual extends Expected
+				? never
+				: `${At} has another type`;
+
+type ItemOf<T> = T extends readonly (infer Item)[] ? Item : never;
+
+type WrongObject<Actual, Expected, At extends string> = [Expected] extends [never]
+	? `${At} has another type`
+	:
+			| {
+					[K in keyof Actual & string]: K extends KeyOf<Expected>
+						? WrongValue<Actual[K], ValueOf<Expected, K>, `${At} ${K}`>
+						: `${At} ${K} is not documented`;
+			  }[keyof Actual & string]
+			| (Actual extends Expected ? never : Missing<Actual, Expected, At>);
+
+type KeyOf<Union> = Union extends unknown ? keyof Union : never;
+type ValueOf<Union, K extends PropertyKey> = Union extends { [Key in K]?: infer V } ? V : never;
+
+/** The fields that are always documented but not always there. */
+type Missing<Actual, Expected, At extends string> = {
+	[K in keyof Expected & string]: undefined extends Expected[K]
+		? never
+		: Actual extends Record<K, unknown>
+			? never
+			: `${At} ${K} is missing`;
+}[keyof Expected & string];
