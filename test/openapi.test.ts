@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
+import document from "../public/openapi.json" with { type: "json" };
 import { families } from "../src/app.ts";
 import { descriptionOf, documentedAs } from "../src/http/router.ts";
 import { operations, resolved, type Schema } from "./support/contract.ts";
@@ -171,4 +172,152 @@ describe("a path accepts the methods in the document, and lists them in Allow", 
 			expect(headers.get("allow")?.split(", ").sort()).toEqual([...allowed].sort());
 		}
 	});
+});
+
+/** The places in a JSON value that are described by a sentence, and lack it. */
+function undescribed(value: unknown, at: string): string[] {
+	if (typeof value !== "object" || value === null) return [];
+	return Object.entries(value).flatMap(([key, inner]) =>
+		key === "properties"
+			? Object.entries<{ description?: string }>(inner).flatMap(([name, field]) => [
+					...(field.description ? [] : [`${at}: ${name}`]),
+					...undescribed(field, at),
+				])
+			: undescribed(inner, at),
+	);
+}
+
+/** Components and operations with fields or parameters that have no description yet. */
+const TO_DESCRIBE: string[] = [
+	"BatchExport",
+	"BatchExportRun",
+	"BatchExportDestination",
+	"BatchExportTrial",
+	"BatchExportDestinationUpdate",
+	"BackfilledBatchExport",
+	"BatchExportWithBatchExportLogEntryPage",
+	"BatchExportLogEntry",
+	"BatchExportDay",
+	"BatchExportBackfill",
+	"Domain",
+	"VerifiedDomain",
+	"Invite",
+	"User",
+	"NewInvite",
+	"NewInvites",
+	"Project",
+	"ActivityEntry",
+	"ListedPlugin",
+	"Plugin",
+	"PluginWithActivityEntryPage",
+	"PluginWithPluginConfigPage",
+	"PluginConfig",
+	"PluginWithRepositoryEntryPage",
+	"RepositoryEntry",
+	"PluginWithPluginPage",
+	"PluginUpdate",
+	"PluginSource",
+	"PluginLogEntry",
+	"ProjectMember",
+	"Me",
+	"PersonalApiKey",
+	"Service",
+	"Health",
+	"Invitation",
+	"Accepted",
+	"createBatchExport",
+	"testNewBatchExport",
+	"updateBatchExport",
+	"backfillBatchExport",
+	"pauseBatchExport",
+	"unpauseBatchExport",
+	"testBatchExport",
+	"listBatchExportLogs",
+	"listBatchExportRuns",
+	"retryBatchExportRun",
+	"listBatchExportRunLogs",
+	"createDomain",
+	"updateDomain",
+	"createInvite",
+	"createInvites",
+	"createOrganizationProject",
+	"updateOrganizationProject",
+	"listActivity",
+	"listPlugins",
+	"createDestination",
+	"upgradeDestination",
+	"updateDestination",
+	"createFrontendApp",
+	"upgradeFrontendApp",
+	"updateFrontendApp",
+	"createImportApp",
+	"upgradeImportApp",
+	"updateImportApp",
+	"createProject",
+	"updateProject",
+	"createProjectBatchExport",
+	"testNewProjectBatchExport",
+	"updateProjectBatchExport",
+	"backfillProjectBatchExport",
+	"pauseProjectBatchExport",
+	"unpauseProjectBatchExport",
+	"testProjectBatchExport",
+	"listProjectBatchExportLogs",
+	"listProjectBatchExportRuns",
+	"retryProjectBatchExportRun",
+	"listProjectBatchExportRunLogs",
+	"createPluginConfig",
+	"rearrangePluginConfigs",
+	"updatePluginConfig",
+	"startPluginConfigJob",
+	"listPluginConfigLogs",
+	"ingestEvents",
+	"addProjectMember",
+	"listProjectActivity",
+	"updateUser",
+	"createPersonalApiKey",
+	"updatePersonalApiKey",
+	"getOpenApiDocument",
+	"acceptInvite",
+	"acceptInviteOnPage",
+];
+
+test("every field, parameter and header is described", () => {
+	const missing = [
+		...Object.entries(document.components.schemas).flatMap(([name, schema]) =>
+			undescribed(schema, name),
+		),
+		...Object.entries(document.components.headers).flatMap(([name, { description }]) =>
+			description ? [] : [name],
+		),
+		...operations.flatMap(({ operation: { operationId, parameters, requestBody, responses } }) => [
+			...parameters.flatMap(({ name, description }) =>
+				description ? [] : [`${operationId}: ${name}`],
+			),
+			...undescribed({ requestBody, responses }, operationId),
+		]),
+	];
+	const listed = missing.filter((place) => TO_DESCRIBE.includes(place.replace(/:.*/, "")));
+	expect(missing.filter((place) => !listed.includes(place))).toEqual([]);
+	const places = new Set(missing.map((place) => place.replace(/:.*/, "")));
+	expect(TO_DESCRIBE.filter((place) => !places.has(place))).toEqual([]);
+});
+
+test("every operation has an id of its own, a summary, a description and a tag that is described", () => {
+	const ids = operations.map(({ operation }) => operation.operationId);
+	expect(new Set(ids).size).toBe(operations.length);
+	const tags = new Map(document.tags.map(({ name, description }) => [name, description]));
+	for (const { operation, method, path } of operations) {
+		const what = `${method} ${path}`;
+		expect(operation.operationId, what).toMatch(/^[a-z]+([A-Z][a-z]+)+$/);
+		expect(operation.summary, what).toMatch(/^[A-Z][^\n]{5,70}[^.\n]$/);
+		expect(operation.description, what).toMatch(/^[A-Z`][\s\S]+\.$/);
+		for (const tag of operation.tags) expect(tags.get(tag), what).toMatch(/\.$/);
+	}
+});
+
+test("a page of objects that have a name is a component", () => {
+	const item = operations.find(({ operation }) => operation.operationId === "listMembers");
+	const answer = item?.operation.responses[200]?.content?.["application/json"];
+	expect(answer?.schema).toEqual({ $ref: "#/components/schemas/MemberPage" });
 });

@@ -46,8 +46,10 @@ function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSc
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
 		const description =
 			descriptionOfField(name, shape.shape[name]) ?? (isPage ? ENVELOPE[name] : undefined);
-		if (description && schema.properties && typeof property === "object")
-			schema.properties[name] = { ...property, description };
+		if (!description || typeof property !== "object" || !schema.properties) continue;
+		// All references to a component are one object; other properties are not yet complete.
+		if (property.$ref) schema.properties[name] = { ...property, description };
+		else property.description = description;
 	}
 }
 

@@ -15,8 +15,12 @@ export type Schema = {
 };
 
 type Operation = {
+	operationId: string;
+	summary: string;
+	description: string;
+	tags: string[];
 	security: Record<string, string[]>[];
-	parameters: { name: string; in: string; schema: Schema }[];
+	parameters: { name: string; in: string; description?: string; schema: Schema }[];
 	requestBody?: {
 		required?: boolean;
 		content: { "application/json"?: { schema: Schema } };

@@ -4,10 +4,10 @@ import { invalid } from "../../http/errors.ts";
 import { boolean, choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
 import { toApiError } from "../../http/valid.ts";
 
-const names = z.array(rawText(400).min(1)).max(1000).nullish();
+const names = () => z.array(rawText(400).min(1)).max(1000).nullish();
 
 /** Which events are exported. An empty `include_events` means all. */
-const filters = { include_events: names, exclude_events: names };
+const filters = { include_events: names(), exclude_events: names() };
 
 const VARIABLES = [
 	"year",
