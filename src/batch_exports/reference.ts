@@ -1,5 +1,25 @@
-import type { Reference } from "../http/reference.ts";
+import "../exporter/destinations/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type batchExports from "./routes.ts";
+import {
+	BackfilledExport,
+	BatchExport,
+	BatchExportBackfill,
+	BatchExportDay,
+	BatchExportLogEntry,
+	BatchExportRun,
+	backfill,
+	create,
+	Destination,
+	DestinationUpdate,
+	logFilters,
+	retry,
+	runFilters,
+	TestResult,
+	UnpausedExport,
+	unpause,
+	update,
+} from "./shape.ts";
 
 type BatchExports = Reference<typeof batchExports>;
 
@@ -114,7 +134,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `retry${Id}Run`,
 				summary: "Retry a run",
 				description:
-					"Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended or succeeded.",
+					"Goes on from where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or while its unfinished output is still being removed.",
 			},
 		},
 		"/:id/runs/:run_id/logs": {
@@ -154,3 +174,211 @@ export const ofProject = named(
 	"Lists the exports of the project, newest first.",
 	"Creates an export in the project. The first window is the one under way.",
 );
+
+const STATUSES = {
+	Starting: "waits for its turn.",
+	Running: "is under way.",
+	Completed: "has written everything, also if there was nothing to write.",
+	Failed: "needs you to act; `latest_error` says what to fix.",
+	FailedRetryable: "gave up after several tries.",
+	Cancelled: "was cancelled.",
+};
+
+const LEVELS = {
+	DEBUG: "details.",
+	INFO: "what happened.",
+	WARNING: "what may need your attention.",
+	ERROR: "what failed.",
+};
+
+describe(BatchExportRun, {
+	id: "Identifies the run.",
+	status: ["How far the run is.", STATUSES],
+	records_completed: "How many rows the destination has.",
+	records_total_count: "How many rows the window has; null before they are counted.",
+	latest_error: "Why the run failed, or its latest try; null if nothing went wrong.",
+	data_interval_start: "The start of the window, which is part of it.",
+	data_interval_end: "The end of the window, which isn't part of it.",
+	cursor: "Where a retry would go on, in a form that is only for the service; null at the start.",
+	created_at: "When the run was scheduled.",
+	finished_at: "When the run ended; null while it hasn't.",
+	last_updated_at: "When the run last got any further.",
+	batch_export: "The id of the export.",
+});
+
+const INTERVALS = {
+	hour: "from one full hour to the next.",
+	day: "from midnight to midnight.",
+	week: "from Monday to Monday.",
+	"every 5 minutes": "twelve windows an hour.",
+	"every 15 minutes": "four windows an hour.",
+};
+
+describe(create, {
+	name: "The export's name.",
+	model: [
+		"What is exported; `events` by default.",
+		{ events: "what happened.", persons: "who it happened to, with their properties." },
+	],
+	destination: [
+		"Where the rows go.",
+		{ type: "The kind of destination.", config: "The destination's settings." },
+	],
+	interval: ["The length of the windows, in UTC.", INTERVALS],
+	paused: "Whether no scheduled runs start; false by default.",
+	last_paused_at: "When the export was last paused: where a backfill after a pause begins.",
+	start_at: "No window begins before this time; null for no limit.",
+	end_at: "No window ends after this time; null for no limit.",
+	xql_query:
+		"A query that chooses and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns.",
+});
+
+describe(BatchExport, {
+	id: "Identifies the export.",
+	team_id: "The id of the project whose rows are exported.",
+	name: "The export's name.",
+	model: [
+		"What is exported.",
+		{ events: "what happened.", persons: "who it happened to, with their properties." },
+	],
+	destination: [
+		"Where the rows go.",
+		{
+			type: "The kind of destination.",
+			config: "The destination's settings without its secrets.",
+		},
+	],
+	interval: ["The length of the windows, in UTC.", INTERVALS],
+	paused: "Whether no scheduled runs start.",
+	created_at: "When the export was created.",
+	last_updated_at: "When the export was last changed.",
+	last_paused_at: "When the export was last paused; null if never.",
+	start_at: "No window begins before this time; null for no limit.",
+	end_at: "No window ends after this time; null for no limit.",
+	latest_runs: "The ten newest runs.",
+	xql_query: "The query in its normal form; null if all columns are exported.",
+	schema: [
+		"The parsed query; null without one.",
+		{
+			fields: [
+				"The columns.",
+				{ expression: "How the column is computed.", alias: "The column's name." },
+			],
+			where: "The condition; missing if there is none.",
+			values: "The values of the placeholders in expressions.",
+			xql_query: "The query in its normal form.",
+		},
+	],
+});
+
+for (const option of Destination.options)
+	describe(option, {
+		type: "The kind of destination.",
+		config: "The destination's settings.",
+	});
+
+for (const option of DestinationUpdate.options)
+	describe(option, {
+		type: "The kind of destination, which can't be changed.",
+		config: "The settings to change. Null removes one.",
+	});
+
+describe(
+	update,
+	{
+		destination: [
+			"Where the rows go.",
+			{
+				type: "The kind of destination, which can't be changed.",
+				config: "The settings to change. Null removes one.",
+			},
+		],
+	},
+	create.omit({ destination: true }),
+);
+
+describe(
+	unpause,
+	{ backfill: "Whether to export what was missed since the pause, too; false by default." },
+	update,
+);
+
+describe(
+	backfill,
+	{
+		start_at:
+			"Where the range begins, with an offset from UTC. By default one interval before its end.",
+		end_at:
+			"Where the range ends, with an offset from UTC and not in the future. By default the end of the last whole interval.",
+	},
+	update.omit({ start_at: true, end_at: true }),
+);
+
+describe(
+	BackfilledExport,
+	{ backfill_id: "The id of the backfill that was started." },
+	BatchExport,
+);
+
+describe(
+	UnpausedExport,
+	{ backfill_id: "The id of the backfill that was started; missing if none was." },
+	BatchExport,
+);
+
+describe(BatchExportBackfill, {
+	id: "Identifies the backfill.",
+	batch_export: "The id of the export.",
+	start_at: "Where the range begins.",
+	end_at: "Where the range ends.",
+	status: [
+		"How far the backfill is.",
+		{
+			Running: "has runs that haven't ended.",
+			Completed: "all runs have ended; some may have failed.",
+			Cancelled: "was cancelled.",
+		},
+	],
+	total_runs: "How many windows fit into the range.",
+	finished_runs: "How many runs have ended.",
+	failed_runs: "How many of the runs that ended have failed.",
+	created_at: "When the backfill was started.",
+	finished_at: "When its last run ended; null while it is running.",
+	last_updated_at: "When the backfill last got any further.",
+});
+
+describe(BatchExportLogEntry, {
+	id: "Identifies the entry.",
+	timestamp: "When it was written.",
+	level: ["How serious it is.", LEVELS],
+	message: "What happened, for people.",
+	run_id: "The id of the run that it is about; null if it is about the export.",
+});
+
+describe(BatchExportDay, {
+	day: "The day, in UTC.",
+	runs: "How many runs completed.",
+	rows: "How many rows these runs wrote.",
+	bytes: "The size of these rows as text, without a file format or compression.",
+	failures: "How many runs failed.",
+	seconds: "How long all these runs took together.",
+});
+
+describe(logFilters, {
+	after: "Only entries that were written after this time.",
+	before: "Only entries that were written before this time.",
+	search: "Only entries whose message contains this text, in any case.",
+	level: "Only entries of this level, in any case. May be repeated.",
+});
+
+describe(runFilters, { status: "Only runs with this status, in any case. May be repeated." });
+
+describe(retry, { from: "`start` starts over, also where the run could go on." });
+
+describe(TestResult, {
+	success: "Whether every step succeeded.",
+	steps: [
+		"The steps, up to the first that failed.",
+		{ name: "What was tried.", error: "Why the step failed; null if it didn't." },
+	],
+});

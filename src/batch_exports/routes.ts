@@ -22,6 +22,7 @@ import {
 	runFilters,
 	TestResult,
 	test,
+	UnpausedExport,
 	unpause,
 	update,
 } from "./shape.ts";
@@ -53,11 +54,8 @@ export default router()
 	.post("/:id/pause", ok(BatchExport), body(update, batchExports.find), async (c) =>
 		c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
 	)
-	.post(
-		"/:id/unpause",
-		ok(BatchExport.extend(BackfilledExport.pick({ backfill_id: true }).partial().shape)),
-		body(unpause, batchExports.find),
-		async (c) => c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+	.post("/:id/unpause", ok(UnpausedExport), body(unpause, batchExports.find), async (c) =>
+		c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.post("/:id/test", ok(TestResult), body(update, batchExports.find), async (c) =>
 		c.json(await destinationTest.of(c.var.tenant, c.req.param("id"), c.req.valid("json"))),

@@ -183,7 +183,7 @@ const fields = z.object({
 });
 
 /** For the OpenAPI document: the config of each type of destination. */
-const Destination = z
+export const Destination = z
 	.union(
 		TYPES.map((type) => {
 			const config = z.strictObject(configs[type].shape);
@@ -198,7 +198,7 @@ const Destination = z
 const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
 
 /** For the OpenAPI document: a destination in a PATCH. Null removes a key of the config. */
-const DestinationUpdate = z
+export const DestinationUpdate = z
 	.union(
 		TYPES.map((type) => {
 			const keys = Object.entries<z.ZodType>(configs[type].shape).map(([key, value]) => [
@@ -258,6 +258,11 @@ export const BackfilledExport = BatchExport.extend({
 	backfill_id: z.guid(),
 }).meta({ id: "BackfilledBatchExport" });
 
+/** An export that goes on, with the backfill of what was missed if one was asked for. */
+export const UnpausedExport = BatchExport.extend({
+	backfill_id: z.guid().optional(),
+}).meta({ id: "UnpausedBatchExport" });
+
 /** docs/exports.md#runs */
 export const BatchExportBackfill = z
 	.object({
@@ -289,13 +294,11 @@ export const BatchExportLogEntry = z
 export const BatchExportDay = z
 	.object({
 		day: z.iso.date(),
-		runs: z.int().meta({ description: "Completed runs" }),
-		rows: z.int().meta({ description: "Rows of the completed runs" }),
-		bytes: z.int().meta({
-			description: "Bytes of these rows as text, without a file format or compression",
-		}),
-		failures: z.int().meta({ description: "Failed runs" }),
-		seconds: z.number().meta({ description: "Duration of all these runs" }),
+		runs: z.int(),
+		rows: z.int(),
+		bytes: z.int(),
+		failures: z.int(),
+		seconds: z.number(),
 	})
 	.meta({ id: "BatchExportDay" });
 

@@ -1,0 +1,119 @@
+import { describe } from "../../http/reference.ts";
+import { configs } from "./config.ts";
+
+const FILTERS = {
+	include_events: "Only events with these names are exported; all, if there are none.",
+	exclude_events: "Events with these names aren't exported.",
+};
+
+const FILES = {
+	...FILTERS,
+	prefix:
+		"How the keys of files begin. May have variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`.",
+	file_format: [
+		"The format of files; `JSONLines` by default.",
+		{
+			JSONLines: "one JSON object a line.",
+			Parquet: "columns, with JSON as text.",
+			CSV: "lines with a header (RFC 4180).",
+		},
+	],
+	compression: [
+		"How files are compressed; null for not at all.",
+		{
+			gzip: "of any format.",
+			snappy: "of Parquet only.",
+			zstd: "of any format.",
+		},
+	],
+	max_file_size_mb:
+		"The size, in millions of bytes, after which another file begins; null for one file a run.",
+} as const;
+
+const ENDPOINT = "The URL of the storage's API, if it isn't the provider's own.";
+const TABLE = "The table; `events` by default. It is created if it is missing.";
+
+describe(configs.S3, {
+	...FILES,
+	bucket_name: "The bucket.",
+	region: "The bucket's region.",
+	encryption: [
+		"How the storage encrypts objects; null for the bucket's default.",
+		{ AES256: "with a key of the storage.", "aws:kms": "with a key of the key service." },
+	],
+	kms_key_id: "The key for `aws:kms`; null for the account's default.",
+	aws_access_key_id: "The id of the access key. Secret: no answer shows it.",
+	aws_secret_access_key: "The secret of the access key. Secret: no answer shows it.",
+	aws_session_token: "The token of a temporary access key. Secret: no answer shows it.",
+	endpoint_url: ENDPOINT,
+	use_virtual_style_addressing:
+		"Whether the bucket is part of the host, not of the path; false by default.",
+});
+
+describe(configs.R2, {
+	...FILES,
+	encryption: ["R2 encrypts all objects.", { AES256: "with a key of the storage." }],
+});
+
+describe(configs.HTTP, {
+	...FILTERS,
+	url: "Where batches of events are posted.",
+	token: "Sent as `Authorization: Bearer <token>`. Secret: no answer shows it.",
+});
+
+describe(configs.Postgres, {
+	...FILTERS,
+	user: "The user to sign in as. Secret: no answer shows it.",
+	password: "The user's password. Secret: no answer shows it.",
+	host: "The server's host.",
+	database: "The database.",
+	port: "The server's port; 5432 by default.",
+	schema: "The schema of the table; `public` by default.",
+	table_name: TABLE,
+	has_self_signed_cert:
+		"Can't be honoured: every certificate is checked, and a self-signed one is refused.",
+});
+
+describe(configs.NoOp, {});
+
+describe(configs.ClickHouse, {
+	...FILTERS,
+	url: "The URL of the server's HTTP interface.",
+	database: "The database.",
+	user: "The user to sign in as; `default` by default.",
+	password: "The user's password. Secret: no answer shows it.",
+	table_name: TABLE,
+});
+
+describe(configs.AzureBlob, {
+	...FILES,
+	container_name: "The container.",
+	account_name: "The storage account.",
+	account_key:
+		"The account's key; either this or `sas_token` is required. Secret: no answer shows it.",
+	sas_token:
+		"A shared access signature: the part of its URL after the question mark. Secret: no answer shows it.",
+	endpoint_url: ENDPOINT,
+});
+
+describe(configs.GCS, {
+	...FILES,
+	bucket_name: "The bucket.",
+	hmac_access_id: "The id of an HMAC key of a service account. Secret: no answer shows it.",
+	hmac_secret: "The secret of the HMAC key. Secret: no answer shows it.",
+	endpoint_url: ENDPOINT,
+});
+
+describe(configs.BigQuery, {
+	...FILTERS,
+	project_id: "The Google Cloud project.",
+	dataset_id: "The dataset, which has to exist.",
+	client_email: "The service account's email address.",
+	private_key:
+		"The service account's private key, as in its JSON key file. Secret: no answer shows it.",
+	private_key_id: "The id of the private key.",
+	token_uri: "Where access tokens are issued; Google's by default.",
+	table_id: TABLE,
+	use_json_type: "Whether columns of JSON have the type `JSON` instead of `STRING`.",
+	endpoint_url: "The URL of the API; Google's by default.",
+});
