@@ -98,8 +98,9 @@ const DESCRIPTIONS: Record<number, string> = {
 	401: "The key is missing or invalid",
 	403: "The key or its owner may not do this",
 	404: "Not found",
-	409: "Other requests are changing the object at the same time",
+	409: "Another request is changing the object, or has the same Idempotency-Key",
 	410: "The invite has expired",
+	412: "The object is not as If-Match says",
 	413: "The body is too large",
 	415: "The body is not JSON",
 	429: "Too many requests",
@@ -110,21 +111,19 @@ const DESCRIPTIONS: Record<number, string> = {
 function errorResponses(
 	method: string,
 	path: string,
-	{ body, form, query, media, asksElsewhere }: Operation,
+	{ body, form, media }: Operation,
 	open: boolean,
 ) {
 	const hasParameters = path.includes("{");
 	const page = media === "text/html";
-	const filtered = Object.keys(query?.shape ?? {}).some(
-		(name) => !Object.hasOwn(Paging.shape, name),
-	);
 	const statuses = [
-		...(method !== "GET" || filtered || asksElsewhere ? [400] : []),
+		...(path.startsWith("/api/") || method !== "GET" ? [400] : []),
 		...(open && (page || !hasParameters) ? [] : [401]),
 		...(open && !hasParameters ? [] : [429]),
 		...(open ? [] : [403]),
 		...(hasParameters ? [404] : []),
-		...(hasParameters && !open && method !== "GET" ? [409] : []),
+		...(!open && (method === "POST" || (hasParameters && method !== "GET")) ? [409] : []),
+		...(hasParameters && !open && method !== "GET" ? [412] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),
 		...(body ? [415] : []),
@@ -218,6 +217,9 @@ const operation = (
 			...(metadata.answer && content(schemaOf(metadata.answer))),
 			...(metadata.media && text(metadata.media)),
 		},
+		...(method === "GET" &&
+			path.startsWith("/api/") &&
+			(metadata.answer || metadata.media) && { 304: { description: DESCRIPTIONS[304] } }),
 		...Object.fromEntries(
 			Object.entries(metadata.also ?? {}).map(([status, answer]) => [
 				status,
