@@ -8,7 +8,7 @@ import * as z from "zod";
 import about from "../package.json" with { type: "json" };
 import { families, publicRoutes } from "../src/app.ts";
 import { ErrorBody } from "../src/http/errors.ts";
-import { descriptionOf, documentedAs, type Operation, Paging } from "../src/http/router.ts";
+import { descriptionOf, documentedAs, type Operation } from "../src/http/router.ts";
 import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
 
 type Json = Record<string, unknown>;

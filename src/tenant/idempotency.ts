@@ -232,7 +232,8 @@ const replaced = Object.fromEntries(
 /** The routes after it carry out a POST with an `Idempotency-Key` once (docs/api.md#safe-retries). */
 export const safeRetries = createMiddleware<App>(async (c, next) => {
 	const key = c.req.method === "POST" ? c.req.header("idempotency-key") : undefined;
-	if (key === undefined) return next();
+	// A family with a wildcard has this middleware on both paths that match.
+	if (key === undefined || c.get("idempotency")) return next();
 	const idempotency = new Idempotency(c, key);
 	c.set("idempotency", idempotency);
 	await next();
