@@ -27,6 +27,8 @@ export type App = {
 	Variables: {
 		requestId: string;
 		meter: Meter;
+		/** The JSON of the response, before it was formatted. */
+		compact: string | undefined;
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };

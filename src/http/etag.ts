@@ -39,8 +39,11 @@ const hasContent = ({ status, headers }: Response) =>
 export const caching = createMiddleware<App>(async (c, next) => {
 	await next();
 	c.header("Cache-Control", "no-store");
+	c.header("Vary", "Authorization, Tenantry-Version", { append: true });
 	if (!["GET", "HEAD"].includes(c.req.method) || !hasContent(c.res)) return;
-	const tag = await tagOf(await c.res.clone().text(), c.req.query("pretty") !== undefined);
+	const { compact } = c.var;
+	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;
+	const tag = await tagOf(compact ?? (await c.res.clone().text()), isPretty);
 	const isKnown = hasTag(c.req.header("if-none-match"), tag);
 	if (isKnown) c.res = new Response(null, { status: 304, headers: c.res.headers });
 	if (isKnown) c.res.headers.delete("content-type");

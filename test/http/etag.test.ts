@@ -65,11 +65,11 @@ const changing = guarded.filter(
 		gets.some((get) => get.path === objectOf(path) && /:\w+$/.test(get.path)),
 );
 
+/** Routes that change one object, which has no GET. */
 const NO_GET = guarded.filter(
 	({ method, path }) =>
-		method !== "GET" &&
-		/:\w+(\/[a-z_]+)?$/.test(path) &&
-		/:\w+$/.test(objectOf(path)) &&
+		(["PATCH", "DELETE"].includes(method) || path.includes(":backfill_id")) &&
+		!path.endsWith("/rearrange") &&
 		!gets.some((get) => get.path === objectOf(path)),
 );
 
