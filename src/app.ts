@@ -13,10 +13,12 @@ import type { App } from "./env.ts";
 import events from "./events/routes.ts";
 import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
 import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
+import { caching } from "./http/etag.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
 import { logRequests } from "./http/request_log.ts";
 import { router } from "./http/router.ts";
+import { answerInVersion, chooseVersion } from "./http/versions.ts";
 import invitePage from "./invites/page.ts";
 import invites, { acceptance } from "./invites/routes.ts";
 import members from "./members/routes.ts";
@@ -28,6 +30,8 @@ import plugins, { allPlugins } from "./plugins/routes.ts";
 import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
+import { safeRetries } from "./tenant/idempotency.ts";
+import { ifMatch } from "./tenant/precondition.ts";
 import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import {
 	asCaller,
@@ -139,24 +143,31 @@ const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<A
 const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
 
 export const app: Routes = router();
-app.use(requestId(), logRequests, meter, formatJson, secureHeaders(), crossOrigin).use(
-	checkMethod({
-		app,
-		onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
-	}),
-);
+app
+	.use(requestId(), logRequests, meter)
+	.use("/api/*", caching)
+	.use(formatJson, answerInVersion(), secureHeaders(), crossOrigin)
+	.use(
+		checkMethod({
+			app,
+			onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
+		}),
+	);
 for (const [path, routes] of publicRoutes) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes))
-		if (!at.includes("*")) family.use(at, allowOnlyMethodsOf(handlers));
+		if (!at.includes("*")) {
+			family.use(at, allowOnlyMethodsOf(handlers));
+			if (path.startsWith("/api/")) family.use(at, chooseVersion());
+		}
 	app.route(path, family.route("/", routes));
 }
-app.use("/api/*", authenticate);
+app.use("/api/*", authenticate, chooseVersion());
 for (const [path, object, tenant, routes] of families) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes)) {
 		if (!/[:*]/.test(at)) family.use(at, allowOnlyMethodsOf(handlers));
-		family.use(at, scope(object), tenant);
+		family.use(at, scope(object), safeRetries, ifMatch(path, routes.routes, at), tenant);
 	}
 	app.route(path, family.route("/", routes));
 }

@@ -1,5 +1,7 @@
 import type { Key } from "./auth/keys.ts";
 import type { Meter } from "./http/meter.ts";
+import type { Idempotency } from "./tenant/idempotency.ts";
+import type { Precondition } from "./tenant/precondition.ts";
 import type { Scope } from "./tenant/scopes.ts";
 import type { Tenant } from "./tenant/tenant.ts";
 
@@ -25,6 +27,8 @@ export type App = {
 	Variables: {
 		requestId: string;
 		meter: Meter;
+		/** The JSON of the response, before it was formatted. */
+		compact: string | undefined;
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };
@@ -34,6 +38,12 @@ export type App = {
 		/** The `plugins_access_level` that the route requires of the caller's organization. */
 		plugins: number | undefined;
 		tenant: Tenant;
+		/** The version of the API that the request gets; undefined if neither it nor a key says. */
+		version: string | undefined;
+		/** Undefined without an `Idempotency-Key`. */
+		idempotency: Idempotency | undefined;
+		/** Undefined without `If-Match`. */
+		precondition: Precondition | undefined;
 		/** The nonce for a page's inline styles and scripts (Content-Security-Policy). */
 		secureHeadersNonce?: string;
 	};

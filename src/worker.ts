@@ -5,6 +5,7 @@ import { tick as runExports } from "./exporter/schedule.ts";
 import { isStale } from "./jobs/queue.ts";
 import { tick as runTasks } from "./jobs/tasks.ts";
 import { work } from "./jobs/work.ts";
+import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/run.ts";
 export { Outbound } from "./jobs/outbound.ts";
@@ -17,6 +18,7 @@ export default {
 		const tasks = [
 			deleteExpired(env),
 			deleteOrphans(env),
+			deleteExpiredKeys(env),
 			runTasks(env, scheduledTime),
 			runExports(env, scheduledTime),
 		];

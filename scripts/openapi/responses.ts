@@ -41,8 +41,9 @@ const DESCRIPTIONS: Record<number, string> = {
 	401: "The key is missing or invalid",
 	403: "The key or its owner may not do this",
 	404: "Not found",
-	409: "Other requests are changing the object at the same time",
+	409: "Another request is changing the object, or has the same Idempotency-Key",
 	410: "The invite has expired",
+	412: "The object is not as If-Match says",
 	413: "The body is too large",
 	415: "The body is not JSON",
 	429: "Too many requests",
@@ -53,21 +54,19 @@ const DESCRIPTIONS: Record<number, string> = {
 function errorStatuses(
 	method: string,
 	path: string,
-	{ body, form, query, media, asksElsewhere }: Operation,
+	{ body, form, media }: Operation,
 	open: boolean,
 ) {
 	const hasParameters = path.includes("{");
 	const page = media === "text/html";
-	const filtered = Object.keys(query?.shape ?? {}).some(
-		(name) => !Object.hasOwn(Paging.shape, name),
-	);
 	return [
-		...(method !== "GET" || filtered || asksElsewhere ? [400] : []),
+		...(path.startsWith("/api/") || method !== "GET" ? [400] : []),
 		...(open && (page || !hasParameters) ? [] : [401]),
 		...(open && !hasParameters ? [] : [429]),
 		...(open ? [] : [403]),
 		...(hasParameters ? [404] : []),
-		...(hasParameters && !open && method !== "GET" ? [409] : []),
+		...(!open && (method === "POST" || (hasParameters && method !== "GET")) ? [409] : []),
+		...(hasParameters && !open && method !== "GET" ? [412] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),
 		...(body ? [415] : []),
@@ -90,7 +89,9 @@ function bodies(method: string, path: string, operation: Operation, open: boolea
 		status,
 		error,
 	]);
-	return [[status, success] as [number, object], ...others, ...errors];
+	const notModified: [number, object][] =
+		method === "GET" && path.startsWith("/api/") && (answer || media) ? [[304, {}]] : [];
+	return [[status, success] as [number, object], ...notModified, ...others, ...errors];
 }
 
 /** @param open whether the route needs no key */

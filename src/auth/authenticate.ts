@@ -29,6 +29,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 				organizations: personalApiKeys.scoped_organizations,
 				projects: personalApiKeys.scoped_projects,
 				expires_at: personalApiKeys.expires_at,
+				version: personalApiKeys.version,
 			})
 			.from(personalApiKeys)
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))

@@ -11,6 +11,8 @@ export type Key = {
 	projects: number[];
 	/** ISO 8601; null: never. */
 	expires_at: string | null;
+	/** The version of the API that it was made with. Records of older keys lack it: the first one. */
+	version?: string;
 };
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -11,15 +11,21 @@ export type Database = DrizzleD1Database;
  * Opens a D1 session for one request, which counts round trips and rows on the request's meter.
  * Only `batch` reaches the database.
  * @param start a bookmark or a constraint of D1's sessions API
- * @returns the database, and `restart`, which replaces the session by one that starts at another
- * point
+ * @returns the database; `restart`, which replaces the session by one that starts at another point;
+ * and `serve`, which makes the next batch return these results without a round trip
  */
 export function connect(c: Context<App>, start: string) {
 	let session = c.env.DB.withSession(start);
+	let served: { results: object[] }[] | undefined;
 	c.set("bookmark", () => session.getBookmark());
 	const db: Database = drizzle({
 		prepare: (query) => session.prepare(query),
 		batch: async <T>(statements: D1PreparedStatement[]) => {
+			if (served) {
+				const results: D1Result<T>[] = JSON.parse(JSON.stringify(served));
+				served = undefined;
+				return results;
+			}
 			c.var.meter.d1_trips += 1;
 			const results = await session.batch<T>(statements);
 			for (const { meta } of results) {
@@ -35,7 +41,10 @@ export function connect(c: Context<App>, start: string) {
 	const restart = (from: string) => {
 		session = c.env.DB.withSession(from);
 	};
-	return { db, restart };
+	const serve = (results: { results: object[] }[]) => {
+		served = results;
+	};
+	return { db, restart, serve };
 }
 
 type Statement = BatchItem<"sqlite">;

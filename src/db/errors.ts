@@ -1,4 +1,11 @@
-import { forbidden, invalid, notFound, notSetUp } from "../http/errors.ts";
+import {
+	forbidden,
+	idempotencyKeyInUse,
+	invalid,
+	notFound,
+	notSetUp,
+	preconditionFailed,
+} from "../http/errors.ts";
 
 /** Whether a write failed because another row has the same value in `column` (`table.column`). */
 export const isUniqueViolation = (error: unknown, column: string) =>
@@ -24,6 +31,10 @@ export function fromDatabaseError(error: Error) {
 		);
 	if (error.message.includes("CHECK constraint failed: still_admitted"))
 		return forbidden("Your access changed while the request was under way.");
+	if (error.message.includes("CHECK constraint failed: still_unchanged"))
+		return preconditionFailed();
+	if (error.message.includes("CHECK constraint failed: still_unused"))
+		return idempotencyKeyInUse(1);
 	// The row that a new one belongs to was deleted between this request's read and its write.
 	if (error.message.includes("FOREIGN KEY constraint failed")) return notFound();
 	return isMissingTable(error) ? notSetUp() : undefined;

@@ -12,6 +12,7 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { CURRENT_VERSION, FIRST_VERSION } from "../http/versions.ts";
 import { MEMBER } from "./levels.ts";
 
 /** The current time as `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
@@ -164,6 +165,11 @@ export const personalApiKeys = sqliteTable(
 		created_at: created_at(),
 		last_used_at: text(),
 		last_rolled_at: text(),
+		/** The version of the API that requests get which don't choose one (docs/api.md#versions). */
+		version: text()
+			.notNull()
+			.default(FIRST_VERSION)
+			.$defaultFn(() => CURRENT_VERSION),
 	},
 	(t) => [index("personal_api_keys_user").on(t.user_id)],
 );
@@ -723,10 +729,53 @@ export const activityLog = sqliteTable(
 	],
 );
 
-/** Always empty. Inserting 0 violates the CHECK, which makes the whole batch fail. */
-export const assertions = sqliteTable("assertions", { holds: integer().notNull() }, (t) => [
-	check("still_admitted", sql`${t.holds}`),
-]);
+/**
+ * Always empty. Inserting 0 into a column violates its CHECK, which makes the whole batch fail. Each
+ * column has a CHECK of its own, so that the error tells which assertion failed.
+ */
+export const assertions = sqliteTable(
+	"assertions",
+	{
+		/** The caller still has its access. */
+		holds: integer().notNull().default(1),
+		/** The object is still as `If-Match` says. */
+		is_unchanged: integer().notNull().default(1),
+		/** No other request has used the `Idempotency-Key`. */
+		is_unused: integer().notNull().default(1),
+	},
+	(t) => [
+		check("still_admitted", sql`${t.holds}`),
+		check("still_unchanged", sql`${t.is_unchanged}`),
+		check("still_unused", sql`${t.is_unused}`),
+	],
+);
+
+/** POST requests with an `Idempotency-Key` (docs/api.md#safe-retries). Rows are deleted after a day. */
+export const idempotencyKeys = sqliteTable(
+	"idempotency_keys",
+	{
+		id: id(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		key: text().notNull(),
+		/** SHA-256 of the method, path and body, hex. */
+		fingerprint: text().notNull(),
+		created_at: created_at(),
+		/** Until then, a request without an answer counts as under way; after it, as killed. */
+		under_way_until: text().notNull(),
+		/** Sealed JSON: what the request had read before it wrote. Written in the batch of the change. */
+		journal: text(),
+		/** JSON: the rows that the change answered with, see `jsonOf` in src/db/snapshot.ts. */
+		rows: text(),
+		/** Sealed JSON: the status, headers and body of the response. */
+		answer: text(),
+	},
+	(t) => [
+		uniqueIndex("idempotency_keys_user_key").on(t.user_id, t.key),
+		index("idempotency_keys_created").on(t.created_at),
+	],
+);
 
 /**
  * The number of log entries; maintained by triggers, so that a page need not count them.

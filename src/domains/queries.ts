@@ -163,10 +163,8 @@ export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof
 	const { domain, verification_challenge } = row;
 	if (row.verified_at !== null)
 		throw invalid(null, "This domain has already been verified.", "already_verified");
-	const verification_error = await findChallenge(
-		tenant.env.DOH_URL,
-		domain,
-		verification_challenge,
+	const verification_error = await tenant.once(() =>
+		findChallenge(tenant.env.DOH_URL, domain, verification_challenge),
 	);
 	if (verification_error !== null) return { ...toDomain(row), verification_error };
 	const [after] = await tenant.write({

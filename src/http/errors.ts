@@ -20,8 +20,12 @@ export const ErrorBody = z
 		code: z.string(),
 		detail: z.string(),
 		attr: z.string().nullable(),
+		/** The values that a choice may have. */
+		choices: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
 	})
 	.meta({ id: "Error" });
+
+export type Choices = z.infer<typeof ErrorBody>["choices"];
 
 type Parts = {
 	status: ContentfulStatusCode;
@@ -30,6 +34,8 @@ type Parts = {
 	detail: string;
 	/** The field that is wrong; null if it isn't about a single field. */
 	attr?: string | null;
+	/** The values that the field may have. */
+	choices?: Choices | undefined;
 	headers?: Record<string, string>;
 	/** Logged by `onError`, for errors that the operator has to fix. */
 	log?: string;
@@ -42,23 +48,29 @@ export class ApiError extends Error {
 	readonly headers: Record<string, string>;
 	readonly log: string | undefined;
 
-	constructor({ status, type, code, detail, attr = null, headers = {}, log }: Parts) {
+	constructor({ status, type, code, detail, attr = null, choices, headers = {}, log }: Parts) {
 		super(detail);
 		this.status = status;
-		this.body = { type, code, detail, attr };
+		this.body = { type, code, detail, attr, ...(choices && { choices }) };
 		this.headers = headers;
 		this.log = log;
 	}
 }
 
 /** 400: the field `attr` is wrong, or, if `attr` is null, a rule is broken. */
-export const invalid = (attr: string | null, detail: string, code = "invalid_input") =>
+export const invalid = (
+	attr: string | null,
+	detail: string,
+	code = "invalid_input",
+	choices?: Choices,
+) =>
 	new ApiError({
 		status: 400,
 		type: "validation_error",
 		code,
 		detail,
 		attr,
+		choices,
 	});
 
 /** 400: `attr` refers to an object that doesn't exist, or that the caller can't see. */
@@ -118,6 +130,44 @@ export const conflict = () =>
 		detail: "Other requests are changing this object at the same time. Try again.",
 	});
 
+/** 409: another request with the same `Idempotency-Key` is under way (docs/api.md#safe-retries). */
+export const idempotencyKeyInUse = (seconds: number) =>
+	new ApiError({
+		status: 409,
+		type: "invalid_request",
+		code: "idempotency_key_in_use",
+		detail: "A request with this Idempotency-Key is under way.",
+		headers: { "Retry-After": String(seconds) },
+	});
+
+/** 400: the `Idempotency-Key` belongs to a request with another path or body. */
+export const idempotencyKeyReused = () =>
+	new ApiError({
+		status: 400,
+		type: "invalid_request",
+		code: "idempotency_key_reused",
+		detail: "This Idempotency-Key was used for a request with another path or body.",
+	});
+
+/** 400: `Tenantry-Version` is no version of the API (docs/api.md#versions). */
+export const unknownVersion = (choices: string[]) =>
+	new ApiError({
+		status: 400,
+		type: "invalid_request",
+		code: "unknown_version",
+		detail: "Tenantry-Version is not a version of this API.",
+		choices,
+	});
+
+/** 412: the object is not as `If-Match` says (docs/api.md#caching-and-conditional-requests). */
+export const preconditionFailed = () =>
+	new ApiError({
+		status: 412,
+		type: "invalid_request",
+		code: "precondition_failed",
+		detail: "The object has changed: its ETag is not in If-Match.",
+	});
+
 export const methodNotAllowed = (method: string, allowed: string[]) =>
 	new ApiError({
 		status: 405,
@@ -159,6 +209,23 @@ export const throttled = (
 		},
 	});
 
+/** The kept response to an earlier request, thrown in place of an error (docs/api.md#safe-retries). */
+export class Replay extends Error {
+	readonly answer: Answer;
+
+	constructor(answer: Answer) {
+		super("This request was answered before.");
+		this.answer = answer;
+	}
+}
+
+/** A response, as it is kept. `body` null: it has none. */
+export type Answer = {
+	status: ContentfulStatusCode;
+	headers: [string, string][];
+	body: string | null;
+};
+
 /**
  * Returns the row.
  * @throws 404 if there is none
@@ -190,6 +257,12 @@ export const notSetUp = () =>
 export const respond = (c: Context, { body, status, headers }: ApiError) =>
 	c.json(body, status, headers);
 
+const replay = (c: Context, { status, headers, body }: Answer) => {
+	for (const [name, value] of headers) c.header(name, value);
+	c.header("Idempotency-Replayed", "true");
+	return c.newResponse(body, status);
+};
+
 /**
  * Sends the error response that was thrown. Any other error is logged with the request's id and
  * becomes a 500 that reveals nothing.
@@ -199,6 +272,7 @@ export const respond = (c: Context, { body, status, headers }: ApiError) =>
 export const onError =
 	(translate: (error: Error) => ApiError | undefined): ErrorHandler<App> =>
 	(error, c) => {
+		if (error instanceof Replay) return replay(c, error.answer);
 		const expected = error instanceof ApiError ? error : translate(error);
 		if (!expected || expected.log)
 			console.error(

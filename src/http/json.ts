@@ -36,6 +36,7 @@ export const formatJson = createMiddleware<App>(async (c, next) => {
 	if (c.res.headers.has("etag")) return;
 	const text = await c.res.text();
 	if (text === "") return;
+	c.set("compact", text);
 	const body = c.req.query("pretty") === undefined ? text : indent(text);
 	c.res = new Response(`${body}\n`, c.res);
 });

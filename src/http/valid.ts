@@ -166,7 +166,18 @@ const WHITE_SPACE = [0x20, 0x09, 0x0a, 0x0d];
 
 const MAX_BODY_BYTES = 2 ** 20;
 
-/** @throws 413 if the body is too large; 400 if the client disconnected before it was complete */
+const bodies = new WeakMap<Request, Uint8Array>();
+
+/**
+ * The bytes of the body, which may be asked for several times.
+ * @throws 413 if the body is too large; 400 if the client disconnected before it was complete
+ */
+export async function bytesOf(c: Context<App>): Promise<Uint8Array> {
+	const bytes = bodies.get(c.req.raw) ?? (await readBytes(c));
+	bodies.set(c.req.raw, bytes);
+	return bytes;
+}
+
 async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
 	const error = tooLarge(MAX_BODY_BYTES);
 	if (Number(req.header("content-length")) > MAX_BODY_BYTES) throw error;
@@ -230,7 +241,7 @@ export type BodyOptions = {
 async function readValue(c: Context<App>, { lines, exact }: BodyOptions) {
 	const header = c.req.header("content-type") ?? "";
 	const type = header.split(";")[0]?.trim() ?? "";
-	const bytes = await readBytes(c);
+	const bytes = await bytesOf(c);
 	const isLines = lines && LINES_TYPE.test(type);
 	const isBlank = bytes.every((byte) => WHITE_SPACE.includes(byte));
 	if (!isLines && isBlank) return {};

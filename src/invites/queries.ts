@@ -175,9 +175,9 @@ function check(
 
 /** The row of an invite, and its token, of which only the hash is stored. */
 async function newInvite(tenant: Tenant, body: New, organization_id: string) {
-	const token = newToken();
+	const { id, token } = await tenant.once(() => ({ id: v7(), token: newToken() }));
 	const row = {
-		id: v7(),
+		id,
 		organization_id,
 		target_email: body.target_email,
 		first_name: body.first_name ?? "",

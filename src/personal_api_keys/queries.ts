@@ -111,6 +111,7 @@ const toRecord = (tenant: Tenant, row: Row): Key => ({
 	organizations: row.scoped_organizations,
 	projects: row.scoped_projects,
 	expires_at: row.expires_at,
+	version: row.version,
 });
 
 const entry = (tenant: Tenant, activity: string, { id, label }: Pick<Row, "id" | "label">) => ({
@@ -128,7 +129,7 @@ export async function insert(tenant: Tenant, { scoped_teams, ...fields }: z.infe
 	assertMayGrant(tenant, grantsOf(body));
 	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
 	checkRestrictions(attr, scoped_projects, visibleProjects);
-	const value = mint();
+	const value = await tenant.once(mint);
 	const hash = await digest(value);
 	const id = v7();
 	const [row] = await tenant.write({
@@ -203,7 +204,7 @@ export async function roll(tenant: Tenant, id: string) {
 	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, id)));
 	const row = found(before);
 	assertMayGrant(tenant, row);
-	const value = mint();
+	const value = await tenant.once(mint);
 	const hash = await digest(value);
 	const [after] = await tenant.write({
 		entry: entry(tenant, "rolled", row),

@@ -1,7 +1,8 @@
 import { and, eq, gt, or, sql } from "drizzle-orm";
+import { assertThat } from "../db/assertion.ts";
 import { rowId } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
-import { assertions, pluginConfigs } from "../db/schema.ts";
+import { pluginConfigs } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /**
@@ -35,6 +36,4 @@ export function authorizeCodeChange({ caller }: Tenant, code: CodeStatus) {
  * A statement that makes its batch fail if a secret was stored since `authorizeCodeChange` checked.
  */
 export const assertCodeAuthorized = ({ db, caller }: Tenant, plugin_id: number) =>
-	db
-		.insert(assertions)
-		.select(sql`select 0 where ${caller.level} < ${ADMIN} and ${keepsSecrets(plugin_id)}`);
+	assertThat(db, sql`${caller.level} >= ${ADMIN} or not ${keepsSecrets(plugin_id)}`);

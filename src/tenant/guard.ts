@@ -1,9 +1,9 @@
 import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
 import { isExpired, type Key } from "../auth/keys.ts";
+import { assertThat } from "../db/assertion.ts";
 import type { Database } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import {
-	assertions,
 	members,
 	organizations,
 	personalApiKeys,
@@ -36,6 +36,7 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 			organizations: personalApiKeys.scoped_organizations,
 			projects: personalApiKeys.scoped_projects,
 			expires_at: personalApiKeys.expires_at,
+			version: personalApiKeys.version,
 			last_used_at: personalApiKeys.last_used_at,
 			is_active: users.is_active,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
@@ -140,10 +141,19 @@ export function toKey({
 	organizations,
 	projects,
 	expires_at,
+	version,
 	is_active,
 }: GuardRow): Key | undefined {
 	if (!(id && user_id && scopes && organizations && projects && is_active)) return undefined;
-	const key = { id, user_id, scopes, organizations, projects, expires_at };
+	const key = {
+		id,
+		user_id,
+		scopes,
+		organizations,
+		projects,
+		expires_at,
+		...(version && { version }),
+	};
 	return isExpired(key) ? undefined : key;
 }
 
@@ -206,5 +216,5 @@ export function assertStillAllowed(
 			: sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`,
 	);
 	const holds = orGone ? or(still, deleted) : still;
-	return db.insert(assertions).select(sql`select 0 where not (${holds})`);
+	return assertThat(db, sql`${holds}`);
 }

@@ -13,6 +13,7 @@ import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
+import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { badCredentials, conflict, found, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
@@ -77,12 +78,15 @@ export class Tenant {
 	readonly #where: Where;
 	/** Switches to the primary; undefined if it is used already. */
 	#toPrimary: (() => void) | undefined;
+	/** Makes the next batch return given rows, without a round trip. */
+	readonly #serve: ReturnType<typeof connect>["serve"];
 	#caller: Caller | undefined;
 
 	constructor(c: Context<App>, where: Where) {
 		const start = sessionStart(c);
-		const { db, restart } = connect(c, start);
+		const { db, restart, serve } = connect(c, start);
 		this.db = db;
+		this.#serve = serve;
 		this.#toPrimary = start === PRIMARY ? undefined : () => restart(PRIMARY);
 		this.#c = c;
 		this.#where = where;
@@ -179,12 +183,20 @@ export class Tenant {
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const { key, scope, level = 0, plugins = 0 } = this.#c.var;
+		const { key, scope, level = 0, plugins = 0, idempotency, precondition } = this.#c.var;
+		const intercepted = precondition?.intercept(queries);
+		if (intercepted) return intercepted;
 		const place = this.#place;
 		const denied = checkKey(key, scope, place);
 		const { success } = await this.env.REQUESTS.limit({ key: key.id });
 		if (!success) throw denied ?? throttled(60);
-		const [row, ...answers] = await this.#ask(denied ? [] : queries);
+		// Checked once, with the first read.
+		const isFirst = !denied && !this.#caller;
+		if (isFirst) await idempotency?.readRequest();
+		const lookUps = isFirst && idempotency ? [idempotency.lookUp(this.db)] : [];
+		const conditions = (isFirst && (await precondition?.statements(this.db))) || [];
+		const riding = [...lookUps, ...conditions];
+		const [row, ...results] = await this.#ask(denied ? [] : [...riding, ...queries]);
 		if (!row?.key_id) {
 			await evict(this.env, key.hash);
 			throw await countFailure(this.#c, badCredentials());
@@ -196,12 +208,19 @@ export class Tenant {
 			level,
 			plugins,
 		});
+		// The key's own row must stay as the precondition says.
+		if (!precondition) this.#noteUse(caller);
+		if (denied) {
+			this.#c.set("key", { ...caller.key, hash: key.hash });
+			this.#c.executionCtx.waitUntil(cache(this.env, key.hash, caller.key));
+			return this.read(...queries);
+		}
 		this.#caller = caller;
-		this.#noteUse(caller);
-		if (!denied) return answers;
-		this.#c.set("key", { ...caller.key, hash: key.hash });
-		this.#c.executionCtx.waitUntil(cache(this.env, key.hash, caller.key));
-		return this.read(...queries);
+		const answers = results.slice(riding.length);
+		if (isFirst) await idempotency?.check(this.db, results[0]?.[0]);
+		if (isFirst && !idempotency?.isDone)
+			await precondition?.check(results.slice(lookUps.length, riding.length));
+		return idempotency?.read(answers) ?? answers;
 	}
 
 	/**
@@ -247,23 +266,64 @@ export class Tenant {
 		const [first, ...others] = [entry].flat();
 		const entries = first ? [{ ...first, id }, ...others] : [];
 		const changed = sql`exists (select 1 from ${activityLog} where ${activityLog.id} = ${id})`;
-		const results = await this.db.batch([
+		return this.#run(
+			[
+				...before,
+				change,
+				...entries.map((item) => this.#record(item)),
+				...(after?.(changed) ?? []),
+				...(answer ? [answer] : []),
+			],
+			{
+				result: answer ?? change,
+				answer,
+				changed: first ? changed : sql`true`,
+			},
+		);
+	}
+
+	/**
+	 * Sends the statements of a change in one batch, after the assertions that they depend on.
+	 * @returns the rows of the statement `result`
+	 */
+	async #run(
+		statements: Statement[],
+		{
+			result,
+			answer,
+			changed,
+		}: { result: Statement; answer?: Statement | undefined; changed: SQL },
+	) {
+		const { idempotency, precondition } = this.#c.var;
+		if (idempotency?.isDone) {
+			this.#serve([{ results: rowsOf(idempotency.rows) }]);
+			const [rows] = await this.db.batch([result]);
+			return rows;
+		}
+		const retries = await idempotency?.statements(this.db, answer, changed);
+		const checks: Statement[] = [
+			...(retries ? [retries.first] : []),
+			...(precondition?.assertions(this.db) ?? []),
+		];
+		const [, ...results] = await this.db.batch([
 			assertStillAllowed(this.db, this.key.hash, this.caller),
-			...before,
-			change,
-			...entries.map((item) => this.#record(item)),
-			...(after?.(changed) ?? []),
-			...(answer ? [answer] : []),
+			...checks,
+			...statements,
+			...(retries ? [retries.last] : []),
 		]);
-		return answer ? results.at(-1) : results[1 + before.length];
+		return results[checks.length + statements.indexOf(result)];
+	}
+
+	/** A value that is made up once: a retry with the same `Idempotency-Key` gets the same. */
+	once<T>(make: () => T | Promise<T>): T | Promise<T> {
+		const { idempotency } = this.#c.var;
+		return idempotency ? idempotency.once(make) : make();
 	}
 
 	/** Writes an activity entry for an action that changes no row, in one round trip. */
 	async log(entry: Entry) {
-		await this.db.batch([
-			assertStillAllowed(this.db, this.key.hash, this.caller),
-			this.#record(entry, sql`true`),
-		]);
+		const logged = this.#record(entry, sql`true`);
+		await this.#run([logged], { result: logged, changed: sql`true` });
 	}
 
 	/**
@@ -275,12 +335,14 @@ export class Tenant {
 		entry: Omit<Entry, "activity">,
 		removal: Statement & { _: { result: R[] } },
 	): Promise<R | undefined> {
-		const [, [row]] = await this.db.batch([
+		const checks = this.#c.var.precondition?.assertions(this.db) ?? [];
+		const [, ...results] = await this.db.batch([
 			assertStillAllowed(this.db, this.key.hash, this.caller, { orGone: true }),
+			...checks,
 			removal,
 			this.#record({ activity: "deleted", ...entry }),
 		]);
-		return row;
+		return results[checks.length]?.[0];
 	}
 
 	#record(entry: Entry, condition?: SQL) {

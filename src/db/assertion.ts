@@ -1,0 +1,17 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Database } from "./client.ts";
+import { assertions } from "./schema.ts";
+
+/** A statement that makes its batch fail unless `condition` holds when it runs. */
+export function assertThat(
+	db: Database,
+	condition: SQL,
+	assertion: keyof typeof assertions.$inferInsert = "holds",
+) {
+	const values = (["holds", "is_unchanged", "is_unused"] as const).map((name) =>
+		name === assertion ? sql`0` : sql`1`,
+	);
+	return db
+		.insert(assertions)
+		.select(sql`select ${sql.join(values, sql`, `)} where not (${condition})`);
+}

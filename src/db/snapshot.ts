@@ -1,0 +1,43 @@
+import { Column, is, SQL, Subquery, sql } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
+import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
+
+/** The most columns in one `json_array`: D1 calls no function with more arguments. */
+const MAX_ARGUMENTS = 32;
+
+/** The number of columns that a select returns. */
+const width = (fields: object): number =>
+	Object.values(fields).reduce(
+		(sum, field) =>
+			sum +
+			(is(field, Column) || is(field, SQL) || is(field, SQL.Aliased) || is(field, Subquery)
+				? 1
+				: width(field)),
+		0,
+	);
+
+/**
+ * SQL for the rows of a select as JSON text: a list of rows, each a list of lists of its values.
+ * @throws if the statement isn't a select
+ */
+export function jsonOf(select: BatchItem<"sqlite">): SQL<string> {
+	if (!is(select, SQLiteSelectBase)) throw new Error("Only the rows of a select can be kept.");
+	const names = Array.from({ length: width(select._.selectedFields) }, (_, i) => `c${i}`);
+	// Appending an empty text to a text keeps json_array from embedding it as JSON.
+	const values = names.map((name) =>
+		sql.raw(`iif(typeof(${name}) = 'text', ${name} || '', ${name})`),
+	);
+	const lists = Array.from({ length: Math.ceil(values.length / MAX_ARGUMENTS) }, (_, i) => {
+		const part = values.slice(i * MAX_ARGUMENTS, (i + 1) * MAX_ARGUMENTS);
+		return sql`json_array(${sql.join(part, sql`, `)})`;
+	});
+	return sql`(with kept (${sql.raw(names.join(", "))}) as (${select.getSQL()})
+		select json_group_array(json_array(${sql.join(lists, sql`, `)})) from kept)`;
+}
+
+/** The rows in the text of `jsonOf`, as D1 would return them. */
+export function rowsOf(json: string): object[] {
+	const rows: unknown[][][] = JSON.parse(json);
+	// Drizzle reads the values by their position.
+	return rows.map((lists) => Object.fromEntries(lists.flat().map((value, i) => [`c${i}`, value])));
+}

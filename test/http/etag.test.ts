@@ -1,0 +1,227 @@
+import { eq } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
+import { activityLog, domains, projects } from "../../src/db/schema.ts";
+import { address, guarded } from "../support/routes.ts";
+import { call, cost, db, furnished, join, racing } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof furnished>>;
+
+const tagOf = ({ headers }: { headers: Headers }) => headers.get("etag") ?? "";
+
+const gets = guarded.filter(({ method }) => method === "GET");
+
+/** GETs that answer with a Link and no body. */
+const EMPTY = /\/(activity|frontend)$/;
+
+describe.each(gets.map((route) => [route.path, route] as const))("GET %s", (_, { path: at }) => {
+	test("sends an ETag, and a 304 without a body to a client that has it", async () => {
+		const home = await furnished();
+		const path = address(at, home);
+		const response = await home.ask("GET", path);
+		if (EMPTY.test(at) && at.includes("plugin_configs")) {
+			expect([response.headers.has("etag"), response.headers.get("cache-control")]).toEqual([
+				false,
+				"no-store",
+			]);
+			return;
+		}
+		expect(tagOf(response)).toMatch(/^"[\w-]{22}"$/);
+		expect(response.headers.get("cache-control")).toBe("private, no-cache");
+		const known = (tag: string, method = "GET") =>
+			home.ask(method, path, { headers: { "if-none-match": tag } });
+		for (const tag of [tagOf(response), `W/${tagOf(response)}`, `"x", ${tagOf(response)}`, "*"]) {
+			const same = await known(tag);
+			expect([same.status, same.body, tagOf(same)]).toEqual([304, null, tagOf(response)]);
+			expect(same.headers.get("cache-control")).toBe("private, no-cache");
+			expect(same.headers.get("vary")).toBe(response.headers.get("vary"));
+			expect(same.headers.has("content-type")).toBe(false);
+		}
+		expect((await known(tagOf(response), "HEAD")).status).toBe(304);
+		expect((await known('"x"')).status).toBe(200);
+	});
+});
+
+test("an ETag is the same for every member who sees the same content, and another after a change", async () => {
+	const home = await furnished();
+	const path = `/api/organizations/${home.id}/domains/${home.domain}`;
+	const member = await join(home.id, 1);
+	const first = tagOf(await home.ask("GET", path));
+	expect(tagOf(await call("GET", path, { key: member.key }))).toBe(first);
+	expect(tagOf(await home.ask("HEAD", `${path}/`))).toBe(first);
+	const pretty = tagOf(await home.ask("GET", `${path}?pretty`));
+	expect(pretty).toBe(first.replace(/"$/, '-pretty"'));
+	await home.ask("PATCH", path, { body: { saml_entity_id: "x" } });
+	expect(tagOf(await home.ask("GET", path))).not.toBe(first);
+});
+
+/** The object that a route changes: its own path, or without the name of the action. */
+const objectOf = (path: string) => path.replace(/\/[a-z_]+$/, "");
+
+/** Routes that change one object, which has a GET, and aren't the same as others on other paths. */
+const changing = guarded.filter(
+	({ method, path, fails }) =>
+		method !== "GET" &&
+		!fails &&
+		gets.some((get) => get.path === objectOf(path) && /:\w+$/.test(get.path)),
+);
+
+/** Routes that change one object, which has no GET. */
+const NO_GET = guarded.filter(
+	({ method, path }) =>
+		(["PATCH", "DELETE"].includes(method) || path.includes(":backfill_id")) &&
+		!path.endsWith("/rearrange") &&
+		!gets.some((get) => get.path === objectOf(path)),
+);
+
+describe.each(changing.map((route) => [`${route.method} ${route.path}`, route] as const))(
+	"%s with If-Match",
+	(_, route) => {
+		const send = (home: Home, tag: string, env?: Partial<Env>) => {
+			const body = route.body?.(home);
+			return home.ask(route.method, address(route.path, home), {
+				...(body !== undefined && { body }),
+				...(env && { env }),
+				headers: { "if-match": tag },
+			});
+		};
+		const current = async (home: Home) =>
+			tagOf(await home.ask("GET", objectOf(address(route.path, home))));
+
+		test("is carried out if the object is as it was, in as many round trips as without", async () => {
+			const home = await furnished();
+			const response = await send(home, `"x", ${await current(home)}`);
+			expect(response.status).toBeLessThan(300);
+			expect(cost(response).trips).toBeLessThanOrEqual(2);
+			const other = await furnished();
+			expect((await send(other, "*")).status).toBeLessThan(300);
+		});
+
+		test("is a 412 otherwise, and changes nothing", async () => {
+			const home = await furnished();
+			const tag = await current(home);
+			for (const wrong of ['"x"', `W/${tag}`, ""]) {
+				const response = await send(home, wrong);
+				expect([response.status, response.body.code]).toEqual([412, "precondition_failed"]);
+				expect(cost(response).trips).toBe(1);
+			}
+			expect(await current(home)).toBe(tag);
+			const entries = db.select().from(activityLog).where(eq(activityLog.user_id, home.owner.id));
+			expect(await entries).toEqual([]);
+		});
+	},
+);
+
+describe("If-Match", () => {
+	test("of 20 PATCHes at once with one ETag: one 200, nineteen 412", async () => {
+		const home = await furnished();
+		for (const path of [
+			`/api/organizations/${home.id}`,
+			`/api/organizations/${home.id}/domains/${home.domain}`,
+			`/api/projects/${home.project}/plugin_configs/${home.config}`,
+			`/api/organizations/${home.id}/batch_exports/${home.batch_export}`,
+			`/api/organizations/${home.id}/pipeline_destinations/${home.destination}`,
+			`/api/personal_api_keys/${home.key_id}`,
+			`/api/projects/${home.project}`,
+			"/api/users/@me",
+		]) {
+			const tag = tagOf(await home.ask("GET", path));
+			const answers = await Promise.all(
+				Array.from({ length: 20 }, (_, i) =>
+					home.ask("PATCH", path, {
+						body: { name: `${i}`, label: `${i}`, first_name: `${i}`, saml_entity_id: `${i}` },
+						headers: { "if-match": tag },
+					}),
+				),
+			);
+			const statuses = answers.map(({ status }) => status).sort();
+			expect([path, statuses]).toEqual([path, [200, ...Array(19).fill(412)]]);
+		}
+	});
+
+	test("of 20 DELETEs at once with one ETag: one 204, the others 412 or 404", async () => {
+		const home = await furnished();
+		const path = `/api/organizations/${home.id}/domains/${home.domain}`;
+		const tag = tagOf(await home.ask("GET", path));
+		const answers = await Promise.all(
+			Array.from({ length: 20 }, () => home.ask("DELETE", path, { headers: { "if-match": tag } })),
+		);
+		const statuses = answers.map(({ status }) => status);
+		expect(statuses.filter((status) => status === 204)).toHaveLength(1);
+		expect(statuses.filter((status) => status === 412 || status === 404)).toHaveLength(19);
+	});
+
+	test("is compared again in the batch of the change", async () => {
+		const home = await furnished();
+		const path = `/api/organizations/${home.id}/domains/${home.domain}`;
+		const its = eq(domains.id, home.domain);
+		// Not a column that the write compares anyway.
+		const interfere = async () =>
+			db.update(domains).set({ jit_provisioning_enabled: true }).where(its);
+		const tag = tagOf(await home.ask("GET", path));
+		const patched = await home.ask("PATCH", path, {
+			body: { saml_entity_id: "x" },
+			headers: { "if-match": tag },
+			env: racing(interfere),
+		});
+		expect(patched.status).toBe(412);
+		expect(await db.select().from(domains).where(its)).toMatchObject([{ saml_entity_id: null }]);
+		const renamed = async () =>
+			db.update(projects).set({ name: "Raced" }).where(eq(projects.id, home.project));
+		const project = `/api/projects/${home.project}`;
+		const deleted = await home.ask("DELETE", project, {
+			headers: { "if-match": tagOf(await home.ask("GET", project)) },
+			env: racing(renamed),
+		});
+		expect(deleted.status).toBe(412);
+		expect((await home.ask("GET", project)).body.name).toBe("Raced");
+	});
+
+	test("comes after the checks of access, the body and the object's existence", async () => {
+		const home = await furnished();
+		const path = `/api/organizations/${home.id}/domains/${home.domain}`;
+		const headers = { "if-match": '"x"' };
+		const member = await join(home.id, 1);
+		const body = { saml_entity_id: "x" };
+		expect((await call("PATCH", path, { key: member.key, body, headers })).status).toBe(403);
+		expect((await call("PATCH", path, { body, headers })).status).toBe(401);
+		const missing = path.replace(home.domain, crypto.randomUUID());
+		expect((await home.ask("PATCH", missing, { body, headers })).status).toBe(404);
+		expect((await home.ask("DELETE", missing, { headers })).status).toBe(404);
+	});
+
+	test.each(NO_GET.map((route) => [`${route.method} ${route.path}`, route] as const))(
+		"of %s, whose object has no GET and so no ETag, is a 412",
+		async (_, route) => {
+			const home = await furnished();
+			const body = route.body?.(home);
+			const send = (tag: string) =>
+				home.ask(route.method, address(route.path, home), {
+					...(body !== undefined && { body }),
+					headers: { "if-match": tag },
+				});
+			expect((await send('"x"')).status).toBe(412);
+			expect((await send("*")).status).toBeLessThan(300);
+		},
+	);
+
+	test("takes the ETag of an indented response", async () => {
+		const home = await furnished();
+		const path = `/api/projects/${home.project}`;
+		const tag = tagOf(await home.ask("GET", `${path}?pretty`));
+		const headers = { "if-match": tag };
+		expect((await home.ask("PATCH", path, { body: { name: "x" }, headers })).status).toBe(200);
+		expect((await home.ask("PATCH", path, { body: { name: "y" }, headers })).status).toBe(412);
+	});
+
+	test("and Idempotency-Key: a repeated request gets its first response, although the object has changed", async () => {
+		const home = await furnished();
+		const path = `/api/organizations/${home.id}/batch_exports/${home.batch_export}`;
+		const headers = { "if-match": tagOf(await home.ask("GET", path)), "idempotency-key": "k" };
+		const first = await home.ask("POST", `${path}/pause`, { headers });
+		expect(first.body.paused).toBe(true);
+		await home.ask("POST", `${path}/unpause`);
+		const again = await home.ask("POST", `${path}/pause`, { headers });
+		expect([200, 409]).toContain(again.status);
+		expect((await home.ask("GET", path)).body.paused).toBe(false);
+	});
+});

@@ -1,0 +1,324 @@
+import { env } from "cloudflare:workers";
+import { eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { activityLog, domains, idempotencyKeys, personalApiKeys } from "../../src/db/schema.ts";
+import { deleteExpiredKeys } from "../../src/tenant/idempotency.ts";
+import { address, guarded } from "../support/routes.ts";
+import { eventually } from "../support/time.ts";
+import { call, cost, db, furnished, join, keyFor, world } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof furnished>>;
+type Options = NonNullable<Parameters<typeof call>[2]>;
+
+const posts = guarded.filter(({ method }) => method === "POST");
+
+/** Sends a POST with an Idempotency-Key. */
+const post = (home: Pick<Home, "ask">, path: string, key: string, options: Options = {}) =>
+	home.ask("POST", path, {
+		...options,
+		headers: { "idempotency-key": key, ...options.headers },
+	});
+
+/** Repeats a request until its first response has been kept. */
+const replayed = (send: () => ReturnType<typeof call>) =>
+	eventually(async () => {
+		const response = await send();
+		expect(response.headers.get("idempotency-replayed")).toBe("true");
+		return response;
+	});
+
+const entriesOf = ({ owner }: Pick<Home, "owner">) =>
+	db.select().from(activityLog).where(eq(activityLog.user_id, owner.id));
+
+const rowsOf = ({ owner }: Pick<Home, "owner">) =>
+	db.select().from(idempotencyKeys).where(eq(idempotencyKeys.user_id, owner.id));
+
+/** The tests' D1, whose second batch is written, but never returns. */
+function killing() {
+	const { promise: written, resolve } = Promise.withResolvers<void>();
+	let trips = 0;
+	const withSession = (start: string) => {
+		const session = env.DB.withSession(start);
+		const batch = async (statements: D1PreparedStatement[]) => {
+			trips += 1;
+			const results = await session.batch(statements);
+			if (trips < 2) return results;
+			resolve();
+			return new Promise(() => {});
+		};
+		const prepare = (query: string) => session.prepare(query);
+		return { prepare, batch, getBookmark: () => session.getBookmark() };
+	};
+	const DB: D1Database = Object.assign(Object.create(env.DB), { withSession });
+	return { env: { DB }, written };
+}
+
+describe.each(posts.map((route) => [route.path, route] as const))("POST %s", (_, route) => {
+	let home: Home;
+	let send: (options?: Options) => ReturnType<typeof call>;
+	beforeEach(async () => {
+		home = await furnished();
+		const body = route.body?.(home);
+		send = (options) =>
+			post(home, address(route.path, home), "a key", {
+				...(body !== undefined && { body }),
+				...options,
+			});
+	});
+
+	test("that is repeated with its Idempotency-Key gets the first response, in one round trip, and changes nothing", async () => {
+		const first = await send();
+		expect(first.headers.has("idempotency-replayed")).toBe(false);
+		expect(cost(first).trips).toBeLessThanOrEqual(2);
+		const entries = await entriesOf(home);
+		if (route.fails) {
+			expect((await send()).headers.has("idempotency-replayed")).toBe(false);
+			expect(await rowsOf(home)).toEqual([]);
+			return;
+		}
+		const again = await replayed(send);
+		expect([again.status, again.body]).toEqual([first.status, first.body]);
+		for (const name of ["content-type", "content-length", "link"])
+			expect([name, again.headers.get(name)]).toEqual([name, first.headers.get(name)]);
+		expect(cost(again).trips).toBe(1);
+		expect(await entriesOf(home)).toEqual(entries);
+	});
+
+	test("that is killed after its change is answered when it is repeated, and changes nothing again", async () => {
+		const dying = killing();
+		const outcome = await Promise.race([
+			dying.written,
+			send({ env: dying.env }).catch((error: unknown) => error),
+		]);
+		// Nothing was to be written.
+		if (outcome !== undefined) return;
+		const entries = await entriesOf(home);
+		const early = await send();
+		expect([early.status, early.body.code]).toEqual([409, "idempotency_key_in_use"]);
+		expect(early.headers.get("retry-after")).toBe("1");
+		await db.update(idempotencyKeys).set({ under_way_until: new Date(0).toISOString() });
+		const answer = await send();
+		expect(answer.status).toBeLessThan(300);
+		expect(await entriesOf(home)).toEqual(entries);
+		const again = await replayed(send);
+		expect([again.status, again.body]).toEqual([answer.status, answer.body]);
+		expect(await entriesOf(home)).toEqual(entries);
+	});
+});
+
+const domainOf = () => ({ domain: `${crypto.randomUUID()}.example.com` });
+
+describe("an Idempotency-Key", () => {
+	test("of 20 requests at once changes one thing; the others get the same response or a 409", async () => {
+		const home = await world();
+		const body = domainOf();
+		const path = `/api/organizations/${home.id}/domains`;
+		const answers = await Promise.all(
+			Array.from({ length: 20 }, () => post(home, path, "race", { body })),
+		);
+		const first = answers.filter(
+			({ status, headers }) => status === 201 && !headers.has("idempotency-replayed"),
+		);
+		expect(first).toHaveLength(1);
+		for (const { status, headers, body } of answers.filter((answer) => answer !== first[0]))
+			if (status === 201)
+				expect([headers.get("idempotency-replayed"), body]).toEqual(["true", first[0]?.body]);
+			else {
+				expect([status, body.code]).toEqual([409, "idempotency_key_in_use"]);
+				expect(headers.get("retry-after")).toBe("1");
+			}
+		expect((await home.ask("GET", path)).body.count).toBe(1);
+		expect(await entriesOf(home)).toHaveLength(1);
+		const again = await replayed(() => post(home, path, "race", { body }));
+		expect(again.body).toEqual(first[0]?.body);
+	});
+
+	test("is refused with another body or path", async () => {
+		const home = await world();
+		const path = `/api/organizations/${home.id}/domains`;
+		const body = domainOf();
+		await post(home, path, "one", { body });
+		await replayed(() => post(home, path, "one", { body }));
+		for (const [at, other] of [
+			[path, domainOf()],
+			["/api/projects", body],
+			[`${path}?x=1`, body],
+		] as const) {
+			const response = await post(home, at, "one", { body: { name: "x", ...other } });
+			expect([response.status, response.body.type, response.body.code]).toEqual([
+				400,
+				"invalid_request",
+				"idempotency_key_reused",
+			]);
+		}
+		expect(await entriesOf(home)).toHaveLength(1);
+		// A trailing slash is no other path.
+		expect((await post(home, `${path}/`, "one", { body })).status).toBe(201);
+	});
+
+	test("of another user is another key; another key of the same user is the same caller", async () => {
+		const home = await world();
+		const member = await join(home.id, 8);
+		const path = `/api/organizations/${home.id}/projects`;
+		const send = (key: string) =>
+			call("POST", path, { key, body: { name: "P" }, headers: { "idempotency-key": "k" } });
+		const first = await send(home.key);
+		const theirs = await send(member.key);
+		expect(theirs.body.id).not.toBe(first.body.id);
+		const second = await keyFor(home.owner.id);
+		expect((await replayed(() => send(second))).body).toEqual(first.body);
+	});
+
+	test("does not let a revoked or narrower key see a response", async () => {
+		const home = await world();
+		const path = `/api/organizations/${home.id}/projects`;
+		const send = (key: string) =>
+			call("POST", path, { key, body: { name: "P" }, headers: { "idempotency-key": "k" } });
+		await send(home.key);
+		await replayed(() => send(home.key));
+		const narrow = await keyFor(home.owner.id, { scopes: ["project:read"] });
+		expect((await send(narrow)).status).toBe(403);
+		await db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, home.owner.id));
+		expect((await send(home.key)).status).toBe(401);
+	});
+
+	test("has 1 to 255 printable characters", async () => {
+		const home = await world();
+		const path = `/api/organizations/${home.id}/projects`;
+		for (const key of ["", "x".repeat(256), "caf\u00e9", "a\tb"]) {
+			const response = await post(home, path, key, { body: { name: "P" } });
+			expect([key, response.status, response.body.code]).toEqual([key, 400, "invalid_input"]);
+		}
+		for (const key of ["x", "x".repeat(255), "a ~!"])
+			expect((await post(home, path, key, { body: { name: "P" } })).status).toBe(201);
+		const stranger = await world();
+		expect((await post(stranger, path, "", { body: { name: "P" } })).status).toBe(403);
+	});
+
+	test("stays free after a refusal", async () => {
+		const home = await world();
+		const path = `/api/organizations/${home.id}/domains`;
+		const { domain } = domainOf();
+		const [taken] = [domainOf()];
+		await home.ask("POST", path, { body: taken });
+		for (const body of [{}, { domain: "no domain" }, taken]) {
+			expect((await post(home, path, "again", { body })).status).toBe(400);
+			expect(await rowsOf(home)).toEqual([]);
+		}
+		expect((await post(home, path, "again", { body: { domain } })).status).toBe(201);
+	});
+
+	test("stays free when the change changed nothing, and is kept afterwards", async () => {
+		const home = await world();
+		await db.insert(personalApiKeys).values(
+			Array.from({ length: 4 }, () => ({
+				user_id: home.owner.id,
+				label: "x",
+				hash: v7(),
+				mask_value: "",
+				scopes: ["*"],
+			})),
+		);
+		for (let i = 5; i < 25; i++) await keyFor(home.owner.id);
+		const send = () =>
+			post(home, "/api/personal_api_keys", "k", { body: { label: "One more", scopes: ["*"] } });
+		expect((await send()).status).toBe(400);
+		const [spare] = (await home.ask("GET", "/api/personal_api_keys?limit=1")).body.results;
+		await home.ask("DELETE", `/api/personal_api_keys/${spare.id}`);
+		expect((await send()).status).toBe(201);
+	});
+
+	test("is free again after a day, and its row is deleted", async () => {
+		const home = await world();
+		const path = `/api/organizations/${home.id}/projects`;
+		const send = () => post(home, path, "old", { body: { name: "P" } });
+		const first = await send();
+		await replayed(send);
+		const age = () =>
+			db
+				.update(idempotencyKeys)
+				.set({ created_at: new Date(Date.now() - 86_400_001).toISOString() })
+				.where(eq(idempotencyKeys.user_id, home.owner.id));
+		await age();
+		const second = await send();
+		expect([second.status, second.headers.has("idempotency-replayed")]).toEqual([201, false]);
+		expect(second.body.id).not.toBe(first.body.id);
+		expect((await replayed(send)).body).toEqual(second.body);
+		await age();
+		await deleteExpiredKeys(env);
+		expect(await rowsOf(home)).toEqual([]);
+	});
+
+	test("after a 5xx repeats nothing that was written", async () => {
+		const home = await world();
+		const send = (overrides?: Partial<Env>) =>
+			post(home, "/api/personal_api_keys", "k", {
+				body: { label: "New", scopes: ["*"] },
+				...(overrides && { env: overrides }),
+			});
+		const put = () => {
+			throw new Error("KV is down.");
+		};
+		const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), {
+			get: env.KEYS.get.bind(env.KEYS),
+			put,
+		});
+		vi.spyOn(console, "error").mockImplementation(() => {});
+		// Tests accept no 500.
+		await expect(send({ KEYS })).rejects.toThrow("→ 500");
+		const answer = await eventually(async () => {
+			const response = await send();
+			expect(response.status).toBe(201);
+			return response;
+		});
+		expect((await call("GET", "/api/users/@me", { key: answer.body.value })).status).toBe(200);
+		expect((await home.ask("GET", "/api/personal_api_keys")).body.count).toBe(2);
+	});
+
+	test("keeps secrets sealed", async () => {
+		const home = await world();
+		const { body } = await post(home, "/api/personal_api_keys", "k", {
+			body: { label: "New", scopes: ["*"] },
+		});
+		const { body: invite } = await post(home, `/api/organizations/${home.id}/invites`, "i", {
+			body: { target_email: `${v7()}@tenantry.test`, send_email: false },
+		});
+		expect(invite.accept_url).toMatch(/\/invites\/./);
+		await eventually(async () => {
+			const rows = await rowsOf(home);
+			expect(rows.map(({ answer }) => answer?.startsWith("sealed:2:"))).toEqual([true, true]);
+			const stored = JSON.stringify(rows);
+			expect(stored).not.toContain(body.value);
+			expect(stored).not.toContain(invite.accept_url.split("/").at(-1));
+		});
+	});
+
+	test("that was killed keeps secrets sealed, too", async () => {
+		const home = await world();
+		const dying = killing();
+		void post(home, "/api/personal_api_keys", "k", {
+			body: { label: "New", scopes: ["*"] },
+			env: dying.env,
+		});
+		await dying.written;
+		const [row] = await rowsOf(home);
+		expect(row?.journal).toMatch(/^sealed:2:/);
+		expect(JSON.stringify(row)).not.toMatch(/tnt_[0-9A-Za-z]{43}/);
+		await db.update(idempotencyKeys).set({ under_way_until: sql`'0'` });
+		const { body } = await post(home, "/api/personal_api_keys", "k", {
+			body: { label: "New", scopes: ["*"] },
+		});
+		expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
+	});
+
+	test("doesn't matter to a PATCH or a DELETE", async () => {
+		const home = await furnished();
+		const headers = { "idempotency-key": "" };
+		const path = `/api/organizations/${home.id}/domains/${home.domain}`;
+		const patched = await home.ask("PATCH", path, { body: { saml_entity_id: "x" }, headers });
+		expect(patched.status).toBe(200);
+		expect((await home.ask("DELETE", path, { headers })).status).toBe(204);
+		expect(await db.select().from(domains).where(eq(domains.id, home.domain))).toEqual([]);
+	});
+});
