@@ -17,6 +17,7 @@ describe(ErrorBody, {
 	code: "The error, for programs.",
 	detail: "The error, for people.",
 	attr: "The field or parameter that is wrong, with two underscores between nested names; null if it isn't about a single one.",
+	choices: "The values that are allowed, if `code` is `invalid_choice`.",
 });
 
 /** An empty body counts as `{}`, so a body is required only if `{}` is invalid. */

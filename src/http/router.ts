@@ -19,8 +19,6 @@ export type Operation = {
 	isFile?: true;
 	/** Other responses that aren't errors, by status. `z.void()`: no body. */
 	also?: Record<number, z.ZodType>;
-	/** The route calls an external service; if that fails, the response is a 400. */
-	asksElsewhere?: true;
 	/** The media type of a response that is text, not JSON. */
 	media?: "text/html" | "text/javascript";
 	body?: z.ZodType;
@@ -74,10 +72,8 @@ type PageInput = {
 type Documenting<T, Status extends 200 | 201 | 204> = Response & Documented<T, Status>;
 
 /** 200 with a body of the shape `answer`. */
-export const ok = <S extends z.ZodType>(
-	answer: S,
-	more: Pick<Operation, "also" | "asksElsewhere"> = {},
-) => document<Documenting<z.output<S>, 200>>({ status: 200, answer, ...more });
+export const ok = <S extends z.ZodType>(answer: S, more: Pick<Operation, "also"> = {}) =>
+	document<Documenting<z.output<S>, 200>>({ status: 200, answer, ...more });
 
 /** 201 with a body of the shape `answer`. */
 export const created = <S extends z.ZodType>(answer: S) =>
@@ -130,11 +126,7 @@ export const paginated = <I extends z.ZodType>(item: I) =>
  * 200 with a page of `item` that also has the fields of `shape`, from the first result; all are
  * null without results (docs/api.md#responses-with-extra-fields).
  */
-export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(
-	shape: S,
-	item: I,
-	more: Pick<Operation, "asksElsewhere"> = {},
-) =>
+export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	document<Documenting<Nullable<z.output<S>> & Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
 		answer: z.object({
@@ -143,7 +135,6 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(
 		}),
 		within: shape,
 		query: Paging,
-		...more,
 	});
 
 /**

@@ -46,22 +46,14 @@ export default (family: Family) => {
 		.get("/exports_unsubscribe_configs", paginatedAs(Plugin, PluginConfig), async (c) =>
 			c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),
 		)
-		.get(
-			"/repository",
-			paginatedAs(Plugin, RepositoryEntry, {
-				asksElsewhere: true,
-			}),
-			async (c) => c.json(await overviews.listRepository(c.var.tenant, page(c))),
+		.get("/repository", paginatedAs(Plugin, RepositoryEntry), async (c) =>
+			c.json(await overviews.listRepository(c.var.tenant, page(c))),
 		)
 		.get("/unused", paginatedAs(Plugin, Plugin), async (c) =>
 			c.json(await overviews.unused(c.var.tenant, family, page(c))),
 		)
-		.get(
-			"/:id/check_for_updates",
-			ok(PluginUpdate, {
-				asksElsewhere: true,
-			}),
-			async (c) => c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
+		.get("/:id/check_for_updates", ok(PluginUpdate), async (c) =>
+			c.json(await plugins.checkForUpdates(c.var.tenant, c.req.param("id"))),
 		)
 		.post("/:id/upgrade", ok(Plugin), body(update, plugins.findOwnCode), async (c) =>
 			c.json(await plugins.upgrade(c.var.tenant, c.req.param("id"))),
