@@ -77,7 +77,7 @@ async function attempt(
 	{ type, config }: Destination,
 	{ model, xql_query, team_id }: Content,
 ): Promise<z.infer<typeof TestResult>> {
-	const destination = destinationOf(env, type, config, TEST_TIMEOUT_MS);
+	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, destination.database);
 	const steps = await destination.test(sampleOf(model, fields, team_id));
