@@ -182,36 +182,40 @@ const fields = z.object({
 	xql_query: multilineText().check(checkedBy(parse)).nullable().optional(),
 });
 
-/** For the OpenAPI document: the config of each type of destination. */
-const Destination = z
-	.union(
-		TYPES.map((type) => {
-			const config = z.strictObject(configs[type].shape);
-			return z.object({
-				type: z.literal(type),
-				config: config.safeParse({}).success ? config.optional() : config,
-			});
-		}),
-	)
-	.meta({ id: "BatchExportDestination" });
+/** For the OpenAPI document, so built only for it: the config of each type of destination. */
+const Destination = z.lazy(() =>
+	z
+		.union(
+			TYPES.map((type) => {
+				const config = z.strictObject(configs[type].shape);
+				return z.object({
+					type: z.literal(type),
+					config: config.safeParse({}).success ? config.optional() : config,
+				});
+			}),
+		)
+		.meta({ id: "BatchExportDestination" }),
+);
 
 const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
 
 /** For the OpenAPI document: a destination in a PATCH. Null removes a key of the config. */
-const DestinationUpdate = z
-	.union(
-		TYPES.map((type) => {
-			const keys = Object.entries<z.ZodType>(configs[type].shape).map(([key, value]) => [
-				key,
-				orNull(value).optional(),
-			]);
-			return z.object({
-				type: z.literal(type).optional(),
-				config: z.strictObject(Object.fromEntries(keys)).optional(),
-			});
-		}),
-	)
-	.meta({ id: "BatchExportDestinationUpdate" });
+const DestinationUpdate = z.lazy(() =>
+	z
+		.union(
+			TYPES.map((type) => {
+				const keys = Object.entries<z.ZodType>(configs[type].shape).map(([key, value]) => [
+					key,
+					orNull(value).optional(),
+				]);
+				return z.object({
+					type: z.literal(type).optional(),
+					config: z.strictObject(Object.fromEntries(keys)).optional(),
+				});
+			}),
+		)
+		.meta({ id: "BatchExportDestinationUpdate" }),
+);
 
 export const create = fields.extend({
 	destination: documentAs(
