@@ -115,7 +115,9 @@ const envelopeOf = (item: z.ZodType) => ({
 export const paginated = (item: z.ZodType, summary: string) =>
 	document<PageInput>({
 		status: 200,
-		answer: z.object(envelopeOf(item)),
+		get answer() {
+			return z.object(envelopeOf(item));
+		},
 		query: Paging,
 		summary,
 	});
@@ -132,10 +134,9 @@ export const paginatedAs = (
 ) =>
 	document<PageInput>({
 		status: 200,
-		answer: z.object({
-			...nullable(shape).shape,
-			...envelopeOf(item),
-		}),
+		get answer() {
+			return z.object({ ...nullable(shape).shape, ...envelopeOf(item) });
+		},
 		query: Paging,
 		summary,
 		...more,
@@ -147,7 +148,9 @@ export const paginatedAs = (
 export const paginatedWithin = (shape: z.ZodObject, item: z.ZodType, summary: string) =>
 	document<PageInput>({
 		status: 200,
-		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
+		get answer() {
+			return z.object({ ...shape.shape, ...envelopeOf(item) });
+		},
 		query: Paging,
 		summary,
 	});
