@@ -182,8 +182,8 @@ const fields = z.object({
 	xql_query: multilineText().check(checkedBy(parse)).nullable().optional(),
 });
 
-/** For the OpenAPI document, so built only for it: the config of each type of destination. */
-const Destination = z.lazy(() =>
+/** For the OpenAPI document: the config of each type of destination. */
+const Destination = () =>
 	z
 		.union(
 			TYPES.map((type) => {
@@ -194,13 +194,12 @@ const Destination = z.lazy(() =>
 				});
 			}),
 		)
-		.meta({ id: "BatchExportDestination" }),
-);
+		.meta({ id: "BatchExportDestination" });
 
 const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
 
 /** For the OpenAPI document: a destination in a PATCH. Null removes a key of the config. */
-const DestinationUpdate = z.lazy(() =>
+const DestinationUpdate = () =>
 	z
 		.union(
 			TYPES.map((type) => {
@@ -214,8 +213,7 @@ const DestinationUpdate = z.lazy(() =>
 				});
 			}),
 		)
-		.meta({ id: "BatchExportDestinationUpdate" }),
-);
+		.meta({ id: "BatchExportDestinationUpdate" });
 
 export const create = fields.extend({
 	destination: documentAs(

@@ -26,19 +26,25 @@ export type Operation = {
 	query?: z.ZodObject;
 };
 
-const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
+const documentation = new WeakMap<z.core.$ZodType, z.ZodType | (() => z.ZodType)>();
 
 /**
  * Returns `shape`; the OpenAPI document shows `as` instead. For checks that JSON Schema can't be
- * derived from.
+ * derived from. A function is called only for the document, so large shapes cost the worker nothing.
  */
-export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
+export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType | (() => z.ZodType)) {
 	documentation.set(shape, as);
 	return shape;
 }
 
 /** The shape to document in place of `shape`, if there is one. */
-export const documentedAs = (shape: z.core.$ZodType) => documentation.get(shape);
+export function documentedAs(shape: z.core.$ZodType) {
+	const as = documentation.get(shape);
+	if (typeof as !== "function") return as;
+	const built = as();
+	documentation.set(shape, built);
+	return built;
+}
 
 const operations = new WeakMap<object, Operation>();
 
