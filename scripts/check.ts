@@ -3,12 +3,16 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
+import { startPart, startTimes } from "./startup.ts";
 
 /**
- * The maximum size of the bundle, compressed. Workers allow 3 MiB (free) or 10 MiB, but a small
- * worker starts faster.
+ * The maximum size of what is evaluated when an isolate starts, compressed: the smaller it is, the
+ * faster is the first answer.
  */
-const MAX_KIB = 400;
+const MAX_START_KIB = 160;
+
+/** The maximum size of the rest, compressed. Workers allow 3 MiB (free) or 10 MiB for everything. */
+const MAX_REST_KIB = 400;
 
 const GENERATED = [
 	"migrations",
@@ -62,6 +66,20 @@ const failOn = (title: string, complaints: string[]) => {
 failOn("imports point one way", findWrongImports("dist/metafile.json"));
 failOn("references to the documentation", findDeadReferences());
 
-const kib = Number(/gzip: ([\d.]+) KiB/.exec(bundled)?.[1]);
-if (!(kib < MAX_KIB)) fail(`The bundle is ${kib} KiB (gzip); the limit is ${MAX_KIB} KiB.`);
-console.log(`  ${kib} KiB (gzip) of ${MAX_KIB}`);
+console.log("· start-up");
+const { kib, packages } = await startPart();
+const total = Number(/gzip: ([\d.]+) KiB/.exec(bundled)?.[1]);
+const parts = [
+	["evaluated at start", kib, MAX_START_KIB],
+	["loaded when first used", total - kib, MAX_REST_KIB],
+] as const;
+for (const [part, size, limit] of parts) {
+	const line = `${size.toFixed(1)} KiB (gzip) ${part}; the limit is ${limit} KiB`;
+	if (!(size < limit)) fail(`${line}.`);
+	console.log(`  ${line}`);
+}
+console.log(`  at start: ${packages.join(", ")}`);
+const { worker, empty } = await startTimes(readFileSync("dist/worker.js", "utf8"));
+console.log(
+	`  first answer of a new isolate: ${(worker / empty).toFixed(1)} times that of an empty Hono worker (${worker.toFixed(0)} ms, ${empty.toFixed(0)} ms)`,
+);

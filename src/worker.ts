@@ -1,13 +1,10 @@
 import { deleteExpired } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
 import { deleteOrphans } from "./events/queries.ts";
-import { tick as runExports } from "./exporter/schedule.ts";
 import { isStale } from "./jobs/queue.ts";
-import { tick as runTasks } from "./jobs/tasks.ts";
-import { work } from "./jobs/work.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
-export { ExportRun } from "./exporter/run.ts";
+export { ExportRun } from "./exporter/workflow.ts";
 export { Outbound } from "./jobs/outbound.ts";
 export { Operator } from "./operator/entrypoint.ts";
 
@@ -15,12 +12,16 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
+		const [exports, jobs] = await Promise.all([
+			import("./exporter/schedule.ts"),
+			import("./jobs/tasks.ts"),
+		]);
 		const tasks = [
 			deleteExpired(env),
 			deleteOrphans(env),
 			deleteExpiredKeys(env),
-			runTasks(env, scheduledTime),
-			runExports(env, scheduledTime),
+			jobs.tick(env, scheduledTime),
+			exports.tick(env, scheduledTime),
 		];
 		// One failure must not stop the others.
 		for (const task of await Promise.allSettled(tasks))
@@ -28,6 +29,7 @@ export default {
 	},
 
 	async queue({ messages }, env) {
+		const { work } = await import("./jobs/work.ts");
 		const handle = async (message: Message) => (isStale(message) ? undefined : work(env));
 		for (const message of messages)
 			await handle(message).then(

@@ -1,7 +1,6 @@
 import type * as z from "zod";
 import type { Destination } from "../db/schema.ts";
 import { endpointOf } from "../exporter/destinations/config.ts";
-import { destinationOf } from "../exporter/destinations/index.ts";
 import { parse } from "../exporter/query/query.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
@@ -77,7 +76,8 @@ async function attempt(
 	{ type, config }: Destination,
 	{ model, xql_query, team_id }: Content,
 ): Promise<z.infer<typeof TestResult>> {
-	const destination = destinationOf(env, type, config, TEST_TIMEOUT_MS);
+	const { destinationOf } = await import("../exporter/destinations/index.ts");
+	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, destination.database);
 	const steps = await destination.test(sampleOf(model, fields, team_id));

@@ -1,5 +1,6 @@
-import "../exporter/destinations/reference.ts";
+import { Destination, DestinationUpdate } from "../exporter/destinations/reference.ts";
 import { describe, type Reference } from "../http/reference.ts";
+import { documentAs } from "../http/router.ts";
 import type batchExports from "./routes.ts";
 import {
 	BackfilledExport,
@@ -10,8 +11,6 @@ import {
 	BatchExportRun,
 	backfill,
 	create,
-	Destination,
-	DestinationUpdate,
 	logFilters,
 	retry,
 	runFilters,
@@ -271,12 +270,14 @@ describe(BatchExport, {
 	],
 });
 
+documentAs(create.shape.destination, Destination);
 for (const option of Destination.options)
 	describe(option, {
 		type: "The kind of destination.",
 		config: "The destination's settings.",
 	});
 
+documentAs(update.shape.destination.unwrap(), DestinationUpdate);
 for (const option of DestinationUpdate.options)
 	describe(option, {
 		type: "The kind of destination, which can't be changed.",

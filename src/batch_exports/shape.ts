@@ -13,7 +13,7 @@ import {
 	MODELS,
 	RUN_STATUSES,
 } from "../db/schema.ts";
-import { check, configs, TYPES } from "../exporter/destinations/config.ts";
+import { check, TYPES } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { shown } from "../exporter/secrets.ts";
 import {
@@ -182,50 +182,14 @@ const fields = z.object({
 	xql_query: multilineText().check(checkedBy(parse)).nullable().optional(),
 });
 
-/** For the OpenAPI document: the config of each type of destination. */
-export const Destination = z
-	.union(
-		TYPES.map((type) => {
-			const config = z.strictObject(configs[type].shape);
-			return z.object({
-				type: z.literal(type),
-				config: config.safeParse({}).success ? config.optional() : config,
-			});
-		}),
-	)
-	.meta({ id: "BatchExportDestination" });
-
-const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
-
-/** For the OpenAPI document: a destination in a PATCH. Null removes a key of the config. */
-export const DestinationUpdate = z
-	.union(
-		TYPES.map((type) => {
-			const keys = Object.entries<z.ZodType>(configs[type].shape).map(([key, value]) => [
-				key,
-				orNull(value).optional(),
-			]);
-			return z.object({
-				type: z.literal(type).optional(),
-				config: z.strictObject(Object.fromEntries(keys)).optional(),
-			});
-		}),
-	)
-	.meta({ id: "BatchExportDestinationUpdate" });
-
 export const create = fields.extend({
-	destination: documentAs(
-		fields.shape.destination.check(checkedBy(({ type, config }) => check(type, config ?? {}))),
-		Destination,
+	destination: fields.shape.destination.check(
+		checkedBy(({ type, config }) => check(type, config ?? {})),
 	),
 });
 
 /** The rules of a config are checked once it is merged with the stored one. */
-export const update = fields
-	.extend({
-		destination: documentAs(fields.shape.destination.partial(), DestinationUpdate),
-	})
-	.partial();
+export const update = fields.extend({ destination: fields.shape.destination.partial() }).partial();
 
 /** A destination to test, and the content of the export. */
 export const test = create.pick({

@@ -1,6 +1,5 @@
 import { and, eq, ne } from "drizzle-orm";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
-import { keyPattern } from "../exporter/destinations/index.ts";
 import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./queries.ts";
@@ -10,15 +9,13 @@ const MAX_COMPARED = 1000;
 
 type Keys = Pick<Row, "interval" | "model" | "destination">;
 
-const patternOf = ({ destination, model }: Keys) => keyPattern(shown(destination), model);
-
-/** Whether two exports write objects with the same keys. Windows of different lengths have different keys. */
-const share = (a: Keys, b: Keys) => a.interval === b.interval && patternOf(a) === patternOf(b);
-
 /** After the response, warns in the export's log if another export of the project writes the same objects. */
-export const warnOfSharedKeys = (tenant: Tenant, row: Row) => {
-	if (patternOf(row) === null) return;
+export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 	tenant.later(async (db) => {
+		const { keyPattern } = await import("../exporter/destinations/key_pattern.ts");
+		const patternOf = ({ destination, model }: Keys) => keyPattern(shown(destination), model);
+		const pattern = patternOf(row);
+		if (pattern === null) return;
 		const others = await db
 			.select({
 				id: batchExports.id,
@@ -36,7 +33,10 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) => {
 				),
 			)
 			.limit(MAX_COMPARED);
-		const other = others.find((candidate) => share(row, candidate));
+		// Windows of different lengths have different keys.
+		const other = others.find(
+			(candidate) => candidate.interval === row.interval && patternOf(candidate) === pattern,
+		);
 		if (other)
 			await db.insert(batchExportLogEntries).values({
 				batch_export_id: row.id,
@@ -44,4 +44,3 @@ export const warnOfSharedKeys = (tenant: Tenant, row: Row) => {
 				message: `The export "${other.name}" (${other.id}) writes objects with the same keys. A run fails rather than replace an object of another export. Change the prefix of one of the two exports.`,
 			});
 	});
-};

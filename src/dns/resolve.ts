@@ -1,4 +1,4 @@
-import dns from "dns-packet";
+import type { Answer, RecordType } from "dns-packet";
 
 const TIMEOUT_MS = 3000;
 const MESSAGE = "application/dns-message";
@@ -23,7 +23,7 @@ export async function resolve(
 	resolver: string,
 	name: string,
 	type: "A" | "AAAA" | "TXT",
-): Promise<dns.Answer[] | Failure> {
+): Promise<Answer[] | Failure> {
 	const invalid = whyInvalid(name);
 	if (invalid !== null) return { error: invalid, retryable: false };
 	const answer = await ask(resolver, name, type).catch((error: unknown) =>
@@ -53,7 +53,8 @@ function whyInvalid(name: string): string | null {
 }
 
 /** The resolver's DNS message, or an error message if its HTTP status isn't 2xx. */
-async function ask(resolver: string, name: string, type: dns.RecordType) {
+async function ask(resolver: string, name: string, type: RecordType) {
+	const { default: dns } = await import("dns-packet");
 	const response = await fetch(resolver, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },

@@ -1,4 +1,3 @@
-import { getDomain } from "tldts";
 import * as z from "zod";
 import { boolean, multilineText, name, text, timestamp } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
@@ -30,10 +29,15 @@ export const Verified = Domain.extend({
 const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 const DOMAIN = new RegExp(`^(${LABEL}\\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$`);
 
-/** A name that can be registered, or one below it. Not a public suffix, such as co.uk. */
+/** Whether the name can be registered, or is below one that can. A public suffix, such as co.uk, can't. */
+async function isRegistrable(name: string) {
+	const { getDomain } = await import("tldts");
+	return getDomain(name, { allowPrivateDomains: true }) !== null;
+}
+
 const domain = name(128)
 	.refine(
-		(domain) => DOMAIN.test(domain) && getDomain(domain, { allowPrivateDomains: true }) !== null,
+		async (domain) => DOMAIN.test(domain) && (await isRegistrable(domain)),
 		"Please enter a valid domain or subdomain name.",
 	)
 	.meta({ pattern: DOMAIN.source });

@@ -34,7 +34,7 @@ export type Loaded = NonNullable<Awaited<ReturnType<typeof load>>>;
 /** Everything that an attempt needs: the destination, the selection of rows, and the job. */
 export async function prepare(env: Env, { run, batchExport }: Loaded) {
 	const { type, config } = await opened(exportCipher(env, batchExport), batchExport.destination);
-	const destination = destinationOf(env, type, config);
+	const destination = await destinationOf(env, type, config);
 	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;
 	const fields = fieldsOf(batchExport.model, query?.fields ?? null, destination.database);

@@ -1,4 +1,3 @@
-import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
 import { and, DrizzleQueryError, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
@@ -15,21 +14,9 @@ import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
 
-/**
- * How many steps an instance takes before it leaves the rest to another. Cloudflare allows 10,000 steps (1,024 on the free
- * plan), without sleeps.
- */
-const MAX_STEPS = 1000;
-
 /** A step ends after this many pages of rows, or after this time, to stay far from the limits for time and CPU. */
 const PAGES_PER_STEP = 100;
 const STEP_MS = 5 * 60_000;
-
-/** For steps that fail as a whole: the database doesn't respond, or the isolate is gone. */
-const STEP = {
-	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
-	timeout: "30 minutes",
-} as const;
 
 /** How often a run reports that it is alive, and checks whether it was cancelled. */
 const HEARTBEAT_MS = 10_000;
@@ -37,31 +24,7 @@ const HEARTBEAT_MS = 10_000;
 const MAX_ERROR_LENGTH = 2000;
 
 /** The run that an instance continues with, and how long it waits before. */
-type Turn = Launched & { wait_ms: number };
-
-/**
- * Carries out a run, then the waiting runs of the same series (one backfill or one schedule). All state between two steps
- * is in D1.
- *
- * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it
- * at once, nested in the one that created it, and stops working at a nesting of about fifty.
- */
-export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
-	override async run({ payload }: WorkflowEvent<Launched>, step: WorkflowStep) {
-		let turn: Turn | null = { ...payload, wait_ms: 0 };
-		for (let n = 1; turn !== null && n <= MAX_STEPS; n += 1) {
-			const current: Turn = turn;
-			if (current.wait_ms > 0) await step.sleep(`wait before part ${n}`, current.wait_ms);
-			try {
-				turn = await step.do(`part ${n}`, STEP, () => runSeries(this.env, current));
-			} catch (error) {
-				turn = await step.do(`give up part ${n}`, STEP, () => giveUp(this.env, current, error));
-			}
-		}
-		const rest = turn;
-		if (rest) await step.do("leave to the clock", STEP, () => release(this.env, rest));
-	}
-}
+export type Turn = Launched & { wait_ms: number };
 
 /** How much a step may still do. `until` is in milliseconds since 1970. */
 type Budget = { pages: number; until: number };
@@ -77,7 +40,7 @@ const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > until;
  * Continues a run, then the next ones of its series, until a run has to wait or the budget of the step is spent.
  * @returns the run to continue with; null if none is left
  */
-async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
+export async function runSeries(env: Env, first: Launched): Promise<Turn | null> {
 	const budget = newBudget();
 	for (let current = first; ; ) {
 		// Lets the local server handle requests: its storage is in the same process, so statements alone never yield to
@@ -363,7 +326,7 @@ export async function giveUp(env: Env, launched: Launched, error: unknown): Prom
 }
 
 /** Leaves a run to the next tick, which starts another instance. */
-const release = async (env: Env, launched: Launched) => {
+export const release = async (env: Env, launched: Launched) => {
 	await drizzle(env.DB)
 		.update(batchExportRuns)
 		.set({ launched: false, last_updated_at: now() })

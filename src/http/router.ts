@@ -118,7 +118,9 @@ const envelopeOf = (item: z.ZodType) => ({
 export const paginated = <I extends z.ZodType>(item: I) =>
 	document<Documenting<Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
-		answer: z.object(envelopeOf(item)),
+		get answer() {
+			return z.object(envelopeOf(item));
+		},
 		query: Paging,
 	});
 
@@ -129,10 +131,9 @@ export const paginated = <I extends z.ZodType>(item: I) =>
 export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	document<Documenting<Nullable<z.output<S>> & Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
-		answer: z.object({
-			...nullable(shape).shape,
-			...envelopeOf(item),
-		}),
+		get answer() {
+			return z.object({ ...nullable(shape).shape, ...envelopeOf(item) });
+		},
 		within: shape,
 		query: Paging,
 	});
@@ -143,7 +144,9 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
 	document<Documenting<z.output<S> & Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
-		answer: z.object({ ...shape.shape, ...envelopeOf(item) }),
+		get answer() {
+			return z.object({ ...shape.shape, ...envelopeOf(item) });
+		},
 		within: shape,
 		query: Paging,
 	});

@@ -152,7 +152,8 @@ function validator<T extends Target, S extends z.ZodType>(
 		shape,
 		hook,
 		{
-			validationFunction: (shape, value) => shape.safeParse(choose(value), { reportInput: true }),
+			validationFunction: (shape, value) =>
+				shape.safeParseAsync(choose(value), { reportInput: true }),
 		},
 	);
 }

@@ -1,5 +1,4 @@
 import { html } from "hono/html";
-import MimeNode from "nodemailer/lib/mime-node";
 
 export type Mailbox = { name: string; address: string };
 
@@ -36,6 +35,7 @@ export const multiLine = (text: string) =>
  * according to RFC 2047.
  */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
+	const { default: MimeNode } = await import("nodemailer/lib/mime-node");
 	const message = new MimeNode("multipart/alternative", { newline: "win" });
 	message.setHeader("From", { name: "Tenantry", address: from });
 	message.setHeader("To", to);

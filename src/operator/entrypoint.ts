@@ -1,5 +1,4 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { run } from "./run.ts";
 
 /**
  * The operator's commands, for `npm run admin`. An entrypoint without a fetch handler can't be
@@ -12,6 +11,7 @@ export class Operator extends WorkerEntrypoint<Env> {
 	 * @returns an `Outcome` as JSON, because an object would arrive as an RPC stub
 	 */
 	async run(command: string, options: string): Promise<string> {
+		const { run } = await import("./run.ts");
 		return JSON.stringify(await run(this.env, command, JSON.parse(options)));
 	}
 }

@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import { type TarHeader, unpackTar } from "modern-tar";
+import type { TarHeader } from "modern-tar";
 import { ApiError, invalid } from "../http/errors.ts";
 
 const MIB = 2 ** 20;
@@ -42,6 +42,7 @@ async function untar(archive: Uint8Array): Promise<File[]> {
 		normalizePath(name);
 		return type === "file";
 	};
+	const { unpackTar } = await import("modern-tar");
 	const files = await unpackTar(gunzip(archive), { strict: true, filter });
 	return files.map(({ header, data }) => ({
 		path: normalizePath(header.name),

@@ -13,7 +13,6 @@ import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, inFamilies } from "./families.ts";
-import { install } from "./install.ts";
 import { identify, latest } from "./registries.ts";
 import { reseal } from "./reseal.ts";
 import {
@@ -24,6 +23,9 @@ import {
 	toPlugin,
 	type update as Update,
 } from "./shape.ts";
+
+/** The compiler that this needs is large and loaded when it is first used. */
+const install = async (env: Env, url: string) => (await import("./install.ts")).install(env, url);
 
 export const select = ({ db }: Tenant) =>
 	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);

@@ -6,7 +6,6 @@ import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
 import { assertOwn, byId, type Row, resealIfSchemaChanged, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
@@ -83,6 +82,7 @@ function parseManifest(text: string) {
 
 /** Writes the files in the body and deletes those that are null. Other files are kept. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
+	const { assertSize, capabilities, MAINS, toFile } = await import("./install.ts");
 	const { row, files: before } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
 		([name, text]) => (before.get(name) ?? null) !== text,

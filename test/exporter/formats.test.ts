@@ -1,10 +1,9 @@
 import { env } from "cloudflare:workers";
 import { parquetMetadata } from "hyparquet";
 import { describe, expect, test } from "vitest";
-import { destinationOf } from "../../src/exporter/destinations/index.ts";
 import { toJson } from "../../src/exporter/formats/jsonlines.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
-import { duckdb, job } from "../support/exporting.ts";
+import { destinationOf, duckdb, job } from "../support/exporting.ts";
 
 const columns: Column[] = [
 	{ name: 'a "name"', kind: "text" },

@@ -1,8 +1,24 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import type { Destination, Job } from "../../src/exporter/destinations/destination.ts";
+import * as destinations from "../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
 import type { Received } from "./receiver.ts";
+
+/** What tests use of a destination. */
+export type Target = Pick<Destination, "open" | "abort" | "test">;
+
+/** Like the engine's `destinationOf`, but the code is loaded by the first call, so tests need not wait for it before. */
+export function destinationOf(...args: Parameters<typeof destinations.destinationOf>): Target {
+	const load = () => destinations.destinationOf(...args);
+	let loaded: ReturnType<typeof load> | undefined;
+	const target = () => (loaded ??= load());
+	return {
+		open: async (...args) => (await target()).open(...args),
+		abort: async (...args) => (await target()).abort(...args),
+		test: async (...args) => (await target()).test(...args),
+	};
+}
 
 export const COLUMNS: Column[] = [
 	{ name: "uuid", kind: "text" },
@@ -88,7 +104,7 @@ type Result = {
  * @param until aborts the run after this many rows
  */
 export async function run(
-	destination: Destination,
+	destination: Target,
 	runJob: Job,
 	n: number,
 	{ crashes = false, until = Number.POSITIVE_INFINITY, size = 1000 } = {},

@@ -1,5 +1,6 @@
+import * as z from "zod";
 import { describe } from "../../http/reference.ts";
-import { configs } from "./config.ts";
+import { configs, TYPES } from "./config.ts";
 
 const FILTERS = {
 	include_events: "Only events with these names are exported; all, if there are none.",
@@ -117,3 +118,34 @@ describe(configs.BigQuery, {
 	use_json_type: "Whether columns of JSON have the type `JSON` instead of `STRING`.",
 	endpoint_url: "The URL of the API; Google's by default.",
 });
+
+/** The config of each type of destination. */
+export const Destination = z
+	.union(
+		TYPES.map((type) => {
+			const config = z.strictObject(configs[type].shape);
+			return z.object({
+				type: z.literal(type),
+				config: config.safeParse({}).success ? config.optional() : config,
+			});
+		}),
+	)
+	.meta({ id: "BatchExportDestination" });
+
+const orNull = (value: z.ZodType) => (value.safeParse(null).success ? value : value.nullable());
+
+/** A destination in a PATCH. Null removes a key of the config. */
+export const DestinationUpdate = z
+	.union(
+		TYPES.map((type) => {
+			const keys = Object.entries<z.ZodType>(configs[type].shape).map(([key, value]) => [
+				key,
+				orNull(value).optional(),
+			]);
+			return z.object({
+				type: z.literal(type).optional(),
+				config: z.strictObject(Object.fromEntries(keys)).optional(),
+			});
+		}),
+	)
+	.meta({ id: "BatchExportDestinationUpdate" });

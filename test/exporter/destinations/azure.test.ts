@@ -5,10 +5,9 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { containerUrl } from "../../../src/exporter/destinations/azure.ts";
 import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { ask, CONTAINER, createContainer, list, pathOf, read } from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
-import { duckdb, job, rows, run } from "../../support/exporting.ts";
+import { destinationOf, duckdb, job, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";

@@ -2,16 +2,14 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import type { State } from "../../../src/exporter/destinations/bigquery.ts";
 import {
-	type Destination,
 	type Job,
 	Misconfigured,
 	Superseded,
 } from "../../../src/exporter/destinations/destination.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { sampleOf } from "../../../src/exporter/sample.ts";
 import { ACCOUNT } from "../../support/bigquery.ts";
-import { job, rows, run } from "../../support/exporting.ts";
+import { destinationOf, job, rows, run, type Target } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 import { eventually } from "../../support/time.ts";
 import { world } from "../../support/world.ts";
@@ -105,7 +103,7 @@ const isState = (state: unknown): state is State =>
  * Feeds `n` rows through a destination as the engine does, in pages of 1,000, and goes on from the last kept state after
  * each error that may pass. Answers those errors, and the states that were kept.
  */
-async function persist(destination: Destination, what: Job, n: number) {
+async function persist(destination: Target, what: Job, n: number) {
 	const errors: unknown[] = [];
 	const states: State[] = [];
 	let position = 0;

@@ -3,10 +3,9 @@ import { gunzipSync } from "node:zlib";
 import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column, Kind } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { COLUMNS, duckdb, job, rows, run } from "../../support/exporting.ts";
+import { COLUMNS, destinationOf, duckdb, job, rows, run } from "../../support/exporting.ts";
 
 const MANY = 100_001;
 

@@ -5,9 +5,8 @@ import { describe, expect, test } from "vitest";
 import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { job, run } from "../../support/exporting.ts";
+import { destinationOf, job, run } from "../../support/exporting.ts";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 

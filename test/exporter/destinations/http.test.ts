@@ -1,9 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
-import { job, received, rows, run } from "../../support/exporting.ts";
+import { destinationOf, job, received, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 
 afterEach(() => vi.restoreAllMocks());

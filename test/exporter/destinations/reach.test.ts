@@ -2,11 +2,10 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import type { Type } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { job, run } from "../../support/exporting.ts";
+import { destinationOf, job, run } from "../../support/exporting.ts";
 
 const guarded: Env = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 

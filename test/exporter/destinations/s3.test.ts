@@ -3,10 +3,9 @@ import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import { destinationOf } from "../../../src/exporter/destinations/index.ts";
 import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { job, received, rows, run } from "../../support/exporting.ts";
+import { destinationOf, job, received, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 
 const config = {

@@ -1,0 +1,113 @@
+/**
+ * What the worker evaluates when an isolate starts, and how long that takes. The rest of the bundle is behind `import()`, so
+ * it is evaluated when it is first used (docs/architecture.md#what-is-loaded-when).
+ */
+import { gzipSync } from "node:zlib";
+import { build, type Metafile, type Plugin } from "esbuild";
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+
+const root = `${import.meta.dirname}/..`;
+
+/** Leaves out what `import()` loads. */
+const onlyStatic: Plugin = {
+	name: "only-static",
+	setup: ({ onResolve }) =>
+		onResolve({ filter: /./ }, ({ path, kind }) =>
+			kind === "dynamic-import" ? { path, external: true } : undefined,
+		),
+};
+
+/** Bundles TypeScript to one minified module, as wrangler does. */
+async function bundle(contents: string, plugins: Plugin[] = []) {
+	const { outputFiles, metafile } = await build({
+		stdin: { contents, resolveDir: `${root}/src`, loader: "ts" },
+		absWorkingDir: root,
+		bundle: true,
+		write: false,
+		metafile: true,
+		minify: true,
+		format: "esm",
+		target: "es2024",
+		platform: "browser",
+		conditions: ["workerd", "worker", "browser"],
+		external: ["node:*", "cloudflare:*"],
+		plugins,
+	});
+	return { text: outputFiles[0]?.text ?? "", metafile };
+}
+
+/** The names of the npm packages in a bundle. */
+const packagesOf = ({ outputs }: Metafile) => {
+	const paths = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+	const names = paths.map((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+	return [...new Set(names.flat())].sort();
+};
+
+/** The part of the bundle that is evaluated when an isolate starts: its size in KiB, compressed, and its npm packages. */
+export async function startPart() {
+	const { text, metafile } = await bundle(
+		'export * from "./worker.ts"; export { default } from "./worker.ts";',
+		[onlyStatic],
+	);
+	return { kib: gzipSync(text).length / 1024, packages: packagesOf(metafile) };
+}
+
+/** The smallest worker with the same framework. */
+const EMPTY = 'import { Hono } from "hono"; export default new Hono().get("/", (c) => c.json({}));';
+
+/** Starts an isolate of one of `scripts` for each request, and answers with what its route / does. */
+const host = (scripts: Record<string, string>) => `
+const scripts = ${JSON.stringify(scripts)};
+export default {
+	async fetch(request, { LOADER }) {
+		const { pathname } = new URL(request.url);
+		return LOADER.load({
+			compatibilityDate: "2026-08-01",
+			compatibilityFlags: ["nodejs_compat"],
+			mainModule: "worker.js",
+			modules: { "worker.js": scripts[pathname.slice(1)] },
+			env: { LOG_REQUESTS: "false", CORS_ORIGINS: "" },
+		}).getEntrypoint().fetch("http://localhost/");
+	},
+};`;
+
+const ROUNDS = 15;
+
+const median = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
+
+/**
+ * Milliseconds until a new isolate has answered its first request: of the worker, and of an empty one. Both are measured in
+ * turns, because only their ratio says something about the code.
+ * @param script the bundled worker
+ */
+export async function startTimes(script: string) {
+	const empty = (await bundle(EMPTY)).text;
+	const miniflare = new Miniflare(
+		convertV4MiniflareOptions({
+			cf: false,
+			compatibilityDate: "2026-08-01",
+			modules: true,
+			script: host({ worker: script, empty }),
+			workerLoaders: { LOADER: {} },
+		}),
+	);
+	try {
+		const url = await miniflare.ready;
+		const measure = async (name: string) => {
+			const began = performance.now();
+			const response = await fetch(new URL(name, url));
+			if (!response.ok)
+				throw new Error(`${name} answered ${response.status}: ${await response.text()}`);
+			await response.arrayBuffer();
+			return performance.now() - began;
+		};
+		const times: { worker: number[]; empty: number[] } = { worker: [], empty: [] };
+		for (let i = 0; i < ROUNDS; i++) {
+			times.worker.push(await measure("worker"));
+			times.empty.push(await measure("empty"));
+		}
+		return { worker: median(times.worker), empty: median(times.empty) };
+	} finally {
+		await miniflare.dispose();
+	}
+}

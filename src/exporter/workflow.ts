@@ -1,0 +1,42 @@
+import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
+import type { Launched } from "./launch.ts";
+import type { Turn } from "./run.ts";
+import { MAX_TRIES } from "./tries.ts";
+
+/**
+ * How many steps an instance takes before it leaves the rest to another. Cloudflare allows 10,000 steps (1,024 on the free
+ * plan), without sleeps.
+ */
+const MAX_STEPS = 1000;
+
+/** For steps that fail as a whole: the database doesn't respond, or the isolate is gone. */
+const STEP = {
+	retries: { limit: MAX_TRIES - 1, delay: "5 seconds", backoff: "exponential" },
+	timeout: "30 minutes",
+} as const;
+
+/**
+ * Carries out a run, then the waiting runs of the same series (one backfill or one schedule). All state between two steps
+ * is in D1.
+ *
+ * No instance starts another one. On Cloudflare it could, since a new instance is only queued. But the local server runs it
+ * at once, nested in the one that created it, and stops working at a nesting of about fifty.
+ */
+export class ExportRun extends WorkflowEntrypoint<Env, Launched> {
+	override async run({ payload }: WorkflowEvent<Launched>, step: WorkflowStep) {
+		// The engine is loaded here, so that requests to the API don't wait for it.
+		const { giveUp, release, runSeries } = await import("./run.ts");
+		let turn: Turn | null = { ...payload, wait_ms: 0 };
+		for (let n = 1; turn !== null && n <= MAX_STEPS; n += 1) {
+			const current: Turn = turn;
+			if (current.wait_ms > 0) await step.sleep(`wait before part ${n}`, current.wait_ms);
+			try {
+				turn = await step.do(`part ${n}`, STEP, () => runSeries(this.env, current));
+			} catch (error) {
+				turn = await step.do(`give up part ${n}`, STEP, () => giveUp(this.env, current, error));
+			}
+		}
+		const rest = turn;
+		if (rest) await step.do("leave to the clock", STEP, () => release(this.env, rest));
+	}
+}
