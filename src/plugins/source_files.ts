@@ -6,7 +6,8 @@ import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { assertSize, capabilities, MAINS, toFile } from "./install.ts";
+import { assertSize, capabilities, toFile } from "./install.ts";
+import { MAINS } from "./main_file.ts";
 import { assertOwn, byId, type Row, resealIfSchemaChanged, select } from "./queries.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
@@ -81,6 +82,16 @@ function parseManifest(text: string) {
 	}
 }
 
+/** The plugin's main file: one of the rows to write, or one that stays as it is. */
+function mainFile(files: ReadonlyMap<string, string>, written: ReturnType<typeof toFile>[]) {
+	for (const name of MAINS) {
+		const source = files.get(name);
+		if (source !== undefined)
+			return written.find(({ filename }) => filename === name) ?? toFile(name, source);
+	}
+	return undefined;
+}
+
 /** Writes the files in the body and deletes those that are null. Other files are kept. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
 	const { row, files: before } = await findEditable(tenant, id);
@@ -94,7 +105,6 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	assertSize(files);
 	const facts = parseManifest(body["plugin.json"] ?? "{}");
 	if (changed.length === 0) return toSource(row, files);
-	const [main] = MAINS.flatMap((name) => files.get(name) ?? []);
 	const { db } = tenant;
 	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const written = changed.flatMap(([filename, text]) =>
@@ -138,7 +148,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 				updated_at: now(),
 				...facts,
 				...(changed.some(([name]) => MAINS.includes(name)) && {
-					capabilities: main === undefined ? {} : capabilities(main, row.capabilities),
+					capabilities: capabilities(mainFile(files, written), row.capabilities),
 				}),
 			})
 			.where(eq(plugins.id, row.id)),

@@ -10,7 +10,7 @@ const EXPECTED = [
 	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
 	// Errors that a workflow gets from its step, or a plugin from its host. Tests check them there.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
-	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|outbound)\.ts:/,
+	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|storage_calls|outbound)\.ts:/,
 	/^uncaught exception; .*( This plugin may not reach | Expected Outbound export )/,
 ];
 
