@@ -24,6 +24,7 @@ import {
 } from "../../src/db/schema.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { hold } from "./contract.ts";
+import { patiently } from "./time.ts";
 
 export const db = drizzle(env.DB);
 
@@ -60,7 +61,7 @@ export async function call(
 	const response = overrides
 		? await app.fetch(request.clone(), { ...env, ...overrides }, context)
 		: await exports.default.fetch(request.clone());
-	await waitOnExecutionContext(context);
+	await patiently(() => waitOnExecutionContext(context));
 	await hold(request, response);
 	const text = new TextDecoder().decode(await response.arrayBuffer());
 	const json = response.headers.get("content-type")?.includes("json");
