@@ -8,7 +8,8 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { assertSize, capabilities, toFile } from "./install.ts";
 import { MAINS } from "./main_file.ts";
-import { assertOwn, byId, type Row, resealIfSchemaChanged, select } from "./queries.ts";
+import { resealIfSchemaChanged } from "./reseal.ts";
+import { assertOwn, byId, type Row, select } from "./rows.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /**
