@@ -255,7 +255,7 @@ describe("a plugin’s main file is compiled when it is saved", () => {
 		expect((await read()).error).toBe(`The plugin can't be parsed: ${error}`);
 	});
 
-	test("where both main files exist, each change of one finds the capabilities of the first", async () => {
+	test("where both main files exist, the capabilities are those of index.ts", async () => {
 		const { here, read } = await home(go(""));
 		const path = `/pipeline_destinations/${(await read()).plugin}`;
 		const write = async (files: object) =>

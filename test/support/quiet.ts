@@ -15,27 +15,27 @@ const EXPECTED = [
 ];
 
 /** Shared by all copies of this module: vitest loads its configuration more than once in a process. */
-const state: { leftOut?: number } = Object(process).expectedMessages ?? {};
+const state: { hidden?: number } = Object(process).expectedMessages ?? {};
 Object.assign(process, { expectedMessages: state });
 
 function filter(stream: NodeJS.WriteStream) {
 	const write = stream.write.bind(stream);
 	stream.write = (chunk: string, ...rest: []) => {
 		if (!EXPECTED.some((pattern) => pattern.test(chunk))) return write(chunk, ...rest);
-		state.leftOut = (state.leftOut ?? 0) + 1;
+		state.hidden = (state.hidden ?? 0) + 1;
 		return true;
 	};
 }
 
 export function quiet() {
-	if (process.env.RUNTIME_LOG || state.leftOut !== undefined) return;
-	state.leftOut = 0;
+	if (process.env.RUNTIME_LOG || state.hidden !== undefined) return;
+	state.hidden = 0;
 	filter(process.stdout);
 	filter(process.stderr);
 }
 
 /** A sentence with the number of hidden messages; "" if there are none. */
-export const leftOut = () =>
-	state.leftOut
-		? `${state.leftOut} expected messages of the runtime are not shown (RUNTIME_LOG=1 shows them).`
+export const hiddenMessages = () =>
+	state.hidden
+		? `${state.hidden} expected messages of the runtime are not shown (RUNTIME_LOG=1 shows them).`
 		: "";

@@ -23,7 +23,7 @@ import {
 	users,
 } from "../../src/db/schema.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
-import { hold } from "./contract.ts";
+import { assertDocumented } from "./contract.ts";
 import { patiently } from "./time.ts";
 
 export const db = drizzle(env.DB);
@@ -62,7 +62,7 @@ export async function call(
 		? await app.fetch(request.clone(), { ...env, ...overrides }, context)
 		: await exports.default.fetch(request.clone());
 	await patiently(() => waitOnExecutionContext(context));
-	await hold(request, response);
+	await assertDocumented(request, response);
 	const text = new TextDecoder().decode(await response.arrayBuffer());
 	const json = response.headers.get("content-type")?.includes("json");
 	return {
