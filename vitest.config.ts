@@ -6,7 +6,6 @@ import { azurites } from "./test/support/azurite.ts";
 import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
-import { closing } from "./test/support/closing.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
@@ -15,6 +14,7 @@ import { quiet } from "./test/support/quiet.ts";
 import { receivers } from "./test/support/receiver.ts";
 import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
+import { summary } from "./test/support/summary.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
@@ -30,7 +30,7 @@ export default defineConfig({
 	// Resolves packages like the bundler. Otherwise pg doesn't find its sockets for Workers.
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
-		reporters: ["default", closing],
+		reporters: ["default", summary],
 		projects: [
 			{
 				resolve: {

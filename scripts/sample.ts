@@ -2,6 +2,7 @@
  * Sample data for a new state: some thousand events, and an hourly export of them to R2 with a
  * short backfill.
  */
+import * as z from "zod";
 
 const EVENTS = 3000;
 const EVENTS_PER_REQUEST = 1000;
@@ -34,6 +35,8 @@ const event = (i: number, now: number) => ({
 	).toISOString(),
 });
 
+const Created = z.object({ id: z.string() });
+
 /**
  * Sends the events, creates the export and backfills the last six hours. Returns the export's id
  * and the number of events.
@@ -57,7 +60,7 @@ export async function sample(url: string, key: string) {
 			"/events/",
 			Array.from({ length: EVENTS_PER_REQUEST }, (_, i) => event(from + i, now)),
 		);
-	const { id } = Object(
+	const { id } = Created.parse(
 		await post("/batch_exports/", {
 			name: "Sample events, hourly to R2",
 			interval: "hour",
@@ -72,5 +75,5 @@ export async function sample(url: string, key: string) {
 		start_at: new Date(hour - 6 * HOUR).toISOString(),
 		end_at: new Date(hour).toISOString(),
 	});
-	return { id: String(id), events: EVENTS };
+	return { id, events: EVENTS };
 }

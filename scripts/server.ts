@@ -10,8 +10,9 @@ const root = `${import.meta.dirname}/..`;
 export const freePort = () =>
 	new Promise<number>((resolve) => {
 		const probe = createServer().listen(0, "127.0.0.1", () => {
-			const { port } = Object(probe.address());
-			probe.close(() => resolve(Number(port)));
+			const address = probe.address();
+			const port = typeof address === "object" && address ? address.port : 0;
+			probe.close(() => resolve(port));
 		});
 	});
 
@@ -23,7 +24,7 @@ const isFree = (port: number) =>
 			.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
 	});
 
-/** The project's configuration without limits on requests; it stands elsewhere, so its paths are absolute. */
+/** The project's configuration without limits on requests. It is in another folder, so its paths are absolute. */
 function configure(folder: string) {
 	const config = `${folder}/wrangler.toml`;
 	writeFileSync(

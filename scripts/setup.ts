@@ -3,6 +3,7 @@
  * settings.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import * as z from "zod";
 import { mask } from "../src/auth/keys.ts";
 import { run } from "../src/operator/run.ts";
 import { openFiles } from "./operator.ts";
@@ -37,21 +38,22 @@ async function migrate({ DB }: Env) {
 async function command(env: Env, name: string, options: object) {
 	const outcome = await run(env, name, options);
 	if ("error" in outcome) return fail(outcome.error);
-	return Object(outcome.result);
+	return outcome.result;
 }
+
+const User = z.object({ key: z.string().nullable(), keys: z.array(z.string()) });
+const NewKey = z.object({ key: z.string() });
 
 /**
  * The key that the last start stored in the state's folder, if it still works; otherwise a new one.
  */
 async function exampleKey(env: Env): Promise<string> {
 	const file = `${state}/example-key`;
-	const user: { key: string | null; keys: string[] } = await command(env, "bootstrap", {
-		email: EMAIL,
-	});
+	const user = User.parse(await command(env, "bootstrap", { email: EMAIL }));
 	const kept = existsSync(file) ? readFileSync(file, "utf8") : "";
 	if (kept && user.keys.some((key) => key.endsWith(mask(kept)))) return kept;
 	const options = { email: EMAIL, label: "npm start", scopes: ["*"] };
-	const key = user.key ?? String((await command(env, "key create", options)).key);
+	const key = user.key ?? NewKey.parse(await command(env, "key create", options)).key;
 	writeFileSync(file, key, { mode: 0o600 });
 	return key;
 }

@@ -51,7 +51,7 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	if (!value || extra !== undefined || !isWellFormed(value)) throw await countFailure(c, refusal);
 	const hash = await digest(value);
 	c.var.meter.kv_reads += 1;
-	let key: Key | undefined | null = await getCached(c.env, hash);
+	let key = await getCached(c.env, hash);
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that guessing is limited before it costs
 		// anything.

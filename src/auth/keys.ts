@@ -1,19 +1,21 @@
 import { crc32 } from "node:zlib";
+import * as z from "zod";
 
 /** A key's record in KV, under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
-export type Key = {
-	id: string;
-	user_id: number;
-	scopes: string[];
+const Key = z.object({
+	id: z.string(),
+	user_id: z.int(),
+	scopes: z.array(z.string()),
 	/** Empty: all. */
-	organizations: string[];
+	organizations: z.array(z.string()),
 	/** Empty: all. */
-	projects: number[];
+	projects: z.array(z.int()),
 	/** ISO 8601; null: never. */
-	expires_at: string | null;
+	expires_at: z.string().nullable(),
 	/** The version of the API that it was made with. Records of older keys lack it: the first one. */
-	version?: string;
-};
+	version: z.string().optional(),
+});
+export type Key = z.infer<typeof Key>;
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -57,9 +59,14 @@ export const isExpired = (key: Pick<Key, "expires_at">) =>
 
 const kvKey = (hash: string) => `key:${hash}`;
 
-/** Reads a key's record from KV by its digest; null if there is none. It may be a minute old. */
-export const getCached = ({ KEYS }: Env, hash: string) =>
-	KEYS.get<Key>(kvKey(hash), { type: "json", cacheTtl: 60 });
+/**
+ * Reads a key's record from KV by its digest. It may be a minute old.
+ * @returns undefined if there is none, or one that another version of this code wrote differently
+ */
+export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
+	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
+	return Key.safeParse(record).data;
+}
 
 /** D1 is authoritative: if KV can't be written, the next request only takes an extra round trip. */
 const isStale = (error: unknown) =>

@@ -1,5 +1,6 @@
 import { is, SQL, sql } from "drizzle-orm";
-import { type Database, insertWhere } from "./client.ts";
+import type { BatchItem } from "drizzle-orm/batch";
+import { type Database, insertEach, insertWhere } from "./client.ts";
 import { activityLog, type Change } from "./schema.ts";
 
 /**
@@ -29,6 +30,8 @@ type Signed = Entry & {
 	project: SQL;
 };
 
+type Statement = BatchItem<"sqlite">;
+
 /** SQL condition: the previous statement of the batch changed at least one row. */
 const CHANGED = sql`changes() > 0`;
 
@@ -51,3 +54,17 @@ export function record(
 	};
 	return insertWhere(db, activityLog, row, condition);
 }
+
+/**
+ * A change and its entry, which is written if the change changed a row. Spread them into a batch:
+ * the entry must directly follow the change.
+ */
+export const withEntry = <C extends Statement>(db: Database, change: C, entry: Signed) =>
+	[change, record(db, entry)] as const;
+
+/** Like `withEntry`, with several entries, given as rows of the activity log. */
+export const withEntries = <C extends Statement>(
+	db: Database,
+	change: C,
+	rows: Parameters<typeof insertEach<typeof activityLog>>[2],
+) => [change, insertEach(db, activityLog, rows, CHANGED)] as const;

@@ -293,7 +293,10 @@ export const pluginSourceFiles = sqliteTable(
 			.references(() => plugins.id, { onDelete: "cascade" }),
 		filename: text().notNull(),
 		source: text().notNull(),
-		/** The JavaScript for browsers, of site.ts and frontend.tsx. */
+		/**
+		 * JavaScript: of a main file the script that jobs run, of site.ts and frontend.tsx the module for
+		 * browsers. If a main file has neither this nor an error, its jobs compile it.
+		 */
 		compiled: text(),
 		/** Why compiling failed; null if it didn't. */
 		error: text(),

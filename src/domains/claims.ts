@@ -1,6 +1,6 @@
 import { and, eq, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
 import { OWNER } from "../db/levels.ts";
-import { record } from "../db/record.ts";
+import { withEntry } from "../db/record.ts";
 import { domains, members } from "../db/schema.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
@@ -46,21 +46,21 @@ export function release(tenant: Tenant, claim: Claim | undefined, condition?: SQ
 	const { id, domain, organization_id } = claim;
 	const owner = sql<number>`(select ${members.user_id} from ${members}
     where ${members.organization_id} = ${organization_id} and ${members.level} = ${OWNER} order by ${members.id} limit 1)`;
-	return [
-		tenant.db.delete(domains).where(and(eq(domains.id, id), hasLapsed(tenant, domain), condition)),
-		record(tenant.db, {
-			activity: "deleted",
-			scope: "Domain",
-			item_id: id,
-			name: domain,
-			trigger: {
-				reason: "claim_lapsed",
-				detail:
-					"The domain was not verified within three days, and another organization has added it.",
-			},
-			user_id: owner,
-			organization: sql`${organization_id}`,
-			project: sql`null`,
-		}),
-	];
+	const removal = tenant.db
+		.delete(domains)
+		.where(and(eq(domains.id, id), hasLapsed(tenant, domain), condition));
+	return withEntry(tenant.db, removal, {
+		activity: "deleted",
+		scope: "Domain",
+		item_id: id,
+		name: domain,
+		trigger: {
+			reason: "claim_lapsed",
+			detail:
+				"The domain was not verified within three days, and another organization has added it.",
+		},
+		user_id: owner,
+		organization: sql`${organization_id}`,
+		project: sql`null`,
+	});
 }

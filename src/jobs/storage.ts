@@ -2,7 +2,7 @@ import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { cipherOf, digests, isDigest, isSealed } from "../auth/secrets.ts";
 import { type Database, inList } from "../db/client.ts";
 import { pluginStorage } from "../db/schema.ts";
-import type { Run } from "./sandbox.ts";
+import type { Storage } from "./storage_calls.ts";
 
 const MAX_KEYS = 1000;
 /** For all keys and JSON values of a config together. */
@@ -12,7 +12,7 @@ const MAX_BYTES = 2 ** 20;
  * A plugin's key-value storage for one config. Values may be tokens and keys may be personal data,
  * so values are sealed and only a keyed digest of each key is stored.
  */
-export function storage(env: Env, db: Database, plugin_config_id: number): Run["storage"] {
+export function storage(env: Env, db: Database, plugin_config_id: number): Storage {
 	const { key: column, value } = pluginStorage;
 	const cipher = cipherOf(env, "plugin_storage", plugin_config_id);
 	/**

@@ -1,4 +1,4 @@
-import { and, eq, exists, inArray } from "drizzle-orm";
+import { and, eq, exists, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
@@ -11,11 +11,12 @@ import {
 	plugins,
 } from "../db/schema.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
-import { MAINS } from "../plugins/install.ts";
+import { type Compiled, MAINS } from "../plugins/main_file.ts";
 import { type ConfigRef, step, write } from "./job_log.ts";
 import { allowedHosts } from "./outbound.ts";
 import { isWaiting, nextId, wake } from "./queue.ts";
-import { type Entry, run } from "./sandbox.ts";
+import type { Entry } from "./run_log.ts";
+import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
 /** Condition: the job with this id hasn't ended. */
@@ -27,6 +28,7 @@ const isUnfinished = (id: number) =>
  * jobs wait.
  */
 async function claim(db: Database) {
+	const { filename, source, compiled, error } = pluginSourceFiles;
 	const [[job], files, , more] = await db.batch([
 		db
 			.select({
@@ -51,13 +53,18 @@ async function claim(db: Database) {
 			.where(eq(pluginJobs.id, nextId)),
 		db
 			.select({
-				filename: pluginSourceFiles.filename,
-				source: pluginSourceFiles.source,
+				filename,
+				compiled,
+				error,
+				/** Null unless the job has to compile it. */
+				source: sql<
+					string | null
+				>`case when ${compiled} is null and ${error} is null then ${source} end`.as("uncompiled"),
 			})
 			.from(pluginSourceFiles)
 			.innerJoin(pluginConfigs, eq(pluginConfigs.plugin_id, pluginSourceFiles.plugin_id))
 			.innerJoin(pluginJobs, eq(pluginJobs.plugin_config_id, pluginConfigs.id))
-			.where(and(eq(pluginJobs.id, nextId), inArray(pluginSourceFiles.filename, MAINS))),
+			.where(and(eq(pluginJobs.id, nextId), inArray(filename, MAINS))),
 		db
 			.update(pluginJobs)
 			.set({ status: "running", started_at: now() })
@@ -66,8 +73,7 @@ async function claim(db: Database) {
 	]);
 	if (!job) return undefined;
 	const mains = MAINS.map((name) => files.find(({ filename }) => filename === name));
-	const source = mains.find(Boolean)?.source ?? "";
-	return { ...job, source, more: more.length > 0 };
+	return { ...job, main: mains.find(Boolean), more: more.length > 0 };
 }
 
 type Job = NonNullable<Awaited<ReturnType<typeof claim>>>;
@@ -79,6 +85,19 @@ function whyNotRunnable({ kind, enabled, deleted, plugins_access_level }: Job) {
 		return "the organization's plugin access level is insufficient";
 	if (kind === "task" && !enabled) return "its config is disabled";
 	return null;
+}
+
+/**
+ * The plugin's main file, as it was compiled when it was saved. A file that has no compiled output,
+ * because it is too large or was saved before output was kept, is compiled now.
+ */
+async function scriptOf({ main }: Job): Promise<Compiled> {
+	if (!main) return { compiled: "", error: null };
+	const { source, compiled, error } = main;
+	if (compiled !== null) return { compiled, error: null };
+	if (error !== null) return { compiled, error };
+	const { toScript } = await import("../plugins/compile.ts");
+	return toScript(source ?? "");
 }
 
 /** Wakes the next consumer. If that fails, the schedule does so later. */
@@ -98,7 +117,7 @@ export async function work(env: Env) {
 	const job = await claim(db);
 	if (!job) return;
 	if (job.more) await wakeNext(env);
-	const { id, kind, name, payload, source } = job;
+	const { id, kind, name, payload } = job;
 	const skip = (reason: string) => {
 		const error = `The ${kind} ${name} was not run: ${reason}.`;
 		return finish(db, id, job, [step("ERROR", error)], error);
@@ -116,7 +135,7 @@ export async function work(env: Env) {
 	const { config, secrets } = decrypted;
 	const call = kind === "job" ? { kind, type: name, payload } : { kind, name };
 	const { entries, error } = await run(env.LOADER, {
-		source,
+		script: await scriptOf(job),
 		call,
 		storage: storage(env, db, job.plugin_config_id),
 		hosts: allowedHosts(config),

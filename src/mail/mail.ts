@@ -33,6 +33,10 @@ export const multiLine = (text: string) =>
 /**
  * Builds the message (RFC 5322), as text and HTML. Header values are single lines, encoded
  * according to RFC 2047.
+ *
+ * The composer is nodemailer's, although mimetext is smaller: mimetext writes an encoded header as
+ * one word of any length and text in lines of any length, where RFC 2047 allows 75 characters and
+ * RFC 5322 998, and it labels UTF-8 as 7bit.
  */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
 	const { default: MimeNode } = await import("nodemailer/lib/mime-node");

@@ -1,5 +1,8 @@
 import * as z from "zod";
 import { toApiError } from "../http/valid.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { OperatorError } from "./errors.ts";
+import * as keys from "./keys.ts";
 import * as queries from "./queries.ts";
 import * as shapes from "./shape.ts";
 
@@ -11,9 +14,9 @@ const command =
 		query(env, shape.parse(options, { reportInput: true }));
 
 const commands = new Map([
-	["bootstrap", command(shapes.bootstrap, queries.bootstrap)],
-	["key create", command(shapes.keyCreate, queries.createKey)],
-	["key revoke", command(shapes.keyRevoke, queries.revokeKey)],
+	["bootstrap", command(shapes.bootstrap, bootstrap)],
+	["key create", command(shapes.keyCreate, keys.create)],
+	["key revoke", command(shapes.keyRevoke, keys.revoke)],
 	["user deactivate", command(shapes.userDeactivate, queries.deactivateUser)],
 	["user list", command(shapes.list, queries.listUsers)],
 	["organization set", command(shapes.organizationSet, queries.setOrganization)],
@@ -37,7 +40,7 @@ export async function run(env: Env, name: string, options: unknown): Promise<sha
 		return { result: await execute(env, options) };
 	} catch (error) {
 		if (error instanceof z.ZodError) return { error: explain(error) };
-		if (error instanceof queries.OperatorError) return { error: error.message };
+		if (error instanceof OperatorError) return { error: error.message };
 		throw error;
 	}
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { level, pluginsAccessLevel } from "../db/levels.ts";
 import { boolean, name, timestamp, uuid } from "../http/fields.ts";
+import { Project } from "../projects/shape.ts";
 
 const Feature = z.object({
 	key: z.string(),
@@ -10,14 +11,7 @@ const Feature = z.object({
 });
 
 /** A project in the response for its organization (docs/organizations.md#organizations). */
-const Team = z.object({
-	id: z.int(),
-	uuid: z.guid(),
-	organization: z.guid(),
-	name: z.string(),
-	timezone: z.string(),
-	access_control: z.boolean(),
-});
+const Team = Project.omit({ created_at: true });
 export type Team = z.infer<typeof Team>;
 
 /**

@@ -1,6 +1,7 @@
 import { type Options, type Program, parse } from "acorn";
 import { type Transform, transform } from "sucrase/dist/index.js";
 import * as state from "sucrase/dist/parser/tokenizer/state.js";
+import { type Compiled, MAINS } from "./main_file.ts";
 
 /**
  * Sucrase backtracks when its first guess at the syntax was wrong, and nested backtracking is
@@ -17,22 +18,22 @@ prototype.restoreFromSnapshot = function (snapshot) {
 	restoreFromSnapshot.call(this, snapshot);
 };
 
-type Compiled = { compiled: string; error: null } | { compiled: null; error: string };
-
-/** Transforms for the files that browsers load. Other files are not compiled. */
+/** Transforms for the files that browsers load. */
 const BROWSER = new Map<string, Transform[]>([
 	["site.ts", ["typescript"]],
 	["frontend.tsx", ["typescript", "jsx"]],
 ]);
 
 /**
- * Compiles a file that browsers load to JavaScript; JSX becomes calls to `React.createElement`. For
- * other files, both `compiled` and `error` are null.
+ * Compiles a plugin's file when it is saved. A main file becomes a script (`toScript`). A file that
+ * browsers load becomes JavaScript, and its JSX calls to `React.createElement`. For other files,
+ * both `compiled` and `error` are null.
  */
 export function compile(
 	filename: string,
 	text: string,
 ): Compiled | { compiled: null; error: null } {
+	if (MAINS.includes(filename)) return toScript(text);
 	const transforms = BROWSER.get(filename);
 	if (!transforms) return { compiled: null, error: null };
 	return attempt(() => {

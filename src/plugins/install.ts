@@ -2,15 +2,10 @@ import type { Capabilities } from "../db/schema.ts";
 import { invalid } from "../http/errors.ts";
 import { unpack } from "./archive.ts";
 import { capabilitiesOf } from "./capabilities.ts";
-import { compile, toScript } from "./compile.ts";
+import { compile } from "./compile.ts";
+import { MAINS } from "./main_file.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
-
-/**
- * Names under which a plugin's main file is stored, wherever its package had it. The first that
- * exists is used.
- */
-export const MAINS = ["index.ts", "index.js"];
 
 const MAX_SOURCE_BYTES = 2 ** 20;
 /** A file and its compiled output share a row, and D1 limits a row to 2,000,000 bytes. */
@@ -30,22 +25,40 @@ export function assertSize(files: ReadonlyMap<string, string>) {
 }
 
 /**
- * The capabilities of a plugin with this main file, without empty lists. If the source can't be
- * parsed, the capabilities from before.
+ * The row of a file, with its compiled output. A main file that is too large to be stored with its
+ * output has none, and no error: its jobs compile it.
  */
-export const capabilities = (main: string, before: Capabilities = {}): Capabilities =>
-	toScript(main).error === null
-		? Object.fromEntries(
-				Object.entries(capabilitiesOf(main)).filter(([, names]) => names.length > 0),
-			)
-		: before;
-
-/** The row of a file, with its compiled output if browsers load it. */
 export function toFile(filename: string, source: string) {
 	const { compiled, error } = compile(filename, source);
-	return bytesOf(filename, source, compiled ?? "") > MAX_ROW_BYTES
-		? { filename, source, compiled: null, error: "The file is too large to compile." }
-		: { filename, source, compiled, error };
+	if (bytesOf(filename, source, compiled ?? "") <= MAX_ROW_BYTES)
+		return { filename, source, compiled, error };
+	const tooLarge = MAINS.includes(filename) ? null : "The file is too large to compile.";
+	return { filename, source, compiled: null, error: tooLarge };
+}
+
+/** The plugin's main file: one of the rows to write, or one that stays as it is. */
+export function mainFile(files: ReadonlyMap<string, string>, written: ReturnType<typeof toFile>[]) {
+	for (const name of MAINS) {
+		const source = files.get(name);
+		if (source !== undefined)
+			return written.find(({ filename }) => filename === name) ?? toFile(name, source);
+	}
+	return undefined;
+}
+
+/**
+ * The capabilities of a plugin with this main file, without empty lists. Without a main file, none.
+ * If it doesn't compile, the capabilities from before.
+ */
+export function capabilities(
+	main: ReturnType<typeof toFile> | undefined,
+	before: Capabilities = {},
+): Capabilities {
+	if (!main) return {};
+	if (main.error !== null) return before;
+	return Object.fromEntries(
+		Object.entries(capabilitiesOf(main.source)).filter(([, names]) => names.length > 0),
+	);
 }
 
 /**
@@ -62,18 +75,19 @@ export async function install(env: Env, url: string) {
 		...KEPT_FILES.map((name) => [name, archive.get(name)] as const),
 		[main?.endsWith(".ts") ? "index.ts" : "index.js", source] as const,
 	];
-	const files = assertSize(
+	const texts = assertSize(
 		new Map(
 			storedFiles.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])),
 		),
 	);
+	const files = Array.from(texts, ([name, text]) => toFile(name, text));
 	return {
 		facts: {
 			...facts,
 			tag,
 			latest_tag,
-			capabilities: source === undefined ? {} : capabilities(source),
+			capabilities: capabilities(files.find(({ filename }) => MAINS.includes(filename))),
 		},
-		files: Array.from(files, ([name, text]) => toFile(name, text)),
+		files,
 	};
 }

@@ -15,9 +15,9 @@ import type { Tenant } from "../tenant/tenant.ts";
 import { visiblePlugin, visibleProject } from "../tenant/visible.ts";
 import { destination, type Family } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";
-import { type Row, select, visible } from "./queries.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
+import { type Row, select, visible } from "./rows.ts";
 import { itsOrganization, type Plugin, pluginColumns, toPlugin } from "./shape.ts";
 
 const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {

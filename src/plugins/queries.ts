@@ -1,8 +1,6 @@
-import { and, eq, not, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, not, or, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
-import { rowId } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { isUniqueViolation } from "../db/errors.ts";
 import { PLUGINS_ROOT } from "../db/levels.ts";
@@ -10,11 +8,12 @@ import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
 import { ApiError, forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
-import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, inFamilies } from "./families.ts";
+import { originOf, tokenCipher, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
-import { reseal } from "./reseal.ts";
+import { resealIfSchemaChanged } from "./reseal.ts";
+import { assertOwn, byId, select, visible } from "./rows.ts";
 import {
 	type create,
 	type filters,
@@ -26,29 +25,6 @@ import {
 
 /** The compiler that this needs is large and loaded when it is first used. */
 const install = async (env: Env, url: string) => (await import("./install.ts")).install(env, url);
-
-export const select = ({ db }: Tenant) =>
-	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);
-
-export type Row = Awaited<ReturnType<typeof select>>[number];
-
-/** The visible plugin with this id, whichever families it belongs to. */
-export const byId = (tenant: Tenant, id: string) =>
-	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
-
-/** Arguments for `tenant.page`: the visible plugins that match `filter`, newest first. */
-export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
-	const keys = page.after?.keys ?? [];
-	const limit = page.limit + 1 + (page.after ? 0 : page.offset);
-	const ids = visiblePluginIds(tenant, filter, { before: keys[0], limit });
-	const allIds = visiblePluginIds(tenant, filter);
-	return {
-		where: sql`${plugins.id} in (select id from (${ids}))`,
-		total: sql`(select count(*) from (${allIds}))`,
-		by: [plugins.id],
-		keys: ({ id }: { id: number }) => [id],
-	};
-}
 
 /** The plugins of a family. */
 export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
@@ -83,13 +59,6 @@ async function read(tenant: Tenant, id: string) {
 }
 
 export const find = async (tenant: Tenant, id: string) => toPlugin(await read(tenant, id));
-
-/** @throws 403 if the plugin belongs to another organization */
-export function assertOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
-	if (row.organization_id !== caller.organization_id)
-		throw forbidden("This plugin installation is managed by another organization");
-	return row;
-}
 
 export const findOwn = async (tenant: Tenant, id: string) =>
 	assertOwn(tenant, await read(tenant, id));
@@ -132,13 +101,6 @@ function alreadyInstalled(
 		headers: { Link: `<${path}>; rel="item"` },
 	});
 }
-
-/**
- * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique
- * together and never change, because the id isn't known before the insert.
- */
-const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
-	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
 
 export async function insert(
 	tenant: Tenant,
@@ -214,19 +176,6 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	return toPlugin(after);
 }
 
-/**
- * If the schema changed, seals the values that became secret in all configs of the plugin, after
- * the response.
- */
-export function resealIfSchemaChanged(
-	tenant: Tenant,
-	before: Pick<Row, "config_schema">,
-	{ id, config_schema }: Pick<Row, "id" | "config_schema">,
-) {
-	if (changes(before, { config_schema }).length > 0)
-		tenant.later((db) => reseal(tenant.env, db, id, config_schema));
-}
-
 /** Condition on `plugins`: another organization has a config of the plugin. */
 const isUsedElsewhere = sql`exists (select 1 from plugin_configs as used where used.plugin_id = ${plugins.id}
   and used.organization_id <> ${plugins.organization_id} and not used.deleted)`;
@@ -254,28 +203,6 @@ async function tryRemove(tenant: Tenant, id: string) {
 			.where(and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)))
 			.returning({ id: plugins.id }),
 	);
-}
-
-/** The plugin's sealed token, which no response contains. */
-const tokenOf = ({ db }: Tenant, id: string) =>
-	db
-		.select({ private_token: plugins.private_token })
-		.from(plugins)
-		.where(eq(plugins.id, rowId(id)));
-
-/**
- * The URL to reinstall the plugin from, with its token; null if it was not installed from a URL.
- */
-async function originOf(
-	{ env }: Tenant,
-	{ organization_id, url, plugin_type }: Pick<Row, "organization_id" | "url" | "plugin_type">,
-	token: string | null | undefined,
-) {
-	if (!url || ["source", "local"].includes(plugin_type)) return null;
-	if (!token) return url;
-	const cipher = tokenCipher(env, organization_id, url);
-	const private_token = await cipher.unseal("private_token", token);
-	return `${url}?${new URLSearchParams({ private_token })}`;
 }
 
 /**

@@ -1,7 +1,10 @@
 import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
 import { pluginConfigs } from "../db/schema.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { configCipher, fieldsOf, sealed } from "./config.ts";
+import type { Row } from "./rows.ts";
 
 const BATCH_SIZE = 100;
 
@@ -10,7 +13,7 @@ const BATCH_SIZE = 100;
  * them secret. A config that another request changes in the meantime is skipped; its next write
  * seals it.
  */
-export async function reseal(
+async function reseal(
 	env: Env,
 	db: Database,
 	plugin_id: number,
@@ -42,4 +45,17 @@ export async function reseal(
 		await db.batch([first, ...rest]);
 		last = rows.at(-1)?.id ?? last;
 	}
+}
+
+/**
+ * If the schema changed, seals the values that became secret in all configs of the plugin, after
+ * the response.
+ */
+export function resealIfSchemaChanged(
+	tenant: Tenant,
+	before: Pick<Row, "config_schema">,
+	{ id, config_schema }: Pick<Row, "id" | "config_schema">,
+) {
+	if (changes(before, { config_schema }).length > 0)
+		tenant.later((db) => reseal(tenant.env, db, id, config_schema));
 }

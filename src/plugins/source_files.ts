@@ -6,7 +6,9 @@ import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { assertOwn, byId, type Row, resealIfSchemaChanged, select } from "./queries.ts";
+import { MAINS } from "./main_file.ts";
+import { resealIfSchemaChanged } from "./reseal.ts";
+import { assertOwn, byId, type Row, select } from "./rows.ts";
 import { type PluginSource, type source, toPlugin } from "./shape.ts";
 
 /**
@@ -82,7 +84,7 @@ function parseManifest(text: string) {
 
 /** Writes the files in the body and deletes those that are null. Other files are kept. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
-	const { assertSize, capabilities, MAINS, toFile } = await import("./install.ts");
+	const { assertSize, capabilities, mainFile, toFile } = await import("./install.ts");
 	const { row, files: before } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
 		([name, text]) => (before.get(name) ?? null) !== text,
@@ -94,7 +96,6 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	assertSize(files);
 	const facts = parseManifest(body["plugin.json"] ?? "{}");
 	if (changed.length === 0) return toSource(row, files);
-	const [main] = MAINS.flatMap((name) => files.get(name) ?? []);
 	const { db } = tenant;
 	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const written = changed.flatMap(([filename, text]) =>
@@ -138,7 +139,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 				updated_at: now(),
 				...facts,
 				...(changed.some(([name]) => MAINS.includes(name)) && {
-					capabilities: main === undefined ? {} : capabilities(main, row.capabilities),
+					capabilities: capabilities(mainFile(files, written), row.capabilities),
 				}),
 			})
 			.where(eq(plugins.id, row.id)),

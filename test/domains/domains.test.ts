@@ -203,6 +203,21 @@ describe("an unverified claim on a name", () => {
 			}),
 		).toMatchObject({ status: 400, body: { attr: "domain" } });
 		expect((await old.here("GET", `/domains/${lapsed}`)).status).toBe(200);
+		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
+	});
+
+	test("gets one log entry if its own organization deletes it while another adds the name", async () => {
+		const [old, other] = [await world(), await world()];
+		const domain = name();
+		const id = await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
+		const added = await other.here("POST", "/domains", {
+			body: { domain },
+			env: racing(() => old.here("DELETE", `/domains/${id}`)),
+		});
+		expect(added.status).toBe(201);
+		expect((await old.here("GET", "/activity_log")).body.results).toMatchObject([
+			{ activity: "deleted", item_id: id, detail: { trigger: null } },
+		]);
 	});
 
 	test.each([

@@ -13,6 +13,7 @@ import {
 	pluginConfigs,
 	pluginJobs,
 	pluginLogEntries,
+	pluginSourceFiles,
 	pluginStorage,
 	plugins,
 } from "../../src/db/schema.ts";
@@ -192,6 +193,79 @@ test("a public job can be started, and fails if the code doesn’t have it", asy
 		.where(eq(plugins.id, plugin));
 	expect((await start({ type: "shown" })).status).toBe(200);
 	expect(await ended()).toMatchObject({ status: "failed" });
+});
+
+describe("a plugin’s main file is compiled when it is saved", () => {
+	const go = (body: string) => `export const jobs = { go() { ${body} } };`;
+	const rowOf = async (plugin: number) =>
+		(await db.select().from(pluginSourceFiles).where(eq(pluginSourceFiles.plugin_id, plugin)))[0];
+	const store = (plugin: number, row: Partial<typeof pluginSourceFiles.$inferInsert>) =>
+		db.update(pluginSourceFiles).set(row).where(eq(pluginSourceFiles.plugin_id, plugin));
+
+	test("and jobs run what was compiled then", async () => {
+		const { read, start, ended, logs } = await home(go("console.log('saved')"));
+		const { plugin } = await read();
+		expect(await rowOf(plugin)).toMatchObject({
+			compiled: expect.stringContaining("exports.jobs = jobs"),
+			error: null,
+		});
+		await store(plugin, { source: go("console.log('not compiled')") });
+		await start({ type: "go" });
+		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await logs()).toContain("CONSOLE LOG saved");
+	});
+
+	test("and compiled again by each save", async () => {
+		const { here, read, start, ended, logs } = await home(go("console.log('first')"));
+		const path = `/pipeline_destinations/${(await read()).plugin}/update_source`;
+		await here("PATCH", path, { body: { "index.js": go("console.log('second')") } });
+		await start({ type: "go" });
+		await ended();
+		expect(await logs()).toContain("CONSOLE LOG second");
+	});
+
+	test("or by the job, if it was saved before compiled output was kept", async () => {
+		const { read, start, ended, logs } = await home(go("console.log('compiled now')"));
+		await store((await read()).plugin, { compiled: null });
+		await start({ type: "go" });
+		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await logs()).toContain("CONSOLE LOG compiled now");
+	});
+
+	test("or by the job, if it is too large to be kept with its output", async () => {
+		const source = `// ${"x".repeat(1_040_000)}\n${go("console.log('large')")}`;
+		const { read, start, ended, logs } = await home(source);
+		expect(await rowOf((await read()).plugin)).toMatchObject({ compiled: null, error: null });
+		await start({ type: "go" });
+		expect(await ended()).toMatchObject({ status: "done" });
+		expect(await logs()).toContain("CONSOLE LOG large");
+	});
+
+	test("and if it doesn’t compile, the reason is kept, and its jobs fail with it", async () => {
+		const { here, read, start, ended } = await home(go(""));
+		const { plugin } = await read();
+		const { status } = await here("PATCH", `/pipeline_destinations/${plugin}/update_source`, {
+			body: { "index.js": "export const = 5" },
+		});
+		expect(status).toBe(200);
+		const error = "Unexpected token (1:14)";
+		expect(await rowOf(plugin)).toMatchObject({ compiled: null, error });
+		await start({ type: "go" });
+		expect(await ended()).toMatchObject({ status: "failed" });
+		expect((await read()).error).toBe(`The plugin can't be parsed: ${error}`);
+	});
+
+	test("where both main files exist, the capabilities are those of index.ts", async () => {
+		const { here, read } = await home(go(""));
+		const path = `/pipeline_destinations/${(await read()).plugin}`;
+		const write = async (files: object) =>
+			(await here("PATCH", `${path}/update_source`, { body: files })).body.capabilities;
+		const first = { "index.ts": "export const jobs = { first(): void {} }" };
+		expect(await write(first)).toEqual({ jobs: ["first"] });
+		expect(await write({ "index.js": "exports.onEvent = () => {}" })).toEqual({ jobs: ["first"] });
+		expect(await write({ "index.ts": null })).toEqual({ methods: ["onEvent"] });
+		expect(await write({ "index.js": null })).toEqual({});
+	});
 });
 
 describe("a plugin’s storage", () => {

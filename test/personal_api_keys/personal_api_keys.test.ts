@@ -76,6 +76,17 @@ test("a key missing from KV costs one extra round trip, once", async () => {
 	await eventually(async () => expect(await ask()).toBe(1));
 });
 
+test("a key whose record in KV has another form is read from D1, and the record is replaced", async () => {
+	const { owner } = await world();
+	const key = await keyFor(owner.id);
+	const name = `key:${await digest(key)}`;
+	const record = await env.KEYS.get(name);
+	await env.KEYS.put(name, JSON.stringify({ id: "x", user_id: owner.id, scopes: "*" }));
+	const response = await call("GET", "/api/users/@me", { key });
+	expect([response.status, cost(response).trips]).toEqual([200, 2]);
+	await eventually(async () => expect(await env.KEYS.get(name)).toBe(record));
+});
+
 test("a revoked key is refused by the next request", async () => {
 	const { ask } = await world();
 	const { body } = await ask("POST", path, {

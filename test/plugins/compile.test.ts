@@ -25,7 +25,7 @@ describe("files for browsers are compiled", () => {
 		});
 	});
 
-	test.each(["index.ts", "plugin.json", "site.tsx", "constructor", ""])(
+	test.each(["main.ts", "plugin.json", "site.tsx", "constructor", ""])(
 		"%s is not compiled",
 		(filename) => {
 			expect(compile(filename, "const = 5")).toEqual({

@@ -58,7 +58,7 @@ export const resolved = (schema: Schema): Schema =>
 const problem = document.components.schemas.Error;
 
 /** Throws unless the OpenAPI document allows this response to this request. */
-export async function hold(request: Request, response: Response) {
+export async function assertDocumented(request: Request, response: Response) {
 	const { pathname } = new URL(request.url);
 	const method = request.method === "HEAD" ? "GET" : request.method;
 	const candidates = operations.filter(({ pattern }) => pattern.test(pathname));

@@ -10,32 +10,32 @@ const EXPECTED = [
 	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
 	// Errors that a workflow gets from its step, or a plugin from its host. Tests check them there.
 	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*(\/exporter\/run\.ts|\/workflows\/binding\.worker\.js):/,
-	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|outbound)\.ts:/,
+	/^uncaught exception; source = Uncaught \(in promise\); stack = [\s\S]* at .*\/jobs\/(sandbox|storage_calls|outbound)\.ts:/,
 	/^uncaught exception; .*( This plugin may not reach | Expected Outbound export )/,
 ];
 
 /** Shared by all copies of this module: vitest loads its configuration more than once in a process. */
-const state: { leftOut?: number } = Object(process).expectedMessages ?? {};
+const state: { hidden?: number } = Object(process).expectedMessages ?? {};
 Object.assign(process, { expectedMessages: state });
 
 function filter(stream: NodeJS.WriteStream) {
 	const write = stream.write.bind(stream);
 	stream.write = (chunk: string, ...rest: []) => {
 		if (!EXPECTED.some((pattern) => pattern.test(chunk))) return write(chunk, ...rest);
-		state.leftOut = (state.leftOut ?? 0) + 1;
+		state.hidden = (state.hidden ?? 0) + 1;
 		return true;
 	};
 }
 
 export function quiet() {
-	if (process.env.RUNTIME_LOG || state.leftOut !== undefined) return;
-	state.leftOut = 0;
+	if (process.env.RUNTIME_LOG || state.hidden !== undefined) return;
+	state.hidden = 0;
 	filter(process.stdout);
 	filter(process.stderr);
 }
 
 /** A sentence with the number of hidden messages; "" if there are none. */
-export const leftOut = () =>
-	state.leftOut
-		? `${state.leftOut} expected messages of the runtime are not shown (RUNTIME_LOG=1 shows them).`
+export const hiddenMessages = () =>
+	state.hidden
+		? `${state.hidden} expected messages of the runtime are not shown (RUNTIME_LOG=1 shows them).`
 		: "";

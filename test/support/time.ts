@@ -50,6 +50,20 @@ export async function withoutPatience<T>(
 	}
 }
 
+/**
+ * Runs an action with full time limits inside an action of `withoutPatience`, such as a wait of the
+ * tests' own.
+ */
+export async function patiently<T>(action: () => Promise<T>): Promise<T> {
+	const before = runOut;
+	runOut = undefined;
+	try {
+		return await action();
+	} finally {
+		runOut = before;
+	}
+}
+
 /** Retries until the attempt doesn't throw, and returns its result. */
 export const eventually = <T>(attempt: () => T | Promise<T>) =>
 	vi.waitFor(attempt, { timeout: HANG_MS, interval: 50 });

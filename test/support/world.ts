@@ -23,7 +23,8 @@ import {
 	users,
 } from "../../src/db/schema.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
-import { hold } from "./contract.ts";
+import { assertDocumented } from "./contract.ts";
+import { patiently } from "./time.ts";
 
 export const db = drizzle(env.DB);
 
@@ -60,8 +61,8 @@ export async function call(
 	const response = overrides
 		? await app.fetch(request.clone(), { ...env, ...overrides }, context)
 		: await exports.default.fetch(request.clone());
-	await waitOnExecutionContext(context);
-	await hold(request, response);
+	await patiently(() => waitOnExecutionContext(context));
+	await assertDocumented(request, response);
 	const text = new TextDecoder().decode(await response.arrayBuffer());
 	const json = response.headers.get("content-type")?.includes("json");
 	return {

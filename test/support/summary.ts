@@ -1,8 +1,8 @@
 import type { Reporter } from "vitest/node";
-import { leftOut } from "./quiet.ts";
+import { hiddenMessages } from "./quiet.ts";
 
 /** Prints one line at the end of a run: how many tests passed, failed and were skipped. */
-export const closing: Reporter = {
+export const summary: Reporter = {
 	onTestRunEnd(modules, errors) {
 		const states = modules.flatMap((module) =>
 			[...module.children.allTests()].map((test) => test.result().state),
@@ -12,7 +12,7 @@ export const closing: Reporter = {
 			(module) =>
 				module.state() === "failed" && [...module.children.allTests("failed")].length === 0,
 		);
-		if (leftOut()) console.log(leftOut());
+		if (hiddenMessages()) console.log(hiddenMessages());
 		console.log(
 			`${count("passed")} passed, ${count("failed") + brokenModules.length + errors.length} failed, ${count("skipped")} skipped`,
 		);

@@ -1,0 +1,114 @@
+import { eq, sql } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
+import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import type { Database } from "../db/client.ts";
+import { isUniqueViolation } from "../db/errors.ts";
+import { PLUGINS_ROOT } from "../db/levels.ts";
+import { members, organizations, personalApiKeys, projects, users } from "../db/schema.ts";
+import { newOrganization } from "../organizations/queries.ts";
+import { withOperatorEntry } from "./entries.ts";
+import { DEACTIVATED, OperatorError } from "./errors.ts";
+import { newKey } from "./keys.ts";
+import type { bootstrap as Bootstrap } from "./shape.ts";
+
+/**
+ * Selects the user with this address, its first organization with its first project, and its keys.
+ */
+function overview(db: Database, email: string) {
+	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
+	return [
+		db.select().from(users).where(eq(users.email, email)),
+		db
+			.select({
+				id: organizations.id,
+				name: organizations.name,
+				project: sql<
+					number | null
+				>`(select min(${projects.id}) from ${projects} where ${projects.organization_id} = ${organizations.id})`.as(
+					"project",
+				),
+			})
+			.from(organizations)
+			.innerJoin(members, eq(members.organization_id, organizations.id))
+			.where(eq(members.user_id, user_id))
+			.orderBy(members.id)
+			.limit(1),
+		db
+			.select({
+				id: personalApiKeys.id,
+				mask_value: personalApiKeys.mask_value,
+			})
+			.from(personalApiKeys)
+			.where(eq(personalApiKeys.user_id, user_id))
+			.orderBy(personalApiKeys.id),
+	] as const;
+}
+
+/**
+ * Creates a user with an organization, a project and a key; only what is missing.
+ * @returns the key's value as `key`, null if the user already had one
+ * @throws OperatorError if the user is deactivated
+ */
+export async function bootstrap(
+	env: Env,
+	options: z.infer<typeof Bootstrap>,
+): Promise<Record<string, unknown>> {
+	const { email, organization: name } = options;
+	const db = drizzle(env.DB);
+	const [[existing], [firstOrganization], existingKeys] = await db.batch(overview(db, email));
+	if (existing && !existing.is_active) throw new OperatorError(DEACTIVATED);
+	const user_id = sql<number>`(select ${users.id} from ${users} where ${users.email} = ${email})`;
+	const uuid = v7();
+	const organization = { id: v7(), name, plugins_access_level: PLUGINS_ROOT };
+	const [insertion, ...others] = newOrganization(db, user_id, organization);
+	const inOrganization = { organization: firstOrganization?.id ?? organization.id };
+	const key = existingKeys.length === 0 ? await newKey("First key", ["*"]) : undefined;
+	const [first, ...rest]: BatchItem<"sqlite">[] = [
+		...(existing
+			? []
+			: withOperatorEntry(db, db.insert(users).values({ uuid, email, is_email_verified: true }), {
+					...inOrganization,
+					activity: "created",
+					scope: "User",
+					item_id: uuid,
+					name: email,
+				})),
+		...(firstOrganization
+			? []
+			: [
+					...withOperatorEntry(db, insertion, {
+						...inOrganization,
+						activity: "created",
+						scope: "Organization",
+						item_id: organization.id,
+						name,
+					}),
+					...others,
+				]),
+		...(key
+			? withOperatorEntry(db, db.insert(personalApiKeys).values({ ...key.row, user_id }), {
+					...inOrganization,
+					...key.entry,
+				})
+			: []),
+	];
+	try {
+		if (first) await db.batch([first, ...rest]);
+	} catch (error) {
+		// Another command created the user in the meantime: start again.
+		if (isUniqueViolation(error, "users.email")) return bootstrap(env, options);
+		throw error;
+	}
+	const [[user], [organizationRow], keys] = await db.batch(overview(db, email));
+	return {
+		email,
+		user: user?.uuid,
+		organization: organizationRow?.id,
+		organization_name: organizationRow?.name,
+		project: organizationRow?.project,
+		keys: keys.map(({ id, mask_value }) => `${id} ${mask_value}`),
+		key: key?.value ?? null,
+	};
+}

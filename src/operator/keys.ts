@@ -1,0 +1,86 @@
+import { type Column, eq } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { alias } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { digest, evict, mask, mint } from "../auth/keys.ts";
+import { aliased } from "../db/client.ts";
+import { organizations, personalApiKeys, users } from "../db/schema.ts";
+import { currentOrganization } from "../tenant/visible.ts";
+import { withOperatorEntry } from "./entries.ts";
+import { DEACTIVATED, OperatorError, required } from "./errors.ts";
+import type { keyCreate, keyRevoke } from "./shape.ts";
+
+/**
+ * JOIN condition: the user's current organization, whose log has the entries about the user's keys.
+ * @param user_id not `users.id` itself, which means another row inside the condition: use an alias
+ */
+const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
+
+/** A new key's value, row and log entry. The first request with the key adds it to KV. */
+export async function newKey(label: string, scopes: string[]) {
+	const value = mint();
+	const row = {
+		id: v7(),
+		label,
+		scopes,
+		hash: await digest(value),
+		mask_value: mask(value),
+	};
+	const entry = {
+		activity: "created",
+		scope: "PersonalApiKey",
+		item_id: row.id,
+		name: label,
+	};
+	return { value, row, entry };
+}
+
+export async function create({ DB }: Env, { email, label, scopes }: z.infer<typeof keyCreate>) {
+	const db = drizzle(DB);
+	const owner = alias(users, "owner");
+	const [user] = await db
+		.select({
+			id: aliased(owner.id, "owner_id"),
+			is_active: owner.is_active,
+			organization: organizations.id,
+		})
+		.from(owner)
+		.leftJoin(organizations, homeOf(owner.id))
+		.where(eq(owner.email, email));
+	const { id, is_active, organization } = required(user, "user with this address");
+	if (!is_active) throw new OperatorError(DEACTIVATED);
+	const { value, row, entry } = await newKey(label, scopes);
+	const insertion = db.insert(personalApiKeys).values({ ...row, user_id: id });
+	await db.batch(withOperatorEntry(db, insertion, { ...entry, organization }));
+	return { id: row.id, label, scopes, key: value };
+}
+
+/**
+ * Revokes a key at once: every request checks D1. KV is only a cache, from which the key is
+ * evicted.
+ */
+export async function revoke(env: Env, { id }: z.infer<typeof keyRevoke>) {
+	const db = drizzle(env.DB);
+	const [row] = await db
+		.select({
+			hash: personalApiKeys.hash,
+			label: personalApiKeys.label,
+			organization: organizations.id,
+		})
+		.from(personalApiKeys)
+		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
+		.where(eq(personalApiKeys.id, id));
+	const { hash, label, organization } = required(row, "key with this id");
+	await db.batch(
+		withOperatorEntry(db, db.delete(personalApiKeys).where(eq(personalApiKeys.id, id)), {
+			activity: "deleted",
+			scope: "PersonalApiKey",
+			item_id: id,
+			name: label,
+			organization,
+		}),
+	);
+	await evict(env, hash);
+	return { revoked: id, label };
+}

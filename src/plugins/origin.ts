@@ -1,0 +1,35 @@
+import { eq } from "drizzle-orm";
+import { cipherOf } from "../auth/secrets.ts";
+import { rowId } from "../db/client.ts";
+import { plugins } from "../db/schema.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import type { Row } from "./rows.ts";
+
+/**
+ * The cipher for a plugin's token. It is bound to the organization and the URL, which are unique
+ * together and never change, because the id isn't known before the insert.
+ */
+export const tokenCipher = (env: Env, organization_id: string | null, url: string | null) =>
+	cipherOf(env, "plugins", JSON.stringify([organization_id, url]));
+
+/** The plugin's sealed token, which no response contains. */
+export const tokenOf = ({ db }: Tenant, id: string) =>
+	db
+		.select({ private_token: plugins.private_token })
+		.from(plugins)
+		.where(eq(plugins.id, rowId(id)));
+
+/**
+ * The URL to reinstall the plugin from, with its token; null if it was not installed from a URL.
+ */
+export async function originOf(
+	{ env }: Tenant,
+	{ organization_id, url, plugin_type }: Pick<Row, "organization_id" | "url" | "plugin_type">,
+	token: string | null | undefined,
+) {
+	if (!url || ["source", "local"].includes(plugin_type)) return null;
+	if (!token) return url;
+	const cipher = tokenCipher(env, organization_id, url);
+	const private_token = await cipher.unseal("private_token", token);
+	return `${url}?${new URLSearchParams({ private_token })}`;
+}

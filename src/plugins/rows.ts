@@ -1,0 +1,38 @@
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { rowId } from "../db/client.ts";
+import { organizations, plugins } from "../db/schema.ts";
+import { forbidden } from "../http/errors.ts";
+import type { Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
+import { itsOrganization, pluginColumns } from "./shape.ts";
+
+export const select = ({ db }: Tenant) =>
+	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+/** The visible plugin with this id, whichever families it belongs to. */
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
+
+/** Arguments for `tenant.page`: the visible plugins that match `filter`, newest first. */
+export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
+	const keys = page.after?.keys ?? [];
+	const limit = page.limit + 1 + (page.after ? 0 : page.offset);
+	const ids = visiblePluginIds(tenant, filter, { before: keys[0], limit });
+	const allIds = visiblePluginIds(tenant, filter);
+	return {
+		where: sql`${plugins.id} in (select id from (${ids}))`,
+		total: sql`(select count(*) from (${allIds}))`,
+		by: [plugins.id],
+		keys: ({ id }: { id: number }) => [id],
+	};
+}
+
+/** @throws 403 if the plugin belongs to another organization */
+export function assertOwn<R extends { organization_id: string }>({ caller }: Tenant, row: R) {
+	if (row.organization_id !== caller.organization_id)
+		throw forbidden("This plugin installation is managed by another organization");
+	return row;
+}
