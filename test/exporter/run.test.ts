@@ -18,6 +18,7 @@ import {
 } from "../../src/db/schema.ts";
 import { openAttempt } from "../../src/exporter/attempt.ts";
 import { clean } from "../../src/exporter/clean.ts";
+import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
 import type { Launched } from "../../src/exporter/launch.ts";
 import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
@@ -967,6 +968,46 @@ async function carried(run: Launched, more: Partial<Env> = {}) {
 	}
 }
 
+/** Counts the round trips to D1 of an attempt and of what follows it. */
+async function tripsOf(run: Launched, more: Partial<Env> = {}) {
+	let trips = 0;
+	const counting =
+		<Args extends unknown[], Result>(call: (...args: Args) => Result) =>
+		(...args: Args) => {
+			trips += 1;
+			return call(...args);
+		};
+	const counted = (statement: D1PreparedStatement): D1PreparedStatement => {
+		const bind = statement.bind.bind(statement);
+		return Object.assign(statement, {
+			bind: (...values: unknown[]) => counted(bind(...values)),
+			all: counting(statement.all.bind(statement)),
+			run: counting(statement.run.bind(statement)),
+			raw: counting(statement.raw.bind(statement)),
+		});
+	};
+	const DB: D1Database = Object.assign(Object.create(env.DB), {
+		prepare: (query: string) => counted(env.DB.prepare(query)),
+		batch: counting((statements: D1PreparedStatement[]) => env.DB.batch(statements)),
+	});
+	const attempt = await opened(run, { DB, ...more });
+	expect(await part(attempt)).toBeNull();
+	await afterRun(attempt);
+	return trips;
+}
+
+describe("the round trips to D1 of a small run", () => {
+	test.each([
+		["that succeeds", "/batches/small", 6],
+		["that fails", "/status/403", 6],
+	])("%s", async (_, path, expected) => {
+		const { export_id } = await exporting(HTTP(path), 3);
+		const { run, find } = await launched(export_id);
+		expect(await tripsOf(run)).toBe(expected);
+		expect((await find()).finished_at).not.toBeNull();
+	});
+});
+
 /** Three parts. */
 const BIG = 50_000;
 
@@ -1015,6 +1056,19 @@ describe("a run that", () => {
 		const [key = ""] = await stored(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("fails for good removes the upload that it began in the same part", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let begun: unknown;
+		const failing = atPart(1, async () => {
+			begun = (await find()).state;
+			throw new Misconfigured("There is no such bucket.");
+		});
+		expect(await partOf(run, failing)).toBeNull();
+		expect(begun).toMatchObject({ uploads: [{ parts: [] }] });
+		expect(await find()).toMatchObject({ status: "Failed", state: null });
 	});
 
 	test("two attempts carry out at once is written once and completely", async () => {
