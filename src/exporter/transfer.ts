@@ -81,6 +81,30 @@ function describeStart(
 	};
 }
 
+/** Marks the run as running from its position, and logs that if it isn't the first attempt. */
+async function begin(attempt: Attempt, fingerprint: string, started_at: string) {
+	const { run } = attempt.loaded;
+	const position = positionOf(run, fingerprint);
+	const isMoved = position.state !== run.state || position.cursor !== run.cursor;
+	await updateRun(
+		attempt,
+		{
+			...(isMoved && position),
+			status: "Running",
+			next_try_at: null,
+			started_at,
+			fingerprint,
+			resume_state: null,
+		},
+		position.state,
+	);
+	const entry = describeStart(run, fingerprint, position);
+	if (entry)
+		await drizzle(attempt.env.DB)
+			.insert(batchExportLogEntries)
+			.values({ ...logOf(run), ...entry });
+}
+
 /**
  * Writes pages of rows to the destination, until the run is complete or the budget is spent.
  * @param progress is kept up to date, also if this throws
@@ -97,7 +121,7 @@ export async function transferRows(
 	using resources = new DisposableStack();
 	const source = sourceOf(env);
 	resources.defer(() => source.release?.());
-	const position = positionOf(run, fingerprint);
+	const { cursor, ...position } = positionOf(run, fingerprint);
 	let { state, records_completed, records_total_count, bytes, unfit_values } = position;
 	Object.assign(progress, { records_completed, bytes, unfit_values });
 	let updatedAt = Date.now();
@@ -105,22 +129,8 @@ export async function transferRows(
 		updatedAt = Date.now();
 		await updateRun(attempt, set, state);
 	};
-	await update({
-		...(position.state !== run.state && position),
-		...(position.cursor !== run.cursor && position),
-		status: "Running",
-		next_try_at: null,
-		started_at: progress.started_at,
-		fingerprint,
-		resume_state: null,
-	});
-	const entry = describeStart(run, fingerprint, position);
-	if (entry)
-		await drizzle(env.DB)
-			.insert(batchExportLogEntries)
-			.values({ ...logOf(run), ...entry });
-	const after: Position | null =
-		position.cursor === null ? null : Cursor.parse(JSON.parse(position.cursor));
+	await begin(attempt, fingerprint, progress.started_at);
+	const after: Position | null = cursor === null ? null : Cursor.parse(JSON.parse(cursor));
 	let page = after?.length === END.length ? null : await source.page(selection, after);
 	if (records_total_count === null) {
 		const isOnlyPage = after === null && page?.next === null;

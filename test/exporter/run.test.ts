@@ -1071,6 +1071,35 @@ describe("a run that", () => {
 		expect(await find()).toMatchObject({ status: "Failed", state: null });
 	});
 
+	test("fails when D1's response is lost removes the upload that D1 has stored", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await db.update(batchExportRuns).set({ tries: 4 }).where(eq(batchExportRuns.id, run.run_id));
+		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement =>
+			Object.assign(statement, {
+				bind: (...bound: unknown[]) => losing(statement.bind(...bound), bound),
+				run: async () => {
+					await statement.all();
+					if (values.some((value) => String(value).includes('"uploads"')))
+						throw new Error("The response was lost.");
+					return statement.all();
+				},
+			});
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => {
+				const statement = env.DB.prepare(query);
+				return query.includes('"state" = ?') ? losing(statement, []) : statement;
+			},
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		expect(await partOf(run, { DB })).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: "The response was lost.",
+			state: null,
+		});
+	});
+
 	test("two attempts carry out at once is written once and completely", async () => {
 		const { project, export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
