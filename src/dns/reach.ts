@@ -89,7 +89,7 @@ const MAX_TTL = 60;
 /**
  * Like `checkPublicHost`, for the requests of one object such as a destination. An answer that a
  * host is public is kept for its TTL, in which the resolver would repeat it anyway
- * (docs/keys.md#hosts-that-users-name).
+ * (docs/keys.md#addresses-that-users-name).
  */
 export function publicHosts(env: Env) {
 	/** When each answer expires, in milliseconds since 1970. */
