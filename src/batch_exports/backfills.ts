@@ -15,6 +15,8 @@ import { lastWindow, type Window, within } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
+import { backfillColumns, exportColumns } from "./columns.ts";
+import { type backfill as Backfill, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
 	byId,
@@ -23,13 +25,7 @@ import {
 	type Row,
 	read,
 	selectName,
-} from "./queries.ts";
-import {
-	type backfill as Backfill,
-	backfillColumns,
-	exportColumns,
-	toBatchExport,
-} from "./shape.ts";
+} from "./statements.ts";
 
 const select = ({ db }: Tenant) => db.select(backfillColumns).from(batchExportBackfills);
 

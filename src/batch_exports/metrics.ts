@@ -4,8 +4,8 @@ import { batchExportDays } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { selectName } from "./queries.ts";
-import { dayColumns } from "./shape.ts";
+import { dayColumns } from "./columns.ts";
+import { selectName } from "./statements.ts";
 
 const keys = ({ day }: { day: string }) => [day];
 

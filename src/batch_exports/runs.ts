@@ -7,8 +7,9 @@ import { logWhere } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { activityOf, countOf, launchWaiting, selectName } from "./queries.ts";
-import { type retry as Retry, runColumns, type runFilters } from "./shape.ts";
+import { runColumns } from "./columns.ts";
+import type { retry as Retry, runFilters } from "./shape.ts";
+import { activityOf, countOf, launchWaiting, selectName } from "./statements.ts";
 
 /** Newest first. */
 export async function list(

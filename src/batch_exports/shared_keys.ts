@@ -3,7 +3,7 @@ import { batchExportLogEntries, batchExports } from "../db/schema.ts";
 import { keyPattern } from "../exporter/destinations/index.ts";
 import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import type { Row } from "./queries.ts";
+import type { Row } from "./statements.ts";
 
 /** How many exports of a project are compared. */
 const MAX_COMPARED = 1000;
