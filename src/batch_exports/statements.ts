@@ -1,11 +1,14 @@
 /** Selects, conditions and writes that several files of this family share. */
 import { and, eq, type SQL, sql } from "drizzle-orm";
+import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { insertEach } from "../db/client.ts";
+import { type List, paged, type RowOf } from "../db/list.ts";
 import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
 import { launch, waiting } from "../exporter/launch.ts";
 import type { Window } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { exportColumns } from "./columns.ts";
@@ -53,6 +56,24 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.from(batchExports)
 		.innerJoin(projects, eq(projects.id, batchExports.project_id))
 		.where(byId(tenant, id));
+
+/**
+ * A page of what belongs to an export.
+ * @throws 404 if the caller doesn't see the export
+ */
+export async function listWithin<S extends SQLiteSelect>(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ select, ...list }: List<S> & { select: S },
+) {
+	const [rows, [counted], [parent]] = await tenant.read(
+		...paged(tenant.db, page, select, list),
+		selectName(tenant, id),
+	);
+	found(parent);
+	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
+}
 
 /** SQL for the number of an export's runs or log entries. Its row keeps count, so none of them is read. */
 export const countOf = (

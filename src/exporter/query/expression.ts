@@ -66,14 +66,14 @@ const common = (kinds: (Kind | null)[]): Kind | null => {
 
 /** How many arguments a function takes, and the kind of its result, given the kinds of its arguments. */
 type Signature = {
-	fewest: number;
-	most: number;
+	min: number;
+	max: number;
 	kind: (args: (Kind | null)[]) => Kind | null;
 };
 
-const signature = (fewest: number, most: number, result: Kind | Signature["kind"]): Signature => ({
-	fewest,
-	most,
+const signature = (min: number, max: number, result: Kind | Signature["kind"]): Signature => ({
+	min,
+	max,
 	kind: typeof result === "string" ? () => result : result,
 });
 

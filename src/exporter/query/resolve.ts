@@ -138,10 +138,10 @@ function resolveName([column = "", ...path]: string[]): Expression {
 function resolveCall(written: string, args: ParsedExpression[]): Expression {
 	const name = FUNCTION_NAMES.get(written.toLowerCase());
 	if (name === undefined) throw invalidQuery(`Unsupported function: ${written}`);
-	const { fewest, most } = FUNCTIONS[name];
-	if (args.length < fewest || args.length > most)
+	const { min, max } = FUNCTIONS[name];
+	if (args.length < min || args.length > max)
 		throw invalidQuery(
-			`${name} takes ${fewest === most ? fewest : `${fewest} to ${most}`} ${most === 1 ? "argument" : "arguments"}`,
+			`${name} takes ${min === max ? min : `${min} to ${max}`} ${max === 1 ? "argument" : "arguments"}`,
 		);
 	return { type: "call", name, args: args.map(resolve) };
 }

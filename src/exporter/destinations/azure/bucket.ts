@@ -28,7 +28,7 @@ const blockId = (upload: string, number: number) =>
 	btoa(`${parseUpload(upload).id}:${String(number).padStart(6, "0")}`);
 
 /**
- * The container behind a client.
+ * Writes the blobs of a container.
  * @param base the container's URL
  */
 export function bucketOf({ ask, request }: Client, base: URL): Bucket {

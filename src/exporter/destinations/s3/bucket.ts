@@ -20,7 +20,7 @@ const encrypting = ({ encryption, kms_key_id }: Settings) => ({
 });
 
 /**
- * The bucket behind a client.
+ * Writes the objects of a bucket.
  * @param base the bucket's URL
  */
 export function bucketOf({ ask, request }: Client, config: Settings, base: URL): Bucket {
