@@ -1075,16 +1075,19 @@ describe("a run that", () => {
 		const { export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);
 		await db.update(batchExportRuns).set({ tries: 4 }).where(eq(batchExportRuns.id, run.run_id));
-		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement =>
-			Object.assign(statement, {
-				bind: (...bound: unknown[]) => losing(statement.bind(...bound), bound),
+		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement => {
+			const bind = statement.bind.bind(statement);
+			const send = statement.run.bind(statement);
+			return Object.assign(statement, {
+				bind: (...bound: unknown[]) => losing(bind(...bound), bound),
 				run: async () => {
-					await statement.all();
+					const result = await send();
 					if (values.some((value) => String(value).includes('"uploads"')))
 						throw new Error("The response was lost.");
-					return statement.all();
+					return result;
 				},
 			});
+		};
 		const DB: D1Database = Object.assign(Object.create(env.DB), {
 			prepare: (query: string) => {
 				const statement = env.DB.prepare(query);
