@@ -1,7 +1,6 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { paged } from "../db/list.ts";
 import {
 	batchExportBackfills,
 	batchExportRuns,
@@ -13,42 +12,33 @@ import { logWhere } from "../exporter/run_log.ts";
 import { begin, MAX_RUNNING_BACKFILLS, mayStart } from "../exporter/series.ts";
 import { lastWindow, type Window, within } from "../exporter/windows.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
-import { envelope, type Page } from "../http/page.ts";
+import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
+import { backfillColumns, exportColumns } from "./columns.ts";
+import { type backfill as Backfill, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
 	byId,
 	launchWaiting,
+	listWithin,
 	notDeleted,
 	type Row,
 	read,
 	selectName,
-} from "./queries.ts";
-import {
-	type backfill as Backfill,
-	backfillColumns,
-	exportColumns,
-	toBatchExport,
-} from "./shape.ts";
+} from "./statements.ts";
 
 const select = ({ db }: Tenant) => db.select(backfillColumns).from(batchExportBackfills);
 
 const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toLowerCase());
 
 /** Newest first. */
-export async function list(tenant: Tenant, id: string, page: Page) {
-	const keys = ({ id }: { id: string }) => [id];
-	const [rows, [counted], [parent]] = await tenant.read(
-		...paged(tenant.db, page, select(tenant).$dynamic(), {
-			where: ofExport(id),
-			by: [batchExportBackfills.id],
-			keys,
-		}),
-		selectName(tenant, id),
-	);
-	found(parent);
-	return envelope(page, rows, counted?.count ?? 0, keys);
-}
+export const list = (tenant: Tenant, id: string, page: Page) =>
+	listWithin(tenant, id, page, {
+		select: select(tenant).$dynamic(),
+		where: ofExport(id),
+		by: [batchExportBackfills.id],
+		keys: ({ id }) => [id],
+	});
 
 /** Cancels the backfill, and its run under way. */
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {

@@ -6,8 +6,9 @@ import { fieldsOf, type Model } from "../exporter/rows.ts";
 import { sampleOf } from "../exporter/sample.ts";
 import { exportCipher, merged, normalized, opened } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { activityOf, checkQuery, read } from "./queries.ts";
+import { checkQuery } from "./rules.ts";
 import type { test as Test, TestResult, update as Update } from "./shape.ts";
+import { activityOf, read } from "./statements.ts";
 
 /** Shorter than in a run, since a user is waiting for the response. */
 const TEST_TIMEOUT_MS = 10_000;

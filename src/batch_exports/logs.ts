@@ -7,9 +7,10 @@ import { batchExportLogEntries, batchExports } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { countOf, selectName, selectOne } from "./queries.ts";
+import { entryColumns } from "./columns.ts";
 import { selectOne as selectRun } from "./runs.ts";
-import { entryColumns, type logFilters, toBatchExport } from "./shape.ts";
+import { type logFilters, toBatchExport } from "./shape.ts";
+import { countOf, selectName, selectOne } from "./statements.ts";
 
 type Filters = z.infer<typeof logFilters>;
 

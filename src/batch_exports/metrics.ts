@@ -1,25 +1,15 @@
 import { eq } from "drizzle-orm";
-import { paged } from "../db/list.ts";
 import { batchExportDays } from "../db/schema.ts";
-import { found } from "../http/errors.ts";
-import { envelope, type Page } from "../http/page.ts";
+import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { selectName } from "./queries.ts";
-import { dayColumns } from "./shape.ts";
-
-const keys = ({ day }: { day: string }) => [day];
+import { dayColumns } from "./columns.ts";
+import { listWithin } from "./statements.ts";
 
 /** Totals of an export's runs for each day (UTC) on which some ended, newest first. */
-export async function list(tenant: Tenant, id: string, page: Page) {
-	const { db } = tenant;
-	const [rows, [counted], [parent]] = await tenant.read(
-		...paged(db, page, db.select(dayColumns).from(batchExportDays).$dynamic(), {
-			where: eq(batchExportDays.batch_export_id, id.toLowerCase()),
-			by: [batchExportDays.day],
-			keys,
-		}),
-		selectName(tenant, id),
-	);
-	found(parent);
-	return envelope(page, rows, counted?.count ?? 0, keys);
-}
+export const list = (tenant: Tenant, id: string, page: Page) =>
+	listWithin(tenant, id, page, {
+		select: tenant.db.select(dayColumns).from(batchExportDays).$dynamic(),
+		where: eq(batchExportDays.batch_export_id, id.toLowerCase()),
+		by: [batchExportDays.day],
+		keys: ({ day }) => [day],
+	});

@@ -9,6 +9,7 @@ import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter
 import { found } from "../http/errors.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { selectBegun, tooManyBackfills } from "./backfills.ts";
+import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 import {
 	activityOf,
 	insertMissedRuns,
@@ -20,8 +21,7 @@ import {
 	scheduleUnchanged,
 	selectOne,
 	TIMING,
-} from "./queries.ts";
-import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
+} from "./statements.ts";
 
 /** Pauses an export. Runs that have started go on. */
 export async function pause(tenant: Tenant, id: string) {

@@ -1,39 +1,32 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { inList } from "../db/client.ts";
-import { paged } from "../db/list.ts";
 import { batchExportRuns, batchExports, now } from "../db/schema.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
-import { envelope, type Page } from "../http/page.ts";
+import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { activityOf, countOf, launchWaiting, selectName } from "./queries.ts";
-import { type retry as Retry, runColumns, type runFilters } from "./shape.ts";
+import { runColumns } from "./columns.ts";
+import type { retry as Retry, runFilters } from "./shape.ts";
+import { activityOf, countOf, launchWaiting, listWithin, selectName } from "./statements.ts";
 
 /** Newest first. */
-export async function list(
+export const list = (
 	tenant: Tenant,
 	id: string,
 	page: Page,
 	{ status }: z.infer<typeof runFilters>,
-) {
-	const { db } = tenant;
-	const ofExport = eq(batchExportRuns.batch_export_id, id.toLowerCase());
-	const keys = ({ id }: { id: string }) => [id];
-	const [rows, [counted], [parent]] = await tenant.read(
-		...paged(db, page, db.select(runColumns).from(batchExportRuns).$dynamic(), {
-			where: and(ofExport, status && inList(batchExportRuns.status, status)),
-			by: [batchExportRuns.id],
-			keys,
-			...(!status && {
-				total: countOf(batchExports.runs, id),
-			}),
-		}),
-		selectName(tenant, id),
-	);
-	found(parent);
-	return envelope(page, rows, counted?.count ?? 0, keys);
-}
+) =>
+	listWithin(tenant, id, page, {
+		select: tenant.db.select(runColumns).from(batchExportRuns).$dynamic(),
+		where: and(
+			eq(batchExportRuns.batch_export_id, id.toLowerCase()),
+			status && inList(batchExportRuns.status, status),
+		),
+		by: [batchExportRuns.id],
+		keys: ({ id }) => [id],
+		...(!status && { total: countOf(batchExports.runs, id) }),
+	});
 
 export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
 	db

@@ -2,7 +2,7 @@ import { and, eq, ne } from "drizzle-orm";
 import { batchExportLogEntries, batchExports } from "../db/schema.ts";
 import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import type { Row } from "./queries.ts";
+import type { Row } from "./statements.ts";
 
 /** How many exports of a project are compared. */
 const MAX_COMPARED = 1000;

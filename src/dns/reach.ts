@@ -1,6 +1,6 @@
 import ip from "ipaddr.js";
 import { boolean } from "../http/fields.ts";
-import { type Failure, resolve } from "./resolve.ts";
+import { type Failure, query } from "./resolve.ts";
 
 /**
  * Names of private networks: a single label, or below one of these domains (RFC 6761, RFC 6762,
@@ -32,35 +32,80 @@ export const resolveHost = async (env: Env, host: string): Promise<string | null
 /** A failure that a retry can't fix. */
 const refusedAddress = (error: string): Failure => ({ error, retryable: false });
 
-/**
- * Checks that a host named by a user is on the public internet, not in a private network. A name
- * may resolve to another address a moment later, so call this right before every request.
- * @param host a name or an address, as in `URL.hostname`; the brackets of IPv6 are optional
- * @returns why connecting is not allowed; null if it is
- */
-export async function checkPublicHost(env: Env, host: string): Promise<Failure | null> {
-	if (allowsPrivate(env)) return null;
+/** How long a host counts as public, in seconds: the shortest TTL of the answers. */
+type Public = { ttl: number };
+
+/** Checks a host as `checkPublicHost` does. */
+async function lookUp(env: Env, host: string): Promise<Failure | Public> {
 	const name = host
 		.replace(/^\[(.*)\]$/, "$1")
 		.replace(/\.$/, "")
 		.toLowerCase();
 	if (ip.isValid(name))
-		return isPublic(name) ? null : refusedAddress(`${host} is a private address.`);
+		return isPublic(name)
+			? { ttl: Number.POSITIVE_INFINITY }
+			: refusedAddress(`${host} is a private address.`);
 	if (PRIVATE.test(name)) return refusedAddress(`${host} is a name of a private network.`);
 	const answers = await Promise.all([
-		resolve(env.DOH_URL, name, "A"),
-		resolve(env.DOH_URL, name, "AAAA"),
+		query(env.DOH_URL, name, "A"),
+		query(env.DOH_URL, name, "AAAA"),
 	]);
 	const addresses: string[] = [];
+	let ttl = Number.POSITIVE_INFINITY;
 	for (const answer of answers) {
 		if ("error" in answer) return answer;
-		for (const record of answer)
+		ttl = Math.min(ttl, answer.ttl);
+		for (const record of answer.records)
 			if (record.type === "A" || record.type === "AAAA") addresses.push(record.data);
 	}
 	if (addresses.length === 0)
 		return refusedAddress(`The name ${host} doesn't lead to any address.`);
 	const privateAddress = addresses.find((address) => !isPublic(address));
 	return privateAddress === undefined
-		? null
+		? { ttl }
 		: refusedAddress(`${host} leads to the private address ${privateAddress}.`);
+}
+
+/**
+ * Checks that a host named by a user is on the public internet, not in a private network. A name
+ * may resolve to another address a moment later, so call this right before every request, or use
+ * `publicHosts`.
+ * @param host a name or an address, as in `URL.hostname`; the brackets of IPv6 are optional
+ * @returns why connecting is not allowed; null if it is
+ */
+export async function checkPublicHost(env: Env, host: string): Promise<Failure | null> {
+	if (allowsPrivate(env)) return null;
+	const result = await lookUp(env, host);
+	return "error" in result ? result : null;
+}
+
+/**
+ * How long an answer is kept, in seconds: for its TTL, at most a minute. With a TTL below five
+ * seconds it isn't kept.
+ */
+const MIN_TTL = 5;
+const MAX_TTL = 60;
+
+/**
+ * Like `checkPublicHost`, for the requests of one object such as a destination. An answer that a
+ * host is public is kept for its TTL, in which the resolver would repeat it anyway
+ * (docs/keys.md#addresses-that-users-name).
+ */
+export function publicHosts(env: Env) {
+	/** When each answer expires, in milliseconds since 1970. */
+	const expiries = new Map<string, number>();
+	return {
+		async check(host: string): Promise<Failure | null> {
+			if (allowsPrivate(env) || (expiries.get(host) ?? 0) > Date.now()) return null;
+			const asked = Date.now();
+			const result = await lookUp(env, host);
+			if ("error" in result) return result;
+			if (result.ttl >= MIN_TTL) expiries.set(host, asked + Math.min(result.ttl, MAX_TTL) * 1000);
+			return null;
+		},
+		/** Makes the next check ask the resolver again. */
+		forget(host: string) {
+			expiries.delete(host);
+		},
+	};
 }

@@ -1,4 +1,4 @@
-import type { Answer, RecordType } from "dns-packet";
+import type { Answer, DecodedPacket, RecordType } from "dns-packet";
 
 const TIMEOUT_MS = 3000;
 const MESSAGE = "application/dns-message";
@@ -15,15 +15,18 @@ const MAX_LABEL_BYTES = 63;
 /** `error` is a message for people; `retryable` says whether a retry may succeed. */
 export type Failure = { error: string; retryable: boolean };
 
+/** Records, empty if the name doesn't exist; and how many seconds the answer may be kept. */
+type Answered = { records: Answer[]; ttl: number };
+
 /**
  * Queries a resolver with DNS-over-HTTPS (RFC 8484).
- * @returns the records, empty if the name doesn't exist; or why there is no answer
+ * @returns the answer, or why there is none
  */
-export async function resolve(
+export async function query(
 	resolver: string,
 	name: string,
 	type: "A" | "AAAA" | "TXT",
-): Promise<Answer[] | Failure> {
+): Promise<Answered | Failure> {
 	const invalid = whyInvalid(name);
 	if (invalid !== null) return { error: invalid, retryable: false };
 	const answer = await ask(resolver, name, type).catch((error: unknown) =>
@@ -33,11 +36,29 @@ export async function resolve(
 	);
 	if (typeof answer === "string") return { error: answer, retryable: true };
 	const code = (answer.flags ?? 0) & 0xf;
-	if (code === NO_ERROR || code === NO_SUCH_NAME) return answer.answers ?? [];
+	if (code === NO_ERROR || code === NO_SUCH_NAME)
+		return { records: answer.answers ?? [], ttl: ttlOf(answer, type) };
 	return {
 		error: `The resolver answered ${CODES[code] ?? `error ${code}`} for ${name}.`,
 		retryable: true,
 	};
+}
+
+/** As `query`, but only the records. */
+export async function resolve(...options: Parameters<typeof query>): Promise<Answer[] | Failure> {
+	const answer = await query(...options);
+	return "error" in answer ? answer : answer.records;
+}
+
+/**
+ * The shortest TTL of the records, in seconds. Without a record of the type, also that of the
+ * negative answer, which the zone's SOA record has (RFC 2308, section 5); 0 if it is missing.
+ */
+function ttlOf({ answers = [], authorities = [] }: DecodedPacket, type: RecordType) {
+	const ttls = answers.map((record) => ("ttl" in record ? (record.ttl ?? 0) : 0));
+	if (answers.some((record) => record.type === type)) return Math.min(...ttls);
+	const [soa] = authorities.filter((record) => record.type === "SOA");
+	return Math.min(...ttls, soa?.ttl ?? 0, soa?.data.minimum ?? 0);
 }
 
 /** Why this isn't a valid DNS name; null if it is. */

@@ -15,7 +15,7 @@ const MAX_FAILURES_IN_A_ROW = 3;
  */
 export async function pauseIfFailing(
 	env: Env,
-	{ id, name, organization_id }: typeof batchExports.$inferSelect,
+	{ id, organization_id }: Pick<typeof batchExports.$inferSelect, "id" | "organization_id">,
 ) {
 	const db = drizzle(env.DB);
 	const failing = sql`(select count(*) = ${MAX_FAILURES_IN_A_ROW} and min(status = 'Failed') from (
@@ -26,7 +26,7 @@ export async function pauseIfFailing(
 	const at = now();
 	const yesterday = new Date(Date.now() - DAY).toISOString();
 	const { mailed_at } = batchExports;
-	const [, , toMail] = await db.batch([
+	const [, , [toMail]] = await db.batch([
 		...withLogEntry(
 			db,
 			db
@@ -56,9 +56,10 @@ export async function pauseIfFailing(
 					or(isNull(mailed_at), lt(mailed_at, yesterday)),
 				),
 			)
-			.returning({ id: batchExports.id }),
+			.returning({ name: batchExports.name }),
 	]);
-	if (toMail.length === 0) return;
+	if (!toMail) return;
+	const { name } = toMail;
 	await mailAdmins(env, organization_id, (organization) => ({
 		subject: `The batch export ${name} of ${organization} was paused`,
 		paragraphs: [

@@ -1,14 +1,12 @@
-import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { type Database, insertWhere } from "../db/client.ts";
 import { batchExportDays, batchExportRuns, batchExports, now } from "../db/schema.ts";
-import type { Launched } from "./launch.ts";
-import { isCurrent, type Loaded, load, logOf, prepare } from "./loaded.ts";
+import { type Attempt, reload, remember } from "./attempt.ts";
+import { clean } from "./clean.ts";
+import { isCurrent, type Loaded, logOf } from "./loaded.ts";
 import { pluralize, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
-
-/** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */
-const CLEANUP_GIVE_UP_MS = 7 * 86_400_000;
 
 /** The progress of a run. */
 export type Progress = {
@@ -75,8 +73,13 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
 		),
 	});
 
-/** Ends the run and logs its outcome. Does nothing if the run has ended, or if another attempt has taken over. */
-export async function end(env: Env, launched: Launched, run: Loaded["run"], outcome: Outcome) {
+/**
+ * Ends the run and logs its outcome. Changes nothing if the run has ended, or if another attempt has taken over. Removes the
+ * unfinished output of a run that has ended without success.
+ */
+export async function end(attempt: Attempt, outcome: Outcome) {
+	const { env, launched } = attempt;
+	const { run } = attempt.loaded;
 	const db = drizzle(env.DB);
 	const { status, latest_error } = outcome;
 	const at = now();
@@ -84,33 +87,27 @@ export async function end(env: Env, launched: Launched, run: Loaded["run"], outc
 	const isComplete = status === "Completed";
 	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
 		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
-	await db.batch([
-		...withLogEntry(
-			db,
-			db
-				.update(batchExportRuns)
-				.set({
-					status,
-					latest_error,
-					next_try_at: null,
-					finished_at: at,
-					last_updated_at: at,
-					...(outcome.status === "Completed" && {
-						state: null,
-						cursor: null,
-						records_completed: outcome.records_completed,
-						records_total_count: outcome.records_total_count,
-						bytes: outcome.bytes,
-						unfit_values: outcome.unfit_values,
-					}),
-				})
-				.where(isCurrent(launched)),
-			{
-				...logOf(run),
-				level: isComplete ? "INFO" : "ERROR",
-				message: describeEnd(run, outcome, seconds),
-			},
-		),
+	const set = {
+		status,
+		latest_error,
+		next_try_at: null,
+		finished_at: at,
+		last_updated_at: at,
+		...(outcome.status === "Completed" && {
+			state: null,
+			cursor: null,
+			records_completed: outcome.records_completed,
+			records_total_count: outcome.records_total_count,
+			bytes: outcome.bytes,
+			unfit_values: outcome.unfit_values,
+		}),
+	};
+	const [{ meta }] = await db.batch([
+		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(launched)), {
+			...logOf(run),
+			level: isComplete ? "INFO" : "ERROR",
+			message: describeEnd(run, outcome, seconds),
+		}),
 		db
 			.update(batchExports)
 			.set({
@@ -134,42 +131,7 @@ export async function end(env: Env, launched: Launched, run: Loaded["run"], outc
 			hasEnded,
 		),
 	]);
-	if (status !== "Completed") await clean(env, run.id);
-}
-
-/**
- * Removes the unfinished output of a run that has ended. If that fails, a later tick tries again. If the destination keeps
- * what was written, nothing is removed, so that a retry can resume.
- * @param latest the state of the run, if it could not be stored any more
- */
-export async function clean(env: Env, run_id: string, latest?: unknown) {
-	const db = drizzle(env.DB);
-	const loaded = await load(db, run_id);
-	const ended = loaded?.run.finished_at;
-	if (!ended || loaded.run.status === "Completed") return;
-	const { run } = loaded;
-	const state = latest ?? run.state;
-	if (state === null) return;
-	const removed = await prepare(env, loaded)
-		.then(async ({ destination, job }) => {
-			if (destination.resumes) return { resume_state: run.state };
-			await destination.abort(job, state);
-			return { cursor: null };
-		})
-		.catch(() => undefined);
-	const isGivenUp = Date.now() - Date.parse(ended) > CLEANUP_GIVE_UP_MS;
-	await db
-		.update(batchExportRuns)
-		.set({
-			state: removed || isGivenUp ? null : state,
-			...removed,
-			last_updated_at: now(),
-		})
-		.where(
-			and(
-				eq(batchExportRuns.id, run_id),
-				eq(batchExportRuns.attempt, run.attempt),
-				isNotNull(batchExportRuns.finished_at),
-			),
-		);
+	if (meta.changes > 0 && !attempt.isStale) remember(attempt, set);
+	else await reload(attempt);
+	if (!isComplete) await clean(env, attempt.loaded);
 }

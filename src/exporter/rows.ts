@@ -1,7 +1,7 @@
 // The global of this name is slow to look up in workerd.
 import { Buffer } from "node:buffer";
 import type { MODELS } from "../db/schema.ts";
-import type { Expression, Field } from "./query/query.ts";
+import type { Expression, Field } from "./query/expression.ts";
 
 /**
  * The type of a column's values: `text`, `integer` (up to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with

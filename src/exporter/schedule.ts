@@ -9,8 +9,9 @@ import {
 	batchExports,
 } from "../db/schema.ts";
 import { mailUndelivered } from "./alerts.ts";
-import { clean } from "./end.ts";
+import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
+import { load } from "./loaded.ts";
 import { pluralize } from "./run_log.ts";
 import { advance } from "./series.ts";
 import { dueWindows, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
@@ -164,7 +165,10 @@ async function cleanUp(env: Env, at: number) {
 		)
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
-	for (const { id } of left) await clean(env, id);
+	for (const { id } of left) {
+		const loaded = await load(db, id);
+		if (loaded) await clean(env, loaded);
+	}
 }
 
 /** The statements that purge exports deleted before a time: runs first, in batches, so that no statement takes long. */

@@ -16,7 +16,10 @@ import {
 	persons,
 	projects,
 } from "../../src/db/schema.ts";
-import { clean } from "../../src/exporter/end.ts";
+import { openAttempt } from "../../src/exporter/attempt.ts";
+import { clean } from "../../src/exporter/clean.ts";
+import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
+import type { Launched } from "../../src/exporter/launch.ts";
 import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import * as azure from "../support/azure.ts";
@@ -47,6 +50,16 @@ const POSTGRES = {
 };
 
 type Json = Record<string, unknown>;
+
+/** An attempt with the run as it is now. */
+async function opened(run: Launched, more: Partial<Env> = {}) {
+	const attempt = await openAttempt({ ...env, ...more }, run);
+	if (!attempt) throw new Error("The run is gone.");
+	return attempt;
+}
+
+/** Carries out a part of an attempt. Returns how long to wait before the next one; null if the run has ended. */
+const partOf = async (run: Launched, more: Partial<Env> = {}) => part(await opened(run, more));
 
 /** Removes the wait between two tries. */
 let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
@@ -584,7 +597,7 @@ describe("what is exported equals what was ingested", () => {
 			xql_query: "SELECT uuid FROM events WHERE properties.i = 4999",
 		});
 		const { run, find } = await launched(home.export_id);
-		const step = () => part(env, run, { pages: 2, until: Number.POSITIVE_INFINITY });
+		const step = async () => part(await opened(run), { pages: 2, until: Number.POSITIVE_INFINITY });
 		expect(await step()).toBe(0);
 		const { cursor } = await find();
 		expect(cursor).not.toBeNull();
@@ -816,7 +829,7 @@ describe("a destination that", () => {
 			const { run, find } = await launched(export_id);
 			const waited: (number | null)[] = [];
 			for (let wait: number | null = 0; wait !== null; waited.push(wait)) {
-				wait = await part(env, run);
+				wait = await partOf(run);
 				const { next_try_at } = await find();
 				if (wait !== null)
 					expect(Date.parse(next_try_at ?? "") - Date.now()).toBeGreaterThan(wait - 4000);
@@ -853,9 +866,9 @@ describe("a destination that", () => {
 		const fail = async (n: number) => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
-			const mailing = { ...env, ...({ EMAIL } as Partial<Env>) };
-			expect(await part(mailing, run)).toBeNull();
-			await afterRun(mailing, run);
+			const attempt = await opened(run, { EMAIL } as Partial<Env>);
+			expect(await part(attempt)).toBeNull();
+			await afterRun(attempt);
 			expect((await find()).status).toBe("Failed");
 			const { body } = await home.here("GET", `${home.path}/runs/${run.run_id}/logs`);
 			expect(body.results[0].message).toContain(
@@ -889,7 +902,7 @@ describe("a destination that", () => {
 			const { run, find } = await launched(export_id, end);
 			if (n === 3) await here("POST", `${path}/runs/${run.run_id}/cancel`);
 			await carried(run);
-			await afterRun(env, run);
+			await afterRun(await opened(run));
 			return (await find()).status;
 		};
 		expect([await next(1), await next(2), await next(3)]).toEqual([
@@ -948,12 +961,52 @@ function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 }
 
 /** Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to wait then. */
-async function carried(run: { run_id: string; attempt: number }, more: Partial<Env> = {}) {
+async function carried(run: Launched, more: Partial<Env> = {}) {
 	for (;;) {
-		const wait_ms = await part({ ...env, ...more }, run);
+		const wait_ms = await partOf(run, more);
 		if (wait_ms !== 0) return wait_ms;
 	}
 }
+
+/** Counts the round trips to D1 of an attempt and of what follows it. */
+async function tripsOf(run: Launched, more: Partial<Env> = {}) {
+	let trips = 0;
+	const counting =
+		<Args extends unknown[], Result>(call: (...args: Args) => Result) =>
+		(...args: Args) => {
+			trips += 1;
+			return call(...args);
+		};
+	const counted = (statement: D1PreparedStatement): D1PreparedStatement => {
+		const bind = statement.bind.bind(statement);
+		return Object.assign(statement, {
+			bind: (...values: unknown[]) => counted(bind(...values)),
+			all: counting(statement.all.bind(statement)),
+			run: counting(statement.run.bind(statement)),
+			raw: counting(statement.raw.bind(statement)),
+		});
+	};
+	const DB: D1Database = Object.assign(Object.create(env.DB), {
+		prepare: (query: string) => counted(env.DB.prepare(query)),
+		batch: counting((statements: D1PreparedStatement[]) => env.DB.batch(statements)),
+	});
+	const attempt = await opened(run, { DB, ...more });
+	expect(await part(attempt)).toBeNull();
+	await afterRun(attempt);
+	return trips;
+}
+
+describe("the round trips to D1 of a small run", () => {
+	test.each([
+		["that succeeds", "/batches/small", 6],
+		["that fails", "/status/403", 6],
+	])("%s", async (_, path, expected) => {
+		const { export_id } = await exporting(HTTP(path), 3);
+		const { run, find } = await launched(export_id);
+		expect(await tripsOf(run)).toBe(expected);
+		expect((await find()).finished_at).not.toBeNull();
+	});
+});
 
 /** Three parts. */
 const BIG = 50_000;
@@ -1003,6 +1056,51 @@ describe("a run that", () => {
 		const [key = ""] = await stored(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+	});
+
+	test("fails for good removes the upload that it began in the same part", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let begun: unknown;
+		const failing = atPart(1, async () => {
+			begun = (await find()).state;
+			throw new Misconfigured("There is no such bucket.");
+		});
+		expect(await partOf(run, failing)).toBeNull();
+		expect(begun).toMatchObject({ uploads: [{ parts: [] }] });
+		expect(await find()).toMatchObject({ status: "Failed", state: null });
+	});
+
+	test("fails when D1's response is lost removes the upload that D1 has stored", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		await db.update(batchExportRuns).set({ tries: 4 }).where(eq(batchExportRuns.id, run.run_id));
+		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement => {
+			const bind = statement.bind.bind(statement);
+			const send = statement.run.bind(statement);
+			return Object.assign(statement, {
+				bind: (...bound: unknown[]) => losing(bind(...bound), bound),
+				run: async () => {
+					const result = await send();
+					if (values.some((value) => String(value).includes('"uploads"')))
+						throw new Error("The response was lost.");
+					return result;
+				},
+			});
+		};
+		const DB: D1Database = Object.assign(Object.create(env.DB), {
+			prepare: (query: string) => {
+				const statement = env.DB.prepare(query);
+				return query.includes('"state" = ?') ? losing(statement, []) : statement;
+			},
+			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+		});
+		expect(await partOf(run, { DB })).toBeNull();
+		expect(await find()).toMatchObject({
+			status: "FailedRetryable",
+			latest_error: "The response was lost.",
+			state: null,
+		});
 	});
 
 	test("two attempts carry out at once is written once and completely", async () => {
@@ -1078,7 +1176,7 @@ describe("a run that", () => {
 			run,
 			atPart(2, async () => {
 				await here("POST", `${path}/runs/${run.run_id}/cancel`);
-				await clean(env, run.run_id);
+				await clean(env, (await opened(run)).loaded);
 				const { status } = await here("POST", `${path}/runs/${run.run_id}/retry`);
 				expect(status).toBe(200);
 			}),
@@ -1151,10 +1249,10 @@ describe("a run that", () => {
 				})
 				.where(eq(batchExportRuns.id, run.run_id));
 		await ended(6);
-		await clean({ ...env, EXPORTS }, run.run_id);
+		await clean({ ...env, EXPORTS }, (await opened(run)).loaded);
 		expect((await find()).state).not.toBeNull();
 		await ended(8);
-		await clean({ ...env, EXPORTS }, run.run_id);
+		await clean({ ...env, EXPORTS }, (await opened(run)).loaded);
 		expect((await find()).state).toBeNull();
 	});
 
@@ -1201,7 +1299,7 @@ describe("a run that", () => {
 			clock += 5 * 60_000;
 			return clock;
 		});
-		const wait_ms = await part(env, run).finally(() => slow.mockRestore());
+		const wait_ms = await partOf(run).finally(() => slow.mockRestore());
 		expect(wait_ms).toBe(0);
 		await carried(run);
 		expect(await find()).toMatchObject({
@@ -1223,7 +1321,7 @@ describe("a run that", () => {
 			return 0;
 		}) as never);
 		const { promise: wasAlive, resolve: endWait } = Promise.withResolvers();
-		const carrying = withoutPatience(() => part(env, run), wasAlive).finally(() =>
+		const carrying = withoutPatience(() => partOf(run), wasAlive).finally(() =>
 			interval.mockRestore(),
 		);
 		await eventually(async () => {
@@ -1247,7 +1345,7 @@ describe("a run that", () => {
 			prepare: (query: string) => env.DB.prepare(query.replace(/from events$/m, "from nowhere")),
 			batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
 		});
-		expect(await part({ ...env, DB }, run)).toBe(5000);
+		expect(await partOf(run, { DB })).toBe(5000);
 		const { latest_error } = await find();
 		expect(latest_error).toContain("no such table");
 		expect(latest_error).not.toContain("params");
@@ -1296,7 +1394,7 @@ describe("a run that", () => {
 		});
 		const { run, find } = await launched(export_id);
 		using _refusing = refusingEveryFifth();
-		while ((await part(env, run)) !== null);
+		while ((await partOf(run)) !== null);
 		expect(await find()).toMatchObject({
 			status: "Completed",
 			records_completed: 1000,
@@ -1322,7 +1420,7 @@ describe("a run that", () => {
 		await fill(project, 8000, { ...range, padding: 1000 });
 		const { run, find } = await launched(export_id);
 		using _refusing = refusingEveryFifth();
-		while ((await part(env, run)) !== null);
+		while ((await partOf(run)) !== null);
 		expect(await find()).toMatchObject({
 			status: "Completed",
 			records_completed: 8000,
@@ -1361,7 +1459,7 @@ describe("a run that", () => {
 		const home = await exporting(HTTP(path), 5000);
 		const { run, find } = await launched(home.export_id);
 		const refusing = refusingAfter(2);
-		while ((await part(env, run)) !== null);
+		while ((await partOf(run)) !== null);
 		refusing.mockRestore();
 		expect(await find()).toMatchObject({
 			status: "FailedRetryable",
@@ -1403,7 +1501,7 @@ describe("a run that", () => {
 		const home = await exporting(HTTP(first), 3000);
 		const { run, find } = await launched(home.export_id);
 		const refusing = refusingAfter(2);
-		expect(await part(env, run)).toBe(5000);
+		expect(await partOf(run)).toBe(5000);
 		refusing.mockRestore();
 		expect((await find()).records_completed).toBe(2000);
 		await home.here("PATCH", home.path, {
@@ -1426,7 +1524,7 @@ describe("a run that", () => {
 		const home = await exporting(HTTP(address), 3000, query("true"));
 		const { run, find } = await launched(home.export_id);
 		const refusing = refusingAfter(2);
-		expect(await part(env, run)).toBe(5000);
+		expect(await partOf(run)).toBe(5000);
 		refusing.mockRestore();
 		expect((await find()).records_completed).toBe(2000);
 		await home.here("PATCH", home.path, { body: query("event = 'event 1'") });

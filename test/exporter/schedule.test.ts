@@ -14,13 +14,16 @@ import { db, join, times, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
+/** When every delay has passed. */
+const LATE_MS = 6 * 60_000;
+
 /**
- * The last full hour, and a time some minutes after it, when every delay has passed. In an hour's first minute it is the
- * hour before, because by then a new run would seem to have been silent for five minutes.
+ * The last full hour that is late already. Otherwise, a tick that is late would be in the future, where a run that was
+ * launched just now seems to be lost.
  */
-const hour = Math.floor((Date.now() - 60_000) / HOUR) * HOUR;
+const hour = Math.floor((Date.now() - LATE_MS) / HOUR) * HOUR;
 const iso = (at: number) => new Date(at).toISOString();
-const behind = (at: number) => at + 6 * 60_000;
+const late = (at: number) => at + LATE_MS;
 
 /** Inserts an hourly export whose next window ends at `next`. */
 async function due(next = hour, row: Partial<typeof batchExports.$inferInsert> = {}) {
@@ -57,8 +60,8 @@ const still: Env = {
 describe("a tick", () => {
 	test("inserts the run of a window that is due once, however often it is repeated", async () => {
 		const { runs, export_id } = await due();
-		await tick(still, behind(hour));
-		await Promise.all([tick(still, behind(hour)), tick(still, behind(hour))]);
+		await tick(still, late(hour));
+		await Promise.all([tick(still, late(hour)), tick(still, late(hour))]);
 		expect(await runs()).toMatchObject([
 			{
 				data_interval_start: iso(hour - HOUR),
@@ -78,12 +81,12 @@ describe("a tick", () => {
 			batch: async (statements: D1PreparedStatement[]) => {
 				if (!met) {
 					met = true;
-					await tick(still, behind(hour));
+					await tick(still, late(hour));
 				}
 				return env.DB.batch(statements);
 			},
 		});
-		await tick({ ...still, DB }, behind(hour));
+		await tick({ ...still, DB }, late(hour));
 		expect(met).toBe(true);
 		expect((await runs()).map((run) => run.data_interval_end)).toEqual([
 			iso(hour - HOUR),
@@ -113,13 +116,13 @@ describe("a tick", () => {
 		["over", { due_at: "9999-12-31T23:59:59.999Z" }],
 	])("inserts no run of an export that is %s", async (_, row) => {
 		const { runs } = await due(hour, row);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		expect(await runs()).toEqual([]);
 	});
 
 	test("after downtime catches up the newest 24 windows, oldest first, and logs how many were skipped", async () => {
 		const { runs, export_id } = await due(hour - 30 * HOUR);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		const ends = (await runs()).map((run) => run.data_interval_end);
 		expect(ends).toHaveLength(24);
 		expect(ends[0]).toBe(iso(hour - 23 * HOUR));
@@ -153,7 +156,7 @@ describe("a tick", () => {
 			(await db.select().from(batchExports).where(its))[0]?.undelivered_windows;
 		/** How many mails there were about it, after a tick in so many hours. */
 		const mailsIn = async (hours: number) => {
-			const at = behind(hour) + hours * HOUR;
+			const at = late(hour) + hours * HOUR;
 			await tick({ ...still, ...({ EMAIL } as Partial<Env>) }, at);
 			return sent.filter((to) => to === owner.email).length;
 		};
@@ -173,7 +176,7 @@ describe("a tick", () => {
 
 	test("launches the runs of one export one after another", async () => {
 		const { runs } = await due(hour - 2 * HOUR);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		const launched = async () => (await runs()).map((run) => run.launched);
 		expect(await launched()).toEqual([true, false, false]);
 		const [first] = await runs();
@@ -181,13 +184,13 @@ describe("a tick", () => {
 			.update(batchExportRuns)
 			.set({ status: "Completed", finished_at: iso(Date.now()) })
 			.where(eq(batchExportRuns.id, first?.id ?? ""));
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		expect(await launched()).toEqual([true, true, false]);
 	});
 
 	test("launches only retries of a paused export", async () => {
 		const { runs, export_id } = await due(hour - HOUR);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		const [first] = await runs();
 		const ended = eq(batchExportRuns.id, first?.id ?? "");
 		await db.batch([
@@ -198,13 +201,13 @@ describe("a tick", () => {
 				.where(ended),
 		]);
 		const launched = async () => (await runs()).map((run) => run.launched);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		expect(await launched()).toEqual([true, false]);
 		await db
 			.update(batchExportRuns)
 			.set({ status: "Starting", finished_at: null, launched: false })
 			.where(ended);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		expect(await launched()).toEqual([true, false]);
 		expect((await runs())[0]?.attempt).toBe(2);
 	});
@@ -212,7 +215,7 @@ describe("a tick", () => {
 	/** A run that was launched, and a function that ticks later. */
 	async function begun() {
 		const { runs } = await due();
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		const [run] = await runs();
 		if (!run) throw new Error("There is no run.");
 		const set = (values: Partial<typeof batchExportRuns.$inferInsert>) =>
@@ -268,9 +271,9 @@ describe("a tick", () => {
 				},
 			}),
 		};
-		await tick(broken, behind(hour));
+		await tick(broken, late(hour));
 		expect(await runs()).toMatchObject([{ launched: false, attempt: 1 }]);
-		await tick(still, behind(hour));
+		await tick(still, late(hour));
 		expect(await runs()).toMatchObject([{ launched: true, attempt: 2 }]);
 	});
 
@@ -292,7 +295,7 @@ describe("a tick", () => {
 				.set({ status: "Failed", finished_at: iso(Date.now()) })
 				.where(and(eq(batchExportRuns.backfill_id, id), isNull(batchExportRuns.finished_at)));
 		for (const windows of [1, 2, 2]) {
-			await Promise.all([tick(still, behind(hour)), tick(still, behind(hour))]);
+			await Promise.all([tick(still, late(hour)), tick(still, late(hour))]);
 			expect(await runs()).toHaveLength(windows);
 			await end();
 		}
@@ -327,7 +330,7 @@ describe("a tick", () => {
 				return env.DB.batch(statements);
 			},
 		});
-		await tick({ ...still, DB }, behind(hour));
+		await tick({ ...still, DB }, late(hour));
 		expect(met).toBe(true);
 		expect(await runs()).toEqual([]);
 		const [row] = await db.select().from(batchExports).where(id);
@@ -343,7 +346,7 @@ describe("a tick", () => {
 			with recursive n (i) as (select 0 union all select i + 1 from n where i < 9999)
 			select '${export_id}-' || i, '${export_id}', i, i, 'Completed', 1, 1, '${iso(hour)}', '${iso(hour)}', '${iso(hour)}' from n`);
 		const { spent, db: DB } = metered();
-		await tick({ ...still, DB }, behind(hour));
+		await tick({ ...still, DB }, late(hour));
 		expect(spent.rows).toBeLessThan(1000);
 	});
 
@@ -441,7 +444,7 @@ test("thousands of exports that are due in one minute are launched within one in
 				},
 			}),
 		},
-		behind(hour),
+		late(hour),
 	);
 	expect(started.size).toBe(n);
 	expect(calls).toBeLessThan(50);
@@ -457,7 +460,7 @@ test("after downtime no value is too large for D1, however many exports missed t
 			'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour - 40 * HOUR)}', '${iso(hour - 40 * HOUR)}' from n`,
 	);
 	const { env: light, heaviest } = weighing();
-	await tick({ ...still, ...light }, behind(hour));
+	await tick({ ...still, ...light }, late(hour));
 	expect(heaviest()).toBeLessThan(2_000_000);
 	const [row] = await db
 		.select({ runs: sum(batchExports.runs) })

@@ -7,7 +7,7 @@ import https from "node:https";
 import { pipeline } from "node:stream/promises";
 
 /**
- * Forwards requests to 127.0.0.1 and to one origin, and answers all others with 599. If the worker
+ * Forwards requests to 127.0.0.1, which hosts below receiver.test also are, and to one origin, and answers all others with 599. If the worker
  * aborts a request, the forwarded one is aborted; if the server's connection breaks, the worker's
  * is closed.
  * @param origin the origin, or "" for none
@@ -15,12 +15,13 @@ import { pipeline } from "node:stream/promises";
 export const outbound =
 	(origin: string) => async (request: IncomingMessage, response: ServerResponse) => {
 		const { host = "" } = request.headers;
-		const isLocal = host.startsWith("127.0.0.1:");
-		if (!isLocal && host !== (origin && new URL(origin).host)) {
+		const [, local] = /^(?:127\.0\.0\.1|[\w-]+\.receiver\.test):(\d+)$/.exec(host) ?? [];
+		if (local === undefined && host !== (origin && new URL(origin).host)) {
 			response.writeHead(599).end("Tests reach no host.");
 			return;
 		}
-		const url = `${isLocal ? `http://${host}` : new URL(origin).origin}${request.url}`;
+		const target = local === undefined ? new URL(origin).origin : `http://127.0.0.1:${local}`;
+		const url = `${target}${request.url}`;
 		const { request: send } = url.startsWith("https:") ? https : http;
 		const headers = Object.entries(request.headers).filter(
 			([name]) => !name.startsWith("mf-") && name !== "connection",

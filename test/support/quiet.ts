@@ -3,9 +3,10 @@
  * is set, all are shown.
  */
 const EXPECTED = [
-	// Connections that tests break, a self-signed certificate, and a server without TLS.
+	// Connections that tests break, a name without an address, a self-signed certificate, and a server without TLS.
 	/^(uncaught exception; )?exception = .*\bdisconnected: /,
 	/ stack = Error: Network connection lost\.\s*$/,
+	/^Socket proxy disconnected abruptly; .* failed to lookup address information: /,
 	/ TLS handshake failed: invalid peer certificate: /,
 	/ TLS handshake failed: received corrupt message of type InvalidContentType/,
 	// Errors that a workflow gets from its step, or a plugin from its host. Tests check them there.

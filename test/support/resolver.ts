@@ -7,24 +7,29 @@ import { findProgram, freePort, listen, onDemand, startServer } from "./peers.ts
 /** The verification challenge of every domain in the zones. */
 const CHALLENGE = "challenge-challenge-challenge-challenge-123";
 
+/** In seconds. */
+const TTL = 60;
+
 const challenges = (label: string, ...texts: string[][]) =>
 	texts.map((data) => ({
 		name: `_tenantry-challenge.${label}.example.test`,
 		type: "TXT" as const,
 		data,
+		ttl: TTL,
 	}));
 
-const address = (name: string, type: "A" | "AAAA" | "CNAME", data: string) => ({
+const address = (name: string, type: "A" | "AAAA" | "CNAME", data: string, ttl = TTL) => ({
 	name,
 	type,
 	data,
+	ttl,
 });
 
 /**
  * The zones and their records. Queries for other names are refused; those at or below `FAILING`
  * fail.
  */
-const ZONES = ["example.test", "alias.test"];
+const ZONES = ["example.test", "alias.test", "receiver.test"];
 const FAILING = "servfail.example.test";
 const RECORDS = [
 	...challenges("right", [CHALLENGE]),
@@ -41,6 +46,14 @@ const RECORDS = [
 	address("www.alias.test", "CNAME", "more.alias.test"),
 	address("more.alias.test", "CNAME", "inside.alias.test"),
 	address("inside.alias.test", "A", "10.0.0.5"),
+	// The tests' worker can reach these. They are this machine.
+	address("both.receiver.test", "A", "1.1.1.1"),
+	address("both.receiver.test", "AAAA", "2606:4700::1111"),
+	address("legacy.receiver.test", "A", "1.1.1.1"),
+	address("lasting.receiver.test", "A", "1.1.1.1", 3600),
+	address("lasting.receiver.test", "AAAA", "2606:4700::1111", 3600),
+	address("fleeting.receiver.test", "A", "1.1.1.1", 0),
+	address("fleeting.receiver.test", "AAAA", "2606:4700::1111"),
 ];
 
 const NO_ERROR = 0;
@@ -63,15 +76,39 @@ function lookUp({ name: asked, type }: dns.Question) {
 		if (record.name !== target) continue;
 		// An alias comes before its target in the table.
 		if (record.type === "CNAME") target = record.data;
-		if (record.type === "CNAME" || record.type === type)
-			answers.push({ ...record, ttl: 60 } as dns.Answer);
+		if (record.type === "CNAME" || record.type === type) answers.push(record as dns.Answer);
 	}
 	return { code: NO_ERROR, answers };
 }
 
-/** Answers DNS over HTTPS (RFC 8484, POST) from the table above. */
+/** The record that says how long a negative answer may be kept (RFC 2308). */
+const authorityOf = (name: string): dns.Answer => ({
+	name,
+	type: "SOA",
+	ttl: TTL,
+	data: {
+		mname: `ns.${name}`,
+		rname: `nobody.${name}`,
+		serial: 1,
+		refresh: TTL,
+		retry: TTL,
+		expire: TTL,
+		minimum: TTL,
+	},
+});
+
+/**
+ * Answers DNS over HTTPS (RFC 8484, POST) from the table above. A GET responds with the questions
+ * that were posted to the same URL, query string included.
+ */
 async function stub() {
+	const asked = new Map<string, string[]>();
 	const server = createServer((request, response) => {
+		const { url = "" } = request;
+		if (request.method === "GET") {
+			response.end(JSON.stringify(asked.get(url) ?? []));
+			return;
+		}
 		const chunks: Uint8Array[] = [];
 		request.on("data", (chunk) => chunks.push(chunk));
 		request.on("end", () => {
@@ -79,6 +116,8 @@ async function stub() {
 			const [question] = questions;
 			if (!question) return response.writeHead(400).end();
 			const { code, answers } = lookUp(question);
+			asked.set(url, [...(asked.get(url) ?? []), `${question.name} ${question.type}`]);
+			const zone = ZONES.find((zone) => isBelow(question.name, zone));
 			return response.setHeader("content-type", "application/dns-message").end(
 				dns.encode({
 					type: "response",
@@ -86,6 +125,7 @@ async function stub() {
 					flags: dns.RECURSION_DESIRED | dns.RECURSION_AVAILABLE | code,
 					questions,
 					answers,
+					authorities: zone && answers.length === 0 ? [authorityOf(zone)] : [],
 				}),
 			);
 		});
@@ -93,8 +133,8 @@ async function stub() {
 	return `http://127.0.0.1:${await listen(server)}/dns-query`;
 }
 
-const line = ({ name, type, data }: (typeof RECORDS)[number]) =>
-	`${name}. 60 IN ${type} ${
+const line = ({ name, type, data, ttl }: (typeof RECORDS)[number]) =>
+	`${name}. ${ttl} IN ${type} ${
 		type === "TXT"
 			? data.map((text) => `"${text}"`).join(" ")
 			: type === "CNAME"

@@ -3,7 +3,7 @@ import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./bigquery/client.ts";
 import { type Settings, STAGING } from "./bigquery/errors.ts";
 import { mergeStatement, stagingFields, tableFields, toLines } from "./bigquery/table.ts";
-import type { Destination, Job } from "./destination.ts";
+import type { Destination, Job, Sink } from "./destination.ts";
 import { runSteps } from "./steps.ts";
 
 /**
@@ -40,6 +40,66 @@ async function ensureTable(client: Client, config: Settings, { columns }: Job): 
 	return (await client.fieldsOf(table)) ?? [];
 }
 
+/** Opens a run, as `Destination.open` describes it. */
+async function openRun(
+	client: Client,
+	config: Settings,
+	...[job, state, keep]: Parameters<Destination<State>["open"]>
+): Promise<Sink<State>> {
+	/** The state of the staging table. */
+	let loaded = state;
+	/** The same, including the pages that wait for a load job. */
+	let written = state ?? EMPTY;
+	let waiting: Uint8Array[] = [];
+	let bytes = 0;
+
+	async function begin() {
+		loaded = { ...EMPTY, staging: `${STAGING}${crypto.randomUUID()}` };
+		await keep(loaded);
+		return loaded;
+	}
+
+	async function flush(): Promise<State> {
+		const { staging, rows } = loaded ?? (await begin());
+		if (rows === 0)
+			await client.createTable(staging, stagingFields(job.columns), STAGING_LIFETIME_MS);
+		written = { ...written, staging };
+		await client.load(`${staging}_load_${written.digest}`, staging, waiting);
+		loaded = written;
+		waiting = [];
+		bytes = 0;
+		return loaded;
+	}
+
+	return {
+		async write(page) {
+			const lines = toLines(page, written.rows);
+			waiting.push(lines);
+			bytes += lines.length;
+			written = {
+				...written,
+				rows: written.rows + page.length,
+				digest: await extendDigest(written.digest, lines),
+			};
+			return bytes < LOAD_BYTES ? null : flush();
+		},
+
+		async close() {
+			if (waiting.length > 0) await flush();
+			if (!loaded) return [];
+			const { staging, digest } = loaded;
+			const table = tableOf(config);
+			const fields = await ensureTable(client, config, job);
+			await client.query(
+				`${staging}_merge_${digest}`,
+				mergeStatement(config, job, { staging, table, fields }),
+			);
+			await client.dropTable(staging);
+			return [];
+		},
+	};
+}
+
 /**
  * Writes to a BigQuery table, which is created if it doesn't exist. Each row is in it once.
  *
@@ -59,61 +119,7 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 	return {
 		database: true,
 
-		async open(job, state, keep) {
-			const client = connect(env, config, timeoutMs);
-			/** The state of the staging table. */
-			let loaded = state;
-			/** The same, including the pages that wait for a load job. */
-			let written = state ?? EMPTY;
-			let waiting: Uint8Array[] = [];
-			let bytes = 0;
-
-			async function begin() {
-				loaded = { ...EMPTY, staging: `${STAGING}${crypto.randomUUID()}` };
-				await keep(loaded);
-				return loaded;
-			}
-
-			async function flush(): Promise<State> {
-				const { staging, rows } = loaded ?? (await begin());
-				if (rows === 0)
-					await client.createTable(staging, stagingFields(job.columns), STAGING_LIFETIME_MS);
-				written = { ...written, staging };
-				await client.load(`${staging}_load_${written.digest}`, staging, waiting);
-				loaded = written;
-				waiting = [];
-				bytes = 0;
-				return loaded;
-			}
-
-			return {
-				async write(page) {
-					const lines = toLines(page, written.rows);
-					waiting.push(lines);
-					bytes += lines.length;
-					written = {
-						...written,
-						rows: written.rows + page.length,
-						digest: await extendDigest(written.digest, lines),
-					};
-					return bytes < LOAD_BYTES ? null : flush();
-				},
-
-				async close() {
-					if (waiting.length > 0) await flush();
-					if (!loaded) return [];
-					const { staging, digest } = loaded;
-					const table = tableOf(config);
-					const fields = await ensureTable(client, config, job);
-					await client.query(
-						`${staging}_merge_${digest}`,
-						mergeStatement(config, job, { staging, table, fields }),
-					);
-					await client.dropTable(staging);
-					return [];
-				},
-			};
-		},
+		open: (...options) => openRun(connect(env, config, timeoutMs), config, ...options),
 
 		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
 

@@ -1,261 +1,27 @@
 import * as z from "zod";
-import { isRsaPrivateKey } from "../../auth/private_key.ts";
 import { invalid } from "../../http/errors.ts";
-import { boolean, choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
+import { issue, notAChoice } from "../../http/fields.ts";
 import { toApiError } from "../../http/valid.ts";
-
-const names = () => z.array(rawText(400).min(1)).max(1000).nullish();
-
-/** Which events are exported. An empty `include_events` means all. */
-const filters = { include_events: names(), exclude_events: names() };
-
-const VARIABLES = [
-	"year",
-	"month",
-	"day",
-	"hour",
-	"minute",
-	"second",
-	"data_interval_start",
-	"data_interval_end",
-	"table",
-];
-
-/** The prefix of keys. A URL must not change its segments. */
-const prefix = text(512).check(({ value, issues }) => {
-	const unknownVariable = [...value.matchAll(/\{([^}]*)\}/g)].find(
-		([, name = ""]) => !VARIABLES.includes(name),
-	);
-	if (unknownVariable)
-		issues.push(issue(value, "invalid_input", `Unknown variable ${unknownVariable[0]}.`));
-	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
-		issues.push(issue(value, "invalid_input", "A prefix has no segments . and .. ."));
-});
-
-/** The value of a header. The runtime would send other characters, too, but logs such values. */
-const header = (max: number) =>
-	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable characters of ASCII can be sent.");
-
-/** The fields that all file destinations have. */
-const file = {
-	prefix,
-	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
-	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
-	max_file_size_mb: integer(1, 100_000).nullish(),
-	...filters,
-};
-
-/** Only Parquet can be compressed with snappy. */
-function compressible({
-	value,
-	issues,
-}: z.core.ParsePayload<{
-	file_format?: string | null | undefined;
-	compression?: string | null | undefined;
-}>) {
-	const { file_format, compression } = value;
-	if (file_format === "Parquet" || compression !== "snappy") return;
-	issues.push({
-		...issue(compression, "invalid_choice", notAChoice(compression)),
-		path: ["compression"],
-	});
-}
-
-/** An HTTP or HTTPS URL without credentials. */
-const url = () =>
-	text(2048)
-		.pipe(z.url({ protocol: /^https?$/ }))
-		.meta({ maxLength: 2048 })
-		.refine(
-			(value) => {
-				const { username = "", password = "" } = URL.parse(value) ?? {};
-				return username === "" && password === "";
-			},
-			{ error: "A URL may not hold a user or a password." },
-		);
-
-/** The URL of a file destination's server, without the bucket. */
-const endpoint = () =>
-	url()
-		.refine((value) => !/[?#]/.test(value), {
-			error: "An endpoint's URL has no query and no fragment.",
-		})
-		.nullish();
-
-/** A bucket name that can be a segment of a URL. */
-const bucketName = () =>
-	text(255)
-		.min(1)
-		.regex(
-			/^(?!\.+$)[\w.-]+$/,
-			"A bucket's name has only letters, digits, dots, hyphens and underscores.",
-		);
-
-/** A host, normalised as in URLs. */
-const host = text(255)
-	.min(1)
-	.transform((value, { issues }) => {
-		const bare = value.includes(":") && !value.startsWith("[") ? `[${value}]` : value;
-		const hostname = /[/?#@\\]/.test(value) ? "" : (URL.parse(`http://${bare}`)?.hostname ?? "");
-		if (hostname === "") issues.push(issue(value, "invalid_input", "Enter a valid host."));
-		return hostname;
-	})
-	.pipe(z.string().min(1))
-	.meta({ maxLength: 255 });
-
-/** The default port of PostgreSQL. */
-export const POSTGRES_PORT = 5432;
+import * as azure from "./azure/config.ts";
+import * as bigquery from "./bigquery/config.ts";
+import * as clickhouse from "./clickhouse/config.ts";
+import * as gcs from "./gcs/config.ts";
+import * as http from "./http/config.ts";
+import * as postgres from "./postgres/config.ts";
+import * as r2 from "./r2/config.ts";
+import * as s3 from "./s3/config.ts";
 
 /** The configs of destinations, by type (docs/exports.md#destinations). */
 export const configs = {
-	S3: z
-		.object({
-			bucket_name: bucketName(),
-			region: text(100)
-				.min(1)
-				.regex(/^[\w-]+$/, "A region's name has only letters, digits and hyphens."),
-			...file,
-			encryption: choice(["AES256", "aws:kms"]).nullish(),
-			kms_key_id: header(2048).min(1).nullish(),
-			aws_access_key_id: header(255).min(1).nullish(),
-			aws_secret_access_key: rawText(255).min(1).nullish(),
-			/** For temporary keys. */
-			aws_session_token: header(4096).min(1).nullish(),
-			endpoint_url: endpoint(),
-			use_virtual_style_addressing: boolean().nullish(),
-		})
-		.check(compressible, ({ value, issues }) => {
-			const { encryption, kms_key_id, endpoint_url, bucket_name } = value;
-			if (kms_key_id && encryption !== "aws:kms")
-				issues.push({
-					...issue(kms_key_id, "invalid_input", 'A KMS key requires the encryption "aws:kms".'),
-					path: ["kms_key_id"],
-				});
-			// An endpoint that is not a URL has its own error.
-			const endpoint = URL.parse(endpoint_url ?? "");
-			if (
-				value.use_virtual_style_addressing &&
-				endpoint &&
-				!URL.canParse(`http://${bucket_name}.${endpoint.host}`)
-			)
-				issues.push({
-					...issue(
-						true,
-						"invalid_input",
-						"The bucket's name and the endpoint don't form a valid host name.",
-					),
-					path: ["use_virtual_style_addressing"],
-				});
-		}),
-	R2: z
-		.object({
-			...file,
-			/** R2 encrypts all objects this way. */
-			encryption: choice(["AES256"]).nullish(),
-		})
-		.check(compressible),
-	HTTP: z.object({
-		url: url(),
-		token: header(4096).min(1).nullish(),
-		...filters,
-	}),
-	Postgres: z.object({
-		user: rawText(255).min(1),
-		password: rawText(4096).min(1),
-		host,
-		database: text(255).min(1),
-		port: integer(1, 65535).nullish(),
-		schema: text(63).min(1).nullish(),
-		table_name: text(63).min(1).nullish(),
-		has_self_signed_cert: boolean().nullish(),
-		...filters,
-	}),
+	S3: s3.config,
+	R2: r2.config,
+	HTTP: http.config,
+	Postgres: postgres.config,
 	NoOp: z.object({}),
-	ClickHouse: z.object({
-		url: url().refine((value) => !value.includes("#"), {
-			error: "The URL of a server has no fragment.",
-		}),
-		database: text(255).min(1),
-		user: rawText(255)
-			.min(1)
-			.regex(/^[^:]*$/, "A user name can't have a colon over HTTP.")
-			.nullish(),
-		password: rawText(4096).min(1).nullish(),
-		table_name: text(255).min(1).nullish(),
-		...filters,
-	}),
-	AzureBlob: z
-		.object({
-			container_name: text(63)
-				.regex(
-					/^[a-z0-9]+(-[a-z0-9]+)*$/,
-					"A container's name has only lowercase letters, digits and single hyphens.",
-				)
-				.refine((value) => value.length >= 3, {
-					error: "A container's name has at least 3 characters.",
-				})
-				.meta({ minLength: 3 }),
-			...file,
-			account_name: text(24).regex(
-				/^[a-z0-9]{3,24}$/,
-				"A storage account's name has 3 to 24 lowercase letters and digits.",
-			),
-			account_key: rawText(255)
-				.min(1)
-				.pipe(z.base64("An account key is written in Base64."))
-				.meta({ maxLength: 255 })
-				.nullish(),
-			/** The query string of a URL with a shared access signature. */
-			sas_token: rawText(4096)
-				.min(1)
-				.regex(
-					/^\??([\w.~%!$&'()*+,;=:@/?-]*&)?sig=[\w.~%!$&'()*+,;=:@/?-]+$/,
-					"A SAS token is the part of a SAS URL after the question mark.",
-				)
-				.nullish(),
-			endpoint_url: endpoint(),
-		})
-		.check(compressible),
-	GCS: z
-		.object({
-			bucket_name: bucketName(),
-			...file,
-			hmac_access_id: header(255).min(1).nullish(),
-			hmac_secret: rawText(255).min(1).nullish(),
-			endpoint_url: endpoint(),
-		})
-		.check(compressible),
-	BigQuery: z.object({
-		project_id: text(255)
-			.min(1)
-			.regex(/^[\w.:-]+$/, "A project's ID has only letters, digits, hyphens, dots and colons."),
-		dataset_id: text(1024)
-			.min(1)
-			.regex(/^\w+$/, "A dataset's ID has only letters, digits and underscores."),
-		client_email: text(255)
-			.min(1)
-			.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address."),
-		/** Line breaks may be written as \n, as in the JSON file of a key. */
-		private_key: rawText(8192)
-			.min(1)
-			.overwrite((value) => value.replaceAll("\\n", "\n"))
-			.refine(isRsaPrivateKey, {
-				error:
-					"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.",
-			}),
-		private_key_id: text(255).min(1).nullish(),
-		token_uri: url().nullish(),
-		table_id: text(1024)
-			.min(1)
-			.refine((value) => /^[\p{L}\p{M}\p{N}\p{Pc}\p{Pd}\p{Zs}]*$/u.test(value), {
-				error: "A table's ID has only letters, digits, underscores, hyphens and spaces.",
-			})
-			.nullish(),
-		use_json_type: boolean().nullish(),
-		/** The URL of the API, for tests and private endpoints. */
-		endpoint_url: endpoint(),
-		...filters,
-	}),
+	ClickHouse: clickhouse.config,
+	AzureBlob: azure.config,
+	GCS: gcs.config,
+	BigQuery: bigquery.config,
 };
 
 /** The types that are databases. Their rows always include the key columns. */
@@ -271,25 +37,22 @@ export type Type = keyof typeof configs;
 /** A destination's config, with decrypted secrets. */
 export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
 
-const ACCESS_KEY = ["aws_access_key_id", "aws_secret_access_key"];
-const HMAC_KEY = ["hmac_access_id", "hmac_secret"];
-
 const SECRETS: Record<Type, string[]> = {
-	S3: [...ACCESS_KEY, "aws_session_token"],
+	S3: s3.SECRETS,
 	R2: [],
-	HTTP: ["token"],
-	Postgres: ["user", "password"],
+	HTTP: http.SECRETS,
+	Postgres: postgres.SECRETS,
 	NoOp: [],
-	ClickHouse: ["password"],
-	AzureBlob: ["account_key", "sas_token"],
-	GCS: HMAC_KEY,
-	BigQuery: ["private_key"],
+	ClickHouse: clickhouse.SECRETS,
+	AzureBlob: azure.SECRETS,
+	GCS: gcs.KEY,
+	BigQuery: bigquery.SECRETS,
 };
 
 /** The two fields of a key, which only work together. */
 const KEY_HALVES: { [T in Type]?: string[] } = {
-	S3: ACCESS_KEY,
-	GCS: HMAC_KEY,
+	S3: s3.KEY,
+	GCS: gcs.KEY,
 };
 
 const isType = (type: string): type is Type => Object.hasOwn(configs, type);
@@ -300,17 +63,8 @@ const Endpoint = z.object({
 	account_name: z.string().optional(),
 	token_uri: z.string().optional(),
 	host: z.string().optional(),
-	port: z.int().default(POSTGRES_PORT),
+	port: z.int().default(postgres.POSTGRES_PORT),
 });
-
-/** The URL of a storage account's blob service. */
-export const azureEndpoint = ({
-	account_name,
-	endpoint_url,
-}: {
-	account_name: string;
-	endpoint_url?: string | null | undefined;
-}) => new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);
 
 /**
  * The server that gets a config's secrets: the origin of its URL, or its host and port. For BigQuery it includes the token
@@ -320,7 +74,7 @@ export const azureEndpoint = ({
 export function endpointOf(config: unknown): string | null {
 	const { url, endpoint_url, account_name, token_uri, host, port } = Endpoint.parse(config);
 	if (host !== undefined) return `${host}:${port}`;
-	if (account_name !== undefined) return azureEndpoint({ account_name, endpoint_url }).origin;
+	if (account_name !== undefined) return azure.endpointOf({ account_name, endpoint_url }).origin;
 	const origin = URL.parse(url ?? endpoint_url ?? "")?.origin ?? null;
 	const issuer = URL.parse(token_uri ?? "")?.origin;
 	if (issuer === undefined) return origin;

@@ -40,7 +40,7 @@ export class Superseded extends Error {}
  * Writes the rows of one run. Its state is JSON and survives a crash: it is stored together with the matching position in
  * the rows, and passed to `open` when the run continues.
  */
-type Sink<State> = {
+export type Sink<State> = {
 	/**
 	 * Writes the next rows.
 	 * @returns the state if all rows so far are in it or at the destination; null while some are only in memory

@@ -1,7 +1,8 @@
 import type { Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
 import type { State } from "./files.ts";
-import { bucketUrl, type Dialect, s3 } from "./s3.ts";
+import type { Dialect } from "./s3/errors.ts";
+import { bucketUrl, s3 } from "./s3.ts";
 
 type Settings = Config<"GCS">;
 

@@ -2,7 +2,7 @@ import { digest } from "../../auth/keys.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
 import type { Config } from "./config.ts";
 import { type Destination, type Job, Misconfigured } from "./destination.ts";
-import { type Answer, send } from "./send.ts";
+import { type Answer, sender } from "./send.ts";
 import { runSteps } from "./steps.ts";
 
 /** The limits of one request (docs/exports.md#what-is-written). */
@@ -60,10 +60,10 @@ export function http(
 	{ url, token }: Config<"HTTP">,
 	timeoutMs: number,
 ): Destination<State> {
+	const { send } = sender(env, timeoutMs);
 	const secrets = token ? [token] : [];
 	const post = (body: string, key?: string) =>
 		send(
-			env,
 			new Request(url, {
 				method: "POST",
 				body,
@@ -73,7 +73,7 @@ export function http(
 					...(token && { authorization: `Bearer ${token}` }),
 				},
 			}),
-			{ timeoutMs, secrets },
+			secrets,
 		);
 
 	return {

@@ -1,4 +1,5 @@
-import { checkPublicHost } from "../../dns/reach.ts";
+import { checkPublicHost, publicHosts } from "../../dns/reach.ts";
+import type { Failure } from "../../dns/resolve.ts";
 import { explainFailure, silence } from "./connection.ts";
 import { Misconfigured, Unavailable } from "./destination.ts";
 import { quoteBody } from "./quote.ts";
@@ -16,9 +17,6 @@ export type Answer = {
 	/** Describes the response in a sentence for the user, without secrets. */
 	describe(): string;
 };
-
-/** `timeoutMs`: how long the server may be silent. `secrets`: what no error message may contain. */
-export type Sending = { timeoutMs: number; secrets: string[] };
 
 const PORTS: Record<string, string> = { "http:": "80", "https:": "443" };
 
@@ -39,13 +37,15 @@ const NO_CONNECTION: Record<number, string> = {
 	530: "The server's host name has no address that can be reached.",
 };
 
-/** @throws Misconfigured if the host may not be reached, a plain error if that can't be found out now */
-export async function assertReachable(env: Env, host: string) {
-	const failure = await checkPublicHost(env, host);
+function assertPublic(failure: Failure | null) {
 	if (failure === null) return;
 	const { error, retryable } = failure;
 	throw retryable ? new Error(error) : new Misconfigured(error);
 }
+
+/** @throws Misconfigured if the host may not be reached, a plain error if that can't be found out now */
+export const assertReachable = async (env: Env, host: string) =>
+	assertPublic(await checkPublicHost(env, host));
 
 async function textOf({ body }: Response) {
 	let text = "";
@@ -64,43 +64,6 @@ function retryAfter(headers: Headers) {
 	return seconds > 0 ? seconds : undefined;
 }
 
-/**
- * Sends a request to a host that a user has entered. Redirects are not followed.
- * @throws a plain error with a message for the user if there is no response
- */
-export async function exchange(
-	env: Env,
-	request: Request,
-	{ timeoutMs, secrets }: Sending,
-): Promise<Answer> {
-	const url = new URL(request.url);
-	const address = addressOf(url);
-	await assertReachable(env, url.hostname);
-	try {
-		const answer = await fetch(request, {
-			redirect: "manual",
-			signal: AbortSignal.timeout(timeoutMs),
-		});
-		const { status, headers } = answer;
-		const text = await textOf(answer);
-		return {
-			status,
-			headers,
-			text,
-			describe() {
-				const quoted = quoteBody(secrets, text);
-				const sentence = `${address} answered ${status}${quoted && `: "${quoted}"`}.`;
-				return [NO_CONNECTION[status], sentence].filter(Boolean).join(" ");
-			},
-		};
-	} catch (error) {
-		if (error instanceof Error && error.name === "TimeoutError")
-			throw new Error(silence(address, timeoutMs));
-		await assertReachable(env, url.hostname);
-		throw await explainFailure(env, url, address);
-	}
-}
-
 /** Whether a response is a temporary error: 408, 429, 5xx. */
 export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) || status >= 500;
 
@@ -108,12 +71,61 @@ export const isTemporary = ({ status }: Answer) => [408, 429].includes(status) |
 export const unavailable = (answer: Answer, message = answer.describe()) =>
 	new Unavailable(message, retryAfter(answer.headers));
 
+export type Sender = ReturnType<typeof sender>;
+
 /**
- * As `exchange`.
- * @throws Unavailable also for temporary responses: 408, 429, 5xx
+ * Sends requests to hosts that a user has entered, which are checked (docs/keys.md#addresses-that-users-name). Make one for
+ * each destination that is opened: it keeps the resolver's answers.
+ * @param timeoutMs how long a server may be silent
  */
-export async function send(...options: Parameters<typeof exchange>): Promise<Answer> {
-	const answer = await exchange(...options);
-	if (isTemporary(answer)) throw unavailable(answer);
-	return answer;
+export function sender(env: Env, timeoutMs: number) {
+	const hosts = publicHosts(env);
+
+	/**
+	 * Sends a request. Redirects are not followed.
+	 * @param secrets what no error message may contain
+	 * @throws a plain error with a message for the user if there is no response
+	 */
+	async function exchange(request: Request, secrets: string[]): Promise<Answer> {
+		const url = new URL(request.url);
+		const address = addressOf(url);
+		assertPublic(await hosts.check(url.hostname));
+		try {
+			const answer = await fetch(request, {
+				redirect: "manual",
+				signal: AbortSignal.timeout(timeoutMs),
+			});
+			const { status, headers } = answer;
+			const text = await textOf(answer);
+			return {
+				status,
+				headers,
+				text,
+				describe() {
+					const quoted = quoteBody(secrets, text);
+					const sentence = `${address} answered ${status}${quoted && `: "${quoted}"`}.`;
+					return [NO_CONNECTION[status], sentence].filter(Boolean).join(" ");
+				},
+			};
+		} catch (error) {
+			if (error instanceof Error && error.name === "TimeoutError")
+				throw new Error(silence(address, timeoutMs));
+			hosts.forget(url.hostname);
+			assertPublic(await hosts.check(url.hostname));
+			throw await explainFailure(env, url, address);
+		}
+	}
+
+	return {
+		exchange,
+		/**
+		 * As `exchange`.
+		 * @throws Unavailable also for temporary responses: 408, 429, 5xx
+		 */
+		async send(request: Request, secrets: string[]): Promise<Answer> {
+			const answer = await exchange(request, secrets);
+			if (isTemporary(answer)) throw unavailable(answer);
+			return answer;
+		},
+	};
 }

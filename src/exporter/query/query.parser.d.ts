@@ -1,30 +1,30 @@
 /** A parsed expression, with names and functions as they were written. */
-export type Said =
+export type ParsedExpression =
 	| { type: "name"; parts: string[] }
 	| { type: "literal"; value: string | number | boolean | null }
 	| {
 			type: "operation";
 			operator: "+" | "-" | "*" | "/";
-			left: Said;
-			right: Said;
+			left: ParsedExpression;
+			right: ParsedExpression;
 	  }
 	| {
 			type: "comparison";
 			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
-			left: Said;
-			right: Said;
+			left: ParsedExpression;
+			right: ParsedExpression;
 	  }
 	| {
 			type: "predicate";
 			name: "and" | "or" | "not" | "in" | "like" | "is null";
-			args: Said[];
+			args: ParsedExpression[];
 	  }
-	| { type: "call"; name: string; args: Said[] };
+	| { type: "call"; name: string; args: ParsedExpression[] };
 
-export type SaidQuery = {
-	fields: { expression: Said; alias: string | null }[];
+export type ParsedQuery = {
+	fields: { expression: ParsedExpression; alias: string | null }[];
 	table: string | null;
-	where: Said | null;
+	where: ParsedExpression | null;
 };
 
 /** `expected` is null if the grammar called `error`, whose message this error has. */
@@ -34,4 +34,4 @@ declare class Failure extends Error {
 
 export { Failure as SyntaxError };
 
-export function parse(text: string): SaidQuery;
+export function parse(text: string): ParsedQuery;

@@ -1,4 +1,4 @@
-import { type Expression, type Field, partsOf } from "../query/query.ts";
+import { type Expression, type Field, partsOf } from "../query/expression.ts";
 import type { Scan, Weights } from "./source.ts";
 
 /** The limits of a page. A single row may be larger. */

@@ -1,5 +1,5 @@
 import { readMoment } from "../../http/fields.ts";
-import { type Expression, isLiteral, type Literal } from "../query/query.ts";
+import { type Expression, isLiteral, type Literal } from "../query/expression.ts";
 import type { Filter } from "./source.ts";
 
 /** A statement in D1 takes at most a hundred parameters. A filter has up to two. */

@@ -1,5 +1,5 @@
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
-import type { Expression, Field } from "../query/query.ts";
+import type { Expression, Field } from "../query/expression.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";

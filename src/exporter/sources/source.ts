@@ -1,4 +1,4 @@
-import type { Expression, Field } from "../query/query.ts";
+import type { Expression, Field } from "../query/expression.ts";
 import type { Model, Row } from "../rows.ts";
 
 /** The rows of a run, and the fields of each. */

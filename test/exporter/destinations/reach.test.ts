@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Type } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { destinationOf, job, run } from "../../support/exporting.ts";
+import { destinationOf, job, rows, run } from "../../support/exporting.ts";
 
 const guarded: Env = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 
@@ -142,4 +142,57 @@ test("a failure of the resolver is temporary", async () => {
 	const failed = run(destination, job(), 1);
 	await expect(failed).rejects.toThrow("The resolver ");
 	await expect(failed).rejects.not.toBeInstanceOf(Misconfigured);
+});
+
+/** An HTTP destination whose host is looked up, and the questions that the resolver got for it. */
+function looking(host: string, { path = "/batches/x", at = port } = {}) {
+	const DOH_URL = `${env.DOH_URL}?of=${crypto.randomUUID()}`;
+	const url = `http://${host}.receiver.test:${at}${path}`;
+	const questions = async (): Promise<string[]> => (await fetch(DOH_URL)).json();
+	const open = () => destinationOf({ ...guarded, DOH_URL }, "HTTP", { url });
+	return { open, questions };
+}
+
+describe("the resolver is asked", () => {
+	test.each(["both", "legacy"])("once for many requests of a run: %s", async (host) => {
+		const { open, questions } = looking(host);
+		await run(open(), job(), 5000);
+		expect((await questions()).sort()).toEqual([
+			`${host}.receiver.test A`,
+			`${host}.receiver.test AAAA`,
+		]);
+	});
+
+	test("again for the next run", async () => {
+		const { open, questions } = looking("both");
+		await run(open(), job(), 1);
+		await run(open(), job(), 1);
+		expect(await questions()).toHaveLength(4);
+	});
+
+	test("before each request if an answer may not be kept", async () => {
+		const { open, questions } = looking("fleeting");
+		await run(open(), job(), 5000);
+		expect(await questions()).toHaveLength(10);
+	});
+
+	test.each(["both", "lasting"])("again after a minute: %s", async (host) => {
+		const { open, questions } = looking(host);
+		let clock = Date.now();
+		const now = vi.spyOn(Date, "now").mockImplementation(() => clock);
+		const sink = await open().open(job(), null, async () => {});
+		for (const seconds of [0, 59, 2, 59]) {
+			clock += seconds * 1000;
+			await sink.write(rows(1));
+		}
+		now.mockRestore();
+		expect(await questions()).toHaveLength(4);
+	});
+
+	test("again when a connection fails", async () => {
+		const { open, questions } = looking("both", { path: "/close" });
+		await expect(run(open(), job(), 1)).rejects.toThrow("both.receiver.test");
+		// At first, after the failure, and to find out whether the name has an address.
+		expect(await questions()).toHaveLength(6);
+	});
 });

@@ -3,7 +3,7 @@ import { Misconfigured } from "../destination.ts";
 import { elementOf } from "../quote.ts";
 import { type Answer, addressOf } from "../send.ts";
 
-type Settings = Config<"AzureBlob">;
+export type Settings = Config<"AzureBlob">;
 
 /** Error codes that are temporary although their status is below 500. */
 const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];

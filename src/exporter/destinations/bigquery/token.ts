@@ -2,7 +2,7 @@ import * as z from "zod";
 import { signJwt } from "../../../auth/private_key.ts";
 import { Misconfigured } from "../destination.ts";
 import { quote } from "../quote.ts";
-import { addressOf, send } from "../send.ts";
+import { addressOf, type Sender } from "../send.ts";
 import type { Settings } from "./errors.ts";
 
 const TOKEN_URI = "https://oauth2.googleapis.com/token";
@@ -34,7 +34,7 @@ export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
  * Signs a JWT with the service account's key and exchanges it for an access token (RFC 7523, section 2.1).
  * @throws Misconfigured, with a message for the user, if the server rejects it
  */
-export async function issueToken(env: Env, config: Settings, timeoutMs: number): Promise<string> {
+export async function issueToken({ send }: Sender, config: Settings): Promise<string> {
 	const uri = tokenUri(config);
 	const { client_email, private_key, private_key_id } = config;
 	const now = Math.floor(Date.now() / 1000);
@@ -48,12 +48,11 @@ export async function issueToken(env: Env, config: Settings, timeoutMs: number):
 	const secrets = [private_key, assertion];
 	const grant_type = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 	const { status, text } = await send(
-		env,
 		new Request(uri, {
 			method: "POST",
 			body: new URLSearchParams({ grant_type, assertion }),
 		}),
-		{ timeoutMs, secrets },
+		secrets,
 	);
 	const json = jsonOf(text);
 	const issued = Issued.safeParse(json);

@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 import { Misconfigured } from "../destination.ts";
-import { type Answer, exchange, isTemporary, unavailable } from "../send.ts";
+import { type Answer, isTemporary, sender, unavailable } from "../send.ts";
 
 export type Settings = Config<"ClickHouse">;
 
@@ -98,6 +98,7 @@ const INSERT_SETTINGS = {
 /** Sends statements to ClickHouse's HTTP interface. */
 export function client(env: Env, config: Settings, timeoutMs: number) {
 	const { url, database, user, password = "" } = config;
+	const { exchange } = sender(env, timeoutMs);
 	const credentials = Buffer.from(`${user ?? "default"}:${password ?? ""}`);
 	const authorization = credentials.toString("base64");
 	const secrets = password ? [password, authorization] : [];
@@ -112,7 +113,7 @@ export function client(env: Env, config: Settings, timeoutMs: number) {
 			body: statement,
 			headers: { authorization: `Basic ${authorization}` },
 		});
-		return exchange(env, request, { timeoutMs, secrets });
+		return exchange(request, secrets);
 	}
 
 	return {

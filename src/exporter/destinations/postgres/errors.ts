@@ -1,8 +1,9 @@
 import { DatabaseError } from "pg-protocol";
-import { type Config, POSTGRES_PORT } from "../config.ts";
+import type { Config } from "../config.ts";
 import { silence } from "../connection.ts";
 import { Misconfigured } from "../destination.ts";
 import { quote } from "../quote.ts";
+import { POSTGRES_PORT } from "./config.ts";
 
 export type Settings = Config<"Postgres">;
 

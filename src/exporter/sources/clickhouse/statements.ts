@@ -1,4 +1,4 @@
-import { kindOf } from "../../query/query.ts";
+import { kindOf } from "../../query/expression.ts";
 import type { Model } from "../../rows.ts";
 import { MAX_PAGE_ROWS, orderOf, weight } from "../bounds.ts";
 import type { Filter, Scan } from "../source.ts";

@@ -1,0 +1,33 @@
+/** What an export's range, model and query must be (docs/exports.md). */
+import { isDatabase } from "../exporter/destinations/config.ts";
+import { parse } from "../exporter/query/query.ts";
+import { shadowedKey } from "../exporter/rows.ts";
+import { invalid } from "../http/errors.ts";
+import type { Row } from "./statements.ts";
+
+export function checkRange(start_at: string | null, end_at: string | null) {
+	if (start_at !== null && end_at !== null && end_at < start_at)
+		throw invalid("end_at", "end_at must not be before start_at.");
+}
+
+/** The columns of a query, in its normal form. */
+export function parsedQuery(text: string | null) {
+	const schema = text === null ? null : parse(text).schema;
+	return { xql_query: schema?.xql_query ?? null, schema };
+}
+
+/** @throws 400 if the model can't be queried, or if the destination can't take the query's fields */
+export function checkQuery({
+	model,
+	xql_query,
+	destination: { type },
+}: Pick<Row, "model" | "xql_query"> & { destination: { type: string } }) {
+	if (xql_query === null) return;
+	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");
+	const name = shadowedKey(model, parse(xql_query).fields);
+	if (isDatabase(type) && name !== undefined)
+		throw invalid(
+			"xql_query",
+			`The field ${name} must be the column ${name}, because it is part of the key of rows.`,
+		);
+}

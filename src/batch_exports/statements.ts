@@ -1,0 +1,133 @@
+/** Selects, conditions and writes that several files of this family share. */
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { insertEach } from "../db/client.ts";
+import { type List, paged, type RowOf } from "../db/list.ts";
+import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
+import { launch, waiting } from "../exporter/launch.ts";
+import type { Window } from "../exporter/windows.ts";
+import { found } from "../http/errors.ts";
+import { envelope, type Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visibleProject } from "../tenant/visible.ts";
+import { exportColumns } from "./columns.ts";
+
+/**
+ * The condition for the exports in the tenant's project, or in all projects of the organization that the caller sees,
+ * without deleted ones. For a statement that joins `batch_exports` with `projects`.
+ */
+export const visibleExports = (tenant: Tenant) =>
+	and(
+		tenant.kind === "project"
+			? eq(batchExports.project_id, tenant.project)
+			: and(eq(batchExports.organization_id, tenant.organization), visibleProject(tenant)),
+		eq(batchExports.deleted, false),
+	);
+
+/** The condition for one of `visibleExports`. */
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(batchExports.id, id.toLowerCase()), visibleExports(tenant));
+
+export const select = ({ db }: Tenant) =>
+	db
+		.select(exportColumns(db))
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id));
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(byId(tenant, id));
+
+/** The export as it is stored, with encrypted secrets. */
+export async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(selectOne(tenant, id));
+	return found(row);
+}
+
+/** Selects the export's id, name and project, if the caller sees it. */
+export const selectName = (tenant: Tenant, id: string) =>
+	tenant.db
+		.select({
+			id: batchExports.id,
+			name: batchExports.name,
+			team_id: batchExports.project_id,
+		})
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id))
+		.where(byId(tenant, id));
+
+/**
+ * A page of what belongs to an export.
+ * @throws 404 if the caller doesn't see the export
+ */
+export async function listWithin<S extends SQLiteSelect>(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ select, ...list }: List<S> & { select: S },
+) {
+	const [rows, [counted], [parent]] = await tenant.read(
+		...paged(tenant.db, page, select, list),
+		selectName(tenant, id),
+	);
+	found(parent);
+	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
+}
+
+/** SQL for the number of an export's runs or log entries. Its row keeps count, so none of them is read. */
+export const countOf = (
+	column: typeof batchExports.runs | typeof batchExports.log_entries,
+	id: string,
+) =>
+	sql`coalesce((select ${column} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
+
+/** The fields of an activity entry that say which export it is about. */
+export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
+	scope: "BatchExport",
+	item_id: id,
+	name,
+	project: sql`${team_id}`,
+});
+
+/** Inserts the runs that had not started when the export was paused, if `condition` holds for the export. */
+export const insertMissedRuns = (
+	{ db }: Tenant,
+	{ id }: Row,
+	windows: Window[],
+	condition: SQL | undefined,
+) =>
+	insertEach(
+		db,
+		batchExportRuns,
+		windows.map(({ start, end }) => ({
+			id: v7(),
+			batch_export_id: id,
+			data_interval_start: start,
+			data_interval_end: end,
+		})),
+		sql`exists (select 1 from batch_exports where ${and(notDeleted(id), condition)})`,
+	).onConflictDoNothing();
+
+/** The columns of an export that is paused, now or at a given time. */
+export const pausing = (last_paused_at: string | null | undefined) => ({
+	paused: true,
+	last_paused_at: last_paused_at ?? now(),
+});
+
+/** The condition for an export that is not deleted. */
+export const notDeleted = (id: string) =>
+	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
+
+/** The columns that define the schedule of an export and its next window. */
+export const TIMING = ["interval", "start_at", "end_at", "next_end_at"] as const;
+
+/** The condition that the schedule is still the one that was read. */
+export const scheduleUnchanged = (row: Row) =>
+	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
+
+/** Starts the export's next waiting runs after the response. If that fails, the next tick does. */
+export const launchWaiting = (tenant: Tenant, { id }: { id: string }) =>
+	tenant.later(() =>
+		launch(tenant.env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`),
+	);

@@ -1,0 +1,42 @@
+import { and, eq, isNotNull } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { batchExportRuns, now } from "../db/schema.ts";
+import { type Loaded, prepare } from "./loaded.ts";
+
+/** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */
+const CLEANUP_GIVE_UP_MS = 7 * 86_400_000;
+
+/**
+ * Removes the unfinished output of a run that has ended. If that fails, a later tick tries again. If the destination keeps
+ * what was written, nothing is removed, so that a retry can resume.
+ * @param latest the state of the run, if it could not be stored any more
+ */
+export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
+	const { run } = loaded;
+	const ended = run.finished_at;
+	if (ended === null || run.status === "Completed") return;
+	const state = latest ?? run.state;
+	if (state === null) return;
+	const removed = await prepare(env, loaded)
+		.then(async ({ destination, job }) => {
+			if (destination.resumes) return { resume_state: run.state };
+			await destination.abort(job, state);
+			return { cursor: null };
+		})
+		.catch(() => undefined);
+	const isGivenUp = Date.now() - Date.parse(ended) > CLEANUP_GIVE_UP_MS;
+	await drizzle(env.DB)
+		.update(batchExportRuns)
+		.set({
+			state: removed || isGivenUp ? null : state,
+			...removed,
+			last_updated_at: now(),
+		})
+		.where(
+			and(
+				eq(batchExportRuns.id, run.id),
+				eq(batchExportRuns.attempt, run.attempt),
+				isNotNull(batchExportRuns.finished_at),
+			),
+		);
+}

@@ -1,0 +1,103 @@
+import type { Bucket, Mark } from "../files.ts";
+import type { Client } from "./client.ts";
+import { notStored } from "./errors.ts";
+
+/** The headers with the mark of a blob. Names of metadata can't have hyphens. */
+const EXPORT = "x-ms-meta-tenantryexport";
+const UPLOAD = "x-ms-meta-tenantryupload";
+
+const metadata = ({ export_id, upload }: Mark) => ({
+	...(export_id && { [EXPORT]: export_id }),
+	...(upload && { [UPLOAD]: upload }),
+});
+
+/**
+ * The ID of an upload. Blob Storage has no uploads: it stores the blocks that are sent to a blob without showing them. A
+ * list of their IDs then makes them the blob's content and sets its type and metadata, so the ID has to contain these.
+ */
+const uploadOf = (type: string, { export_id, upload }: Mark) =>
+	[crypto.randomUUID(), type, export_id, upload].join("\n");
+
+function parseUpload(text: string) {
+	const [id = "", type = "", export_id = "", upload = ""] = text.split("\n");
+	return { id, type, mark: { export_id, upload } };
+}
+
+/** The ID of an upload's block. Within a blob, all IDs must have the same length. */
+const blockId = (upload: string, number: number) =>
+	btoa(`${parseUpload(upload).id}:${String(number).padStart(6, "0")}`);
+
+/**
+ * Writes the blobs of a container.
+ * @param base the container's URL
+ */
+export function bucketOf({ ask, request }: Client, base: URL): Bucket {
+	/** The ETag of each blob whose mark was read and which was not written since; null if there is no such blob. */
+	const seen = new Map<string, string | null>();
+
+	/** Headers that let a write fail if the blob has changed since its mark was read. */
+	function condition(blob: string) {
+		const etag = seen.get(blob);
+		seen.delete(blob);
+		if (etag === undefined) return {};
+		return etag === null ? { "if-none-match": "*" } : { "if-match": etag };
+	}
+
+	return {
+		async put(blob, body, type, mark) {
+			const answer = await ask("", "PUT", blob, {
+				body,
+				headers: {
+					"content-type": type,
+					"x-ms-blob-type": "BlockBlob",
+					...metadata(mark),
+					...condition(blob),
+				},
+			});
+			if (answer?.status !== 201 || !answer.headers.has("etag")) throw notStored(base);
+		},
+		begin: async (_, type, mark) => uploadOf(type, mark),
+		async part(blob, upload, number, body) {
+			const answer = await ask("", "PUT", blob, {
+				query: { comp: "block", blockid: blockId(upload, number) },
+				body,
+			});
+			if (answer?.status !== 201) throw notStored(base);
+			return String(number);
+		},
+		async complete(blob, upload, parts) {
+			const { type, mark } = parseUpload(upload);
+			const blocks = parts.map((number) => `<Latest>${blockId(upload, Number(number))}</Latest>`);
+			const answer = await ask("InvalidBlockList", "PUT", blob, {
+				query: { comp: "blocklist" },
+				headers: {
+					"content-type": "application/xml",
+					"x-ms-blob-content-type": type,
+					...metadata(mark),
+					...condition(blob),
+				},
+				body: `<?xml version="1.0" encoding="utf-8"?><BlockList>${blocks.join("")}</BlockList>`,
+			});
+			if (answer && (answer.status !== 201 || !answer.headers.has("etag"))) throw notStored(base);
+			return answer !== null;
+		},
+		/** Uncommitted blocks can't be removed by request. Azure removes them after a week, or when the blob is written. */
+		async abort() {},
+		async mark(blob) {
+			const { status, headers } = await request("HEAD", blob);
+			// Without the permission to read, the mark is unknown. The write that follows reports any problem.
+			if (status !== 200) {
+				if (status === 404) seen.set(blob, null);
+				return null;
+			}
+			seen.set(blob, headers.get("etag"));
+			return {
+				export_id: headers.get(EXPORT) ?? "",
+				upload: headers.get(UPLOAD) ?? "",
+			};
+		},
+		async remove(blob) {
+			await ask("BlobNotFound", "DELETE", blob);
+		},
+	};
+}

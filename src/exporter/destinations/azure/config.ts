@@ -1,0 +1,48 @@
+import * as z from "zod";
+import { rawText, text } from "../../../http/fields.ts";
+import { compressible, endpoint, file } from "../fields.ts";
+
+/** The config of an Azure Blob Storage destination (docs/exports.md#destinations). */
+export const config = z
+	.object({
+		container_name: text(63)
+			.regex(
+				/^[a-z0-9]+(-[a-z0-9]+)*$/,
+				"A container's name has only lowercase letters, digits and single hyphens.",
+			)
+			.refine((value) => value.length >= 3, {
+				error: "A container's name has at least 3 characters.",
+			})
+			.meta({ minLength: 3 }),
+		...file,
+		account_name: text(24).regex(
+			/^[a-z0-9]{3,24}$/,
+			"A storage account's name has 3 to 24 lowercase letters and digits.",
+		),
+		account_key: rawText(255)
+			.min(1)
+			.pipe(z.base64("An account key is written in Base64."))
+			.meta({ maxLength: 255 })
+			.nullish(),
+		/** The query string of a URL with a shared access signature. */
+		sas_token: rawText(4096)
+			.min(1)
+			.regex(
+				/^\??([\w.~%!$&'()*+,;=:@/?-]*&)?sig=[\w.~%!$&'()*+,;=:@/?-]+$/,
+				"A SAS token is the part of a SAS URL after the question mark.",
+			)
+			.nullish(),
+		endpoint_url: endpoint(),
+	})
+	.check(compressible);
+
+export const SECRETS = ["account_key", "sas_token"];
+
+/** The URL of a storage account's blob service. */
+export const endpointOf = ({
+	account_name,
+	endpoint_url,
+}: {
+	account_name: string;
+	endpoint_url?: string | null | undefined;
+}) => new URL(endpoint_url ?? `https://${account_name}.blob.core.windows.net`);

@@ -1,0 +1,102 @@
+/** The fields that configs of several destinations have. */
+import * as z from "zod";
+import { choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
+
+const names = z.array(rawText(400).min(1)).max(1000).nullish();
+
+/** Which events are exported. An empty `include_events` means all. */
+export const filters = { include_events: names, exclude_events: names };
+
+const VARIABLES = [
+	"year",
+	"month",
+	"day",
+	"hour",
+	"minute",
+	"second",
+	"data_interval_start",
+	"data_interval_end",
+	"table",
+];
+
+/** The prefix of keys. A URL must not change its segments. */
+const prefix = text(512).check(({ value, issues }) => {
+	const unknownVariable = [...value.matchAll(/\{([^}]*)\}/g)].find(
+		([, name = ""]) => !VARIABLES.includes(name),
+	);
+	if (unknownVariable)
+		issues.push(issue(value, "invalid_input", `Unknown variable ${unknownVariable[0]}.`));
+	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
+		issues.push(issue(value, "invalid_input", "A prefix has no segments . and .. ."));
+});
+
+/** The value of a header. The runtime would send other characters, too, but logs such values. */
+export const header = (max: number) =>
+	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable characters of ASCII can be sent.");
+
+/** The fields that all file destinations have. */
+export const file = {
+	prefix,
+	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
+	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
+	max_file_size_mb: integer(1, 100_000).nullish(),
+	...filters,
+};
+
+/** Only Parquet can be compressed with snappy. */
+export function compressible({
+	value,
+	issues,
+}: z.core.ParsePayload<{
+	file_format?: string | null | undefined;
+	compression?: string | null | undefined;
+}>) {
+	const { file_format, compression } = value;
+	if (file_format === "Parquet" || compression !== "snappy") return;
+	issues.push({
+		...issue(compression, "invalid_choice", notAChoice(compression)),
+		path: ["compression"],
+	});
+}
+
+/** An HTTP or HTTPS URL without credentials. */
+export const url = () =>
+	text(2048)
+		.pipe(z.url({ protocol: /^https?$/ }))
+		.meta({ maxLength: 2048 })
+		.refine(
+			(value) => {
+				const { username = "", password = "" } = URL.parse(value) ?? {};
+				return username === "" && password === "";
+			},
+			{ error: "A URL may not hold a user or a password." },
+		);
+
+/** The URL of a file destination's server, without the bucket. */
+export const endpoint = () =>
+	url()
+		.refine((value) => !/[?#]/.test(value), {
+			error: "An endpoint's URL has no query and no fragment.",
+		})
+		.nullish();
+
+/** A bucket name that can be a segment of a URL. */
+export const bucketName = () =>
+	text(255)
+		.min(1)
+		.regex(
+			/^(?!\.+$)[\w.-]+$/,
+			"A bucket's name has only letters, digits, dots, hyphens and underscores.",
+		);
+
+/** A host, normalised as in URLs. */
+export const host = text(255)
+	.min(1)
+	.transform((value, { issues }) => {
+		const bare = value.includes(":") && !value.startsWith("[") ? `[${value}]` : value;
+		const hostname = /[/?#@\\]/.test(value) ? "" : (URL.parse(`http://${bare}`)?.hostname ?? "");
+		if (hostname === "") issues.push(issue(value, "invalid_input", "Enter a valid host."));
+		return hostname;
+	})
+	.pipe(z.string().min(1))
+	.meta({ maxLength: 255 });

@@ -1,0 +1,166 @@
+import type { Kind } from "../rows.ts";
+import type { ParsedExpression } from "./query.parser.js";
+
+export type Literal = string | number | boolean | null;
+
+/** An expression over an event: a column, a path into its JSON, a literal, or a combination of these. */
+export type Expression =
+	| { type: "column"; name: string }
+	| {
+			type: "property";
+			column: "properties" | "person_properties";
+			path: string[];
+	  }
+	| { type: "literal"; value: Literal }
+	| {
+			type: "operation";
+			operator: "+" | "-" | "*" | "/";
+			left: Expression;
+			right: Expression;
+	  }
+	| {
+			type: "comparison";
+			operator: "=" | "!=" | "<" | "<=" | ">" | ">=";
+			left: Expression;
+			right: Expression;
+	  }
+	/** "and" and "or" take two operands or more, "in" a value and its list, "like" a value and a text literal. */
+	| {
+			type: "predicate";
+			name: "and" | "or" | "not" | "in" | "like" | "is null";
+			args: Expression[];
+	  }
+	| { type: "call"; name: FunctionName; args: Expression[] };
+
+/** One column of a query's result. */
+export type Field = { name: string; kind: Kind; expression: Expression };
+
+/** The columns that queries can name. */
+export const COLUMNS: Record<string, Kind> = {
+	uuid: "text",
+	event: "text",
+	distinct_id: "text",
+	person_id: "text",
+	properties: "json",
+	person_properties: "json",
+	elements_chain: "text",
+	timestamp: "timestamp",
+	created_at: "timestamp",
+	team_id: "integer",
+};
+
+/** Columns that queries can't name. Only exports without a query have them. */
+const INTERNAL_COLUMNS: Record<string, Kind> = {
+	_inserted_at: "timestamp",
+	person_version: "integer",
+};
+
+const isNumeric = (kind: Kind | null) => kind === null || kind === "integer" || kind === "number";
+
+/** The kind that fits values of all `kinds`: JSON if they have nothing in common. Null is the kind of NULL. */
+const common = (kinds: (Kind | null)[]): Kind | null => {
+	const [kind = null, ...others] = new Set(kinds.filter((kind) => kind !== null));
+	if (others.length === 0) return kind;
+	return kinds.every(isNumeric) ? "number" : "json";
+};
+
+/** How many arguments a function takes, and the kind of its result, given the kinds of its arguments. */
+type Signature = {
+	min: number;
+	max: number;
+	kind: (args: (Kind | null)[]) => Kind | null;
+};
+
+const signature = (min: number, max: number, result: Kind | Signature["kind"]): Signature => ({
+	min,
+	max,
+	kind: typeof result === "string" ? () => result : result,
+});
+
+export const FUNCTIONS = {
+	toString: signature(1, 1, "text"),
+	toInt: signature(1, 1, "integer"),
+	toFloat: signature(1, 1, "number"),
+	lower: signature(1, 1, "text"),
+	upper: signature(1, 1, "text"),
+	length: signature(1, 1, "integer"),
+	concat: signature(1, 100, "text"),
+	coalesce: signature(1, 100, common),
+	if: signature(3, 3, ([, ...branches]) => common(branches)),
+	toDate: signature(1, 1, "date"),
+};
+
+type FunctionName = keyof typeof FUNCTIONS;
+
+export type PredicateName = Extract<Expression, { type: "predicate" }>["name"];
+
+export const NULL: Expression = { type: "literal", value: null };
+
+export const isLiteral = (expression: Expression) => expression.type === "literal";
+
+export const isFunction = (name: string): name is FunctionName => Object.hasOwn(FUNCTIONS, name);
+
+const kindOfLiteral = (value: Literal): Kind | null => {
+	if (value === null) return null;
+	if (typeof value === "string") return "text";
+	if (typeof value === "boolean") return "boolean";
+	return Number.isSafeInteger(value) ? "integer" : "number";
+};
+
+/** The kind of an expression's values; null if they are all null. */
+export function kindOf(expression: Expression): Kind | null {
+	switch (expression.type) {
+		case "column":
+			return COLUMNS[expression.name] ?? INTERNAL_COLUMNS[expression.name] ?? "text";
+		case "property":
+			return "json";
+		case "literal":
+			return kindOfLiteral(expression.value);
+		case "operation":
+			return expression.operator !== "/" &&
+				kindOf(expression.left) === "integer" &&
+				kindOf(expression.right) === "integer"
+				? "integer"
+				: "number";
+		case "comparison":
+		case "predicate":
+			return "boolean";
+		case "call":
+			return FUNCTIONS[expression.name].kind(expression.args.map(kindOf));
+	}
+}
+
+/** The operands or arguments of an expression. */
+export function partsOf<E extends Expression | ParsedExpression>(expression: E): E[];
+export function partsOf(
+	expression: Expression | ParsedExpression,
+): (Expression | ParsedExpression)[] {
+	switch (expression.type) {
+		case "operation":
+		case "comparison":
+			return [expression.left, expression.right];
+		case "predicate":
+		case "call":
+			return expression.args;
+		default:
+			return [];
+	}
+}
+
+/**
+ * How values of these kinds are compared; undefined if they can't be. "json" compares numbers as numbers and anything else
+ * as text. A comparison with NULL (kind null) is always null.
+ */
+export function comparedAs(
+	left: Kind | null,
+	right: Kind | null,
+): "number" | "moment" | "text" | "json" | undefined {
+	if (left === null || right === null) return "text";
+	if (left === "json" && right === "json") return "json";
+	const kinds = [left, right];
+	const isOneOf = (...candidates: Kind[]) => kinds.some((kind) => candidates.includes(kind));
+	if (isOneOf("integer", "number"))
+		return isOneOf("boolean", "timestamp", "date") ? undefined : "number";
+	if (isOneOf("timestamp", "date")) return isOneOf("boolean") ? undefined : "moment";
+	return "text";
+}

@@ -1,0 +1,188 @@
+import { drizzle } from "drizzle-orm/d1";
+import * as z from "zod";
+import { batchExportLogEntries } from "../db/schema.ts";
+import { type Attempt, updateRun } from "./attempt.ts";
+import { end, type Progress } from "./end.ts";
+import { type Loaded, logOf, prepare } from "./loaded.ts";
+import { bytesOf } from "./rows.ts";
+import { pluralize } from "./run_log.ts";
+import { sourceOf } from "./sources/index.ts";
+import type { Page, Position } from "./sources/source.ts";
+
+/** A step ends after this many pages of rows, or after this time, to stay far from the limits for time and CPU. */
+const PAGES_PER_STEP = 100;
+const STEP_MS = 5 * 60_000;
+
+/** How often a run reports that it is alive, and checks whether it was cancelled. */
+export const HEARTBEAT_MS = 10_000;
+
+/** How much a step may still do. `until` is in milliseconds since 1970. */
+export type Budget = { pages: number; until: number };
+
+export const newBudget = (): Budget => ({
+	pages: PAGES_PER_STEP,
+	until: Date.now() + STEP_MS,
+});
+
+export const isSpent = ({ pages, until }: Budget) => pages <= 0 || Date.now() > until;
+
+/** The cursor of a run that has written all rows. */
+const END: Position = [];
+
+/**
+ * Where a run continues: at its stored position, or where it ended before a retry. It starts over if the destination or
+ * the query has changed.
+ */
+function positionOf(run: Loaded["run"], fingerprint: string) {
+	const { cursor, records_completed, records_total_count } = run;
+	const { bytes, unfit_values } = run;
+	if (hasChanged(run, fingerprint))
+		return {
+			state: null,
+			cursor: null,
+			records_completed: 0,
+			records_total_count: null,
+			bytes: 0,
+			unfit_values: 0,
+		};
+	const state = run.state ?? run.resume_state;
+	return {
+		state,
+		cursor,
+		records_completed,
+		records_total_count,
+		bytes,
+		unfit_values,
+	};
+}
+
+const hasChanged = (run: Loaded["run"], fingerprint: string) =>
+	run.fingerprint !== null && run.fingerprint !== fingerprint;
+
+/** The log entry for a second or later attempt, or for a run that starts over; null if there is nothing to log. */
+function describeStart(
+	run: Loaded["run"],
+	fingerprint: string,
+	{ records_completed }: { records_completed: number },
+) {
+	if (hasChanged(run, fingerprint) && run.cursor !== null)
+		return {
+			level: "WARNING" as const,
+			message:
+				"The destination or the query has changed since the run began, so it starts over. What it has already written is not removed.",
+		};
+	if (run.status !== "Starting" || run.attempt < 2) return null;
+	return {
+		level: "INFO" as const,
+		message:
+			records_completed > 0
+				? `Attempt ${run.attempt} continues after ${pluralize(records_completed, "row")}.`
+				: `Attempt ${run.attempt} starts with the first row.`,
+	};
+}
+
+/** Marks the run as running from its position, and logs that if it isn't the first attempt. */
+async function begin(attempt: Attempt, fingerprint: string, started_at: string) {
+	const { run } = attempt.loaded;
+	const position = positionOf(run, fingerprint);
+	const isMoved = position.state !== run.state || position.cursor !== run.cursor;
+	await updateRun(
+		attempt,
+		{
+			...(isMoved && position),
+			status: "Running",
+			next_try_at: null,
+			started_at,
+			fingerprint,
+			resume_state: null,
+		},
+		position.state,
+	);
+	const entry = describeStart(run, fingerprint, position);
+	if (entry)
+		await drizzle(attempt.env.DB)
+			.insert(batchExportLogEntries)
+			.values({ ...logOf(run), ...entry });
+}
+
+/**
+ * Writes pages of rows to the destination, until the run is complete or the budget is spent.
+ * @param progress is kept up to date, also if this throws
+ * @returns true if the run has ended, false if there is more to do
+ */
+export async function transferRows(
+	attempt: Attempt,
+	budget: Budget,
+	progress: Progress,
+): Promise<boolean> {
+	const { env } = attempt;
+	const { run } = attempt.loaded;
+	const { destination, selection, job, fingerprint } = await prepare(env, attempt.loaded);
+	using resources = new DisposableStack();
+	const source = sourceOf(env);
+	resources.defer(() => source.release?.());
+	const { cursor, ...position } = positionOf(run, fingerprint);
+	let { state, records_completed, records_total_count, bytes, unfit_values } = position;
+	Object.assign(progress, { records_completed, bytes, unfit_values });
+	let updatedAt = Date.now();
+	const update = async (set: Partial<Loaded["run"]>) => {
+		updatedAt = Date.now();
+		await updateRun(attempt, set, state);
+	};
+	await begin(attempt, fingerprint, progress.started_at);
+	const after: Position | null = cursor === null ? null : Cursor.parse(JSON.parse(cursor));
+	let page = after?.length === END.length ? null : await source.page(selection, after);
+	if (records_total_count === null) {
+		const isOnlyPage = after === null && page?.next === null;
+		records_total_count = isOnlyPage ? (page?.rows.length ?? 0) : await source.count(selection);
+		if (!isOnlyPage) await update({ records_total_count });
+	}
+	const sink = await destination.open(job, state, async (kept, isProgress) => {
+		state = kept;
+		if (isProgress) progress.tries = 0;
+		await update({ state, tries: progress.tries });
+	});
+	resources.defer(() => sink.release?.());
+	let isFresh = false;
+	/** Whether all rows that were read are in `state` or at the destination. */
+	let isKept = true;
+	while (page) {
+		const { rows, next, unfit }: Page = page;
+		budget.pages -= 1;
+		records_completed += rows.length;
+		for (const row of rows) bytes += bytesOf(row);
+		unfit_values += unfit;
+		const kept = rows.length > 0 ? await sink.write(rows) : null;
+		isFresh = kept !== null;
+		if (rows.length > 0) isKept = isFresh;
+		if (kept !== null) {
+			state = kept;
+			const figures = { records_completed, bytes, unfit_values, tries: 0 };
+			Object.assign(progress, figures);
+			const cursor = JSON.stringify(next ?? END);
+			await update({ state, cursor, ...figures });
+			if (next && isSpent(budget)) return false;
+		} else if (next && isKept && isSpent(budget)) {
+			// A query's condition may filter out all rows of a step.
+			await update({ cursor: JSON.stringify(next) });
+			return false;
+		} else if (Date.now() - updatedAt > HEARTBEAT_MS) await update({});
+		page = next && (await source.page(selection, next));
+	}
+	// `close` makes files appear, so check first that this attempt is still the current one.
+	if (!isFresh) await update({});
+	const files = await sink.close();
+	await end(attempt, {
+		...progress,
+		status: "Completed",
+		latest_error: null,
+		records_completed,
+		records_total_count,
+		bytes,
+		unfit_values,
+		files,
+	});
+	return true;
+}
+
+const Cursor = z.array(z.string());
