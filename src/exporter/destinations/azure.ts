@@ -2,7 +2,9 @@ import { codeOf, explain, isUnauthenticated, notStored, secretsOf } from "./azur
 import { sharedKey } from "./azure/shared_key.ts";
 import { azureEndpoint, type Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import { type Bucket, files, type Mark, type State } from "./files.ts";
+import type { Bucket, Mark } from "./files/bucket.ts";
+import type { State } from "./files/uploads.ts";
+import { files } from "./files.ts";
 import { exchange, send } from "./send.ts";
 
 type Settings = Config<"AzureBlob">;

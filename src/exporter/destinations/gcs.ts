@@ -1,6 +1,6 @@
 import type { Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import type { State } from "./files.ts";
+import type { State } from "./files/uploads.ts";
 import { bucketUrl, type Dialect, s3 } from "./s3.ts";
 
 type Settings = Config<"GCS">;

@@ -5,7 +5,7 @@ import { bigquery } from "./bigquery.ts";
 import { clickhouse } from "./clickhouse.ts";
 import { configs } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import { filePattern } from "./files.ts";
+import { filePattern } from "./files/keys.ts";
 import { gcs, gcsBucketUrl } from "./gcs.ts";
 import { http } from "./http.ts";
 import { noop } from "./noop.ts";

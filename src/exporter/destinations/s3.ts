@@ -1,7 +1,9 @@
 import { AwsClient } from "aws4fetch";
 import type { Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import { type Bucket, files, type Mark, type State } from "./files.ts";
+import type { Bucket, Mark } from "./files/bucket.ts";
+import type { State } from "./files/uploads.ts";
+import { files } from "./files.ts";
 import { type Answer, exchange, type Sending, send } from "./send.ts";
 
 /** The headers with the mark of an object. */
