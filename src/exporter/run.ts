@@ -296,14 +296,17 @@ async function transferRows(
 	/** Whether all rows that were read are in `state` or at the destination. */
 	let isKept = true;
 	while (page) {
-		const { rows, next, unfit }: Page = page;
+		const { next, unfit }: Page = page;
+		const count: number = page.rows.length;
 		budget.pages -= 1;
-		records_completed += rows.length;
-		for (const row of rows) bytes += bytesOf(row);
+		records_completed += count;
+		bytes += sum(page.rows.map(bytesOf));
 		unfit_values += unfit;
-		const kept = rows.length > 0 ? await sink.write(rows) : null;
+		const kept = count > 0 ? await sink.write(page.rows) : null;
+		// No two pages are in memory.
+		page = null;
 		isFresh = kept !== null;
-		if (rows.length > 0) isKept = isFresh;
+		if (count > 0) isKept = isFresh;
 		if (kept !== null) {
 			state = kept;
 			const figures = { records_completed, bytes, unfit_values, tries: 0 };
@@ -333,6 +336,8 @@ async function transferRows(
 	});
 	return true;
 }
+
+const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
 const Cursor = z.array(z.string());
 

@@ -1,5 +1,7 @@
-import { ByteWriter } from "hyparquet-writer";
 import { PART_BYTES } from "./bucket.ts";
+
+/** The size of a buffer at first. Files that fit into it need no larger one. */
+const INITIAL_BYTES = PART_BYTES / 16;
 
 /** The largest buffer that one run leaves to the next. */
 const MAX_SPARE_BYTES = 2 * PART_BYTES;
@@ -8,27 +10,39 @@ const MAX_SPARE_BYTES = 2 * PART_BYTES;
  * The buffer of a run that has ended, for the next one. The runtime collects large buffers so late that without this they
  * would take most of the memory.
  */
-let spare: ByteWriter | null = null;
+let spare: Uint8Array | null = null;
 
-/** The bytes of the next part, in one buffer that doubles up to the size of a part or a bit more. */
-export function partBuffer(bytes: Uint8Array) {
-	const writer = spare ?? new ByteWriter(PART_BYTES / 16);
+/** The bytes of the next part, in one buffer. It grows once to the size of a part, and beyond that only as far as needed. */
+export function partBuffer(initial: Uint8Array) {
+	let buffer = spare ?? new Uint8Array(INITIAL_BYTES);
+	let length = 0;
 	spare = null;
-	writer.index = 0;
-	writer.appendBytes(bytes);
+
+	function push(bytes: Uint8Array) {
+		const size = length + bytes.length;
+		if (size > buffer.length) {
+			const larger = new Uint8Array(Math.max(PART_BYTES, size));
+			larger.set(buffer.subarray(0, length));
+			buffer = larger;
+		}
+		buffer.set(bytes, length);
+		length = size;
+	}
+
+	push(initial);
 	return {
 		get length() {
-			return writer.index;
+			return length;
 		},
-		push: (more: Uint8Array) => writer.appendBytes(more),
+		push,
 		/** A view of the bytes, valid until the next change. */
-		all: () => writer.getBytes(),
+		all: () => buffer.subarray(0, length),
 		clear() {
-			writer.index = 0;
+			length = 0;
 		},
 		/** Leaves the buffer to another run. It must not be used after this. */
 		release() {
-			if (writer.buffer.byteLength <= MAX_SPARE_BYTES) spare = writer;
+			if (buffer.length <= MAX_SPARE_BYTES) spare = buffer;
 		},
 	};
 }
