@@ -3,9 +3,6 @@ import { PART_BYTES } from "./bucket.ts";
 /** The size of a buffer at first. Files that fit into it need no larger one. */
 const INITIAL_BYTES = PART_BYTES / 16;
 
-/** The largest buffer that one run leaves to the next. */
-const MAX_SPARE_BYTES = 2 * PART_BYTES;
-
 /**
  * The buffer of a run that has ended, for the next one. The runtime collects large buffers so late that without this they
  * would take most of the memory.
@@ -40,9 +37,9 @@ export function partBuffer(initial: Uint8Array) {
 		clear() {
 			length = 0;
 		},
-		/** Leaves the buffer to another run. It must not be used after this. */
+		/** Leaves the buffer to another run, unless it is larger than a part. It must not be used after this. */
 		release() {
-			if (buffer.length <= MAX_SPARE_BYTES) spare = buffer;
+			if (buffer.length <= PART_BYTES) spare = buffer;
 		},
 	};
 }
