@@ -157,7 +157,7 @@ const largeRun = () => {
 	return service.runExport(toR2({ compression: "gzip" })(exports), large);
 };
 
-// The first run warms up, and collects garbage all the time, which shows what is held without it.
+// The first run warms up, and collects garbage again and again, which shows what is held without it.
 if (runs > 0) {
 	const timer = setInterval(memory.collect, COLLECT_MS);
 	await largeRun();

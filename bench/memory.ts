@@ -8,6 +8,7 @@ const POLL_MS = 20;
 const MIB = 2 ** 20;
 
 /** The answers of the inspector (Chrome DevTools Protocol) that matter here. */
+const Answer = z.object({ id: z.int() });
 const Usage = z.object({
 	result: z.object({
 		embedderHeapUsedSize: z.number().default(0),
@@ -74,6 +75,7 @@ async function inspect(port: number) {
 	const send = (method: string) => {
 		id += 1;
 		socket.send(JSON.stringify({ id, method }));
+		return id;
 	};
 	return { socket, send };
 }
@@ -87,19 +89,25 @@ export async function watchMemory(port: number, log: string) {
 	const readLines = tail(log);
 	let isolate = "";
 	let buffers = 0;
+	/** The request for a collection that has no answer yet. */
+	let collecting: number | null = null;
 	socket.addEventListener("message", ({ data }) => {
-		const { data: usage } = Usage.safeParse(JSON.parse(String(data)));
+		const message = JSON.parse(String(data));
+		if (Answer.safeParse(message).data?.id === collecting) collecting = null;
+		const { data: usage } = Usage.safeParse(message);
 		if (!usage) return;
 		const { embedderHeapUsedSize, backingStorageSize } = usage.result;
 		buffers = Math.max(buffers, (embedderHeapUsedSize + backingStorageSize) / MIB);
 	});
 	const timer = setInterval(() => send("Runtime.getHeapUsage"), POLL_MS);
-	const collect = () => send("HeapProfiler.collectGarbage");
+	const collect = () => {
+		collecting ??= send("HeapProfiler.collectGarbage");
+	};
 	send("HeapProfiler.enable");
 	// The first collection on request tells which isolate in the log is the worker's.
 	collect();
 	return {
-		/** Asks for a collection of all garbage, as soon as the isolate has time. */
+		/** Requests a collection of all garbage, unless the isolate has not had the time for the last one yet. */
 		collect,
 		/**
 		 * What the isolate held since the last call, in MiB, buffers included: at most (`peak`, with garbage) and at most after a
