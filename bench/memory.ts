@@ -1,22 +1,66 @@
-/** What a worker's isolate holds, asked from the runtime's inspector. */
+/** What a worker's isolate holds: its heap by V8's log of collections, its buffers by the runtime's inspector. */
+import { chmodSync, closeSync, openSync, readSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import * as z from "zod";
 
 const POLL_MS = 20;
 
+const MIB = 2 ** 20;
+
 /** The answers of the inspector (Chrome DevTools Protocol) that matter here. */
+const Answer = z.object({ id: z.int() });
 const Usage = z.object({
 	result: z.object({
-		usedSize: z.number(),
 		embedderHeapUsedSize: z.number().default(0),
 		backingStorageSize: z.number().default(0),
 	}),
 });
 
+/** A line of V8's log: the isolate, and the MiB of its heap before and after a collection. */
+const COLLECTION =
+	/^\[(?<isolate>\d+:\w+)\].*: (?:Scavenge|Mark-Compact)\D* (?<before>[\d.]+) \(.*?-> (?<after>[\d.]+) \(/;
+
+/** What V8 says of a collection that the inspector asked for. */
+const REQUESTED = "low memory notification";
+
 /**
- * Watches the isolate until `close`.
- * @returns `takePeak` returns the most MiB that it held since the last call: the heap with its garbage, and buffers
+ * Makes the runtime log its collections.
+ * @returns `log` is the path of the log, `variables` are what wrangler's environment needs for it
  */
-export async function watchMemory(port: number) {
+export function logCollections(folder: string) {
+	const [log, program] = [`${folder}/collections.log`, `${folder}/workerd`];
+	const { default: workerd } = z
+		.object({ default: z.string() })
+		.parse(createRequire(import.meta.url)("workerd"));
+	writeFileSync(log, "");
+	writeFileSync(program, `#!/bin/sh\nexec "${workerd}" "$@" >> "${log}"\n`);
+	chmodSync(program, 0o755);
+	return {
+		log,
+		variables: { MINIFLARE_WORKERD_PATH: program, MINIFLARE_WORKERD_V8_FLAGS: "--trace-gc" },
+	};
+}
+
+/** Reads what was added to a file since the last call, up to the last whole line. */
+function tail(path: string) {
+	let position = 0;
+	const chunk = Buffer.alloc(MIB);
+	return () => {
+		const file = openSync(path, "r");
+		let text = "";
+		for (let read = -1; read !== 0; ) {
+			read = readSync(file, chunk, 0, chunk.length, position + text.length);
+			text += chunk.toString("latin1", 0, read);
+		}
+		closeSync(file);
+		const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+		position += whole.length;
+		return whole.split("\n");
+	};
+}
+
+/** Connects to the inspector of the worker. */
+async function inspect(port: number) {
 	const [{ webSocketDebuggerUrl }] = z
 		.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 		.rest(z.unknown())
@@ -26,23 +70,63 @@ export async function watchMemory(port: number) {
 		webSocketDebuggerUrl,
 		{ headers: { origin: "http://localhost" } },
 	]);
-	let peak = 0;
-	socket.addEventListener("message", ({ data }) => {
-		const { data: usage } = Usage.safeParse(JSON.parse(String(data)));
-		if (!usage) return;
-		const { usedSize, embedderHeapUsedSize, backingStorageSize } = usage.result;
-		peak = Math.max(peak, usedSize + embedderHeapUsedSize + backingStorageSize);
-	});
 	await new Promise((opened) => socket.addEventListener("open", opened));
 	let id = 0;
-	const timer = setInterval(() => {
+	const send = (method: string) => {
 		id += 1;
-		socket.send(JSON.stringify({ id, method: "Runtime.getHeapUsage" }));
-	}, POLL_MS);
+		socket.send(JSON.stringify({ id, method }));
+		return id;
+	};
+	return { socket, send };
+}
+
+/**
+ * Watches the isolate until `close`. The heap is largest just before a collection, so V8's log has each of its peaks. The
+ * inspector would miss most of them: the local runtime answers it only while no work is waiting.
+ */
+export async function watchMemory(port: number, log: string) {
+	const { socket, send } = await inspect(port);
+	const readLines = tail(log);
+	let isolate = "";
+	let buffers = 0;
+	/** The request for a collection that has no answer yet. */
+	let collecting: number | null = null;
+	socket.addEventListener("message", ({ data }) => {
+		const message = JSON.parse(String(data));
+		if (Answer.safeParse(message).data?.id === collecting) collecting = null;
+		const { data: usage } = Usage.safeParse(message);
+		if (!usage) return;
+		const { embedderHeapUsedSize, backingStorageSize } = usage.result;
+		buffers = Math.max(buffers, (embedderHeapUsedSize + backingStorageSize) / MIB);
+	});
+	const timer = setInterval(() => send("Runtime.getHeapUsage"), POLL_MS);
+	const collect = () => {
+		collecting ??= send("HeapProfiler.collectGarbage");
+	};
+	send("HeapProfiler.enable");
+	// The first collection on request tells which isolate in the log is the worker's.
+	collect();
 	return {
-		takePeak() {
-			const taken = peak / 2 ** 20;
-			peak = 0;
+		/** Requests a collection of all garbage, unless the isolate has not had the time for the last one yet. */
+		collect,
+		/**
+		 * What the isolate held since the last call, in MiB, buffers included: at most (`peak`, with garbage) and at most after a
+		 * collection on request (`held`; null if there was none).
+		 */
+		take() {
+			const lines = readLines();
+			const requested = lines.find((line) => line.includes(REQUESTED));
+			isolate ||= COLLECTION.exec(requested ?? "")?.groups?.isolate ?? "";
+			let peak = 0;
+			let held = 0;
+			for (const line of lines) {
+				const { groups } = COLLECTION.exec(line) ?? {};
+				if (groups?.isolate !== isolate) continue;
+				peak = Math.max(peak, Number(groups.before));
+				if (line.includes(REQUESTED)) held = Math.max(held, Number(groups.after));
+			}
+			const taken = { peak: peak + buffers, held: held > 0 ? held + buffers : null };
+			buffers = 0;
 			return taken;
 		},
 		close() {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { environment, run } from "../scripts/run.ts";
 import { freePort } from "../test/support/server.ts";
+import { logCollections } from "./memory.ts";
 import { cpuOf } from "./processes.ts";
 
 const HOUR_MS = 3_600_000;
@@ -49,7 +50,8 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
 
 /**
  * Starts a server whose D1 holds two windows with so many rows. It ends with this process.
- * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end
+ * @returns `database` is the path of D1's SQLite file, `state` a folder that is removed at the end, `collections` the path of
+ * V8's log
  */
 export async function startService(rows: number, largeRows: number) {
 	const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
@@ -70,6 +72,7 @@ export async function startService(rows: number, largeRows: number) {
 	const large = fill(sqlite, 1, largeRows);
 	sqlite.close();
 
+	const { log: collections, variables } = logCollections(state);
 	const [port, inspector] = [await freePort(), await freePort()];
 	const server = spawn(
 		"wrangler",
@@ -82,7 +85,7 @@ export async function startService(rows: number, largeRows: number) {
 			"--show-interactive-dev-session=false",
 		],
 		{
-			env: environment,
+			env: { ...environment, ...variables },
 			stdio: ["ignore", "ignore", "inherit"],
 			detached: true,
 		},
@@ -135,5 +138,5 @@ export async function startService(rows: number, largeRows: number) {
 			() => false,
 		);
 	while (!(await isUp())) await sleep(POLL_MS);
-	return { state, database, small, large, inspector, cpu, runExport };
+	return { state, database, small, large, inspector, collections, cpu, runExport };
 }

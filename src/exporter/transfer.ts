@@ -147,14 +147,17 @@ export async function transferRows(
 	/** Whether all rows that were read are in `state` or at the destination. */
 	let isKept = true;
 	while (page) {
-		const { rows, next, unfit }: Page = page;
+		const { next, unfit }: Page = page;
+		const count: number = page.rows.length;
 		budget.pages -= 1;
-		records_completed += rows.length;
-		for (const row of rows) bytes += bytesOf(row);
+		records_completed += count;
+		for (const row of page.rows) bytes += bytesOf(row);
 		unfit_values += unfit;
-		const kept = rows.length > 0 ? await sink.write(rows) : null;
+		const kept = count > 0 ? await sink.write(page.rows) : null;
+		// Only one page is in memory at a time.
+		page = null;
 		isFresh = kept !== null;
-		if (rows.length > 0) isKept = isFresh;
+		if (count > 0) isKept = isFresh;
 		if (kept !== null) {
 			state = kept;
 			const figures = { records_completed, bytes, unfit_values, tries: 0 };

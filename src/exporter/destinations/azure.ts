@@ -3,7 +3,8 @@ import { connect } from "./azure/client.ts";
 import { endpointOf } from "./azure/config.ts";
 import type { Settings } from "./azure/errors.ts";
 import type { Destination } from "./destination.ts";
-import { files, type State } from "./files.ts";
+import type { State } from "./files/uploads.ts";
+import { files } from "./files.ts";
 
 export function containerUrl({ container_name, ...config }: Settings) {
 	const url = endpointOf(config);

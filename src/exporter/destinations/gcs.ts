@@ -1,6 +1,6 @@
 import type { Config } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
-import type { State } from "./files.ts";
+import type { State } from "./files/uploads.ts";
 import type { Dialect } from "./s3/errors.ts";
 import { bucketUrl, s3 } from "./s3.ts";
 

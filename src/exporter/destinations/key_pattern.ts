@@ -1,7 +1,7 @@
 import type { Model } from "../rows.ts";
 import { containerUrl } from "./azure.ts";
 import { configs } from "./config.ts";
-import { filePattern } from "./files.ts";
+import { filePattern } from "./files/keys.ts";
 import { gcsBucketUrl } from "./gcs.ts";
 import { bucketUrl } from "./s3.ts";
 

@@ -1,6 +1,8 @@
 import type { Config } from "./config.ts";
 import type { Destination } from "./destination.ts";
-import { type Bucket, files, type Mark, type State } from "./files.ts";
+import type { Bucket, Mark } from "./files/bucket.ts";
+import type { State } from "./files/uploads.ts";
+import { files } from "./files.ts";
 
 /** The metadata with the mark of an object. */
 const EXPORT = "tenantry-export";

@@ -1,6 +1,7 @@
 import type { Config } from "./config.ts";
 import type { Destination } from "./destination.ts";
-import { files, type State } from "./files.ts";
+import type { State } from "./files/uploads.ts";
+import { files } from "./files.ts";
 import { bucketOf } from "./s3/bucket.ts";
 import { connect } from "./s3/client.ts";
 import type { Dialect } from "./s3/errors.ts";

@@ -355,3 +355,36 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 		]);
 	});
 });
+
+test("a run holds one part at a time, in one buffer of that size", async () => {
+	const buffers = new Set<ArrayBufferLike>();
+	const sizes: number[] = [];
+	let underWay = 0;
+	let mostUnderWay = 0;
+	const counted = (upload: R2MultipartUpload) => ({
+		complete: (parts: R2UploadedPart[]) => upload.complete(parts),
+		async uploadPart(number: number, body: Uint8Array) {
+			buffers.add(body.buffer);
+			sizes.push(body.length);
+			underWay += 1;
+			mostUnderWay = Math.max(mostUnderWay, underWay);
+			return upload.uploadPart(number, body).finally(() => {
+				underWay -= 1;
+			});
+		},
+	});
+	const EXPORTS = {
+		head: (key: string) => env.EXPORTS.head(key),
+		createMultipartUpload: (key: string, options: R2MultipartOptions) =>
+			env.EXPORTS.createMultipartUpload(key, options),
+		resumeMultipartUpload: (key: string, id: string) =>
+			counted(env.EXPORTS.resumeMultipartUpload(key, id)),
+	};
+	const config = { prefix: crypto.randomUUID() };
+	await run(destinationOf(Object.assign({}, env, { EXPORTS }), "R2", config), job(), 60_000);
+	expect(sizes.length).toBeGreaterThan(2);
+	expect(new Set(sizes.slice(0, -1))).toEqual(new Set([5 * 2 ** 20]));
+	expect(mostUnderWay).toBe(1);
+	expect(buffers.size).toBe(1);
+	for (const { byteLength } of buffers) expect(byteLength).toBe(5 * 2 ** 20);
+});

@@ -1,4 +1,4 @@
-import type { Bucket, Mark } from "../files.ts";
+import type { Bucket, Mark } from "../files/bucket.ts";
 import type { Client } from "./client.ts";
 import { notStored } from "./errors.ts";
 

@@ -1,5 +1,5 @@
 import { Misconfigured } from "../destination.ts";
-import type { Bucket, Mark } from "../files.ts";
+import type { Bucket, Mark } from "../files/bucket.ts";
 import { type Client, succeeded } from "./client.ts";
 import { notStored, type Settings } from "./errors.ts";
 

@@ -1,0 +1,78 @@
+import { csv } from "../../formats/csv.ts";
+import type { Encoder } from "../../formats/format.ts";
+import { jsonLines } from "../../formats/jsonlines.ts";
+import { parquet } from "../../formats/parquet.ts";
+import type { Column, Row } from "../../rows.ts";
+import { PART_BYTES } from "./bucket.ts";
+import { type FilesConfig, lineCompression } from "./keys.ts";
+import type { PartWriter } from "./part_writer.ts";
+
+/** How far beyond a part's end rows are encoded that the encoder gathers: far enough to be sure that the part is full. */
+const MARGIN_BYTES = 2 ** 18;
+
+/**
+ * The encoder of a file.
+ * @param offset how many bytes of the file exist already
+ * @param state the state of the encoder that made them
+ */
+function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
+	switch (config.file_format) {
+		case "Parquet":
+			return parquet(columns, config.compression ?? null, { offset, state });
+		case "CSV":
+			return csv(columns, lineCompression(config), offset);
+		default:
+			return jsonLines(columns, lineCompression(config));
+	}
+}
+
+/**
+ * Encodes rows into the files of a run, one after another.
+ * @param state the state of the encoder that the run continues with
+ */
+export function fileWriter(
+	config: FilesConfig,
+	columns: Column[],
+	parts: PartWriter,
+	state: string,
+) {
+	let encoder = encoderOf(config, columns, parts.size(), state);
+
+	/** Uploads the rest of the current file. */
+	async function end() {
+		await parts.append(encoder.finish());
+		await parts.sendRest();
+	}
+
+	return {
+		/** The bytes of the current file so far; about, while rows are not encoded yet. */
+		size: () => parts.size() + encoder.pending,
+		state: () => encoder.state(),
+
+		/** Encodes rows that have about so many bytes. */
+		async write(rows: Row[], bytes: number) {
+			await parts.append(await encoder.write(rows, bytes));
+		},
+
+		/** Encodes all rows so far. */
+		async flush() {
+			await parts.append(encoder.flush());
+		},
+
+		/** Whether the rows that the encoder gathers would fill a part. */
+		isPartFull: () => parts.rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES,
+
+		/** Ends the current file and begins the next one. */
+		async next() {
+			await end();
+			parts.nextFile();
+			encoder = encoderOf(config, columns);
+		},
+
+		/** Ends the last file. One without an upload stays in memory, for `Uploads.close`. */
+		async finish() {
+			if (parts.isUpload()) await end();
+			else parts.rest.push(encoder.finish());
+		},
+	};
+}

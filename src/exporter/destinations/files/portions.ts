@@ -1,0 +1,32 @@
+import { fieldBytes } from "../../formats/csv.ts";
+import { bytesOf, type Column, type Row } from "../../rows.ts";
+import type { FilesConfig } from "./keys.ts";
+
+/**
+ * How many bytes of rows are encoded at once, about. V8 keeps texts of 128 KiB and more apart, and collects them so late that
+ * larger portions would take more memory.
+ */
+const PORTION_BYTES = 120 * 2 ** 10;
+
+/** The bytes of a row's values in a CSV file. */
+const csvBytesOf = (row: Row) =>
+	row.reduce<number>((sum, value) => sum + (typeof value === "string" ? fieldBytes(value) : 8), 0);
+
+/**
+ * Divides rows into portions of about `PORTION_BYTES`.
+ * @returns `bytes`: about how many bytes the rows have as text
+ */
+export function* portions({ file_format }: FilesConfig, columns: Column[], rows: Row[]) {
+	const sizeOf = file_format === "CSV" ? csvBytesOf : bytesOf;
+	// The names, quotes and punctuation of a row in JSON.
+	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
+	let from = 0;
+	let bytes = 0;
+	for (const [i, row] of rows.entries()) {
+		bytes += frame + sizeOf(row);
+		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
+		yield { rows: rows.slice(from, i + 1), bytes };
+		from = i + 1;
+		bytes = 0;
+	}
+}

@@ -1,0 +1,99 @@
+import type { Row } from "../../rows.ts";
+import { Misconfigured } from "../destination.ts";
+import { fileWriter } from "./file_writer.ts";
+import type { FilesConfig } from "./keys.ts";
+import { partWriter } from "./part_writer.ts";
+import { portions } from "./portions.ts";
+import { type State, type UploadContext, uploadsOf } from "./uploads.ts";
+
+/** The largest state, which has to fit into a value of D1 (at most 2,000,000 bytes). */
+const MAX_STATE_BYTES = 1_500_000;
+
+/** The most bytes after the last part that a state can hold, as base64. */
+const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
+
+const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "" };
+
+/**
+ * Writes the rows of one run into files. All of them appear on `close`: the files in their order, then the manifest. A file
+ * that is too small for an upload is written by one request.
+ */
+export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
+	const { job, keyOf } = context;
+	const uploads = uploadsOf(context, state ?? INITIAL);
+	const parts = partWriter(uploads, state ?? INITIAL);
+	const writer = fileWriter(config, job.columns, parts, state?.encoder ?? "");
+	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
+	/** Whether a call is under way or has failed, so that a request may still be reading the buffer. */
+	let isBusy = false;
+
+	async function encode(rows: Row[]) {
+		for (const portion of portions(config, job.columns, rows)) {
+			const isFull = () =>
+				maxBytes > 0 && writer.size() > 0 && writer.size() + portion.bytes > maxBytes;
+			if (isFull()) await writer.flush();
+			if (isFull()) await writer.next();
+			await writer.write(portion.rows, portion.bytes);
+		}
+		if (writer.isPartFull() || parts.hasSent()) await writer.flush();
+	}
+
+	/** The state after all rows so far; null if it is too large, or if no part was uploaded since the last one. */
+	function stateToKeep(): State | null {
+		if (!parts.hasSent() || parts.rest.length > MAX_REST_BYTES) return null;
+		const state = structuredClone({
+			uploads: uploads.list,
+			current: parts.file(),
+			rest: Buffer.from(parts.rest.all()).toString("base64"),
+			encoder: writer.state(),
+			closed: uploads.closed(),
+		});
+		const bytes = JSON.stringify(state).length;
+		if (bytes - state.rest.length > MAX_STATE_BYTES)
+			throw new Misconfigured("There is more than one run can write: shorten the interval.");
+		if (bytes > MAX_STATE_BYTES) return null;
+		parts.clearSent();
+		uploads.noteKept(state);
+		return state;
+	}
+
+	/** Makes the files appear in their order. If that fails, the next try continues after the last one that appeared. */
+	async function closeFiles(keys: string[]) {
+		const before = uploads.closed();
+		let closed = before;
+		try {
+			for (const [i, key] of keys.entries()) {
+				if (i < closed) continue;
+				await uploads.close(key, i, parts.rest.all);
+				closed = i + 1;
+			}
+		} catch (error) {
+			if (closed > before) await uploads.keepClosed(closed);
+			throw error;
+		}
+	}
+
+	return {
+		async write(rows: Row[]) {
+			isBusy = true;
+			await encode(rows);
+			isBusy = false;
+			return stateToKeep();
+		},
+
+		async close() {
+			if (parts.file() === 0 && writer.size() === 0) return [];
+			isBusy = true;
+			await writer.finish();
+			const keys = Array.from({ length: parts.file() + 1 }, (_, i) => keyOf(job, i));
+			await closeFiles(keys);
+			if (maxBytes) await uploads.putManifest(keys);
+			isBusy = false;
+			return keys;
+		},
+
+		release() {
+			if (!isBusy) parts.rest.release();
+		},
+	};
+}

@@ -1,0 +1,123 @@
+import { type Job, Misconfigured, Superseded } from "../destination.ts";
+import { type Bucket, MAX_PARTS, type Mark } from "./bucket.ts";
+import type { KeyOf } from "./keys.ts";
+
+/** The upload of a file, the mark that its object will carry, and the ETags of its parts. */
+export type Upload = { id: string; mark: string; parts: string[] };
+
+/**
+ * `uploads`: of files before the current one, which are whole but not completed; of the current one; and of later ones, if
+ * they were begun before a crash. `rest`: the current file's bytes after its last part, in base64.
+ */
+export type State = {
+	uploads: Upload[];
+	current: number;
+	rest: string;
+	encoder: string;
+	/** How many files have appeared. */
+	closed?: number;
+};
+
+/** What the uploads of a run need. `type`: the media type of its files. */
+export type UploadContext = {
+	bucket: Bucket;
+	job: Job;
+	type: string;
+	keyOf: KeyOf;
+	keep: (state: State, isProgress?: boolean) => Promise<void>;
+};
+
+/** Throws if another export wrote the object. */
+async function assertOwn(bucket: Bucket, job: Job, key: string) {
+	const { export_id = "" } = (await bucket.mark(key)) ?? {};
+	if (export_id !== "" && export_id !== job.export_id)
+		throw new Misconfigured(
+			`The export ${export_id} wrote ${key}. Two exports can't write the same objects: change the prefix of one of them.`,
+		);
+}
+
+/**
+ * The uploads of a run's files, numbered from 0.
+ * @param initial the state that the run continues from
+ */
+export function uploadsOf({ bucket, job, type, keyOf, keep }: UploadContext, initial: State) {
+	/** The state that was kept last, and the uploads that were begun since. */
+	let kept = structuredClone(initial);
+	const uploads = structuredClone(initial.uploads);
+	/** The marks of files that had already appeared before a crash. */
+	const done = new Set<string>();
+
+	/** The metadata of a file of this run. */
+	const markOf = (upload: string): Mark => ({ export_id: job.export_id, upload });
+
+	/** Throws unless the upload is gone because its object has appeared. */
+	async function assertAppeared(key: string, { mark }: Upload) {
+		if (!done.has(mark) && (await bucket.mark(key))?.upload !== mark)
+			throw new Misconfigured(
+				"The unfinished upload is gone from the bucket: somebody, or a rule of the bucket, removed it.",
+			);
+		done.add(mark);
+	}
+
+	async function begin(file: number) {
+		const mark = `${job.run_id}/${crypto.randomUUID()}`;
+		const key = keyOf(job, file);
+		await assertOwn(bucket, job, key);
+		const id = await bucket.begin(key, type, markOf(mark));
+		const upload = { id, mark, parts: [] };
+		kept.uploads[file] = structuredClone(upload);
+		await keep(structuredClone(kept)).catch(async (error: unknown) => {
+			if (error instanceof Superseded) await bucket.abort(key, id).catch(() => {});
+			throw error;
+		});
+		return upload;
+	}
+
+	return {
+		/** The uploads so far, by the number of their file. */
+		list: uploads,
+		/** How many files had appeared when the state was kept. */
+		closed: () => kept.closed ?? 0,
+		/** Takes note of a state that the run will keep. */
+		noteKept(state: State) {
+			kept = structuredClone(state);
+		},
+
+		/** Uploads the next part of a file, whose upload it begins if needed. */
+		async addPart(file: number, body: Uint8Array) {
+			const upload = uploads[file] ?? (await begin(file));
+			uploads[file] = upload;
+			const key = keyOf(job, file);
+			if (upload.parts.length === MAX_PARTS)
+				throw new Misconfigured("The file is too large for one upload: set max_file_size_mb.");
+			const name = done.has(upload.mark)
+				? null
+				: await bucket.part(key, upload.id, upload.parts.length + 1, body);
+			if (name === null) await assertAppeared(key, upload);
+			upload.parts.push(name ?? "");
+		},
+
+		/** Makes a file appear: completes its upload, or writes the bytes if it has none. */
+		async close(key: string, file: number, bytes: () => Uint8Array) {
+			const upload = uploads[file];
+			await assertOwn(bucket, job, key);
+			if (!upload) await bucket.put(key, bytes(), type, markOf(""));
+			else if (!done.has(upload.mark) && !(await bucket.complete(key, upload.id, upload.parts)))
+				await assertAppeared(key, upload);
+		},
+
+		/** Keeps how many files have appeared, so that the next try continues after them. */
+		keepClosed: (closed: number) => keep(structuredClone({ ...kept, closed }), true),
+
+		/** Writes the manifest, which lists the files. */
+		putManifest: (keys: string[]) =>
+			bucket.put(
+				keyOf(job, "manifest"),
+				Buffer.from(JSON.stringify({ files: keys })),
+				"application/json",
+				markOf(""),
+			),
+	};
+}
+
+export type Uploads = ReturnType<typeof uploadsOf>;
