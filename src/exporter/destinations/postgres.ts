@@ -1,10 +1,10 @@
 import type { Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
-import type { Destination, Job } from "./destination.ts";
+import { type Destination, type Job, Misconfigured } from "./destination.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRefused } from "./postgres/errors.ts";
-import { ensureTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
+import { ensureTable, findTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
 import { runSteps } from "./steps.ts";
 
 /** Rows are safe as soon as they are written. */
@@ -48,18 +48,14 @@ function waitingPages(job: Job) {
  */
 export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
+	const start = begin(timeoutMs);
 
-	function prepare(job: Job) {
-		const { columns, model } = job;
-		const { stage, upsert } = statementsFor(table, columns, model);
+	function prepare({ columns, model }: Job) {
 		const context = { config, table, key: KEYS[model], timeoutMs };
 		return {
-			upsert,
+			...statementsFor(table, columns, model),
 			connect: () => connect(env, context),
 			ensure: (session: Session) => ensureTable(session, config, columns, model),
-			/** Puts rows into the table, within statements that come before and after. */
-			put: (session: Session, pages: Uint8Array[], before = "", after = "") =>
-				session.copy([before, stage, upsert, after].filter(Boolean).join(";"), pages),
 		};
 	}
 
@@ -67,22 +63,50 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 		database: true,
 
 		async open(job) {
-			const { connect, ensure, put } = prepare(job);
+			const { connect, ensure, load, stage, upsert } = prepare(job);
 			const waiting = waitingPages(job);
 			let session: Session | undefined;
 			let failed = false;
+			/** Whether rows may go straight into the table. */
+			let isDirect = false;
+
+			async function prepareTable(session: Session) {
+				let found = await findTable(session, config);
+				if (!found.hasTable) {
+					await session.query(start);
+					await ensure(session);
+					await session.query("commit");
+					found = await findTable(session, config);
+				}
+				isDirect = found.isPlain;
+			}
+
+			/**
+			 * New rows cost the database least without a temporary table. Where the server refuses this way, as when one of the rows
+			 * is there, nothing is stored; the other way decides, now and for the rest of the part.
+			 */
+			async function put(session: Session, pages: Uint8Array[]) {
+				try {
+					if (isDirect) return await session.copy(`${start};${load};commit`, pages);
+				} catch (error) {
+					if (!(error instanceof Misconfigured)) throw error;
+					isDirect = false;
+					await session.query("rollback");
+				}
+				await session.copy(`${start};${stage};${upsert};commit`, pages);
+			}
+
 			async function flush() {
 				if (waiting.count === 0) return;
 				failed = true;
-				if (session) await put(session, waiting.take(), begin(timeoutMs), "commit");
-				else {
+				if (!session) {
 					session = await connect();
-					await session.query(begin(timeoutMs));
-					await ensure(session);
-					await put(session, waiting.take(), "", "commit");
+					await prepareTable(session);
 				}
+				await put(session, waiting.take());
 				failed = false;
 			}
+
 			return {
 				async write(page) {
 					const rows = byKey(job, page);
@@ -107,7 +131,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 
 		/** What a run does, in a transaction that is rolled back. */
 		test({ job, rows } = sampleOf("events")) {
-			const { connect, ensure, put, upsert } = prepare(job);
+			const { connect, ensure, stage, upsert } = prepare(job);
 			let session: Session | undefined;
 			let refusal: SignInRefused | undefined;
 			return runSteps({
@@ -123,15 +147,12 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 				},
 				write: async () => {
 					if (!session) return;
-					await session.query(begin(timeoutMs));
+					await session.query(start);
 					await ensure(session);
 					// Twice, since the second row replaces the first; and with what would be checked at the end.
-					await put(
-						session,
-						[copyText(job.columns, rows)],
-						"",
-						`${upsert};set constraints all immediate`,
-					);
+					await session.copy(`${stage};${upsert};${upsert};set constraints all immediate`, [
+						copyText(job.columns, rows),
+					]);
 				},
 				remove: async () => session?.query("rollback"),
 			}).finally(() => session?.destroy());
