@@ -1,9 +1,10 @@
 import type { Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
-import { type Destination, type Job, Misconfigured } from "./destination.ts";
+import type { Destination, Job } from "./destination.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
-import { type Settings, SignInRefused } from "./postgres/errors.ts";
+import { type Settings, SignInRejected } from "./postgres/errors.ts";
+import { putInto } from "./postgres/put.ts";
 import { ensureTable, findTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
 import { runSteps } from "./steps.ts";
 
@@ -11,7 +12,7 @@ import { runSteps } from "./steps.ts";
 type State = Record<string, never>;
 
 /** Each transaction has its price: these many pages share one. Until it is committed they are in memory. */
-const PAGES_PER_TRANSACTION = 5;
+const PAGES_PER_TRANSACTION = 10;
 
 /** The rows by what tells them apart; of those with the same key the last. */
 function byKey({ columns, model }: Job, rows: Row[]) {
@@ -21,7 +22,7 @@ function byKey({ columns, model }: Job, rows: Row[]) {
 
 /** Pages that wait for their transaction, no two of which have a key in common. */
 function waitingPages(job: Job) {
-	let pages: Uint8Array[] = [];
+	let pages: Map<string, Row>[] = [];
 	let keys = new Set<string>();
 	return {
 		get count() {
@@ -29,14 +30,15 @@ function waitingPages(job: Job) {
 		},
 		has: (rows: Map<string, Row>) => rows.keys().some((key) => keys.has(key)),
 		add(rows: Map<string, Row>) {
-			pages.push(copyText(job.columns, rows.values()));
+			pages.push(rows);
 			for (const key of rows.keys()) keys.add(key);
 		},
 		take() {
 			const taken = pages;
 			pages = [];
 			keys = new Set();
-			return taken;
+			return (isChecked: boolean) =>
+				taken.map((rows) => copyText(job.columns, rows.values(), isChecked));
 		},
 	};
 }
@@ -48,13 +50,13 @@ function waitingPages(job: Job) {
  */
 export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
-	const start = begin(timeoutMs);
 
 	function prepare({ columns, model }: Job) {
 		const context = { config, table, key: KEYS[model], timeoutMs };
 		return {
-			...statementsFor(table, columns, model),
+			statements: statementsFor(table, columns, model),
 			connect: () => connect(env, context),
+			find: (session: Session) => findTable(session, config, columns),
 			ensure: (session: Session) => ensureTable(session, config, columns, model),
 		};
 	}
@@ -63,50 +65,29 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 		database: true,
 
 		async open(job) {
-			const { connect, ensure, load, stage, upsert } = prepare(job);
+			const { connect, find, ensure, statements } = prepare(job);
 			const waiting = waitingPages(job);
 			let session: Session | undefined;
+			let put: ReturnType<typeof putInto> | undefined;
 			let failed = false;
-			/** Whether rows may go straight into the table. */
-			let isDirect = false;
-
-			async function prepareTable(session: Session) {
-				let found = await findTable(session, config);
+			async function start() {
+				session = await connect();
+				let found = await find(session);
 				if (!found.hasTable) {
-					await session.query(start);
+					await session.query(begin(timeoutMs));
 					await ensure(session);
 					await session.query("commit");
-					found = await findTable(session, config);
+					found = await find(session);
 				}
-				isDirect = found.isPlain;
+				return putInto(session, statements, found, timeoutMs);
 			}
-
-			/**
-			 * New rows cost the database least without a temporary table. Where the server refuses this way, as when one of the rows
-			 * is there, nothing is stored; the other way decides, now and for the rest of the part.
-			 */
-			async function put(session: Session, pages: Uint8Array[]) {
-				try {
-					if (isDirect) return await session.copy(`${start};${load};commit`, pages);
-				} catch (error) {
-					if (!(error instanceof Misconfigured)) throw error;
-					isDirect = false;
-					await session.query("rollback");
-				}
-				await session.copy(`${start};${stage};${upsert};commit`, pages);
-			}
-
 			async function flush() {
 				if (waiting.count === 0) return;
 				failed = true;
-				if (!session) {
-					session = await connect();
-					await prepareTable(session);
-				}
-				await put(session, waiting.take());
+				put ??= await start();
+				await put(waiting.take());
 				failed = false;
 			}
-
 			return {
 				async write(page) {
 					const rows = byKey(job, page);
@@ -131,26 +112,27 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 
 		/** What a run does, in a transaction that is rolled back. */
 		test({ job, rows } = sampleOf("events")) {
-			const { connect, ensure, stage, upsert } = prepare(job);
+			const { connect, ensure, statements } = prepare(job);
+			const { stage, upsert } = statements;
 			let session: Session | undefined;
-			let refusal: SignInRefused | undefined;
+			let rejection: SignInRejected | undefined;
 			return runSteps({
 				reach: async () => {
 					session = await connect().catch((error: unknown) => {
-						if (!(error instanceof SignInRefused)) throw error;
-						refusal = error;
+						if (!(error instanceof SignInRejected)) throw error;
+						rejection = error;
 						return undefined;
 					});
 				},
 				"sign in": async () => {
-					if (refusal) throw refusal;
+					if (rejection) throw rejection;
 				},
 				write: async () => {
 					if (!session) return;
-					await session.query(start);
+					await session.query(begin(timeoutMs));
 					await ensure(session);
 					// Twice, since the second row replaces the first; and with what would be checked at the end.
-					await session.copy(`${stage};${upsert};${upsert};set constraints all immediate`, [
+					await session.copy([stage, upsert, upsert, "set constraints all immediate"].join(";"), [
 						copyText(job.columns, rows),
 					]);
 				},

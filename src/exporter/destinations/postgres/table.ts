@@ -36,24 +36,28 @@ export function tableOf(config: Settings) {
 /**
  * Looks up the table.
  * @returns `isPlain`: whether COPY stores new rows as the upsert would. Triggers may tell the two apart, and an upsert
- * refuses unique constraints that can be deferred.
+ * refuses unique constraints that can be deferred. `checksJson`: whether all columns for JSON take nothing else.
  */
-export async function findTable({ query }: Session, config: Settings) {
+export async function findTable({ query }: Session, config: Settings, columns: Column[]) {
 	const { schema, name } = namesOf(config);
+	const json = columns.filter(({ kind }) => kind === "json").map(({ name }) => name);
 	// to_regclass may remember, within a transaction, that there was no table.
 	const { rows } = await query(
 		`select count(*) > 0 as has_schema, count(pg_class.oid) > 0 as has_table,
 				bool_and(not relhastriggers and not exists (
-					select from pg_index where indrelid = pg_class.oid and not indimmediate)) as is_plain
+					select from pg_index where indrelid = pg_class.oid and not indimmediate)) as is_plain,
+				not exists (select from pg_attribute where attrelid = any(array_agg(pg_class.oid))
+					and attname = any($3) and atttypid not in ('json'::regtype, 'jsonb'::regtype)) as checks_json
 			from pg_namespace left join pg_class on relnamespace = pg_namespace.oid and relname = $2
 			where nspname = $1`,
-		[schema, name],
+		[schema, name, json],
 	);
 	const [found = {}] = rows;
 	return {
 		hasSchema: found.has_schema === true,
 		hasTable: found.has_table === true,
 		isPlain: found.is_plain === true,
+		checksJson: found.checks_json === true,
 	};
 }
 
@@ -66,9 +70,9 @@ export async function ensureTable(
 ) {
 	const { query } = session;
 	const table = tableOf(config);
-	if ((await findTable(session, config)).hasTable) return;
+	if ((await findTable(session, config, columns)).hasTable) return;
 	await query("select pg_advisory_xact_lock(hashtext($1))", [table]);
-	const { hasSchema, hasTable } = await findTable(session, config);
+	const { hasSchema, hasTable } = await findTable(session, config, columns);
 	if (hasTable) return;
 	if (!hasSchema) await query(`create schema ${quoted(namesOf(config).schema)}`);
 	const definitions = columns.map(({ name, kind }) => `${quoted(name)} ${TYPES[kind]}`);
@@ -91,11 +95,10 @@ export function statementsFor(table: string, columns: Column[], model: Model) {
 	const upsertFrom = (rows: string) =>
 		`insert into ${table} (${all}) select ${all} from ${rows} on conflict (${quoted(...key)}) do ${action}`;
 	return {
-		/**
-		 * Reads rows into the table, all of which have to be new. The upsert of no rows fails where any upsert would, as without
-		 * a unique index, and keeps the table as it is until the transaction ends.
-		 */
-		load: `${upsertFrom(`${table} where false`)};copy ${table} (${all}) from stdin`,
+		/** Fails where any upsert would, as without a unique index, and keeps the table as it is until the transaction ends. */
+		check: upsertFrom(`${table} where false`),
+		/** Reads rows into the table, all of which have to be new. */
+		load: `copy ${table} (${all}) from stdin`,
 		/** Reads rows into a temporary table. */
 		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;
 			copy ${STAGING} from stdin`,
