@@ -473,7 +473,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 				expect(
 					await ask(
 						"select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and query like $1",
-						[`%copy %${table}%`],
+						[`begin;%${table}%`],
 					),
 				).toEqual([{ n: 1 }]),
 			);

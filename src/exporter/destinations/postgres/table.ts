@@ -35,8 +35,9 @@ export function tableOf(config: Settings) {
 
 /**
  * Looks up the table.
- * @returns `isPlain`: whether COPY stores new rows as the upsert would. Triggers may tell the two apart, and an upsert
- * refuses unique constraints that can be deferred. `checksJson`: whether all columns for JSON take nothing else.
+ * @returns `isPlain`: whether COPY stores new rows as the upsert would. Triggers (foreign keys are some) may treat the two
+ * differently, and an upsert refuses unique constraints that can be deferred. `checksJson`: whether all columns for JSON
+ * take nothing else.
  */
 export async function findTable({ query }: Session, config: Settings, columns: Column[]) {
 	const { schema, name } = namesOf(config);
