@@ -140,6 +140,9 @@ for (let round = 0; round <= rounds; round += 1) {
 		add(`${name}, again`, "itself", second / first);
 		if (name !== "PostgreSQL") continue;
 		add(`${name}, its write alone`, beside, (first - (await noOp())) / other);
+		const reading = await postgres?.copyOfD1?.(table, { database, window: small });
+		if (reading !== undefined)
+			add(`${name}, against a copy that reads D1`, "`sqlite3` into `\\copy`", first / reading);
 	}
 	console.log(`round ${round}: ${seconds.join(" · ")} s`);
 }

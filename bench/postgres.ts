@@ -5,6 +5,10 @@ import { promisify } from "node:util";
 import { findProgram } from "../test/support/peers.ts";
 import { databases, PASSWORD } from "../test/support/postgres.ts";
 import { cpuOf, cpuOfCommand } from "./processes.ts";
+import type { Window } from "./service.ts";
+
+const COLUMNS =
+	"uuid, event, distinct_id, person_id, properties, person_properties, elements_chain, timestamp, created_at, _inserted_at, team_id";
 
 /** A server process has ended this long after its connection was closed. */
 const END_MS = 300;
@@ -41,10 +45,23 @@ export async function startPostgres(rows: string) {
 		);
 		return stdout;
 	};
+	// Otherwise it now and then vacuums all tables within a single measurement.
+	await psql("alter system set autovacuum = off");
+	await psql("select pg_reload_conf()");
 	// The first line is the server's process id.
 	const postmaster = Number.parseInt(await psql("select pg_read_file('postmaster.pid')"), 10);
 	/** Seconds of CPU time that the server has used so far. */
 	const cpu = () => cpuOf(({ pid, parent }) => pid === postmaster || parent === postmaster);
+
+	/** Seconds of CPU time, of a command and the server, for filling a new table like another one. */
+	async function copyInto(table: string, command: string, args: string[]) {
+		await psql("drop table if exists copied");
+		await psql(`create table copied (like ${table} including all)`);
+		const before = cpu();
+		const client = await cpuOfCommand(command, args, environment);
+		await sleep(END_MS);
+		return client + cpu() - before;
+	}
 
 	return {
 		config,
@@ -58,16 +75,23 @@ export async function startPostgres(rows: string) {
 		/** Seconds of CPU time, of psql and the server, for copying the rows of a table into a new one like it. */
 		async copy(table: string) {
 			await psql(`\\copy ${table} to '${rows}'`);
-			await psql("drop table if exists copied");
-			await psql(`create table copied (like ${table} including all)`);
-			const before = cpu();
-			const client = await cpuOfCommand(
-				'psql -qX -v ON_ERROR_STOP=1 -c "$1"',
-				[`\\copy copied from '${rows}'`],
-				environment,
-			);
-			await sleep(END_MS);
-			return client + cpu() - before;
+			return copyInto(table, 'psql -qX -v ON_ERROR_STOP=1 -c "$1"', [
+				`\\copy copied from '${rows}'`,
+			]);
 		},
+		/** The same for the rows of D1, which the sqlite3 command line reads. Null if it isn't installed. */
+		copyOfD1: findProgram("sqlite3")
+			? (table: string, { database, window }: { database: string; window: Window }) =>
+					copyInto(
+						table,
+						'sqlite3 -readonly -csv "$1" "$2" | psql -qX -v ON_ERROR_STOP=1 -c "$3"',
+						[
+							database,
+							`select ${COLUMNS} from events where team_id = 1 and timestamp >= '${window.start_at}'
+								and timestamp < '${window.end_at}' order by timestamp, uuid`,
+							`\\copy copied (${COLUMNS}) from stdin csv`,
+						],
+					)
+			: null,
 	};
 }

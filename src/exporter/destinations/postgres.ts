@@ -3,15 +3,16 @@ import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
-import { type Settings, SignInRefused } from "./postgres/errors.ts";
-import { ensureTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
+import { type Settings, SignInRejected } from "./postgres/errors.ts";
+import { putInto } from "./postgres/put.ts";
+import { ensureTable, findTable, KEYS, statementsFor, tableOf } from "./postgres/table.ts";
 import { runSteps } from "./steps.ts";
 
 /** Rows are safe as soon as they are written. */
 type State = Record<string, never>;
 
 /** Each transaction has its price: these many pages share one. Until it is committed they are in memory. */
-const PAGES_PER_TRANSACTION = 5;
+const PAGES_PER_TRANSACTION = 10;
 
 /** The rows by what tells them apart; of those with the same key the last. */
 function byKey({ columns, model }: Job, rows: Row[]) {
@@ -21,7 +22,7 @@ function byKey({ columns, model }: Job, rows: Row[]) {
 
 /** Pages that wait for their transaction, no two of which have a key in common. */
 function waitingPages(job: Job) {
-	let pages: Uint8Array[] = [];
+	let pages: Map<string, Row>[] = [];
 	let keys = new Set<string>();
 	return {
 		get count() {
@@ -29,14 +30,15 @@ function waitingPages(job: Job) {
 		},
 		has: (rows: Map<string, Row>) => rows.keys().some((key) => keys.has(key)),
 		add(rows: Map<string, Row>) {
-			pages.push(copyText(job.columns, rows.values()));
+			pages.push(rows);
 			for (const key of rows.keys()) keys.add(key);
 		},
 		take() {
 			const taken = pages;
 			pages = [];
 			keys = new Set();
-			return taken;
+			return (isChecked: boolean) =>
+				taken.map((rows) => copyText(job.columns, rows.values(), isChecked));
 		},
 	};
 }
@@ -49,17 +51,13 @@ function waitingPages(job: Job) {
 export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
 
-	function prepare(job: Job) {
-		const { columns, model } = job;
-		const { stage, upsert } = statementsFor(table, columns, model);
+	function prepare({ columns, model }: Job) {
 		const context = { config, table, key: KEYS[model], timeoutMs };
 		return {
-			upsert,
+			statements: statementsFor(table, columns, model),
 			connect: () => connect(env, context),
+			find: (session: Session) => findTable(session, config, columns),
 			ensure: (session: Session) => ensureTable(session, config, columns, model),
-			/** Puts rows into the table, within statements that come before and after. */
-			put: (session: Session, pages: Uint8Array[], before = "", after = "") =>
-				session.copy([before, stage, upsert, after].filter(Boolean).join(";"), pages),
 		};
 	}
 
@@ -67,20 +65,27 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 		database: true,
 
 		async open(job) {
-			const { connect, ensure, put } = prepare(job);
+			const { connect, find, ensure, statements } = prepare(job);
 			const waiting = waitingPages(job);
 			let session: Session | undefined;
+			let put: ReturnType<typeof putInto> | undefined;
 			let failed = false;
+			async function start() {
+				session = await connect();
+				let found = await find(session);
+				if (!found.hasTable) {
+					await session.query(begin(timeoutMs));
+					await ensure(session);
+					await session.query("commit");
+					found = await find(session);
+				}
+				return putInto(session, statements, found, timeoutMs);
+			}
 			async function flush() {
 				if (waiting.count === 0) return;
 				failed = true;
-				if (session) await put(session, waiting.take(), begin(timeoutMs), "commit");
-				else {
-					session = await connect();
-					await session.query(begin(timeoutMs));
-					await ensure(session);
-					await put(session, waiting.take(), "", "commit");
-				}
+				put ??= await start();
+				await put(waiting.take());
 				failed = false;
 			}
 			return {
@@ -107,31 +112,29 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 
 		/** What a run does, in a transaction that is rolled back. */
 		test({ job, rows } = sampleOf("events")) {
-			const { connect, ensure, put, upsert } = prepare(job);
+			const { connect, ensure, statements } = prepare(job);
+			const { stage, upsert } = statements;
 			let session: Session | undefined;
-			let refusal: SignInRefused | undefined;
+			let rejection: SignInRejected | undefined;
 			return runSteps({
 				reach: async () => {
 					session = await connect().catch((error: unknown) => {
-						if (!(error instanceof SignInRefused)) throw error;
-						refusal = error;
+						if (!(error instanceof SignInRejected)) throw error;
+						rejection = error;
 						return undefined;
 					});
 				},
 				"sign in": async () => {
-					if (refusal) throw refusal;
+					if (rejection) throw rejection;
 				},
 				write: async () => {
 					if (!session) return;
 					await session.query(begin(timeoutMs));
 					await ensure(session);
 					// Twice, since the second row replaces the first; and with what would be checked at the end.
-					await put(
-						session,
-						[copyText(job.columns, rows)],
-						"",
-						`${upsert};set constraints all immediate`,
-					);
+					await session.copy([stage, upsert, upsert, "set constraints all immediate"].join(";"), [
+						copyText(job.columns, rows),
+					]);
 				},
 				remove: async () => session?.query("rollback"),
 			}).finally(() => session?.destroy());

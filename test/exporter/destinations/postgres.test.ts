@@ -189,7 +189,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		["a schema that the user may not make", { user: "reader", schema: "theirs" }, "write"],
 		["nobody there", { port: 1 }, "reach"],
 		["a server that offers no TLS", { user: TLS_ONLY }, "sign in"],
-		["a certificate that nobody vouches for", { port: Number(env.POSTGRES_TLS_PORT) }, "reach"],
+		["an invalid certificate", { port: Number(env.POSTGRES_TLS_PORT) }, "reach"],
 		[
 			"a self-signed one, although it is announced",
 			{ port: Number(env.POSTGRES_TLS_PORT), has_self_signed_cert: true },
@@ -236,7 +236,7 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		[
 			"a column of a type that doesn't take the values",
 			(t) => `create table ${t} ${defined({ distinct_id: "int4" })}`,
-			/column distinct_id .* doesn't take a value.*integer/,
+			/column distinct_id .* doesn't accept a value.*integer/,
 		],
 		[
 			"a generated column",
@@ -251,13 +251,13 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 		[
 			"no permission to insert",
 			(t) => `create table ${t} ${defined()}; grant select on ${t} to reader`,
-			/has to be allowed.*permission denied for table/,
+			/The user needs .*permission denied for table/,
 			READER,
 		],
 		[
 			"no permission to update",
 			(t) => `create table ${t} ${defined()}; grant select, insert on ${t} to reader`,
-			/has to be allowed.*permission denied for table/,
+			/The user needs .*permission denied for table/,
 			READER,
 		],
 		[
@@ -331,7 +331,11 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 			await write(sample.rows);
 			await write(sample.rows);
 		};
-		await expect(twice()).rejects.toThrow(steps.at(-1)?.error ?? "");
+		const error = await twice().catch(({ message }) => message);
+		// Which statement a read-only server refuses first doesn't matter.
+		const withoutStatement = (text: unknown) =>
+			String(text).replace(/cannot execute [A-Z ]+ in/, "cannot execute … in");
+		expect(withoutStatement(error)).toBe(withoutStatement(steps.at(-1)?.error));
 	});
 
 	test("a table of one's own has native types", async () => {
@@ -395,6 +399,140 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 				[rows(1)[0]?.[0]],
 			),
 		).toEqual([{ pids: 1, n: 4999 }]);
+	});
+
+	describe("new rows go straight into the table, and others through a temporary one:", () => {
+		/** Makes a table that keeps the statements that each of its rows was inserted by. */
+		async function observed(more: Record<string, string> = {}) {
+			const table_name = fresh();
+			const table = quoted(table_name);
+			const columns = { ...NATIVE, statements: "text default current_query()", ...more };
+			await ask(`create table ${table} ${defined(columns)}`);
+			const { job: what, rows: samples } = sampleOf("events");
+			const at = what.columns.findIndex(({ name }) => name === "event");
+			/** Rows with these numbers. */
+			const numbered = (from: number, to: number, event: string) =>
+				rows(to)
+					.slice(from)
+					.map(([uuid = null]) => samples[0]?.with(0, uuid).with(at, event) ?? []);
+			return {
+				table,
+				numbered,
+				open: () => open({ table_name }, what),
+				/** How many rows there are of each event, and whether a temporary table was used to insert them. */
+				found: () =>
+					ask(
+						`select event, statements like '%temporary%' as staged, count(*)::int as n
+							from ${table} group by 1, 2 order by 1, 2`,
+					),
+			};
+		}
+
+		test("a step that is written again after its commit went unnoticed", async () => {
+			const { numbered, open, found } = await observed();
+			const first = await open();
+			await first(numbered(0, 600, "first"));
+			expect(await found()).toEqual([{ event: "first", staged: false, n: 600 }]);
+			const again = await open();
+			await again(numbered(0, 600, "again"));
+			await again(numbered(600, 900, "more"));
+			expect(await found()).toEqual([
+				{ event: "again", staged: false, n: 600 },
+				{ event: "more", staged: true, n: 300 },
+			]);
+			const next = await open();
+			await next(numbered(900, 1000, "next"));
+			expect((await found()).at(-1)).toEqual({ event: "next", staged: false, n: 100 });
+		});
+
+		test("windows that overlap", async () => {
+			const { numbered, open, found } = await observed();
+			const first = await open();
+			await first(numbered(0, 600, "first"));
+			const second = await open();
+			await second(numbered(400, 900, "second"));
+			expect(await found()).toEqual([
+				{ event: "first", staged: false, n: 400 },
+				{ event: "second", staged: false, n: 200 },
+				{ event: "second", staged: true, n: 300 },
+			]);
+		});
+
+		test("a row that another transaction is inserting at the same time", async () => {
+			const { table, numbered, open, found } = await observed();
+			const client = new pg.Client(config);
+			client.on("error", () => {});
+			await client.connect();
+			await client.query(
+				`begin; insert into ${table} (uuid, event, distinct_id) values ('${rows(3)[2]?.[0]}', 'theirs', '')`,
+			);
+			const write = await open();
+			const written = write(numbered(0, 5, "ours"));
+			await eventually(async () =>
+				expect(
+					await ask(
+						"select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and query like $1",
+						[`begin;%${table}%`],
+					),
+				).toEqual([{ n: 1 }]),
+			);
+			await client.query("commit");
+			await client.end();
+			await written;
+			expect(await found()).toEqual([
+				{ event: "ours", staged: false, n: 1 },
+				{ event: "ours", staged: true, n: 4 },
+			]);
+		});
+
+		test("two runs that write the same rows at the same time", async () => {
+			const { numbered, open, found } = await observed();
+			const writes = await Promise.all([open(), open()]);
+			await Promise.all(writes.map((write) => write(numbered(0, 3000, "same"))));
+			const counts = (await found()).map(({ n }) => n);
+			expect(counts.reduce((sum, n) => sum + n, 0)).toBe(3000);
+		});
+
+		test.each([
+			[
+				"a trigger",
+				(t: string) =>
+					`create function ${t.slice(0, -1)} nothing"() returns trigger language plpgsql as $$ begin return null; end $$;
+						create trigger one after update on ${t} execute function ${t.slice(0, -1)} nothing"()`,
+			],
+			[
+				"a unique constraint that can be deferred",
+				(t: string) => `alter table ${t} add unique (uuid, event) deferrable`,
+			],
+		])("all rows of a table with %s", async (_, sql) => {
+			const { table, numbered, open, found } = await observed();
+			await ask(sql(table));
+			const write = await open();
+			await write(numbered(0, 3, "event"));
+			expect(await found()).toEqual([{ event: "event", staged: true, n: 3 }]);
+		});
+
+		test("a table that loses its unique index during a run gets no row twice", async () => {
+			const { table, numbered, open, found } = await observed();
+			const write = await open();
+			await write(numbered(0, 3, "event"));
+			await ask(`alter table ${table} drop constraint ${table.slice(0, -1)}_pkey"`);
+			await expect(write(numbered(0, 3, "event"))).rejects.toThrow("needs a unique index on uuid");
+			expect(await found()).toEqual([{ event: "event", staged: false, n: 3 }]);
+		});
+
+		test.each(["text", "json", "jsonb"])(
+			"%s that isn't JSON becomes a JSON string",
+			async (type) => {
+				const { table, numbered, open } = await observed({ properties: type });
+				const write = await open();
+				const at = sampleOf("events").job.columns.findIndex(({ name }) => name === "properties");
+				await write(numbered(0, 1, "event").map((row) => row.with(at, "not JSON")));
+				expect(await ask(`select properties::text from ${table}`)).toEqual([
+					{ properties: '"not JSON"' },
+				]);
+			},
+		);
 	});
 
 	test("a trial writes what the export's query says", async () => {
@@ -489,25 +627,21 @@ describe.skipIf(env.POSTGRES_PORT === "")("PostgreSQL, if it is installed,", () 
 			{ host: "nowhere.example.test", port: 5432 },
 			/^The name nowhere\.example\.test doesn't lead to any address\.$/,
 		],
-		[
-			"another kind of server",
-			{ port: Number(receiver.port) },
-			/doesn't answer as a PostgreSQL server does/,
-		],
+		["another kind of server", { port: Number(receiver.port) }, /doesn't respond like PostgreSQL/],
 		[
 			"no TLS where it is required",
 			{ user: TLS_ONLY },
 			/offers no TLS.*127\.0\.0\.1:\d+ says: pg_hba\.conf rejects .* user "\*\*\*"/,
 		],
 		[
-			"a certificate that is refused",
+			"an invalid certificate",
 			{ port: Number(env.POSTGRES_TLS_PORT) },
-			/^The certificate of 127\.0\.0\.1:\d+ is refused/,
+			/^The certificate of 127\.0\.0\.1:\d+ is invalid/,
 		],
 		[
 			"a wrong password",
 			{ password: "check" },
-			/^The server refuses to sign in: check the user, the password, .* says: password authentication failed for user "\*\*\*"\.$/,
+			/^The server rejects the credentials: check the user, the password, .* says: password authentication failed for user "\*\*\*"\.$/,
 		],
 	])("%s has words of its own", async (_, more, words) => {
 		const steps = await to(more).test();

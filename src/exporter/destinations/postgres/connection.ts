@@ -52,7 +52,7 @@ class CopyQuery extends Query {
 /** A connection that has signed in. Its errors have messages for the user. */
 export type Session = {
 	/** @param values for $1, $2, …; without any, `sql` may hold several statements */
-	query(sql: string, values?: string[]): Promise<{ rows: Record<string, unknown>[] }>;
+	query(sql: string, values?: (string | string[])[]): Promise<{ rows: Record<string, unknown>[] }>;
 	/** Sends statements in one go; `data` is what the COPY among them reads. */
 	copy(sql: string, data: Uint8Array[]): Promise<void>;
 	/** Says goodbye and closes the connection. */
@@ -114,12 +114,12 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 		if (error instanceof DatabaseError) throw explain(error, context);
 		if (secured && !heardSecurely)
 			throw new Misconfigured(
-				`The certificate of ${address} is refused: it has to name the host and come from a public authority. A self-signed one can't be accepted, and a server that offers TLS is sent nothing without it.`,
+				`The certificate of ${address} is invalid: it has to name the host and come from a public authority. Self-signed certificates can't be accepted, and nothing is sent without TLS to a server that offers it.`,
 			);
 		if (message === NOT_POSTGRES)
-			throw new Error(`${address} doesn't answer as a PostgreSQL server does.`);
+			throw new Error(`${address} doesn't respond like PostgreSQL: check the host and the port.`);
 		if (message.includes(NOT_CONNECTED)) throw await connectionError(env, host, address);
-		throw new Error(`${address} closed the connection during sign-in.`);
+		throw new Error(`The connection to ${address} was closed during sign-in.`);
 	} finally {
 		clearTimeout(timer);
 	}

@@ -7,12 +7,12 @@ import { POSTGRES_PORT } from "./config.ts";
 
 export type Settings = Config<"Postgres">;
 
-/** The server refuses the user or the database. */
-export class SignInRefused extends Misconfigured {}
+/** The server rejects the user or the database. */
+export class SignInRejected extends Misconfigured {}
 
 /**
- * Classes and codes of errors that may pass without the user: connections, a standby that takes over, transactions that
- * collide, resources, locks, what an operator does, the system (PostgreSQL, appendix A).
+ * Classes and codes of temporary errors: connections, a standby that takes over, transactions that collide, resources,
+ * locks, what an operator does, the system (PostgreSQL, appendix A).
  */
 const TEMPORARY = /^(08|25006|40|53|55P03|57|58|XX)/;
 
@@ -21,18 +21,18 @@ const INVALID_DATA = /^22/;
 export const addressOf = ({ host, port }: Settings) =>
 	`${host.includes(":") ? `[${host}]` : host}:${port ?? POSTGRES_PORT}`;
 
-/** What the server said, without the user's name and password. A short name is told from words by its quotes. */
+/** The server's message without the user's name and password. A name of few characters is only hidden in quotes. */
 const quoted = ({ user, password }: Settings, message: string) =>
 	quote([user, password], message.replaceAll(`"${user}"`, '"***"'));
 
-/** What an error code means for the user, in a sentence; undefined: the server's words have to do. */
+/** What an error code means for the user; undefined if only the server's own message is shown. */
 function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Context) {
 	const { code = "", message } = error;
 	const seconds = timeoutMs / 1000;
 	if (code.startsWith("28"))
 		return /no encryption|SSL off/.test(message)
-			? "The server offers no TLS, and lets nobody in from here without it: turn TLS on, or allow this service in pg_hba.conf."
-			: "The server refuses to sign in: check the user, the password, and whether it lets this service in.";
+			? "The server offers no TLS and rejects connections without it: enable TLS, or allow this service in pg_hba.conf."
+			: "The server rejects the credentials: check the user, the password, and whether pg_hba.conf lets this service in.";
 	switch (code) {
 		case "3D000":
 			return `There is no database "${config.database}".`;
@@ -41,7 +41,7 @@ function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Cont
 		case "42P10":
 			return `The table ${table} needs a unique index on ${key.join(", ")}.`;
 		case "42501":
-			return "The user has to be allowed to create temporary tables in the database, and to select from the table, to insert into it and to update it.";
+			return "The user needs TEMPORARY on the database, SELECT, INSERT and UPDATE on the table and, where the table is missing, CREATE on its schema.";
 		case "42703":
 			return `The table ${table} lacks a column that the export writes.`;
 		case "55P03":
@@ -51,7 +51,7 @@ function meaningOf(error: DatabaseError, { config, table, key, timeoutMs }: Cont
 	}
 	const [, column] = /column ([^:]+)/.exec(error.where ?? "") ?? [];
 	return INVALID_DATA.test(code) && column
-		? `The column ${column} of the table ${table} doesn't take a value of the export.`
+		? `The column ${column} of the table ${table} doesn't accept a value of the export.`
 		: undefined;
 }
 
@@ -72,7 +72,7 @@ export function explain(error: unknown, context: Context): unknown {
 		return new Error(
 			error instanceof Error && error.message === "Query read timeout"
 				? silence(address, timeoutMs)
-				: `The connection to ${address} broke.`,
+				: `The connection to ${address} was closed before the response was complete.`,
 		);
 	const { code = "", message } = error;
 	const words = [meaningOf(error, context), `${address} says: ${quoted(config, message)}`]
@@ -80,6 +80,6 @@ export function explain(error: unknown, context: Context): unknown {
 		.join(" ");
 	if (TEMPORARY.test(code)) return new Error(words);
 	return code.startsWith("28") || code === "3D000"
-		? new SignInRefused(words)
+		? new SignInRejected(words)
 		: new Misconfigured(words);
 }

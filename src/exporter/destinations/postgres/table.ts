@@ -33,37 +33,56 @@ export function tableOf(config: Settings) {
 	return `${quoted(schema)}.${quoted(name)}`;
 }
 
-/** Makes the table unless it is there. One at a time, since two that make it at once would collide. */
+/**
+ * Looks up the table.
+ * @returns `isPlain`: whether COPY stores new rows as the upsert would. Triggers (foreign keys are some) may treat the two
+ * differently, and an upsert refuses unique constraints that can be deferred. `checksJson`: whether all columns for JSON
+ * take nothing else.
+ */
+export async function findTable({ query }: Session, config: Settings, columns: Column[]) {
+	const { schema, name } = namesOf(config);
+	const json = columns.filter(({ kind }) => kind === "json").map(({ name }) => name);
+	// to_regclass may remember, within a transaction, that there was no table.
+	const { rows } = await query(
+		`select count(*) > 0 as has_schema, count(pg_class.oid) > 0 as has_table,
+				bool_and(not relhastriggers and not exists (
+					select from pg_index where indrelid = pg_class.oid and not indimmediate)) as is_plain,
+				not exists (select from pg_attribute where attrelid = any(array_agg(pg_class.oid))
+					and attname = any($3) and atttypid not in ('json'::regtype, 'jsonb'::regtype)) as checks_json
+			from pg_namespace left join pg_class on relnamespace = pg_namespace.oid and relname = $2
+			where nspname = $1`,
+		[schema, name, json],
+	);
+	const [found = {}] = rows;
+	return {
+		hasSchema: found.has_schema === true,
+		hasTable: found.has_table === true,
+		isPlain: found.is_plain === true,
+		checksJson: found.checks_json === true,
+	};
+}
+
+/** Makes the table unless it is there, within a transaction. One at a time, since two that make it at once would collide. */
 export async function ensureTable(
-	{ query }: Session,
+	session: Session,
 	config: Settings,
 	columns: Column[],
 	model: Model,
 ) {
-	const { schema, name } = namesOf(config);
+	const { query } = session;
 	const table = tableOf(config);
-	/** (trap: to_regclass may remember, within a transaction, that there was no table) */
-	const find = async () => {
-		const { rows } = await query(
-			`select count(*) > 0 as has_schema, count(pg_class.oid) > 0 as has_table
-				from pg_namespace left join pg_class on relnamespace = pg_namespace.oid and relname = $2
-				where nspname = $1`,
-			[schema, name],
-		);
-		return rows[0];
-	};
-	if ((await find())?.has_table) return;
+	if ((await findTable(session, config, columns)).hasTable) return;
 	await query("select pg_advisory_xact_lock(hashtext($1))", [table]);
-	const found = await find();
-	if (found?.has_table) return;
-	if (!found?.has_schema) await query(`create schema ${quoted(schema)}`);
+	const { hasSchema, hasTable } = await findTable(session, config, columns);
+	if (hasTable) return;
+	if (!hasSchema) await query(`create schema ${quoted(namesOf(config).schema)}`);
 	const definitions = columns.map(({ name, kind }) => `${quoted(name)} ${TYPES[kind]}`);
 	await query(
 		`create table ${table} (${definitions.join(", ")}, primary key (${quoted(...KEYS[model])}))`,
 	);
 }
 
-/** Where rows are put first. Its columns have the types of the table's, so that COPY reads values as those. */
+/** A temporary table. Its columns have the types of the table's, so that COPY reads values as those. */
 const STAGING = "pg_temp.tenantry_rows";
 
 /** Statements that put rows into a table, within a transaction. */
@@ -74,11 +93,17 @@ export function statementsFor(table: string, columns: Column[], model: Model) {
 		.filter(({ name }) => !key.includes(name))
 		.map(({ name }) => `${quoted(name)} = excluded.${quoted(name)}`);
 	const action = changes.length > 0 ? `update set ${changes.join(", ")}` : "nothing";
+	const upsertFrom = (rows: string) =>
+		`insert into ${table} (${all}) select ${all} from ${rows} on conflict (${quoted(...key)}) do ${action}`;
 	return {
+		/** Fails where any upsert would, as without a unique index, and keeps the table as it is until the transaction ends. */
+		check: upsertFrom(`${table} where false`),
+		/** Reads rows into the table, all of which have to be new. */
+		load: `copy ${table} (${all}) from stdin`,
 		/** Reads rows into a temporary table. */
 		stage: `create temporary table ${STAGING} on commit drop as select ${all} from ${table} with no data;
 			copy ${STAGING} from stdin`,
 		/** A row whose key is in the table replaces that row. */
-		upsert: `insert into ${table} (${all}) select ${all} from ${STAGING} on conflict (${quoted(...key)}) do ${action}`,
+		upsert: upsertFrom(STAGING),
 	};
 }
