@@ -555,7 +555,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 					distinct_id: odd,
 					person_id: i === 2 ? odd : null,
 					person_properties: i === 0 ? "{}" : null,
-				elements_chain: "",
+					elements_chain: "",
 				}),
 			);
 			await insert(rows);
