@@ -224,6 +224,81 @@ describe("zstd", () => {
 	);
 });
 
+describe("Parquet", () => {
+	const columns: Column[] = [
+		{ name: "id", kind: "integer" },
+		{ name: "text", kind: "text" },
+		{ name: "few", kind: "json" },
+		{ name: "number", kind: "number" },
+		{ name: "boolean", kind: "boolean" },
+		{ name: "timestamp", kind: "timestamp" },
+		{ name: "day", kind: "date" },
+	];
+	const times = [
+		"2024-02-29T12:34:56.789Z",
+		"2024-02-29T12:34:00.001Z",
+		"1969-12-31T23:59:59.999Z",
+		"0001-01-01T00:00:00.000Z",
+		"9999-12-31T23:59:59.999Z",
+	];
+	const texts = [...TEXTS, "half a pair: \ud83e", "\ud83e", "\0"];
+	const row = (i: number): Row => {
+		const at = times[i % times.length] ?? "";
+		return [
+			(i % 2 ? -1 : 1) * (2 ** 53 - i),
+			texts[i] ?? `text ${i}`,
+			i % 3 ? `{"n":${i % 7}}` : null,
+			i / 8,
+			i % 5 ? i % 2 === 0 : null,
+			i % 11 ? at : null,
+			i % 13 ? at.slice(0, 10) : null,
+		];
+	};
+
+	test.each([null, "gzip", "snappy", "zstd"])(
+		"holds every value, compressed with %s",
+		async (compression) => {
+			const rows = Array.from({ length: 12_000 }, (_, i) => row(i));
+			const { file } = await written({ file_format: "Parquet", compression }, columns, rows, 1000);
+			const found = await duckdb(
+				file,
+				`select id, text, few, number, boolean, epoch_ms(timestamp) as timestamp, day::varchar as day
+				from read_parquet(PATH, file_row_number = true) order by file_row_number`,
+			);
+			const millis = (time: Row[number]) =>
+				time === null ? null : String(Date.parse(String(time)));
+			const expected = rows.map(([id, text, few, number, boolean, timestamp = null, day]) => ({
+				id: String(id),
+				text: typeof text === "string" ? text.toWellFormed() : text,
+				few,
+				number,
+				boolean,
+				timestamp: millis(timestamp),
+				day,
+			}));
+			expect(found.length).toBe(expected.length);
+			for (const [i, row] of expected.entries()) expect(found[i]).toEqual(row);
+		},
+	);
+
+	test("has dictionaries of values that repeat, in any kind of column but booleans", async () => {
+		const { file } = await written(
+			{ file_format: "Parquet" },
+			columns,
+			Array.from({ length: 12_000 }, (_, i) => row(i)),
+		);
+		const encodings = await duckdb(
+			file,
+			"select path_in_schema as name, encodings from parquet_metadata(PATH)",
+		);
+		expect(
+			encodings
+				.filter(({ encodings }) => String(encodings).includes("DICTIONARY"))
+				.map(({ name }) => name),
+		).toEqual(["few", "timestamp", "day"]);
+	});
+});
+
 describe("Parquet's statistics", () => {
 	const columns: Column[] = [
 		{ name: "name", kind: "text" },

@@ -544,6 +544,33 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(found.pages.map(({ length }) => length)).toEqual([25]);
 	});
 
+	test.each(["\x7f", "\0", "=", "\x7f=\x7f\n\x1f"])(
+		"texts with %j equal what was stored",
+		async (odd) => {
+			const team_id = team();
+			const rows = Array.from({ length: 3 }, (_, i) =>
+				event({
+					team_id,
+					event: i === 1 ? `${odd}a${odd}` : "plain",
+					distinct_id: odd,
+					person_id: i === 2 ? odd : null,
+					person_properties: i === 0 ? "{}" : null,
+					elements_chain: "",
+				}),
+			);
+			await insert(rows);
+			await ready(team_id);
+			const fields = fieldsOf("events", null, true);
+			const page = await source.page(selection({ team_id, fields }), null);
+			const byUuid = (a: Row, b: Row) => String(a[0]).localeCompare(String(b[0]));
+			expect(page.rows.toSorted(byUuid)).toEqual(
+				rows
+					.map((row) => fields.map(({ name }) => Reflect.get(row, name) ?? null))
+					.toSorted(byUuid),
+			);
+		},
+	);
+
 	test("a number that its column can't hold is null, and counted", async () => {
 		const team_id = team();
 		await insert([event({ team_id, properties: JSON.stringify({ n: 1e300, half: 0.5 }) })]);
