@@ -467,13 +467,15 @@ describe("a failure is reported and affects no other run", () => {
 		});
 
 		test("don't delay the end of a run at its time limit, and none starts after it", async () => {
+			const full = Promise.withResolvers<void>();
 			const released = Promise.withResolvers<void>();
-			const { count, storage } = counting(() => released.promise);
-			const { error } = await runPlugin(go(concurrently(3000)), {
-				storage,
-				timeout: 1000,
+			const { count, storage } = counting(() => {
+				if (count.inProgress === 50) full.resolve();
+				return released.promise;
 			});
-			expect(error).toBe("The run was stopped: it took longer than 1 s.");
+			const run = () => runPlugin(go(concurrently(3000)), { storage });
+			const { error } = await withoutPatience(run, full.promise);
+			expect(error).toBe("The run was stopped: it took longer than 10 s.");
 			expect(count.started).toBe(50);
 			released.resolve();
 			await expectNextRunToWork();
