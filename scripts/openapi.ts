@@ -96,6 +96,7 @@ const document = {
 		title: "Tenantry",
 		version: about.version,
 		description: about.description,
+		license: { name: about.license, identifier: about.license },
 	},
 	servers: [{ url: "/" }],
 	tags: [...new Map(all.map(({ tag }) => [tag.name, tag])).values()],

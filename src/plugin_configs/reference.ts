@@ -1,5 +1,6 @@
-import type { Reference } from "../http/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type pluginConfigs from "./routes.ts";
+import { logFilters } from "./shape.ts";
 
 const reference: Reference<typeof pluginConfigs> = {
 	tag: {
@@ -95,3 +96,10 @@ const reference: Reference<typeof pluginConfigs> = {
 	},
 };
 export default reference;
+
+describe(logFilters, {
+	after: "Only entries that were written after this time.",
+	before: "Only entries that were written before this time.",
+	search: "Only entries whose message contains this text, in any case.",
+	type_filter: "Only entries of this type, in any case. May be repeated.",
+});
