@@ -20,6 +20,7 @@ const reference: Reference<typeof pluginConfigs> = {
 				summary: "Add a plugin config",
 				description:
 					"Sets a plugin up for the project, disabled unless `enabled` is true. Secret fields are encrypted, and masked in every answer.",
+				errors: { does_not_exist: "The organization can't see the plugin." },
 			},
 		},
 		"/rearrange": {
