@@ -50,6 +50,7 @@ const reference: Reference<typeof domains> = {
 				summary: "Verify a domain",
 				description:
 					"Requires level 8. Looks for the `verification_challenge` in a TXT record at `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, `verification_error` says what was found.",
+				errors: { already_verified: "The domain has been verified before." },
 			},
 		},
 	},
