@@ -44,6 +44,8 @@ const stale = [...generated()]
 if (stale.length > 0)
 	fail(`These files were out of date and are now regenerated: ${stale.join(", ")}`);
 
+check("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json");
+
 check("types", "tsc", "-p", ".");
 
 const bundled = check(

@@ -62,7 +62,7 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 		security: security(path, method, object),
 		parameters: parametersOf(mount, path, metadata.query),
 		requestBody: requestBody(metadata),
-		responses: responsesOf(method, path, metadata, object === undefined),
+		responses: responsesOf(method, path, metadata, object === undefined, text.errors),
 	};
 }
 
@@ -96,6 +96,7 @@ const document = {
 		title: "Tenantry",
 		version: about.version,
 		description: about.description,
+		license: { name: about.license, identifier: about.license },
 	},
 	servers: [{ url: "/" }],
 	tags: [...new Map(all.map(({ tag }) => [tag.name, tag])).values()],

@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
 
-/** Keeps wrangler offline: no update check, no metrics, no lookup of this machine's location. */
+/** Keeps tools offline: no update check, no metrics, no lookup of this machine's location. */
 const offline = {
 	CLOUDFLARE_CF_FETCH_ENABLED: "false",
 	WRANGLER_HIDE_BANNER: "true",
 	WRANGLER_SEND_METRICS: "false",
+	REDOCLY_SUPPRESS_UPDATE_NOTICE: "true",
 };
 export const environment: NodeJS.ProcessEnv = { ...process.env, ...offline };
 

@@ -74,36 +74,120 @@ function errorStatuses(
 	];
 }
 
-/** The bodies of an operation's responses by status; null for none. */
-function bodies(method: string, path: string, operation: Operation, open: boolean) {
+/** The codes of errors by status (docs/api.md#errors). */
+const CODES: Record<number, string[]> = {
+	401: ["not_authenticated", "authentication_failed"],
+	403: ["permission_denied"],
+	404: ["not_found"],
+	409: ["conflict"],
+	412: ["precondition_failed"],
+	413: ["request_too_large"],
+	415: ["unsupported_media_type"],
+	429: ["throttled"],
+};
+
+/** The codes of a 400 for what is wrong in a body. */
+const BODY_CODES = [
+	"parse_error",
+	"required",
+	"null",
+	"blank",
+	"invalid_choice",
+	"max_length",
+	"max_value",
+	"min_value",
+	"not_a_list",
+	"empty",
+];
+
+function codesOf(
+	status: number,
+	{ method, path }: { method: string; path: string },
+	{ body, query }: Operation,
+	own: string[],
+) {
+	const isRetryable = method === "POST" && path.startsWith("/api/");
+	if (status === 409 && isRetryable) return ["conflict", "idempotency_key_in_use"];
+	if (status !== 400) return CODES[status] ?? [];
+	const ofHeaders = [
+		...(path.startsWith("/api/") ? ["unknown_version"] : []),
+		...(isRetryable ? ["idempotency_key_reused"] : []),
+	];
+	const ofQuery = query && !body ? ["invalid_choice", "max_length"] : [];
+	return ["invalid_input", ...ofHeaders, ...ofQuery, ...(body ? BODY_CODES : []), ...own];
+}
+
+/**
+ * An error response. `x-codes` lists every code it may have; those of the operation's own rules are
+ * explained.
+ */
+function errorResponse(
+	status: number,
+	route: { method: string; path: string },
+	operation: Operation,
+	own: Record<string, string>,
+) {
+	const isPage = operation.media === "text/html";
+	const codes = isPage ? [] : codesOf(status, route, operation, Object.keys(own));
+	const rules = status === 400 ? Object.entries(own) : [];
+	return {
+		description: [
+			DESCRIPTIONS[status],
+			...(codes.length > 0 ? [`: ${codes.map((code) => `\`${code}\``).join(", ")}`] : []),
+			...(rules.length > 0 ? ["\n"] : []),
+			...rules.map(([code, when]) => `\n- \`${code}\`: ${when}`),
+		].join(""),
+		...(codes.length > 0 && { "x-codes": codes }),
+		...(isPage ? text("text/html") : content(schemaOf(ErrorBody))),
+	};
+}
+
+/** The responses of an operation by status, without what all have. */
+function partsOf(
+	method: string,
+	path: string,
+	operation: Operation,
+	open: boolean,
+	own: Record<string, string>,
+): [number, object][] {
 	const { status = 200, answer, media, also = {}, within } = operation;
 	const success = {
 		...(answer && content(schemaOf(namedPage(answer, within)))),
 		...(media && text(media)),
 	};
-	const others = Object.entries(also).map(([status, shape]): [number, object] => [
-		Number(status),
-		shape instanceof z.ZodVoid ? {} : content(schemaOf(shape)),
-	]);
-	const error = media === "text/html" ? text(media) : content(schemaOf(ErrorBody));
-	const errors = errorStatuses(method, path, operation, open).map((status): [number, object] => [
-		status,
-		error,
-	]);
-	const notModified: [number, object][] =
-		method === "GET" && path.startsWith("/api/") && (answer || media) ? [[304, {}]] : [];
-	return [[status, success] as [number, object], ...notModified, ...others, ...errors];
+	const isConditional = method === "GET" && path.startsWith("/api/") && (answer || media);
+	return [
+		[status, success],
+		...(isConditional ? [[304, {}] satisfies [number, object]] : []),
+		...Object.entries(also).map(([status, shape]): [number, object] => [
+			Number(status),
+			shape instanceof z.ZodVoid ? {} : content(schemaOf(shape)),
+		]),
+		...errorStatuses(method, path, operation, open).map((status): [number, object] => [
+			status,
+			errorResponse(status, { method, path }, operation, own),
+		]),
+	];
 }
 
-/** @param open whether the route needs no key */
-export const responsesOf = (method: string, path: string, operation: Operation, open: boolean) =>
+/**
+ * @param open whether the route needs no key
+ * @param own the codes of the operation's own rules
+ */
+export const responsesOf = (
+	method: string,
+	path: string,
+	operation: Operation,
+	open: boolean,
+	own: Record<string, string> = {},
+) =>
 	Object.fromEntries(
-		bodies(method, path, operation, open).map(([status, body]) => [
+		partsOf(method, path, operation, open, own).map(([status, parts]) => [
 			status,
 			{
 				description: DESCRIPTIONS[status],
 				headers: headersOf({ status, guarded: !open, operation }),
-				...body,
+				...parts,
 			},
 		]),
 	);

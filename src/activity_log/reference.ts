@@ -1,5 +1,6 @@
-import type { Reference } from "../http/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type activityLog from "./routes.ts";
+import { filters } from "./shape.ts";
 
 type ActivityLog = Reference<typeof activityLog>;
 
@@ -35,3 +36,12 @@ export const ofProject: ActivityLog = {
 		},
 	},
 };
+
+describe(filters, {
+	scope: "Only entries about objects of this kind, such as `Member` or `BatchExport`.",
+	item_id: "Only entries about the object with this id.",
+	user: "Only what the user with this uuid did.",
+	activity: "Only entries of this activity, such as `created` or `updated`.",
+	after: "Only entries that were written after this time.",
+	before: "Only entries that were written before this time.",
+});

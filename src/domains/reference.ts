@@ -19,6 +19,7 @@ const reference: Reference<typeof domains> = {
 				summary: "Add a domain",
 				description:
 					"Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; an unverified claim that is older than three days gives way to yours.",
+				errors: { unique: "Some organization has the domain already." },
 			},
 		},
 		"/:id": {
@@ -32,6 +33,10 @@ const reference: Reference<typeof domains> = {
 				summary: "Change a domain",
 				description:
 					"Requires level 8. Single sign-on can be set up once the domain is verified. Renaming an unverified domain makes a new challenge; a verified one can't be renamed.",
+				errors: {
+					unique: "Some organization has the domain already.",
+					verification_required: "Only a verified domain can have this setting.",
+				},
 			},
 			delete: {
 				id: "deleteDomain",
@@ -45,6 +50,7 @@ const reference: Reference<typeof domains> = {
 				summary: "Verify a domain",
 				description:
 					"Requires level 8. Looks for the `verification_challenge` in a TXT record at `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, `verification_error` says what was found.",
+				errors: { already_verified: "The domain has been verified before." },
 			},
 		},
 	},

@@ -13,6 +13,8 @@ export type OperationText = {
 	summary: string;
 	/** What the names don't say: who may do it, its side effects, what the answer is. */
 	description: string;
+	/** Codes of a 400 that the shapes of the request don't imply, each with when it happens. */
+	errors?: Record<string, string>;
 };
 
 /** A group of operations in the document. */

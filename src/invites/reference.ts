@@ -64,6 +64,12 @@ export const acceptanceReference: Reference<typeof acceptance> = {
 				summary: "Accept an invite",
 				description:
 					"The person becomes a member. Somebody new becomes a user, and gets a key whose value only this answer shows. A key in the request says who accepts; it needs no scope.",
+				errors: {
+					expired: "The invite is older than three days.",
+					inviter_lost_access: "Its inviter may no longer invite.",
+					invalid_recipient: "The invite is for another user, or the request needs the user's key.",
+					user_already_member: "The user is a member already.",
+				},
 			},
 		},
 	},

@@ -19,6 +19,7 @@ const reference: Reference<typeof personalApiKeys> = {
 				summary: "Create a key",
 				description:
 					"Only this answer shows the key's `value`. A key can't make one that may do more than itself, or lives longer. You may have 25 keys.",
+				errors: { does_not_exist: "You can't see an organization or project in the restrictions." },
 			},
 		},
 		"/:id": {
@@ -32,6 +33,7 @@ const reference: Reference<typeof personalApiKeys> = {
 				summary: "Change a key",
 				description:
 					"Changes one of your keys, at once for all requests. A key can't be given more than the key in use may do.",
+				errors: { does_not_exist: "You can't see an organization or project in the restrictions." },
 			},
 			delete: {
 				id: "revokePersonalApiKey",

@@ -1,5 +1,6 @@
-import type { Reference } from "../http/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type pluginConfigs from "./routes.ts";
+import { logFilters } from "./shape.ts";
 
 const reference: Reference<typeof pluginConfigs> = {
 	tag: {
@@ -19,6 +20,7 @@ const reference: Reference<typeof pluginConfigs> = {
 				summary: "Add a plugin config",
 				description:
 					"Sets a plugin up for the project, disabled unless `enabled` is true. Secret fields are encrypted, and masked in every answer.",
+				errors: { does_not_exist: "The organization can't see the plugin." },
 			},
 		},
 		"/rearrange": {
@@ -95,3 +97,10 @@ const reference: Reference<typeof pluginConfigs> = {
 	},
 };
 export default reference;
+
+describe(logFilters, {
+	after: "Only entries that were written after this time.",
+	before: "Only entries that were written before this time.",
+	search: "Only entries whose message contains this text, in any case.",
+	type_filter: "Only entries of this type, in any case. May be repeated.",
+});

@@ -1,6 +1,7 @@
-import type { Reference } from "../http/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type families from "./routes.ts";
 import type { allPlugins } from "./routes.ts";
+import { filters } from "./shape.ts";
 
 const TAG = {
 	name: "Plugins",
@@ -149,4 +150,9 @@ export const importApps = family({
 	many: "import apps",
 	tag: "Pipeline import apps",
 	which: "Plugins that bring events in.",
+});
+
+describe(filters, {
+	search: "Only plugins whose name, description or URL contains this text, in any case.",
+	family: "Only plugins of this family. May be repeated.",
 });

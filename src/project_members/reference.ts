@@ -19,6 +19,10 @@ const reference: Reference<typeof projectMembers> = {
 				id: "addProjectMember",
 				summary: "Add a member to a project",
 				description: "Requires level 8. The user has to be a member of the organization.",
+				errors: {
+					does_not_exist: "The user isn't a member of the organization.",
+					unique: "The user is already a member of the project.",
+				},
 			},
 		},
 		"/:user_uuid": {

@@ -32,6 +32,7 @@ export const ofCaller: Projects = {
 				summary: "Create a project",
 				description:
 					"Requires level 8. The project belongs to `organization`, by default the one you work in.",
+				errors: { does_not_exist: "You aren't a member of the organization." },
 			},
 		},
 		"/:id": {

@@ -16,6 +16,7 @@ const reference: Reference<typeof users> = {
 				summary: "Change yourself",
 				description:
 					"Changes your names, or where you work: choosing a project also chooses its organization.",
+				errors: { does_not_exist: "You can't see the organization or project." },
 			},
 		},
 	},

@@ -28,6 +28,8 @@ type Operation = {
 	responses: Record<
 		string,
 		{
+			/** Every code that an error may have. */
+			"x-codes"?: string[];
 			content?: {
 				"application/json"?: { schema: object };
 			};
@@ -94,11 +96,15 @@ export async function assertDocumented(request: Request, response: Response) {
 	}
 	if (!response.headers.get("content-type")?.startsWith("application/json"))
 		throw new Error(`Not JSON: ${what}`);
+	const body = JSON.parse(text);
+	const codes = described?.["x-codes"];
+	if (codes && !codes.includes(body.code))
+		throw new Error(`The document has no such code of an error: ${what}`);
 	const { valid, errors } = new Validator(
 		{ ...(schema ?? problem), components: document.components },
 		"2020-12",
 		false,
-	).validate(JSON.parse(text));
+	).validate(body);
 	if (!valid)
 		throw new Error(
 			`Not as documented: ${what}\n${errors.map(({ instanceLocation, error }) => `${instanceLocation}: ${error}`).join("\n")}`,
