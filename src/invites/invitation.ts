@@ -7,7 +7,8 @@ import { digest, type Key } from "../auth/keys.ts";
 import { aliased, connect } from "../db/client.ts";
 import { invites, members, organizations, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
-import { badCredentials, notFound, throttled } from "../http/errors.ts";
+import { badCredentials, notFound } from "../http/errors.ts";
+import { countRequest } from "../http/rate_limit.ts";
 import { guard, toKey } from "../tenant/guard.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
@@ -82,8 +83,8 @@ export async function findInvitation(c: Context<App>, token: string) {
  */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
-	const { success } = await c.env.REQUESTS.limit({ key: key.id });
-	if (!success) throw throttled(60);
+	const tooMany = await countRequest(c, key.id);
+	if (tooMany) throw tooMany;
 }
 
 /** Whether the request has a key of the user whom the invite is for. */

@@ -56,7 +56,7 @@ function compressible({
 	const { file_format, compression } = value;
 	if (file_format === "Parquet" || compression !== "snappy") return;
 	issues.push({
-		...issue(compression, "invalid_choice", notAChoice(compression)),
+		...issue(compression, "invalid_choice", notAChoice(compression), ["gzip", "zstd"]),
 		path: ["compression"],
 	});
 }
@@ -340,7 +340,7 @@ const missingField = (key: string) =>
  * @throws 400 if it is invalid
  */
 export function check(type: string, config: unknown): Config {
-	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice");
+	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice", TYPES);
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
 	const unknownKeys = Object.keys(keys)

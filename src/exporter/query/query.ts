@@ -1,4 +1,5 @@
 import type { QuerySchema } from "../../db/schema.ts";
+import type { ErrorCode } from "../../http/codes.ts";
 import { invalid } from "../../http/errors.ts";
 import { readMoment } from "../../http/fields.ts";
 import type { Kind } from "../rows.ts";
@@ -192,7 +193,7 @@ export function comparedAs(
 	return "text";
 }
 
-const invalidQuery = (message: string, code?: string) => invalid("xql_query", message, code);
+const invalidQuery = (message: string, code?: ErrorCode) => invalid("xql_query", message, code);
 
 function read(text: string) {
 	if (!text.isWellFormed()) throw invalidQuery("Failed to parse query");
