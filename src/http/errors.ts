@@ -262,8 +262,9 @@ export const notSetUp = () =>
 const helpFor = (code: string) => `</docs/api#${code}>; rel="help"`;
 
 export const respond = (c: Context, { body, status, headers }: ApiError) => {
-	const link = [headers["Link"] ?? [], helpFor(body.code)].flat().join(", ");
-	return c.json(body, status, { ...headers, Link: link });
+	const { Link: link } = headers;
+	const links = [...(link ? [link] : []), helpFor(body.code)];
+	return c.json(body, status, { ...headers, Link: links.join(", ") });
 };
 
 const replay = (c: Context, { status, headers, body }: Answer) => {
