@@ -30,11 +30,13 @@ export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
  * unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
-	const { db } = connect(c, "first-primary");
+	const { db, serve } = connect(c, "first-primary");
+	const { idempotency } = c.var;
+	await idempotency?.readRequest();
 	const inviter = alias(users, "inviter");
 	// Without a key, the guard looks up the empty hash, which matches no row.
 	const hash = c.get("key")?.hash ?? "";
-	const [[caller], [invite]] = await db.batch([
+	const [[caller], invitations, ...kept] = await db.batch([
 		guard(db, { hash, organization: sql`null`, project: sql`null` }),
 		db
 			.select({
@@ -71,11 +73,14 @@ export async function findInvitation(c: Context<App>, token: string) {
 				and(eq(members.organization_id, invites.organization_id), eq(members.user_id, users.id)),
 			)
 			.where(eq(invites.token_hash, await digest(token))),
+		...(idempotency ? [idempotency.lookUp(db)] : []),
 	]);
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
+	await idempotency?.check(db, kept[0]?.[0]);
+	const [invite] = idempotency?.read(invitations) ?? invitations;
 	if (!invite) throw await countFailure(c, notFound());
-	return { db, hash, key, invite };
+	return { db, serve, hash, key, invite };
 }
 
 /**
