@@ -9,6 +9,7 @@ import about from "../package.json" with { type: "json" };
 import { families, publicRoutes } from "../src/app.ts";
 import { ErrorBody } from "../src/http/errors.ts";
 import { descriptionOf, documentedAs, type Operation } from "../src/http/router.ts";
+import { VERSIONS } from "../src/http/versions.ts";
 import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
 
 type Json = Record<string, unknown>;
@@ -107,6 +108,51 @@ const DESCRIPTIONS: Record<number, string> = {
 	503: "Unavailable",
 };
 
+/** Whether a route changes one object, so that it takes `If-Match`. */
+const changesObject = (method: string, path: string) =>
+	method !== "GET" &&
+	path.startsWith("/api/") &&
+	/\{(?!organization_id|project_id|token)\w+\}(\/\w+)?$/.test(path);
+
+/** Whether a route answers with an `ETag`. */
+const hasTag = (method: string, path: string, { answer, media }: Operation) =>
+	method === "GET" && path.startsWith("/api/") && (answer ?? media) !== undefined;
+
+const header = (name: string, schema: Json, description: string) => ({
+	name,
+	in: "header",
+	schema,
+	description,
+});
+
+/** The headers of a request (docs/api.md#headers). */
+const headersOf = (method: string, path: string, metadata: Operation) => [
+	...(path.startsWith("/api/")
+		? [
+				header(
+					"Tenantry-Version",
+					{ type: "string", enum: VERSIONS.map(({ date }) => date) },
+					"The version of the API; by default that of the key",
+				),
+			]
+		: []),
+	...(path.startsWith("/api/") && method === "POST"
+		? [
+				header(
+					"Idempotency-Key",
+					{ type: "string", minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
+					"Sent again with the same request, it gets the first response, and nothing is done twice",
+				),
+			]
+		: []),
+	...(hasTag(method, path, metadata)
+		? [header("If-None-Match", { type: "string" }, "A 304 if the response still has this ETag")]
+		: []),
+	...(changesObject(method, path)
+		? [header("If-Match", { type: "string" }, "A 412 unless the object has this ETag")]
+		: []),
+];
+
 /** The error responses of a route, as far as its method, path and metadata determine them. */
 function errorResponses(
 	method: string,
@@ -122,8 +168,10 @@ function errorResponses(
 		...(open && !hasParameters ? [] : [429]),
 		...(open ? [] : [403]),
 		...(hasParameters ? [404] : []),
-		...(!open && (method === "POST" || (hasParameters && method !== "GET")) ? [409] : []),
-		...(hasParameters && !open && method !== "GET" ? [412] : []),
+		...(path.startsWith("/api/") && (method === "POST" || (hasParameters && method !== "GET"))
+			? [409]
+			: []),
+		...(changesObject(method, path) ? [412] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),
 		...(body ? [415] : []),
@@ -209,6 +257,7 @@ const operation = (
 			in: "query",
 			schema: schemaOf(shape, true),
 		})),
+		...headersOf(method, path, metadata),
 	],
 	requestBody: requestBody(metadata),
 	responses: {
@@ -217,9 +266,7 @@ const operation = (
 			...(metadata.answer && content(schemaOf(metadata.answer))),
 			...(metadata.media && text(metadata.media)),
 		},
-		...(method === "GET" &&
-			path.startsWith("/api/") &&
-			(metadata.answer || metadata.media) && { 304: { description: DESCRIPTIONS[304] } }),
+		...(hasTag(method, path, metadata) && { 304: { description: DESCRIPTIONS[304] } }),
 		...Object.fromEntries(
 			Object.entries(metadata.also ?? {}).map(([status, answer]) => [
 				status,

@@ -35,15 +35,6 @@ describe("every refusal links to its code in the documentation", () => {
 		}
 	});
 
-	test("beside the links that it has anyway", async () => {
-		const home = await world();
-		const path = `/api/organizations/${home.id}/pipeline_destinations`;
-		const body = { url: "https://github.com/tenantry/nothing", plugin_type: "source" };
-		await home.ask("POST", path, { body });
-		const response = await home.ask("POST", path, { body: { name: 7 } });
-		expect(response.headers.get("link")).toBe('</docs/api#invalid_input>; rel="help"');
-	});
-
 	test("and every code has a section there", () => {
 		const headings = Array.from(api.matchAll(/^#### `(\w+)`$/gm), ([, code]) => code);
 		expect(headings.toSorted()).toEqual(ERROR_CODES.toSorted());
