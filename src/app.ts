@@ -111,13 +111,29 @@ type Routed = Intersection<Mounted<(typeof families)[number] | (typeof publicRou
  */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
+/** Headers of responses that scripts of other origins may read. */
+const EXPOSED_HEADERS = [
+	"Deprecation",
+	"ETag",
+	"Idempotency-Replayed",
+	"Link",
+	"RateLimit",
+	"RateLimit-Policy",
+	"Retry-After",
+	"Server-Timing",
+	"Sunset",
+	"Tenantry-Version",
+	"x-d1-bookmark",
+	"X-Request-Id",
+];
+
 /** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	const origins = c.env.CORS_ORIGINS.split(",").map((origin) => origin.trim());
 	if (origins.every((origin) => origin === "")) return next();
 	return cors({
 		origin: origins.includes("*") ? "*" : origins,
-		exposeHeaders: ["Link", "Retry-After", "Server-Timing", "x-d1-bookmark", "X-Request-Id"],
+		exposeHeaders: EXPOSED_HEADERS,
 	})(c, next);
 };
 

@@ -2,6 +2,7 @@ import type { Context, ErrorHandler, NotFoundHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import type { ErrorCode } from "./codes.ts";
 import { documentAs } from "./router.ts";
 
 /** The body of every error response (docs/api.md#errors). */
@@ -21,7 +22,10 @@ export const ErrorBody = z
 		detail: z.string(),
 		attr: z.string().nullable(),
 		/** The values that a choice may have. */
-		choices: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
+		choices: z
+			.array(z.union([z.string(), z.number()]))
+			.readonly()
+			.optional(),
 	})
 	.meta({ id: "Error" });
 
@@ -30,7 +34,7 @@ export type Choices = z.infer<typeof ErrorBody>["choices"];
 type Parts = {
 	status: ContentfulStatusCode;
 	type: string;
-	code: string;
+	code: ErrorCode;
 	detail: string;
 	/** The field that is wrong; null if it isn't about a single field. */
 	attr?: string | null;
@@ -44,7 +48,7 @@ type Parts = {
 /** An error response. Any code may throw it; `onError` sends it. */
 export class ApiError extends Error {
 	readonly status: ContentfulStatusCode;
-	readonly body: z.infer<typeof ErrorBody>;
+	readonly body: z.infer<typeof ErrorBody> & { code: ErrorCode };
 	readonly headers: Record<string, string>;
 	readonly log: string | undefined;
 
@@ -61,7 +65,7 @@ export class ApiError extends Error {
 export const invalid = (
 	attr: string | null,
 	detail: string,
-	code = "invalid_input",
+	code: ErrorCode = "invalid_input",
 	choices?: Choices,
 ) =>
 	new ApiError({
@@ -254,8 +258,14 @@ export const notSetUp = () =>
 		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 	});
 
-export const respond = (c: Context, { body, status, headers }: ApiError) =>
-	c.json(body, status, headers);
+/** A link to the section of the documentation about an error. */
+const helpFor = (code: string) => `</docs/api#${code}>; rel="help"`;
+
+export const respond = (c: Context, { body, status, headers }: ApiError) => {
+	const { Link: link } = headers;
+	const links = [...(link ? [link] : []), helpFor(body.code)];
+	return c.json(body, status, { ...headers, Link: links.join(", ") });
+};
 
 const replay = (c: Context, { status, headers, body }: Answer) => {
 	for (const [name, value] of headers) c.header(name, value);

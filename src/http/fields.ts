@@ -1,8 +1,13 @@
 import * as z from "zod";
+import type { ErrorCode } from "./codes.ts";
 
 /** A zod issue with its own error code: `http/valid.ts` puts code and message into the response unchanged. */
-export const issue = (input: unknown, code: string, message: string) =>
-	({ code: "custom", input, message, params: { code } }) as const;
+export const issue = (
+	input: unknown,
+	code: ErrorCode,
+	message: string,
+	choices?: readonly (string | number)[],
+) => ({ code: "custom", input, message, params: { code, choices } }) as const;
 
 /** Why this text can't be stored; undefined if it can. */
 export const whyUnstorable = (text: string) =>
@@ -141,7 +146,7 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 				const value = typeof item === "string" && byLowerCase.get(item.trim().toLowerCase());
 				if (value) return value;
 				issues.push({
-					...issue(item, "invalid_choice", notAChoice(item)),
+					...issue(item, "invalid_choice", notAChoice(item), values),
 					path: Array.isArray(given) ? [i] : [],
 				});
 				return item;

@@ -40,6 +40,9 @@ const nameOfType = (value: unknown) =>
 			: ({ string: "str", boolean: "bool" }[String(typeof value)] ??
 				(Array.isArray(value) ? "list" : "dict"));
 
+const choicesOf = (values: readonly z.core.util.Primitive[]) =>
+	values.filter((value) => typeof value === "string" || typeof value === "number");
+
 /** The error response for an issue that zod found (docs/api.md#errors). */
 export function toApiError(
 	issue: z.core.$ZodIssue,
@@ -51,7 +54,8 @@ export function toApiError(
 			issue.expected === "array" ? issue.message : "Invalid data. Expected a dictionary.",
 		);
 	const attr = path.length ? path.join("__") : null;
-	if (issue.code === "custom") return invalid(attr, issue.message, issue.params?.code);
+	if (issue.code === "custom")
+		return invalid(attr, issue.message, issue.params?.code, issue.params?.choices);
 	if (input === undefined) return invalid(attr, "This field is required.", "required");
 	if (input === null) return invalid(attr, "This field may not be null.", "null");
 	switch (issue.code) {
@@ -66,7 +70,7 @@ export function toApiError(
 		case "invalid_value":
 			return issue.values.every(Number.isInteger) && !Number.isInteger(input)
 				? invalid(attr, INTEGER)
-				: invalid(attr, notAChoice(input), "invalid_choice");
+				: invalid(attr, notAChoice(input), "invalid_choice", choicesOf(issue.values));
 		case "invalid_format":
 			return invalid(attr, wrongFormat[issue.format] ?? issue.message);
 		case "too_big":
@@ -116,9 +120,9 @@ export const checkedBy =
 			check(value);
 		} catch (error) {
 			if (!(error instanceof ApiError)) throw error;
-			const { attr, code, detail } = error.body;
+			const { attr, code, detail, choices } = error.body;
 			const path = attr?.split("__").slice(1) ?? [];
-			issues.push({ ...issue(value, code, detail), path });
+			issues.push({ ...issue(value, code, detail, choices), path });
 		}
 	};
 

@@ -1,5 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { routePath } from "hono/route";
+import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
 import { unknownVersion } from "./errors.ts";
 
@@ -83,6 +84,13 @@ export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
 		const asked = c.req.header("tenantry-version")?.trim();
 		if (asked !== undefined && !versions.some(({ date }) => date === asked))
 			throw unknownVersion(versions.map(({ date }) => date));
-		c.set("version", asked ?? c.get("key")?.version ?? CURRENT_VERSION);
+		c.set("version", asked ?? versionOf(c.get("key"), versions));
 		await next();
 	});
+
+/** Keys that are older than the oldest version that is still served get that one. */
+function versionOf(key: Key | undefined, versions: readonly Version[]) {
+	if (!key) return versions[0]?.date;
+	const made = key.version ?? FIRST_VERSION;
+	return versions.find(({ date }) => date === made)?.date ?? versions.at(-1)?.date;
+}

@@ -1,12 +1,15 @@
+import { sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
 import { cache } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
+import { members } from "../db/schema.ts";
+import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { found, invalid, throttled } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
-import { changes, type Names, newRows, selectResults } from "./accept_batch.ts";
+import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
 import { findInvitation, type Invitation, isRecipient } from "./invitation.ts";
 import { mailAdmins } from "./mails.ts";
 import { type Accepted, isPastExpiry } from "./shape.ts";
@@ -69,10 +72,17 @@ async function write(
 	names: Names,
 ): Promise<z.infer<typeof Accepted> | undefined> {
 	const { db, invite } = invitation;
-	const rows = await newRows();
+	const { idempotency } = c.var;
+	const rows = (await idempotency?.once(newRows)) ?? (await newRows());
+	if (idempotency?.isDone) return acceptedBefore(invitation, rows, idempotency.rows);
+	const results = selectResults(invitation, rows);
+	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
+	const retries = await idempotency?.statements(db, results.user, isMember);
 	const { usedInvites, user, key, admins } = await runBatch(db, {
+		isUnused: retries?.first,
 		...changes(invitation, names, rows),
-		...selectResults(invitation, rows),
+		...results,
+		kept: retries?.last,
 	});
 	if (usedInvites.length === 0) return undefined;
 	const [newKey] = key;
@@ -90,13 +100,27 @@ async function write(
 			),
 		);
 	return {
-		organization: {
-			id: invite.organization_id,
-			name: invite.organization_name,
-			slug: invite.slug,
-			membership_level: invite.level,
-		},
+		organization: membershipOf(invitation),
 		user: person,
 		personal_api_key: newKey ? toPersonalApiKey(newKey, rows.key.value) : null,
 	};
+}
+
+const membershipOf = ({ invite }: Invitation) => ({
+	id: invite.organization_id,
+	name: invite.organization_name,
+	slug: invite.slug,
+	membership_level: invite.level,
+});
+
+/**
+ * The response of a request that was killed after its batch. A request with an `Idempotency-Key`
+ * has an API key, so its user needed no new one.
+ * @param json the rows of the user
+ */
+async function acceptedBefore(invitation: Invitation, rows: NewRows, json: string) {
+	const { db, serve } = invitation;
+	serve([{ results: rowsOf(json) }]);
+	const [[user]] = await db.batch([selectResults(invitation, rows).user]);
+	return { organization: membershipOf(invitation), user: found(user), personal_api_key: null };
 }

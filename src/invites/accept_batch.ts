@@ -38,7 +38,7 @@ export async function newRows() {
 	};
 }
 
-type NewRows = Awaited<ReturnType<typeof newRows>>;
+export type NewRows = Awaited<ReturnType<typeof newRows>>;
 
 /**
  * SQL: the id of the user with the invite's address, who may be created earlier in the same batch.

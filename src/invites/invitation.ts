@@ -7,7 +7,8 @@ import { digest, type Key } from "../auth/keys.ts";
 import { aliased, connect } from "../db/client.ts";
 import { invites, members, organizations, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
-import { badCredentials, notFound, throttled } from "../http/errors.ts";
+import { badCredentials, notFound } from "../http/errors.ts";
+import { countRequest } from "../http/rate_limit.ts";
 import { guard, toKey } from "../tenant/guard.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 
@@ -29,11 +30,13 @@ export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
  * unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
-	const { db } = connect(c, "first-primary");
+	const { db, serve } = connect(c, "first-primary");
+	const { idempotency } = c.var;
+	await idempotency?.readRequest();
 	const inviter = alias(users, "inviter");
 	// Without a key, the guard looks up the empty hash, which matches no row.
 	const hash = c.get("key")?.hash ?? "";
-	const [[caller], [invite]] = await db.batch([
+	const [[caller], invitations, ...kept] = await db.batch([
 		guard(db, { hash, organization: sql`null`, project: sql`null` }),
 		db
 			.select({
@@ -70,11 +73,14 @@ export async function findInvitation(c: Context<App>, token: string) {
 				and(eq(members.organization_id, invites.organization_id), eq(members.user_id, users.id)),
 			)
 			.where(eq(invites.token_hash, await digest(token))),
+		...(idempotency ? [idempotency.lookUp(db)] : []),
 	]);
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
+	await idempotency?.check(db, kept[0]?.[0]);
+	const [invite] = idempotency?.read(invitations) ?? invitations;
 	if (!invite) throw await countFailure(c, notFound());
-	return { db, hash, key, invite };
+	return { db, serve, hash, key, invite };
 }
 
 /**
@@ -82,8 +88,8 @@ export async function findInvitation(c: Context<App>, token: string) {
  */
 async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
-	const { success } = await c.env.REQUESTS.limit({ key: key.id });
-	if (!success) throw throttled(60);
+	const tooMany = await countRequest(c, key.id);
+	if (tooMany) throw tooMany;
 }
 
 /** Whether the request has a key of the user whom the invite is for. */

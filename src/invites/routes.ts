@@ -3,6 +3,7 @@ import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import * as valid from "../http/valid.ts";
+import { safeRetries } from "../tenant/idempotency.ts";
 import { body } from "../tenant/valid.ts";
 import { accept } from "./accept.ts";
 import { preview } from "./invitation.ts";
@@ -39,6 +40,7 @@ export default router()
 /** Routes for the holder of an invite's link, with or without a key. */
 export const acceptance = router()
 	.use("*", (c, next) => (c.req.header("authorization") ? authenticate(c, next) : next()))
+	.use("*", safeRetries)
 	.get("/:token", ok(Invitation), async (c) => c.json(await preview(c, c.req.param("token"))))
 	.post(
 		"/:token/accept",

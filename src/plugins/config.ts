@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { type Cipher, cipherOf, isSealed } from "../auth/secrets.ts";
+import type { ErrorCode } from "../http/codes.ts";
 import { invalid } from "../http/errors.ts";
 import { notAChoice } from "../http/fields.ts";
 
@@ -90,14 +91,16 @@ export async function opened(cipher: Cipher, fields: Field[], stored: Config) {
 	};
 }
 
-/** The error detail and code for an invalid value; undefined if it is valid. */
-function problemOf({ type, choices }: Field, value: unknown) {
+type Problem = { detail: string; code: ErrorCode; choices?: string[] };
+
+/** What the error for an invalid value says; undefined if the value is valid. */
+function problemOf({ type, choices }: Field, value: unknown): Problem | undefined {
 	if (!TYPES.includes(type)) return { detail: `Unknown type "${type}".`, code: "invalid_input" };
 	if (isEmpty(value)) return undefined;
 	if (typeof value !== "string" && type !== "json")
 		return { detail: "Not a valid string.", code: "invalid_input" };
 	if (type === "choice" && !choices.includes(String(value)))
-		return { detail: notAChoice(value), code: "invalid_choice" };
+		return { detail: notAChoice(value), code: "invalid_choice", choices };
 	return undefined;
 }
 
@@ -123,7 +126,8 @@ export async function merge(
 			: givenValues.get(key) === MASK && isSealed(storedValues.get(key));
 	for (const field of fields) {
 		const problem = problemOf(field, keepsStored(field.key) ? null : givenValues.get(field.key));
-		if (problem) throw invalid(`config__${field.key}`, problem.detail, problem.code);
+		if (problem)
+			throw invalid(`config__${field.key}`, problem.detail, problem.code, problem.choices);
 	}
 	const merged = [...new Set([...givenValues.keys(), ...secret])].map(async (key) => {
 		if (keepsStored(key)) return [key, storedValues.get(key)];

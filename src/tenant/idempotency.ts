@@ -133,9 +133,11 @@ export class Idempotency {
 	}
 
 	/** What a read returned: to the killed request, if this one takes over. */
-	read(answers: unknown[]): unknown[] {
+	read<T>(answers: T[]): T[] {
 		const i = this.#journal.reads.push(answers) - 1;
-		return this.#kept?.journal.reads[i] ?? answers;
+		const kept: T[] | undefined =
+			this.#kept && JSON.parse(JSON.stringify(this.#kept.journal.reads))[i];
+		return kept ?? answers;
 	}
 
 	/** A value that is made up once, and is the same for a request that takes over. */
@@ -229,9 +231,13 @@ const replaced = Object.fromEntries(
 	),
 );
 
-/** The routes after it carry out a POST with an `Idempotency-Key` once (docs/api.md#safe-retries). */
+/**
+ * The routes after it carry out a POST with an `Idempotency-Key` once, if it also has an API key
+ * (docs/api.md#safe-retries).
+ */
 export const safeRetries = createMiddleware<App>(async (c, next) => {
-	const key = c.req.method === "POST" ? c.req.header("idempotency-key") : undefined;
+	const isPost = c.req.method === "POST" && c.get("key") !== undefined;
+	const key = isPost ? c.req.header("idempotency-key") : undefined;
 	// A family with a wildcard has this middleware on both paths that match.
 	if (key === undefined || c.get("idempotency")) return next();
 	const idempotency = new Idempotency(c, key);

@@ -15,8 +15,9 @@ import { type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
-import { badCredentials, conflict, found, throttled } from "../http/errors.ts";
+import { badCredentials, conflict, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
+import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
@@ -188,8 +189,8 @@ export class Tenant {
 		if (intercepted) return intercepted;
 		const place = this.#place;
 		const denied = checkKey(key, scope, place);
-		const { success } = await this.env.REQUESTS.limit({ key: key.id });
-		if (!success) throw denied ?? throttled(60);
+		const tooMany = await countRequest(this.#c, key.id);
+		if (tooMany) throw denied ?? tooMany;
 		// Checked once, with the first read.
 		const isFirst = !denied && !this.#caller;
 		if (isFirst) await idempotency?.readRequest();

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { activityLog, domains, projects } from "../../src/db/schema.ts";
+import { activityLog, domains, now, personalApiKeys, projects } from "../../src/db/schema.ts";
 import { address, guarded } from "../support/routes.ts";
 import { call, cost, db, furnished, join, racing } from "../support/world.ts";
 
@@ -17,6 +17,11 @@ describe.each(gets.map((route) => [route.path, route] as const))("GET %s", (_, {
 	test("sends an ETag, and a 304 without a body to a client that has it", async () => {
 		const home = await furnished();
 		const path = address(at, home);
+		// Lists of keys show when they were last used, at most once an hour.
+		await db
+			.update(personalApiKeys)
+			.set({ last_used_at: now() })
+			.where(eq(personalApiKeys.user_id, home.owner.id));
 		const response = await home.ask("GET", path);
 		if (EMPTY.test(at) && at.includes("plugin_configs")) {
 			expect([response.headers.has("etag"), response.headers.get("cache-control")]).toEqual([
@@ -99,9 +104,13 @@ describe.each(changing.map((route) => [`${route.method} ${route.path}`, route] a
 		test("is a 412 otherwise, and changes nothing", async () => {
 			const home = await furnished();
 			const tag = await current(home);
-			for (const wrong of ['"x"', `W/${tag}`, ""]) {
+			for (const wrong of ['"x"', `W/${tag}`, "x"]) {
 				const response = await send(home, wrong);
-				expect([response.status, response.body.code]).toEqual([412, "precondition_failed"]);
+				expect([wrong, response.status, response.body?.code]).toEqual([
+					wrong,
+					412,
+					"precondition_failed",
+				]);
 				expect(cost(response).trips).toBe(1);
 			}
 			expect(await current(home)).toBe(tag);

@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
-import { eq, sql } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { activityLog, domains, idempotencyKeys, personalApiKeys } from "../../src/db/schema.ts";
 import { deleteExpiredKeys } from "../../src/tenant/idempotency.ts";
 import { address, guarded } from "../support/routes.ts";
 import { eventually } from "../support/time.ts";
-import { call, cost, db, furnished, join, keyFor, world } from "../support/world.ts";
+import { call, cost, db, furnished, join, keyFor, person, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 type Options = NonNullable<Parameters<typeof call>[2]>;
@@ -97,7 +97,10 @@ describe.each(posts.map((route) => [route.path, route] as const))("POST %s", (_,
 		const early = await send();
 		expect([early.status, early.body.code]).toEqual([409, "idempotency_key_in_use"]);
 		expect(early.headers.get("retry-after")).toBe("1");
-		await db.update(idempotencyKeys).set({ under_way_until: new Date(0).toISOString() });
+		await db
+			.update(idempotencyKeys)
+			.set({ under_way_until: "2000-01-01T00:00:00.000Z" })
+			.where(eq(idempotencyKeys.user_id, home.owner.id));
 		const answer = await send();
 		expect(answer.status).toBeLessThan(300);
 		expect(await entriesOf(home)).toEqual(entries);
@@ -305,7 +308,10 @@ describe("an Idempotency-Key", () => {
 		const [row] = await rowsOf(home);
 		expect(row?.journal).toMatch(/^sealed:2:/);
 		expect(JSON.stringify(row)).not.toMatch(/tnt_[0-9A-Za-z]{43}/);
-		await db.update(idempotencyKeys).set({ under_way_until: sql`'0'` });
+		await db
+			.update(idempotencyKeys)
+			.set({ under_way_until: "2000-01-01T00:00:00.000Z" })
+			.where(eq(idempotencyKeys.user_id, home.owner.id));
 		const { body } = await post(home, "/api/personal_api_keys", "k", {
 			body: { label: "New", scopes: ["*"] },
 		});
@@ -320,5 +326,58 @@ describe("an Idempotency-Key", () => {
 		expect(patched.status).toBe(200);
 		expect((await home.ask("DELETE", path, { headers })).status).toBe(204);
 		expect(await db.select().from(domains).where(eq(domains.id, home.domain))).toEqual([]);
+	});
+});
+
+describe("accepting an invite with an API key and an Idempotency-Key", () => {
+	const invited = async () => {
+		const home = await world();
+		const guest = await person();
+		const { body } = await home.ask("POST", `/api/organizations/${home.id}/invites`, {
+			body: { target_email: guest.email, send_email: false },
+		});
+		const path = `/api/invites/${body.accept_url.split("/").at(-1)}/accept`;
+		const send = (options: Options = {}) =>
+			call("POST", path, {
+				key: guest.key,
+				body: {},
+				headers: { "idempotency-key": "join" },
+				...options,
+			});
+		return { home, guest, path, send };
+	};
+
+	test("gets the first response when it is repeated", async () => {
+		const { home, send } = await invited();
+		const first = await send();
+		expect([first.status, first.body.organization.id]).toEqual([200, home.id]);
+		expect((await replayed(send)).body).toEqual(first.body);
+	});
+
+	test("is answered when it was killed after its change", async () => {
+		const { home, guest, send } = await invited();
+		const dying = killing();
+		void send({ env: dying.env });
+		await dying.written;
+		expect((await send()).body.code).toBe("idempotency_key_in_use");
+		await db
+			.update(idempotencyKeys)
+			.set({ under_way_until: "2000-01-01T00:00:00.000Z" })
+			.where(eq(idempotencyKeys.user_id, guest.id));
+		const answer = await send();
+		expect([answer.status, answer.body.organization.id]).toEqual([200, home.id]);
+		expect(answer.body.user).toMatchObject({ uuid: guest.uuid, email: guest.email });
+		expect((await replayed(send)).body).toEqual(answer.body);
+	});
+
+	test("ignores the Idempotency-Key without an API key", async () => {
+		const home = await world();
+		const { body } = await home.ask("POST", `/api/organizations/${home.id}/invites`, {
+			body: { target_email: `${v7()}@tenantry.test`, send_email: false },
+		});
+		const path = `/api/invites/${body.accept_url.split("/").at(-1)}/accept`;
+		const send = () => call("POST", path, { body: {}, headers: { "idempotency-key": "join" } });
+		expect((await send()).status).toBe(200);
+		expect((await send()).status).toBe(404);
 	});
 });

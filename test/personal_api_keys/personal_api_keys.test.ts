@@ -62,6 +62,7 @@ test("the value is not stored; KV has the documented record", async () => {
 		organizations: [id],
 		projects: [],
 		expires_at: null,
+		version: "2026-11-21",
 	});
 	const rows = await db.select().from(personalApiKeys);
 	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(body.value);

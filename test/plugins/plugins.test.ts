@@ -921,7 +921,8 @@ describe("installing from a url", () => {
 		expect(again).toMatchObject(
 			wrong("invalid_input", `Plugin from URL "${url}" already installed!`, null),
 		);
-		const [, link = ""] = /^<(.+)>; rel="item"$/.exec(again.headers.get("link") ?? "") ?? [];
+		const [, link = ""] =
+			/^<(.+)>; rel="item", <\/docs\/.+>; rel="help"$/.exec(again.headers.get("link") ?? "") ?? [];
 		expect((await home.ask("GET", link)).body).toEqual(created);
 		await make(other, { url });
 	});
@@ -949,7 +950,7 @@ describe("installing from a url", () => {
 		for (const answer of responses)
 			if (answer.status !== 201) {
 				expect(answer).toMatchObject(refusal);
-				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item"$/);
+				expect(answer.headers.get("link")).toMatch(/\/\d+\/>; rel="item", /);
 			}
 		expect(
 			await db.select().from(plugins).where(eq(plugins.organization_id, home.id)),

@@ -26,3 +26,8 @@ declare namespace Cloudflare {
 		BIGQUERY_PRIVATE_KEY: string;
 	}
 }
+
+declare module "*?raw" {
+	const text: string;
+	export default text;
+}

@@ -94,7 +94,7 @@ const missingField = (key: string) =>
  * @throws 400 if it is invalid
  */
 export function check(type: string, config: unknown): Config {
-	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice");
+	if (!isType(type)) throw invalid("destination__type", notAChoice(type), "invalid_choice", TYPES);
 	const shape: z.ZodObject = configs[type];
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
 	const unknownKeys = Object.keys(keys)

@@ -54,7 +54,7 @@ export function compressible({
 	const { file_format, compression } = value;
 	if (file_format === "Parquet" || compression !== "snappy") return;
 	issues.push({
-		...issue(compression, "invalid_choice", notAChoice(compression)),
+		...issue(compression, "invalid_choice", notAChoice(compression), ["gzip", "zstd"]),
 		path: ["compression"],
 	});
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../../http/codes.ts";
 import { invalid } from "../../http/errors.ts";
 import { readMoment } from "../../http/fields.ts";
 import {
@@ -30,7 +31,8 @@ const FUNCTION_NAMES = new Map(
 		.map((name) => [name.toLowerCase(), name]),
 );
 
-export const invalidQuery = (message: string, code?: string) => invalid("xql_query", message, code);
+export const invalidQuery = (message: string, code?: ErrorCode) =>
+	invalid("xql_query", message, code);
 
 /** Checks size and depth, level by level: recursion could overflow the stack before the depth is known. */
 export function checkSize(expressions: ParsedExpression[]) {

@@ -1,0 +1,21 @@
+import type { Context } from "hono";
+import type { App } from "../env.ts";
+import { throttled } from "./errors.ts";
+
+/** The limit of `REQUESTS` in wrangler.toml. The binding doesn't tell it. */
+export const REQUESTS = { limit: 480, period: 60 };
+
+/**
+ * Counts a request against the rate of its key, and sends what is known of the limit: always the
+ * policy, and how much is left only if that is nothing (docs/api.md#rate-limits).
+ * @returns the 429 if the key has made too many requests
+ */
+export async function countRequest(c: Context<App>, key: string) {
+	const { limit, period } = REQUESTS;
+	const { success } = await c.env.REQUESTS.limit({ key });
+	c.header("RateLimit-Policy", `"requests";q=${limit};w=${period}`);
+	if (success) return undefined;
+	// The limiter doesn't say when the period began.
+	c.header("RateLimit", `"requests";r=0;t=${period}`);
+	return throttled(period);
+}
