@@ -243,7 +243,12 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	const idempotency = new Idempotency(c, key);
 	c.set("idempotency", idempotency);
 	await next();
-	if (!(c.error instanceof Replay)) c.executionCtx.waitUntil(idempotency.keep(c.res.clone()));
+	if (c.error instanceof Replay) return;
+	const lost = (error: unknown) =>
+		console.error(
+			JSON.stringify({ warning: "The response to a POST was not kept", error: String(error) }),
+		);
+	c.executionCtx.waitUntil(idempotency.keep(c.res.clone()).catch(lost));
 });
 
 /** Deletes the keys that are older than a day, ten thousand at most. */
