@@ -57,7 +57,7 @@ describe(ActivityEntry, {
 	detail: [
 		"What was changed, and why.",
 		{
-			name: "The object's name when it was changed, such as the email address of a member.",
+			name: "The object's name when it was changed, such as the email address of a member; null if it has none.",
 			changes: [
 				"Each field that got another value. Empty if the entry is not about fields.",
 				{
@@ -83,12 +83,11 @@ describe(ActivityEntry, {
 });
 
 describe(filters, {
-	scope:
-		"Only entries about this kind of object, such as `Member` or `BatchExport`, written exactly so.",
+	scope: "Only entries about this kind of object, such as `Member` or `BatchExport`. Case matters.",
 	item_id:
-		"Only entries about the object with this id. Use it with `scope`: ids are unique for each kind.",
+		"Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id.",
 	user: "Only entries of the user with this uuid. There are none for an unknown user.",
-	activity: "Only this activity, such as `created` or `job_triggered`, written exactly so.",
+	activity: "Only this activity, such as `created` or `job_triggered`. Case matters.",
 	after: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
 	before: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",
 });

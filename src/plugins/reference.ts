@@ -73,7 +73,7 @@ const ofFamily = ({ id, one, many, capabilities }: Nouns) => ({
 			summary: `Add a plugin to the ${many}`,
 			description: `Answers with the plugin, which belongs to the organization.
 
-With a \`url\`, the plugin is downloaded from npm, GitHub or GitLab. Its \`plugin.json\` then determines \`name\`, \`description\`, \`icon\`, \`config_schema\` and \`public_jobs\`, its source the \`capabilities\`, and the version \`tag\`, whatever the body says. Kept are \`plugin.json\`, the main file, \`site.ts\` and \`frontend.tsx\`.
+With a \`url\`, the plugin is downloaded from npm, GitHub or GitLab. Its \`plugin.json\` then determines \`name\`, \`description\`, \`icon\`, \`config_schema\` and \`public_jobs\`, its source the \`capabilities\`, and the version \`tag\`, whatever the body says. Only \`plugin.json\`, the main file, \`site.ts\` and \`frontend.tsx\` are kept.
 
 Without a \`url\`, the plugin has no source until you write it. Without \`capabilities\` either, it gets \`${capabilities}\`, which makes it ${one}.
 
@@ -127,7 +127,7 @@ const ofSource = ({ id, one }: Nouns) => ({
 			summary: `Upgrade ${one}`,
 			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, stays as it is.
 
-400 for the reasons for which installing fails. 403 for another organization's plugin. It ${SECRETS}.`,
+400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
 		},
 	},
 	"/:id/source": {
@@ -146,7 +146,7 @@ const ofSource = ({ id, one }: Nouns) => ({
 
 \`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled at once, and so are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
 
-400 if the plugin's type isn't \`source\`, \`plugin.json\` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. It ${SECRETS}.`,
+400 if the plugin's type isn't \`source\`, \`plugin.json\` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing ${SECRETS}.`,
 		},
 	},
 });
@@ -164,13 +164,13 @@ const ofPlugin = ({ id, one }: Nouns) => ({
 			summary: `Change ${one}`,
 			description: `Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new \`config_schema\` makes secret are masked at once.
 
-403 for another organization's plugin, and if the body has \`is_global\` and the \`plugins_access_level\` is below 9. A change of \`capabilities\` or \`public_jobs\` ${SECRETS}.`,
+403 for another organization's plugin, and if the body has \`is_global\` and the \`plugins_access_level\` is below 9. Changing \`capabilities\` or \`public_jobs\` ${SECRETS}.`,
 		},
 		delete: {
 			id: `delete${id}`,
 			summary: `Delete ${one}`,
 			description:
-				"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it. 403 for another organization's plugin.",
+				"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.",
 		},
 	},
 });
@@ -233,8 +233,9 @@ describe(Plugin, {
 		"",
 		...Object.entries(TYPES).map(([type, meaning]) => `- \`${type}\`: ${meaning}`),
 	].join("\n"),
-	name: "Configs without a name of their own show it. Empty if the plugin has none.",
-	description: "Configs without a description of their own show it. Empty if the plugin has none.",
+	name: "The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none.",
+	description:
+		"What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none.",
 	url: "The page that the plugin was installed from, without a query or an access token. Null if it wasn't.",
 	icon: "The image that stands for the plugin, as its author wrote it: often a URL. Null for none.",
 	config_schema: FIELDS,
@@ -257,8 +258,8 @@ describe(update, {
 		"How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.",
 		TYPES,
 	],
-	name: "At most 200 characters, and not necessarily unique. Empty by default.",
-	description: "Text that may have several lines. Empty by default.",
+	name: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+	description: "What the plugin does, for people; may have several lines. Empty by default.",
 	icon: "The image that stands for the plugin: a URL, or any other text. Null for none.",
 	config_schema: `${FIELDS} An empty list by default. Existing configs are not checked against it until they are changed.`,
 	tag: "The version, at most 200 characters; null for none. Installing and upgrading set it.",
