@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Context, Handler, MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
 import type { RouterRoute } from "hono/types";
 import { assertThat } from "../db/assertion.ts";
 import type { Database } from "../db/client.ts";
@@ -126,7 +127,10 @@ export function ifMatch(mount: string, routes: RouterRoute[], at: string): Middl
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
 		const header = c.req.header("if-match");
-		if (header !== undefined && path !== undefined && !["GET", "HEAD"].includes(c.req.method))
+		const isRead = ["GET", "HEAD"].includes(c.req.method);
+		// A path such as `/bulk` also matches `/:id`.
+		const isOwn = routePath(c, -1) === `${mount}${at}`;
+		if (header !== undefined && path !== undefined && !isRead && isOwn)
 			c.set("precondition", new Precondition(c, tagsIn(header), object));
 		await next();
 	};
