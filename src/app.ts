@@ -31,8 +31,6 @@ import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
 import { safeRetries } from "./tenant/idempotency.ts";
-import { ifMatch } from "./tenant/precondition.ts";
-import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import {
 	asCaller,
 	inOrganization,
@@ -40,7 +38,9 @@ import {
 	onOrganizations,
 	onProjects,
 	onProjectsOfOrganization,
-} from "./tenant/tenant.ts";
+} from "./tenant/middleware.ts";
+import { ifMatch } from "./tenant/precondition.ts";
+import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import users from "./users/routes.ts";
 
 type Routes = Hono<App, Schema, string>;
