@@ -13,7 +13,10 @@ export type OperationText = {
 	summary: string;
 	/** What the names don't say: who may do it, its side effects, what the answer is. */
 	description: string;
-	/** Codes of a 400 that the shapes of the request don't imply, each with when it happens. */
+	/**
+	 * Codes of a 400 that the shapes of the request don't imply, each with when it happens. A code
+	 * that they do imply is listed too, if the operation has a rule of its own with it.
+	 */
 	errors?: Record<string, string>;
 };
 
