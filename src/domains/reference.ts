@@ -69,7 +69,7 @@ const reference: Reference<typeof domains> = {
 export default reference;
 
 const NAME =
-	"The domain: at most 128 characters in lower case, and one that can be registered or is below one. Unique across all organizations. Can be changed only until the domain is verified.";
+	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations.";
 const JIT =
 	"Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization.";
 const SSO = `How people with an email address of this domain have to sign in:
@@ -90,15 +90,16 @@ describe(create, { domain: NAME, ...SAML });
 describe(
 	update,
 	{
+		domain: `${NAME} Can be changed only until the domain is verified.`,
 		jit_provisioning_enabled: `${JIT} The domain has to be verified.`,
 		sso_enforcement: `${SSO}\n\nThe domain has to be verified. \`saml\` requires all three SAML fields, which can't be emptied while it is set.`,
 	},
-	create,
+	create.omit({ domain: true }),
 );
 
 describe(Domain, {
 	id: "Identifies the domain, in paths too.",
-	domain: NAME,
+	domain: "The domain name, in lower case. Unique across all organizations.",
 	is_verified: "Whether the organization has proved that the domain is its own.",
 	verified_at: "When the domain was verified; null if it isn't.",
 	verification_challenge:

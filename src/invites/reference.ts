@@ -6,7 +6,7 @@ import type { acceptance } from "./routes.ts";
 import { Accepted, accept, create, Invitation, Invite, NewInvite, NewInvites } from "./shape.ts";
 
 const NOT_INVITABLE =
-	"The address belongs to a member already; `private_project_access` has a project that you can't see, or a level above yours; or the organization would have more than 1,000 open invites.";
+	"the address belongs to a member already; `private_project_access` has a project that you can't see, or a level above yours; or the organization would have more than 1,000 open invites.";
 
 const reference: Reference<typeof invites> = {
 	tag: {
@@ -26,8 +26,8 @@ const reference: Reference<typeof invites> = {
 				id: "createInvite",
 				summary: "Invite a person",
 				description:
-					"Any member may invite, up to its own level; a higher one is a 403. The invite is mailed after the answer, unless `send_email` is false or the operator hasn't set up mail: then the answer has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
-				errors: { invalid_input: NOT_INVITABLE },
+					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the answer, unless `send_email` is false or the operator hasn't set up mail: then the answer has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
+				errors: { invalid_input: `The invite breaks a rule: ${NOT_INVITABLE}` },
 			},
 		},
 		"/bulk": {
@@ -36,7 +36,9 @@ const reference: Reference<typeof invites> = {
 				summary: "Invite several people",
 				description:
 					"Takes a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The answer has the fields of the first invite, and all of them as `results`.",
-				errors: { invalid_input: `An address is in the list twice. ${NOT_INVITABLE}` },
+				errors: {
+					invalid_input: `An address is in the list twice. Or, for one of the invites: ${NOT_INVITABLE}`,
+				},
 			},
 		},
 		"/:id": {
@@ -72,7 +74,7 @@ export const acceptanceReference: Reference<typeof acceptance> = {
 			post: {
 				id: "acceptInvite",
 				summary: "Accept an invite",
-				description: `The person becomes a member, and the organization the one the person works in. Somebody new becomes a user, and gets a key whose value only this answer shows. Somebody who has a key should send it: it says who accepts, and needs no scope. If an existing user's address was never verified, and a mail carried the link, accepting without a key hands the user over to you: its keys are revoked, and you get a new one. ${UNKNOWN}`,
+				description: `The person becomes a member, and works in the organization from then on. Somebody new becomes a user, and gets a key whose value only this answer shows. Somebody who has a key should send it: it says who accepts, and needs no scope. If an existing user's address was never verified, and a mail carried the link, accepting without a key hands the user over to you: its keys are revoked, and you get a new one. ${UNKNOWN}`,
 				errors: {
 					expired: "The invite is older than three days.",
 					inviter_lost_access:

@@ -50,18 +50,22 @@ export default reference;
 const NAME = "What people call the organization, at most 64 characters. Needn't be unique.";
 const LOGO =
 	"The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.";
+const JOIN_MAIL = "Whether the other admins and owners get a mail when somebody accepts an invite.";
 const ENFORCE_2FA =
 	"Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.";
 
 describe(create, {
 	name: NAME,
 	logo_media_id: LOGO,
-	is_member_join_email_enabled:
-		"Whether the other admins and owners get a mail when somebody accepts an invite; true by default.",
+	is_member_join_email_enabled: `${JOIN_MAIL} True by default.`,
 	enforce_2fa: ENFORCE_2FA,
 });
 
-describe(update, {}, create);
+describe(
+	update,
+	{ is_member_join_email_enabled: JOIN_MAIL },
+	create.omit({ is_member_join_email_enabled: true }),
+);
 
 describe(Organization, {
 	id: "Identifies the organization, in paths too. A UUID of version 7, so ids sort by creation time.",
@@ -83,8 +87,7 @@ describe(Organization, {
 			limit: "How much of it the organization may use; missing if there is no limit.",
 		},
 	],
-	is_member_join_email_enabled:
-		"Whether the other admins and owners get a mail when somebody accepts an invite.",
+	is_member_join_email_enabled: JOIN_MAIL,
 	metadata: "The text of a JSON object, `{}` by default. Read-only.",
 	customer_id: "The operator's own id for the organization; null for none. Set by the operator.",
 	enforce_2fa: ENFORCE_2FA,

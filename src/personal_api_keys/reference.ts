@@ -67,6 +67,7 @@ const reference: Reference<typeof personalApiKeys> = {
 };
 export default reference;
 
+const LABEL = "What the key is for, in your own words.";
 const SCOPES =
 	"What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires.";
 const ORGANIZATIONS =
@@ -74,22 +75,30 @@ const ORGANIZATIONS =
 const PROJECTS =
 	"The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`.";
 const TEAMS = "Another name for `scoped_projects`.";
+const EXPIRY = "When the key stops working; null for never";
+const IN_THE_PAST = "A time in the past disables the key.";
 
 describe(create, {
-	label: "What the key is for, in your own words. At most 40 characters.",
+	label: `${LABEL} At most 40 characters.`,
 	scopes: `${SCOPES} At least one.`,
 	scoped_organizations: `${ORGANIZATIONS} At most 100; empty by default.`,
 	scoped_projects: `${PROJECTS} At most 100; empty by default.`,
 	scoped_teams: `${TEAMS} Set only one of them, or both to the same projects.`,
-	expires_at:
-		"When the key stops working; null for never, which is the default. A time in the past disables the key.",
+	expires_at: `${EXPIRY}, which is the default. ${IN_THE_PAST}`,
 });
 
-describe(update, {}, create);
+describe(update, {
+	label: `${LABEL} At most 40 characters.`,
+	scopes: `${SCOPES} At least one. The list replaces the old one.`,
+	scoped_organizations: `${ORGANIZATIONS} At most 100. The list replaces the old one.`,
+	scoped_projects: `${PROJECTS} At most 100. The list replaces the old one.`,
+	scoped_teams: `${TEAMS} Set only one of them, or both to the same projects.`,
+	expires_at: `${EXPIRY}. ${IN_THE_PAST}`,
+});
 
 describe(PersonalApiKey, {
 	id: "Identifies the key, in paths too. It isn't secret.",
-	label: "What the key is for, in your own words.",
+	label: LABEL,
 	value:
 		"The key itself, for the header `Authorization: Bearer <value>`. Only in the answer that creates or rolls the key; null in all others.",
 	mask_value: "The last four characters of the value, as `tnt_…abcd`, to tell keys apart.",
@@ -97,7 +106,7 @@ describe(PersonalApiKey, {
 	scoped_organizations: ORGANIZATIONS,
 	scoped_projects: PROJECTS,
 	scoped_teams: `${TEAMS} Always the same list.`,
-	expires_at: "When the key stops working; null for never.",
+	expires_at: `${EXPIRY}.`,
 	created_at: "When the key was created.",
 	last_used_at: "When the key was last used, to within an hour; null if never.",
 	last_rolled_at: "When the key last got a new value; null if never.",

@@ -85,6 +85,8 @@ export const ofOrganization: Projects = {
 };
 
 const NAME = "What people call the project, at most 200 characters. Needn't be unique.";
+const TIMEZONE =
+	"A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused.";
 const ACCESS_CONTROL =
 	"Whether the project is private: only the organization's admins and owners, and the project's own members, can see it.";
 
@@ -92,12 +94,15 @@ describe(create, {
 	name: NAME,
 	organization:
 		"The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one.",
-	timezone:
-		"A name in the IANA time zone database, in any case; offsets such as `+02:00` are refused. `UTC` by default.",
+	timezone: `${TIMEZONE} \`UTC\` by default.`,
 	access_control: `${ACCESS_CONTROL} False by default.`,
 });
 
-describe(update, {}, create);
+describe(
+	update,
+	{ timezone: TIMEZONE, access_control: ACCESS_CONTROL },
+	create.pick({ name: true }),
+);
 
 describe(Project, {
 	id: "Identifies the project, in paths too. Other resources call it `team_id`.",
