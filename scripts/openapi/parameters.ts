@@ -1,5 +1,5 @@
 /** The parameters of operations. */
-import type * as z from "zod";
+import * as z from "zod";
 import { descriptionOfField } from "../../src/http/reference.ts";
 import { type Json, schemaOf } from "./schemas.ts";
 
@@ -49,12 +49,12 @@ function pathParameter(name: string, mount: string) {
 }
 
 /** The parameters in the path and in the query of an operation. */
-export const parametersOf = (mount: string, path: string, query?: z.ZodObject) => [
+export const parametersOf = (mount: string, path: string, query: z.ZodObject = z.object({})) => [
 	...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => pathParameter(name, mount)),
-	...Object.entries(query?.shape ?? {}).map(([name, shape]) => ({
+	...Object.entries(query.shape).map(([name, shape]) => ({
 		name,
 		in: "query",
-		description: descriptionOfField(name, shape),
+		description: descriptionOfField(name, query),
 		schema: schemaOf(shape, true),
 	})),
 ];

@@ -116,7 +116,8 @@ function codesOf(
 		...(isRetryable ? ["idempotency_key_reused"] : []),
 	];
 	const ofQuery = query && !body ? ["invalid_choice", "max_length"] : [];
-	return ["invalid_input", ...ofHeaders, ...ofQuery, ...(body ? BODY_CODES : []), ...own];
+	const codes = ["invalid_input", ...ofHeaders, ...ofQuery, ...(body ? BODY_CODES : []), ...own];
+	return [...new Set(codes)];
 }
 
 /**
