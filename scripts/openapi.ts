@@ -13,7 +13,7 @@ import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";
 import { references } from "./openapi/references.ts";
-import { requestBody, responsesOf } from "./openapi/responses.ts";
+import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
 import { type Json, schemas } from "./openapi/schemas.ts";
 
 type Family = {
@@ -53,16 +53,17 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 	const path = pathOf(family, below);
 	const text = texts[below]?.[method.toLowerCase()];
 	if (!text) throw new Error(`The reference has no text for ${method} ${path}.`);
-	const metadata = merge(handlers);
+	const operation = merge(handlers);
+	const route = { method, mount, below, path, operation, open: object === undefined };
 	return {
 		operationId: text.id,
 		summary: text.summary,
 		description: text.description,
 		tags: [tag.name],
 		security: security(path, method, object),
-		parameters: parametersOf(mount, path, metadata.query),
-		requestBody: requestBody(metadata),
-		responses: responsesOf(method, path, metadata, object === undefined, text.errors),
+		parameters: parametersOf(route),
+		requestBody: requestBody(operation),
+		responses: responsesOf(route, text.errors),
 	};
 }
 
@@ -103,6 +104,7 @@ const document = {
 	paths,
 	components: {
 		schemas,
+		responses,
 		headers,
 		securitySchemes: {
 			personal_api_key: {

@@ -110,7 +110,7 @@ const isParameter = (segment: string | undefined) => segment?.startsWith(":") ==
  * The object that a route changes: its own path, or, for an action, the path without its last
  * segment. Undefined if that isn't one object.
  */
-function objectPath(path: string) {
+export function objectPath(path: string) {
 	const segments = path.split("/");
 	const last = segments.pop();
 	if (isParameter(last)) return path;
