@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import dns from "dns-packet";
 import { conflict, throttled } from "../src/http/errors.ts";
 import { events, exports } from "./examples/exports.ts";
-import { normalizer } from "./examples/normalize.ts";
+import { keysIn, normalizer } from "./examples/normalize.ts";
 import * as people from "./examples/people.ts";
 import { plugins } from "./examples/plugins.ts";
 import { recorder } from "./examples/recorder.ts";
@@ -40,16 +40,14 @@ const peer = createServer(async (request, response) => {
 		const data = texts.get(name);
 		return data === undefined ? [] : [{ name, type: "TXT" as const, ttl: 60, data }];
 	});
-	response
-		.setHeader("content-type", "application/dns-message")
-		.end(
-			dns.encode({
-				type: "response",
-				id: query.id ?? 0,
-				questions: query.questions ?? [],
-				answers,
-			}),
-		);
+	response.setHeader("content-type", "application/dns-message").end(
+		dns.encode({
+			type: "response",
+			id: query.id ?? 0,
+			questions: query.questions ?? [],
+			answers,
+		}),
+	);
 });
 const peerPort = await freePort();
 peer.listen(peerPort, "127.0.0.1");
@@ -97,6 +95,7 @@ await record.record("removeMember", { parameters: { user__uuid: uuid } });
 
 const normalize = normalizer({
 	steps: record.steps,
+	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
 		[server.url, "https://tenantry.example.com"],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],

@@ -1,5 +1,6 @@
 /** The parameters of operations. */
 import { descriptionOfField } from "../../src/http/reference.ts";
+import { parameterExample } from "./examples.ts";
 import { requestHeadersOf } from "./headers.ts";
 import type { Route } from "./route.ts";
 import { type Json, schemaOf } from "./schemas.ts";
@@ -51,14 +52,16 @@ function pathParameter(name: string, mount: string) {
 
 /** The parameters in the path, in the query and in the headers of an operation. */
 export const parametersOf = (route: Route) => [
-	...Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
-		pathParameter(name, route.mount),
-	),
-	...Object.entries(route.operation.query?.shape ?? {}).map(([name, shape]) => ({
-		name,
-		in: "query",
-		description: descriptionOfField(name, shape),
-		schema: schemaOf(shape, true),
-	})),
+	...[
+		...Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
+			pathParameter(name, route.mount),
+		),
+		...Object.entries(route.operation.query?.shape ?? {}).map(([name, shape]) => ({
+			name,
+			in: "query",
+			description: descriptionOfField(name, shape),
+			schema: schemaOf(shape, true),
+		})),
+	].map((parameter) => ({ ...parameter, ...parameterExample(route.id, parameter) })),
 	...requestHeadersOf(route),
 ];
