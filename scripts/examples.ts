@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import dns from "dns-packet";
 import { conflict, throttled } from "../src/http/errors.ts";
 import { events, exports } from "./examples/exports.ts";
-import { normalizer } from "./examples/normalize.ts";
+import { keysIn, normalizer } from "./examples/normalize.ts";
 import * as people from "./examples/people.ts";
 import { plugins } from "./examples/plugins.ts";
 import { recorder } from "./examples/recorder.ts";
@@ -95,6 +95,7 @@ await record.record("removeMember", { parameters: { user__uuid: uuid } });
 
 const normalize = normalizer({
 	steps: record.steps,
+	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
 		[server.url, "https://tenantry.example.com"],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],

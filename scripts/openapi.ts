@@ -54,7 +54,7 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 	const text = texts[below]?.[method.toLowerCase()];
 	if (!text) throw new Error(`The reference has no text for ${method} ${path}.`);
 	const operation = merge(handlers);
-	const route = { method, mount, below, path, operation, open: object === undefined };
+	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };
 	return {
 		operationId: text.id,
 		summary: text.summary,
@@ -62,7 +62,7 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 		tags: [tag.name],
 		security: security(path, method, object),
 		parameters: parametersOf(route),
-		requestBody: requestBody(operation),
+		requestBody: requestBody(route),
 		responses: responsesOf(route, text.errors),
 	};
 }

@@ -80,13 +80,13 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	});
 	const parameters = { id: String(id) };
 	await record(`test${name}`, { parameters, body: {} });
-	await record(`backfill${name}`, {
-		parameters,
-		body: { start_at: hoursAgo(2), end_at: hoursAgo(0) },
-	});
 	await refuse(`backfill${name}`, 400, {
 		parameters,
 		body: { start_at: hoursAgo(0), end_at: hoursAgo(2) },
+	});
+	await record(`backfill${name}`, {
+		parameters,
+		body: { start_at: hoursAgo(2), end_at: hoursAgo(0) },
 	});
 	const ended = (count: number) => (answer: Awaited<ReturnType<typeof waitFor>>) =>
 		answer.results?.length === count && answer.results.every((run) => run.finished_at);

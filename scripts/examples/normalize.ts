@@ -4,7 +4,8 @@
  */
 import { crc32 } from "node:zlib";
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const STEP_MS = 10_000;
 
@@ -16,6 +17,8 @@ const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const KEY = /\btnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
 const MASK = /tnt_…[0-9A-Za-z]{4}/g;
+/** How long a run took, in its log. */
+const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
 const TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g;
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -48,9 +51,14 @@ type Options = {
 	texts: [from: string, to: string][];
 	/** When each step of the recording began, in Unix milliseconds. */
 	steps: number[];
+	/** The values of all keys. */
+	keys: string[];
 };
 
-export function normalizer({ texts, steps }: Options) {
+/** The values of the keys in a text. */
+export const keysIn = (text: string) => Array.from(text.matchAll(KEY), ([key]) => key);
+
+export function normalizer({ texts, steps, keys }: Options) {
 	const [start = 0] = steps;
 	const hour = Math.floor(start / HOUR_MS) * HOUR_MS;
 	const masks = new Map<string, string>();
@@ -59,6 +67,7 @@ export function normalizer({ texts, steps }: Options) {
 		masks.set(maskOf(value), maskOf(example));
 		return example;
 	});
+	for (const each of keys) key(each);
 	const prefix = HOUR.toString(16).padStart(12, "0").replace(/^.{8}/, "$&-");
 	const uuid = numbered((n, value) => {
 		const version = value.charAt(14);
@@ -66,11 +75,15 @@ export function normalizer({ texts, steps }: Options) {
 	});
 	const token = numbered(exampleToken);
 
-	/** Times before the recording and whole hours keep their distance; others are those of the step. */
+	/**
+	 * Whole hours, and whole minutes before the recording, keep their distance to the hour. Other
+	 * times are those of the step in which they were, or of the hour's beginning.
+	 */
 	function time(text: string) {
 		const at = Date.parse(text);
 		if (Math.abs(at - start) > 7 * DAY_MS) return text;
-		if (at < start || at % HOUR_MS === 0) return new Date(at - hour + HOUR).toISOString();
+		if (at % (at < start ? MINUTE_MS : HOUR_MS) === 0)
+			return new Date(at - hour + HOUR).toISOString();
 		const step = steps.findLastIndex((began) => began <= at);
 		return new Date(HOUR + (step + 1) * STEP_MS).toISOString();
 	}
@@ -87,7 +100,8 @@ export function normalizer({ texts, steps }: Options) {
 			.replace(MASK, (mask) => masks.get(mask) ?? mask)
 			.replace(TOKEN, token)
 			.replace(UUID, uuid)
-			.replace(TIME, time);
+			.replace(TIME, time)
+			.replace(DURATION, "1.5 seconds");
 	}
 
 	/** `name` is that of the field. */

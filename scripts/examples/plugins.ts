@@ -89,12 +89,12 @@ async function configs({ record, refuse, waitFor }: Recorder, ids: Configs) {
 	await record("getPluginConfigActivity", { parameters });
 	await record("getPluginConfigFrontend", { parameters: { id: ids.script } });
 	await record("getPluginConfigScript", { parameters: { id: ids.script } });
+	await refuse("startPluginConfigJob", 400, { parameters, body: { job: { type: "none" } } });
+	await refuse("migratePluginConfig", 400, { parameters });
 	await record("startPluginConfigJob", {
 		parameters,
 		body: { job: { type: "importDay", payload: { day: "2026-11-01" }, operation: "start" } },
 	});
-	await refuse("startPluginConfigJob", 400, { parameters, body: { job: { type: "none" } } });
-	await refuse("migratePluginConfig", 400, { parameters });
 	const logs = { plugin_config_id: id, type_filter: "LOG" };
 	await waitFor(
 		"listPluginConfigLogs",

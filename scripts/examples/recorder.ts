@@ -64,6 +64,7 @@ const FORM = "application/x-www-form-urlencoded";
 export function recorder(url: string, defaultKey: string, defaults: Values) {
 	const known = operations();
 	const examples: Record<string, Example> = {};
+	const succeeded = new Set<string>();
 	const steps: number[] = [];
 
 	/** Sends a request. Returns its status and its body: JSON, or text. */
@@ -90,41 +91,46 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 			...(body !== undefined && { body: isForm ? body.toString() : JSON.stringify(body) }),
 		});
 		const text = await response.text();
-		const isJson = response.headers.get("content-type")?.startsWith("application/json");
+		const type = response.headers.get("content-type") ?? "";
 		return {
 			status: response.status,
 			parameters: {
 				...Object.fromEntries(names.map((name) => [name, values[name] ?? ""])),
-				...Object.fromEntries(Object.entries(parameters)),
+				...parameters,
 			},
-			answer: text === "" ? undefined : isJson ? JSON.parse(text) : text,
+			// A page is no example of use.
+			answer: type.startsWith("application/json")
+				? JSON.parse(text)
+				: type.startsWith("text/javascript")
+					? text
+					: undefined,
 		};
 	}
 
-	/** Sends a request that must succeed. Its example is recorded unless the operation has one. */
+	/** Sends a request that must succeed. Only the first success of an operation is its example. */
 	async function record(id: string, request: Request = {}) {
 		steps.push(Date.now());
 		const { status, parameters, answer } = await send(id, request);
 		if (status >= 400) throw new Error(`${id}: ${status} ${JSON.stringify(answer)}`);
 		const body =
 			request.body instanceof URLSearchParams ? Object.fromEntries(request.body) : request.body;
-		const errors = examples[id]?.errors ?? {};
-		if (!examples[id] || !("answer" in examples[id] || "body" in examples[id]))
+		if (!succeeded.has(id))
 			examples[id] = {
 				parameters,
 				...(body !== undefined && { body }),
 				...(answer !== undefined && { answer }),
-				errors,
+				errors: examples[id]?.errors ?? {},
 			};
+		succeeded.add(id);
 		return Answer.safeParse(answer).data ?? {};
 	}
 
 	/** Sends a request that is refused, and records the error. */
 	async function refuse(id: string, expected: number, request: Request = {}) {
 		steps.push(Date.now());
-		const { status, answer } = await send(id, request);
+		const { status, parameters, answer } = await send(id, request);
 		if (status !== expected) throw new Error(`${id}: ${status} ${JSON.stringify(answer)}`);
-		examples[id] ??= { parameters: {}, errors: {} };
+		examples[id] ??= { parameters, errors: {} };
 		examples[id].errors[status] = answer;
 	}
 

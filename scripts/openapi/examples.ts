@@ -1,6 +1,7 @@
 /** The examples of operations, which scripts/examples.ts has recorded. */
 import * as z from "zod";
 import recorded from "./examples.json" with { type: "json" };
+import type { Json } from "./schemas.ts";
 
 const Example = z.object({
 	parameters: z.record(z.string(), z.unknown()),
@@ -26,8 +27,16 @@ const commonErrors: Record<string, unknown> = Object.assign(
 /** The member `example` of a parameter or a media type; empty if there is none. */
 const exampleOf = (value: unknown) => (value === undefined ? {} : { example: value });
 
-export const parameterExample = (operation: string, name: string) =>
-	exampleOf(operations[operation]?.parameters[name]);
+/** The value that was sent, with the type that the schema has. */
+export function parameterExample(
+	operation: string,
+	{ name, schema }: { name: string; schema: Json },
+) {
+	const value = operations[operation]?.parameters[name];
+	if (value === undefined) return {};
+	if (schema.type === "array") return { example: [value] };
+	return { example: schema.type === "string" ? String(value) : value };
+}
 
 export const bodyExample = (operation: string) => exampleOf(operations[operation]?.body);
 

@@ -1,5 +1,5 @@
 /** The headers of requests and responses (docs/api.md#headers). */
-import { VERSIONS } from "../../src/http/versions.ts";
+import { CURRENT_VERSION, VERSIONS } from "../../src/http/versions.ts";
 import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
 import type { Json } from "./schemas.ts";
 
@@ -9,6 +9,7 @@ const INTEGER = { type: "integer", minimum: 0 };
 type RequestHeader = {
 	description: string;
 	schema: Json;
+	example: string;
 	/** Which routes take it. */
 	on: (route: Route) => boolean;
 };
@@ -19,24 +20,28 @@ const REQUEST_HEADERS: Record<string, RequestHeader> = {
 		description:
 			"The version of the API that the response follows. By default it is the one that was the newest when the key was made.",
 		schema: { ...STRING, enum: VERSIONS.map(({ date }) => date) },
+		example: CURRENT_VERSION,
 		on: isBelowApi,
 	},
 	"Idempotency-Key": {
 		description:
 			"Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored.",
 		schema: { ...STRING, minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
+		example: "b1f4a3e6-5c2d-4f70-9a1e-2d8c7b6a5f43",
 		on: isRetryable,
 	},
 	"If-None-Match": {
 		description:
 			"The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body.",
 		schema: STRING,
+		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
 		on: hasTag,
 	},
 	"If-Match": {
 		description:
 			"The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists.",
 		schema: STRING,
+		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
 		on: takesIfMatch,
 	},
 };
@@ -45,7 +50,13 @@ const REQUEST_HEADERS: Record<string, RequestHeader> = {
 export const requestHeadersOf = (route: Route) =>
 	Object.entries(REQUEST_HEADERS)
 		.filter(([, { on }]) => on(route))
-		.map(([name, { description, schema }]) => ({ name, in: "header", description, schema }));
+		.map(([name, { description, schema, example }]) => ({
+			name,
+			in: "header",
+			description,
+			schema,
+			example,
+		}));
 
 type Response = { status: number; route: Route };
 

@@ -1,6 +1,7 @@
 /** The parameters of operations. */
 import * as z from "zod";
 import { descriptionOfField } from "../../src/http/reference.ts";
+import { parameterExample } from "./examples.ts";
 import { requestHeadersOf } from "./headers.ts";
 import type { Route } from "./route.ts";
 import { type Json, schemaOf } from "./schemas.ts";
@@ -53,15 +54,19 @@ function pathParameter(name: string, mount: string) {
 /** The parameters in the path, in the query and in the headers of an operation. */
 export function parametersOf(route: Route) {
 	const query: z.ZodObject = route.operation.query ?? z.object({});
+	const ofPath = Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
+		pathParameter(name, route.mount),
+	);
+	const ofQuery = Object.entries(query.shape).map(([name, shape]) => ({
+		name,
+		in: "query",
+		description: descriptionOfField(name, query),
+		schema: schemaOf(shape, true),
+	}));
 	return [
-		...Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
-			pathParameter(name, route.mount),
-		),
-		...Object.entries(query.shape).map(([name, shape]) => ({
-			name,
-			in: "query",
-			description: descriptionOfField(name, query),
-			schema: schemaOf(shape, true),
+		...[...ofPath, ...ofQuery].map((parameter) => ({
+			...parameter,
+			...parameterExample(route.id, parameter),
 		})),
 		...requestHeadersOf(route),
 	];

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { ErrorBody } from "../../src/http/errors.ts";
 import { describe } from "../../src/http/reference.ts";
-import { documentedAs, type Operation, Paging } from "../../src/http/router.ts";
+import { documentedAs, Paging } from "../../src/http/router.ts";
+import { answerExample, bodyExample, errorExample } from "./examples.ts";
 import { headersOf } from "./headers.ts";
 import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
 import { content, type Json, namedPage, schemaOf, text } from "./schemas.ts";
@@ -23,17 +24,22 @@ describe(ErrorBody, {
 });
 
 /** An empty body counts as `{}`, so a body is required only if `{}` is invalid. */
-export function requestBody({ body, lines, form }: Operation) {
+export function requestBody({ id, operation: { body, lines, form } }: Route) {
+	const example = bodyExample(id);
 	if (body)
 		return {
 			required: !(documentedAs(body) ?? body).safeParse({}).success,
 			content: {
-				...content(schemaOf(body, true)).content,
-				...(lines && text("application/x-ndjson").content),
+				...content(schemaOf(body, true), undefined, example).content,
+				...(lines && text("application/x-ndjson", linesOf(example)).content),
 			},
 		};
-	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded");
+	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded", example);
 }
+
+/** An example that is a list, as JSON lines. */
+const linesOf = ({ example }: { example?: unknown }) =>
+	Array.isArray(example) ? { example: example.map((line) => JSON.stringify(line)).join("\n") } : {};
 
 const DESCRIPTIONS: Record<number, string> = {
 	200: "OK",
@@ -128,16 +134,19 @@ function errorResponse(status: number, route: Route, own: Record<string, string>
 			...rules.map(([code, when]) => `\n- \`${code}\`: ${when}`),
 		].join(""),
 		...(codes.length > 0 && { "x-codes": codes }),
-		...(isPage ? text("text/html") : content(schemaOf(ErrorBody))),
+		...(isPage
+			? text("text/html")
+			: content(schemaOf(ErrorBody), undefined, errorExample(route.id, status))),
 	};
 }
 
 /** The responses of an operation by status, without what all have. */
 function partsOf(route: Route, own: Record<string, string>): [number, object][] {
 	const { status = 200, answer, media, also = {}, within } = route.operation;
+	const example = answerExample(route.id);
 	const success = {
-		...(answer && content(schemaOf(namedPage(answer, within)))),
-		...(media && text(media)),
+		...(answer && content(schemaOf(namedPage(answer, within)), undefined, example)),
+		...(media && text(media, example)),
 	};
 	return [
 		[status, success],

@@ -3,6 +3,8 @@ import type { Operation } from "../../src/http/router.ts";
 import { objectPath } from "../../src/tenant/precondition.ts";
 
 export type Route = {
+	/** The id of its operation. */
+	id: string;
 	/** In capitals. */
 	method: string;
 	/** The path of its family. */

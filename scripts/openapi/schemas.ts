@@ -102,8 +102,14 @@ export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	return page;
 }
 
-export const content = (schema: Json, media = "application/json") => ({
-	content: { [media]: { schema } },
+/** @param example the member `example`, if there is one */
+export const content = (
+	schema: Json,
+	media = "application/json",
+	example: { example?: unknown } = {},
+) => ({
+	content: { [media]: { schema, ...example } },
 });
 
-export const text = (media: string) => content({ type: "string" }, media);
+export const text = (media: string, example?: { example?: unknown }) =>
+	content({ type: "string" }, media, example);

@@ -20,10 +20,16 @@ type Operation = {
 	description: string;
 	tags: string[];
 	security: Record<string, string[]>[];
-	parameters: { name: string; in: string; description?: string; schema: Schema }[];
+	parameters: {
+		name: string;
+		in: string;
+		description?: string;
+		schema: Schema;
+		example?: unknown;
+	}[];
 	requestBody?: {
 		required?: boolean;
-		content: { "application/json"?: { schema: Schema } };
+		content: { "application/json"?: { schema: Schema; example?: unknown } };
 	};
 	responses: Record<string, Documented>;
 };
@@ -33,7 +39,7 @@ type Documented = {
 	"x-codes"?: string[];
 	headers: Record<string, { $ref: string }>;
 	content?: {
-		"application/json"?: { schema: object };
+		"application/json"?: { schema: object; example?: unknown };
 	};
 };
 
