@@ -30,7 +30,7 @@ export function bounded(data: unknown, from = 0): object {
 		end < text.length
 			? `The answer has ${text.length} characters. Go on with "from": ${end}.`
 			: `This is the end of the answer, which has ${text.length} characters.`;
-	return { text: text.slice(from, end), hint };
+	return { part: text.slice(from, end), hint };
 }
 
 type Page = { next: string | null; previous: string | null; results: unknown[] };

@@ -43,5 +43,6 @@ export const mcp = (api: Api) =>
 		.all("/", async (c) => {
 			if (c.req.method !== "POST") throw methodNotAllowed(c.req.method, ["POST"]);
 			const { serve } = await import("./server.ts");
-			return serve(c, api);
+			const response = await serve(c, api);
+			return c.newResponse(response.body, response);
 		});

@@ -47,7 +47,10 @@ const ReadArguments = z.strictObject({
 const ChangeArguments = z.strictObject({
 	operationId,
 	parameters,
-	body: z.unknown().optional().describe("The JSON body, as describe_operation describes it."),
+	body: z
+		.union([z.record(z.string(), z.unknown()), z.array(z.unknown())])
+		.optional()
+		.describe("The JSON body, as describe_operation describes it."),
 	confirm: z
 		.boolean()
 		.optional()
