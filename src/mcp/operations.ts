@@ -73,7 +73,7 @@ function segment(name: string, value: Parameters[string] | undefined) {
 	const text = String(value ?? "");
 	if (text === "") throw new WrongArguments(`The parameter "${name}" is missing.`);
 	if (text === "." || text === "..") throw new WrongArguments(`"${text}" is no ${name}.`);
-	return encodeURIComponent(text);
+	return encodeURIComponent(text).replaceAll("%40", "@");
 }
 
 /**

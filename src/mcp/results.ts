@@ -53,10 +53,11 @@ function fitting(items: unknown[], room: number) {
 }
 
 /** The parameters that lead to the next page, from its address. */
-const parametersOf = (address: string, parameters: Parameters): Parameters => ({
-	...parameters,
-	...Object.fromEntries(new URL(address).searchParams),
-});
+function parametersOf(address: string, parameters: Parameters): Parameters {
+	const { searchParams } = new URL(address);
+	const place = [...searchParams].filter(([name]) => ["limit", "offset", "cursor"].includes(name));
+	return { ...parameters, ...Object.fromEntries(place) };
+}
 
 /**
  * The answer of a read. Of a page, as many results as fit, and what to call for the next ones.
