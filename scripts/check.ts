@@ -18,6 +18,7 @@ const GENERATED = [
 	"migrations",
 	"worker-configuration.d.ts",
 	"public/openapi.json",
+	"public/operations.json",
 	"src/exporter/query/query.parser.js",
 ];
 

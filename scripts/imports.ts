@@ -30,6 +30,7 @@ const ORDER = [
 	"members",
 	"invites",
 	"operator",
+	"mcp",
 ];
 
 const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];

@@ -16,11 +16,13 @@ import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts
 import { caching } from "./http/etag.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
+import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
 import { router } from "./http/router.ts";
 import { answerInVersion, chooseVersion } from "./http/versions.ts";
 import invitePage from "./invites/page.ts";
 import invites, { acceptance } from "./invites/routes.ts";
+import { mcp } from "./mcp/routes.ts";
 import members from "./members/routes.ts";
 import organizations from "./organizations/routes.ts";
 import personalApiKeys from "./personal_api_keys/routes.ts";
@@ -129,8 +131,8 @@ const EXPOSED_HEADERS = [
 
 /** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
-	const origins = c.env.CORS_ORIGINS.split(",").map((origin) => origin.trim());
-	if (origins.every((origin) => origin === "")) return next();
+	const origins = allowedOrigins(c.env);
+	if (origins.length === 0) return next();
 	return cors({
 		origin: origins.includes("*") ? "*" : origins,
 		exposeHeaders: EXPOSED_HEADERS,
@@ -187,4 +189,8 @@ for (const [path, object, tenant, routes] of families) {
 	}
 	app.route(path, family.route("/", routes));
 }
+app.route(
+	"/mcp",
+	mcp((request, c) => app.fetch(request, c.env, c.executionCtx)),
+);
 app.notFound(onNotFound).onError(onError(fromDatabaseError));
