@@ -1,5 +1,6 @@
 /** Static checks of the code. Stops at the first that fails. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { buildAssets } from "./assets.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
@@ -45,6 +46,9 @@ if (stale.length > 0)
 	fail(`These files were out of date and are now regenerated: ${stale.join(", ")}`);
 
 check("types", "tsc", "-p", ".");
+
+console.log("· documentation");
+buildAssets();
 
 const bundled = check(
 	"bundle",
