@@ -96,7 +96,7 @@ function addPages(files: Files, assets: Assets) {
 			head: html`<link rel="modulepreload" href="${assets.scalar}/standalone.esm.js">
 <script type="module" src="${assets["reference.js"]}"></script>
 `,
-			main: html`<h1 class="hidden">${REFERENCE.name}</h1><div id="reference"></div>
+			main: html`<h1 class="unseen">${REFERENCE.name}</h1><div id="reference"></div>
 <noscript><p>The reference needs JavaScript. It shows <a href="/openapi.json">the OpenAPI document</a>.</p></noscript>`,
 		}),
 	);
@@ -104,7 +104,7 @@ function addPages(files: Files, assets: Assets) {
 		"404.html",
 		shell({
 			title: "There is no such page",
-			main: html`<h1>There is no such page</h1><p>Perhaps it was renamed. <a href="/docs">The overview</a> lists all pages.</p>`,
+			main: html`<article><h1>There is no such page</h1><p>Perhaps it was renamed. <a href="/docs">The overview</a> lists all pages.</p></article>`,
 		}),
 	);
 }

@@ -52,7 +52,7 @@ ${head}</head>
 ${contents && html`<button class="for-contents" popovertarget="contents">On this page</button>`}
 <button class="for-pages" popovertarget="pages">Pages</button>
 </header>
-<nav id="pages" popover aria-label="Pages">
+<nav id="pages" class="menu" popover aria-label="Pages">
 <ul>
 <li><a href="/docs"${current("/docs")}>Overview</a></li>
 ${entries.map((entry) => html`<li><a href="${entry.path}"${current(entry.path)}>${entry.name}</a></li>\n`)}</ul>
@@ -70,7 +70,7 @@ ${contents}
 export function tableOfContents(headings: Heading[]) {
 	const shown = headings.filter(({ depth }) => depth === 2 || depth === 3);
 	if (shown.length < 2) return "";
-	return html`<nav id="contents" popover aria-labelledby="contents-title">
+	return html`<nav id="contents" class="menu" popover aria-labelledby="contents-title">
 <h2 id="contents-title">On this page</h2>
 <ul>
 ${shown.map(({ depth, id, html: text }) => html`<li class="depth-${depth}"><a href="#${id}">${raw(text)}</a></li>\n`)}</ul>
@@ -78,15 +78,15 @@ ${shown.map(({ depth, id, html: text }) => html`<li class="depth-${depth}"><a hr
 }
 
 /** The first page: what this is, and what the other pages are about. */
-export const overview = (introduction: string, entries: Entry[]) => html`<h1>Tenantry</h1>
+export const overview = (introduction: string, entries: Entry[]) => html`<article><h1>Tenantry</h1>
 <p class="introduction">${raw(introduction)}</p>
 <ul class="cards">
 ${entries
 	.filter(({ about }) => about)
 	.map(
 		({ path, name, about }) =>
-			html`<li><a href="${path}">${name}</a><span>${raw(about)}</span></li>\n`,
-	)}</ul>`;
+			html`<li class="card"><a href="${path}">${name}</a><span>${raw(about)}</span></li>\n`,
+	)}</ul></article>`;
 
 /** The links to the pages before and after this one. */
 export const neighbours = (before: Entry | undefined, after: Entry | undefined) =>

@@ -19,7 +19,7 @@ const scrollable = (name: string, label: string, content: string) =>
  * its font is the page's.
  */
 const diagram = (source: string) =>
-	renderMermaidSVG(source, { padding: 8 })
+	renderMermaidSVG(source)
 		.replace(/<style>[\s\S]*?<\/style>/, "")
 		.replace(/ style="--[^"]*"/, ' role="img" aria-label="Diagram; its source follows as text"');
 

@@ -43,7 +43,7 @@ export const documentation: MiddlewareHandler<App> = async (c) => {
 	const path = fileFor(c.req.path);
 	const send = async () => {
 		const file = await c.env.ASSETS.fetch(new Request(new URL(path, c.req.url), c.req.raw));
-		c.res = new Response(file.body, file);
+		c.res = c.newResponse(file.body, file);
 		if (HASHED.test(path) && file.status < 400)
 			c.header("Cache-Control", "public, max-age=31536000, immutable");
 	};
