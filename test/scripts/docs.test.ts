@@ -94,7 +94,7 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 		expect(paths.length).toBeGreaterThan(10);
 		for (const path of [...paths, "/docs/decisions/0001-guard-in-the-batch"]) {
 			expect([path, await visit(path)]).toEqual([path, 200]);
-			if (path === "/docs/reference") await page.waitForSelector("text=List your organizations");
+			if (path === "/docs/reference") await page.getByPlaceholder("Token").first().waitFor();
 			expect([path, await fits(page)]).toEqual([path, true]);
 			expect((await brightness(page)) > 128).toBe(look.colorScheme === "light");
 			const name = path.slice(1).replaceAll("/", "-");
