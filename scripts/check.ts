@@ -1,5 +1,6 @@
 /** Static checks of the code. Stops at the first that fails. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { buildAssets } from "./assets.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
@@ -48,6 +49,9 @@ if (stale.length > 0)
 check("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json");
 
 check("types", "tsc", "-p", ".");
+
+console.log("· documentation");
+buildAssets();
 
 const bundled = check(
 	"bundle",

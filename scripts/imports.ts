@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
  */
 const ORDER = [
 	"http",
+	"docs",
 	"db",
 	"auth",
 	"tenant",

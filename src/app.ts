@@ -8,6 +8,7 @@ import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
+import { documentation } from "./docs/docs.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
@@ -171,6 +172,7 @@ app
 			onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
 		}),
 	);
+app.use("/docs/*", documentation);
 for (const [path, routes] of publicRoutes) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes))
