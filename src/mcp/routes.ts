@@ -5,8 +5,8 @@ import type { App } from "../env.ts";
 import { forbidden, methodNotAllowed } from "../http/errors.ts";
 import { allowedOrigins } from "../http/origins.ts";
 import { router } from "../http/router.ts";
+import { asCaller } from "../tenant/middleware.ts";
 import { anyKey } from "../tenant/scopes.ts";
-import { asCaller } from "../tenant/tenant.ts";
 
 /** Sends a request to the API, within this worker. */
 export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
