@@ -144,6 +144,17 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 		await page.close();
 	});
 
+	test("the table of contents of a phone closes when a link is followed", async () => {
+		const { page, visit, wrong } = await open({ width: 390, colorScheme: "light" });
+		await visit("/docs/api");
+		await page.getByRole("button", { name: "On this page" }).click();
+		await page.locator("#contents").getByText("Order of checks").click();
+		await page.waitForURL("**/docs/api#order-of-checks");
+		expect(await page.isVisible("#contents")).toBe(false);
+		expect(wrong).toEqual([]);
+		await page.close();
+	});
+
 	test("the link to skip the navigation leads to the content", async () => {
 		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
 		await visit("/docs/api");
