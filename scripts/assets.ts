@@ -67,6 +67,7 @@ function addAssets(files: Files): Assets {
 		scalar,
 		"style.css": addAsset(files, "style.css", source("style.css")),
 		"icon.svg": addAsset(files, "icon.svg", source("icon.svg")),
+		"menu.js": addAsset(files, "menu.js", source("menu.js")),
 		"reference.js": addAsset(files, "reference.js", reference),
 	};
 }

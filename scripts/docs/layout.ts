@@ -4,7 +4,10 @@ import type { Heading } from "./markdown.ts";
 import type { Page } from "./pages.ts";
 
 /** The paths of assets, by their names without the hash. */
-export type Assets = Record<"style.css" | "icon.svg" | "reference.js" | "scalar", string>;
+export type Assets = Record<
+	"style.css" | "icon.svg" | "menu.js" | "reference.js" | "scalar",
+	string
+>;
 
 /** A link in the navigation. */
 type Entry = Pick<Page, "path" | "name" | "about">;
@@ -44,7 +47,11 @@ export const layout =
 <title>${raw(title.replace(/<[^>]+>/g, ""))} · Tenantry</title>
 <link rel="icon" href="${assets["icon.svg"]}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets["style.css"]}">
-${head}</head>
+${
+	contents &&
+	html`<script type="module" src="${assets["menu.js"]}"></script>
+`
+}${head}</head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header>

@@ -5,9 +5,10 @@ import { methodNotAllowed } from "../http/errors.ts";
 
 const METHODS = ["GET", "HEAD"];
 
-/** The pages have no scripts, and load only their style sheet and pictures. */
+/** The pages load only their style sheet, a script that closes a menu, and pictures. */
 const PAGES = {
 	defaultSrc: ["'none'"],
+	scriptSrc: ["'self'"],
 	styleSrc: ["'self'"],
 	imgSrc: ["'self'"],
 	baseUri: ["'none'"],
@@ -18,7 +19,6 @@ const PAGES = {
 /** The API reference is a script that adds style elements, has pictures in data: URLs, and sends requests to this host. */
 const REFERENCE = {
 	...PAGES,
-	scriptSrc: ["'self'"],
 	styleSrc: ["'self'", "'unsafe-inline'"],
 	imgSrc: ["'self'", "data:"],
 	connectSrc: ["'self'"],

@@ -163,7 +163,7 @@ describe.each(["/docs", "/docs/api", "/docs/reference"])("%s", (path) => {
 		expect(policy.get("default-src")).toEqual(["'none'"]);
 		expect(policy.get("frame-ancestors")).toEqual(["'none'"]);
 		const isReference = path === "/docs/reference";
-		expect(policy.get("script-src")).toEqual(isReference ? ["'self'"] : undefined);
+		expect(policy.get("script-src")).toEqual(["'self'"]);
 		expect(policy.get("style-src")).toEqual(
 			isReference ? ["'self'", "'unsafe-inline'"] : ["'self'"],
 		);

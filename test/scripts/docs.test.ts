@@ -113,7 +113,7 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 			await visit("/docs/reference#tag/organizations/GET/api/organizations");
 			await page.getByPlaceholder("Token").first().fill(key);
 			await page.getByRole("button", { name: "Test Request (get /api/organizations)" }).click();
-			await page.getByRole("button", { name: /^send/i }).click();
+			await page.getByRole("button", { name: /^send/i }).first().click();
 			await page.getByText('"My organization"').first().waitFor();
 			await screenshot(page, `answer-${look.width}-${look.colorScheme}`);
 			expect(asked.filter((path) => path.startsWith("/api"))).toEqual(["/api/organizations"]);
@@ -141,6 +141,17 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 			await page.keyboard.press("Escape");
 			expect(await page.isVisible(menu)).toBe(false);
 		}
+		await page.close();
+	});
+
+	test("the table of contents of a phone closes when a link is followed", async () => {
+		const { page, visit, wrong } = await open({ width: 390, colorScheme: "light" });
+		await visit("/docs/api");
+		await page.getByRole("button", { name: "On this page" }).click();
+		await page.locator("#contents").getByText("Order of checks").click();
+		await page.waitForURL("**/docs/api#order-of-checks");
+		expect(await page.isVisible("#contents")).toBe(false);
+		expect(wrong).toEqual([]);
 		await page.close();
 	});
 
