@@ -84,7 +84,7 @@ export default defineConfig({
 				],
 				test: {
 					name: "worker",
-					include: ["test/**/*.test.ts"],
+					include: ["test/**/*.test.ts", "packages/*/test/worker/*.test.ts"],
 					exclude: ["test/scripts/**"],
 					setupFiles: ["test/support/setup.ts"],
 					...limits,
@@ -95,6 +95,15 @@ export default defineConfig({
 				test: {
 					name: "scripts",
 					include: ["test/scripts/*.test.ts"],
+					environment: "node",
+					...limits,
+				},
+			},
+			{
+				test: {
+					name: "packages",
+					include: ["packages/*/test/*.test.ts"],
+					globalSetup: "packages/client/test/support/server.ts",
 					environment: "node",
 					...limits,
 				},

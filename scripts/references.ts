@@ -48,7 +48,7 @@ export const findDeadReferences = () => [
 			.filter((link) => !isValidReference(link))
 			.map((link) => `${page}: ${link}`),
 	),
-	...list("src", "test", "scripts", "bench", "*.toml", "*.ts").flatMap((file) =>
+	...list("src", "test", "scripts", "bench", "packages", "*.toml", "*.ts").flatMap((file) =>
 		mentionsOf(file)
 			.filter((mention) => !isValidReference(mention))
 			.map((mention) => `${file}: ${mention}`),

@@ -1,0 +1,5 @@
+export { Tenantry } from "./client.ts";
+export { PreconditionFailedError, TenantryError } from "./errors.ts";
+export type * from "./generated.ts";
+export type * from "./types.ts";
+export { verifyWebhook } from "./webhooks.ts";

@@ -1,0 +1,187 @@
+/** Sends requests, tries them again where that is safe, and turns responses into values or errors. */
+import { errorOf, TenantryError } from "./errors.ts";
+import { VERSION } from "./generated.ts";
+import type { LogEntry, Options, RequestOptions } from "./types.ts";
+
+/** A request, before it is known how often it will be sent. */
+export type Request = {
+	/** Such as `members.list`. */
+	call: string;
+	verb: string;
+	/** With parameters in braces. */
+	route: string;
+	/** With values, and the query. */
+	path: string;
+	body?: unknown;
+	/** Whether the service does nothing if it gets the request a second time. */
+	isRepeatable: boolean;
+	/** Whether an earlier try that got no answer may explain this error. */
+	mayBeDone?: (error: TenantryError) => Promise<{ value: unknown } | undefined>;
+};
+
+export type Answer = { value: unknown; etag: string | null };
+
+const TRIES = 5;
+const TIMEOUT_MS = 60_000;
+const CALL_TIMEOUT_MS = 300_000;
+
+/** The wait before the second try is at most this, in milliseconds. It doubles with each try. */
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 20_000;
+
+/** The wait before another try: random, so that clients that failed together don't return together. */
+const backoff = (attempt: number) =>
+	Math.random() * Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
+
+/** `Retry-After` in milliseconds: it has seconds or a date. */
+function retryAfter(headers: Headers) {
+	const value = headers.get("retry-after");
+	if (value === null) return 0;
+	const seconds = Number(value);
+	const wait = Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000;
+	return Math.max(wait, 0) || 0;
+}
+
+/** Whether the service may have carried out a request that ended like this. */
+const isAmbiguous = ({ status }: TenantryError) => status === 0 || status >= 500;
+
+/** Whether it can help to send the request again. */
+function canRetry(error: TenantryError, { isRepeatable }: Request) {
+	if (error.status === 429 || error.code === "idempotency_key_in_use") return true;
+	return isRepeatable && isAmbiguous(error);
+}
+
+const connectionError = (code: string, detail: string, cause?: unknown) =>
+	new TenantryError({ type: "connection_error", code, detail, cause });
+
+const sleep = (ms: number, signal: AbortSignal) =>
+	new Promise<void>((resolve) => {
+		if (signal.aborted) return resolve();
+		const end = () => {
+			clearTimeout(timer);
+			signal.removeEventListener("abort", end);
+			resolve();
+		};
+		const timer = setTimeout(end, ms);
+		signal.addEventListener("abort", end);
+	});
+
+/** The signals of a call: the caller's, and its time limit. */
+function signalsOf(signal: AbortSignal | undefined, ms: number) {
+	const limit = AbortSignal.timeout(ms);
+	const both = signal ? AbortSignal.any([signal, limit]) : limit;
+	/** Ends the call if it was aborted or took too long. */
+	const check = (cause?: unknown) => {
+		signal?.throwIfAborted();
+		if (limit.aborted) throw connectionError("timeout", `No answer in ${ms} ms.`, cause);
+	};
+	return { both, check };
+}
+
+export class Transport {
+	readonly #options: Options;
+	readonly #base: string;
+	/** The newest state of the database that a response has shown. */
+	#bookmark = "";
+
+	constructor(options: Options) {
+		this.#options = options;
+		this.#base = options.baseUrl.replace(/\/+$/, "");
+	}
+
+	/** Sends a request, more than once if need be. */
+	async send(request: Request, options: RequestOptions = {}): Promise<Answer> {
+		const tries = options.tries ?? this.#options.tries ?? TRIES;
+		const ms = options.callTimeout ?? this.#options.callTimeout ?? CALL_TIMEOUT_MS;
+		const deadline = Date.now() + ms;
+		const { both, check } = signalsOf(options.signal, ms);
+		const init = this.#init(request, options);
+		let isUncertain = false;
+		for (let attempt = 1; ; attempt += 1) {
+			check();
+			const start = Date.now();
+			const entry = { call: request.call, route: `${request.verb} ${request.route}`, attempt };
+			const result = await this.#try(request, init, options, both);
+			const duration = Date.now() - start;
+			if (!(result instanceof TenantryError)) {
+				const { status, requestId } = result;
+				this.#log({ ...entry, status, requestId, duration });
+				return result;
+			}
+			const wait = Math.max(retryAfter(result.headers), backoff(attempt));
+			const isLast =
+				both.aborted ||
+				attempt >= tries ||
+				!canRetry(result, request) ||
+				Date.now() + wait > deadline;
+			this.#log({ ...entry, ...outcomeOf(result), duration, retryIn: isLast ? undefined : wait });
+			if (isLast) {
+				check(result.cause);
+				const done = isUncertain && (await request.mayBeDone?.(result));
+				if (done) return { ...done, etag: null };
+				throw result;
+			}
+			isUncertain ||= isAmbiguous(result);
+			await sleep(wait, both);
+		}
+	}
+
+	/** Tries once. Errors are returned. */
+	async #try({ path }: Request, init: RequestInit, options: RequestOptions, signal: AbortSignal) {
+		const ms = options.timeout ?? this.#options.timeout ?? TIMEOUT_MS;
+		const limit = AbortSignal.timeout(ms);
+		const send = this.#options.fetch ?? fetch;
+		try {
+			const response = await send(this.#base + path, {
+				...init,
+				headers: this.#withBookmark(init.headers),
+				signal: AbortSignal.any([signal, limit]),
+			});
+			const text = await response.text();
+			if (!response.ok) return errorOf(response, text);
+			this.#remember(response.headers.get("x-d1-bookmark"));
+			return answerOf(response, text);
+		} catch (error) {
+			return limit.aborted
+				? connectionError("timeout", `No answer in ${ms} ms.`, error)
+				: connectionError("network", error instanceof Error ? error.message : `${error}`, error);
+		}
+	}
+
+	#init({ verb, body }: Request, options: RequestOptions): RequestInit {
+		const { key, version = VERSION } = this.#options;
+		const headers = new Headers({ ...this.#options.headers, ...options.headers });
+		headers.set("tenantry-version", version);
+		if (key !== undefined) headers.set("authorization", `Bearer ${key}`);
+		if (body !== undefined) headers.set("content-type", "application/json");
+		if (options.ifMatch) headers.set("if-match", options.ifMatch);
+		if (verb === "POST")
+			headers.set("idempotency-key", options.idempotencyKey ?? crypto.randomUUID());
+		return { method: verb, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+	}
+
+	#withBookmark(headers: RequestInit["headers"]) {
+		const sent = new Headers(headers);
+		if (this.#bookmark) sent.set("x-d1-bookmark", this.#bookmark);
+		return sent;
+	}
+
+	/** Bookmarks sort by time. Responses of parallel requests may come in any order. */
+	#remember(bookmark: string | null) {
+		if (bookmark !== null && bookmark > this.#bookmark) this.#bookmark = bookmark;
+	}
+
+	#log(entry: LogEntry) {
+		this.#options.log?.(entry);
+	}
+}
+
+const outcomeOf = ({ status, requestId, code, detail }: TenantryError) =>
+	status > 0 ? { status, requestId: requestId ?? undefined } : { error: `${code}: ${detail}` };
+
+function answerOf({ status, headers }: Response, text: string) {
+	const isJson = headers.get("content-type")?.startsWith("application/json");
+	const value: unknown = text === "" ? undefined : isJson ? JSON.parse(text) : text;
+	const requestId = headers.get("x-request-id") ?? undefined;
+	return { value, etag: headers.get("etag"), status, requestId };
+}

@@ -1,0 +1,169 @@
+/**
+ * Generates packages/client/src/generated.ts from public/openapi.json: a table of the operations,
+ * and the types of the client's methods with the document's descriptions as comments.
+ */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { CURRENT_VERSION } from "../src/http/versions.ts";
+import { capital, document, nameOf, type Parameter } from "./client/document.ts";
+import {
+	type Call,
+	calls,
+	includes,
+	objectAt,
+	objectsOf,
+	parameterName,
+	resourceType,
+} from "./client/operations.ts";
+import { comment, fields, typeOf } from "./client/types.ts";
+
+const all = calls();
+const objects = objectsOf(all);
+const resources = Map.groupBy(all, ({ resource }) => resource);
+
+/** A response's type with the mark of the objects that calls take instead of parameters. */
+function received(type: string, schema: Call["answer"], paths: string[]) {
+	const object = paths
+		.flatMap((path) => objects.get(path) ?? [])
+		.find((candidate) => schema && includes(schema, candidate.schema));
+	return object ? `Received<${type}, ${JSON.stringify(object.name)}>` : type;
+}
+
+/** An id in a path: a number may be written as a string; aliases are suggested by editors. */
+function pathType({ schema }: Parameter) {
+	const alias =
+		schema.anyOf?.find((part) => part.const !== undefined)?.const ??
+		/@\w+/.exec(schema.pattern ?? "")?.[0];
+	const isNumber = schema.type === "integer" || schema.pattern?.includes("\\d");
+	const type = alias === undefined ? "string" : `Alias<${JSON.stringify(alias)}>`;
+	return isNumber ? `number | ${type}` : type;
+}
+
+/** The fields of a call's first argument. `cursor` is left out: it is only for links to pages. */
+const parametersOf = ({ operation }: Call) =>
+	operation.parameters
+		.filter(({ name }) => name !== "cursor")
+		.map((parameter) => ({
+			name: parameter.in === "path" ? parameterName(parameter.name) : parameter.name,
+			description: parameter.description,
+			isRequired: parameter.in === "path",
+			type: parameter.in === "path" ? pathType(parameter) : queryType(parameter),
+		}));
+
+/** A choice that may be repeated may also be given once. */
+const queryType = ({ schema }: Parameter) =>
+	schema.type === "array" ? `${typeOf(schema)} | ${typeOf(schema.items ?? {})}` : typeOf(schema);
+
+const titleOf = ({ operation }: Call) => capital(operation.operationId);
+
+/** Declares the types of a call's arguments. */
+function argumentTypes(call: Call) {
+	const parameters = parametersOf(call);
+	const title = titleOf(call);
+	const { operationId } = call.operation;
+	const body = call.body && typeOf(call.body);
+	return [
+		parameters.length > 0 &&
+			`/** What \`${call.resource}.${call.method}\` is about. */\nexport interface ${title}Parameters ${fields(parameters)}\n`,
+		body &&
+			`/** The body of \`${operationId}\`. */\nexport ${
+				body.startsWith("{") ? `interface ${title}Body ${body}` : `type ${title}Body = ${body};`
+			}\n`,
+	]
+		.filter(Boolean)
+		.join("\n");
+}
+
+function argumentsOf(call: Call) {
+	const parameters = parametersOf(call);
+	const object = objects.get(objectAt(call.path).one);
+	const isOptional = parameters.every(({ isRequired }) => !isRequired);
+	const about = `${titleOf(call)}Parameters${object ? ` | From<${JSON.stringify(object.name)}>` : ""}`;
+	const needsBody = call.operation.requestBody?.required || call.verb === "PATCH";
+	return [
+		parameters.length > 0 && `parameters${isOptional ? "?" : ""}: ${about}`,
+		call.body && `body${needsBody ? "" : "?"}: ${titleOf(call)}Body`,
+		"options?: RequestOptions",
+	]
+		.filter(Boolean)
+		.join(", ");
+}
+
+function answerOf({ path, answer, media, item }: Call) {
+	const { one, below } = objectAt(path);
+	if (!answer) return "Promise<void>";
+	if (media !== "application/json") return "Promise<string>";
+	const type = typeOf(answer);
+	if (!item) return `Promise<${received(type, answer, [one, below])}>`;
+	const listed = received(typeOf(item), item, [below]);
+	const isPlain = nameOf(answer) === `${nameOf(item)}Page`;
+	return `Pages<${listed}${isPlain ? "" : `, ${type}`}>`;
+}
+
+function methodOf(call: Call) {
+	const { summary, description } = call.operation;
+	return `${comment(`${summary}.\n\n${description}`)}${call.method}(${argumentsOf(call)}): ${answerOf(call)};`;
+}
+
+/** A resource's description is that of its tag. */
+const about = ([call]: Call[]) =>
+	document.tags.find(({ name }) => name === call?.operation.tags[0])?.description;
+
+/** `b`: has a body. `l`: is a page of a list. `o`: knows no Idempotency-Key. */
+const flagsOf = ({ verb, item, body, operation }: Call) =>
+	[
+		body && "b",
+		item && "l",
+		verb === "POST" && !operation.security.every((way) => "personal_api_key" in way) && "o",
+	]
+		.filter(Boolean)
+		.join("");
+
+const table = Object.fromEntries(
+	[...resources].map(([resource, list]) => [
+		resource,
+		Object.fromEntries(
+			list.map((call) => [call.method, `${call.verb} ${call.path} ${flagsOf(call)}`.trimEnd()]),
+		),
+	]),
+);
+
+const text = `// Generated by scripts/client.ts from public/openapi.json. Don't edit it.
+import type { Alias, From, Pages, Received, RequestOptions } from "./types.ts";
+
+/** The version of the API that these types describe. */
+export const VERSION = ${JSON.stringify(CURRENT_VERSION)};
+
+/** The method, path and flags of each call: \`b\` has a body, \`l\` is a page of a list, \`o\` knows no Idempotency-Key. */
+export const OPERATIONS = ${JSON.stringify(table)};
+
+/** The calls of the API, by resource. */
+export abstract class Resources {
+${[...resources].map(([name, list]) => `${comment(about(list))}declare readonly ${name}: ${resourceType(name)};`).join("\n")}
+}
+
+${[...resources].map(([name, list]) => `${comment(about(list))}export interface ${resourceType(name)} {\n${list.map(methodOf).join("\n\n")}\n}\n`).join("\n")}
+${all.map(argumentTypes).filter(Boolean).join("\n")}
+${Object.entries(document.components.schemas)
+	.filter(
+		([name, { properties }]) =>
+			!(
+				name.endsWith("Page") &&
+				Object.keys(properties ?? {}).join() === "count,next,previous,results"
+			),
+	)
+	.map(([name, schema]) => {
+		const type = typeOf(schema);
+		return `${comment(schema.description)}export ${type.startsWith("{") ? `interface ${name} ${type}` : `type ${name} = ${type};`}\n`;
+	})
+	.join("\n")}`;
+
+const path = `${import.meta.dirname}/../packages/client/src/generated.ts`;
+writeFileSync(
+	path,
+	execFileSync("biome", ["format", `--stdin-file-path=${path}`], {
+		input: text,
+		encoding: "utf8",
+		maxBuffer: 2 ** 26,
+	}),
+);

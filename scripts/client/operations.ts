@@ -1,0 +1,178 @@
+/** What the client calls the operations of the OpenAPI document, and how it calls them. */
+import { capital, document, nameOf, type Operation, resolve, type Schema } from "./document.ts";
+
+/**
+ * The words for objects in operation ids, with the client's resource for each. `listMembers` has the
+ * word `Member`, so it is `members.list`.
+ */
+const RESOURCES: Record<string, string> = {
+	Organization: "organizations",
+	OrganizationProject: "organizationProjects",
+	Project: "projects",
+	ProjectMember: "projectMembers",
+	ProjectBatchExport: "projectBatchExports",
+	ProjectActivity: "projectActivityLog",
+	BatchExport: "batchExports",
+	Member: "members",
+	Invite: "invites",
+	Domain: "domains",
+	Activity: "activityLog",
+	Plugin: "plugins",
+	PluginConfig: "pluginConfigs",
+	Destination: "pipelineDestinations",
+	FrontendApp: "pipelineFrontendApps",
+	ImportApp: "pipelineImportApps",
+	Event: "events",
+	User: "users",
+	PersonalApiKey: "personalApiKeys",
+	Service: "service",
+	Health: "health",
+};
+
+/** The client's names for parameters in paths. */
+const PARAMETERS: Record<string, string> = {
+	organization_id: "organization",
+	project_id: "project",
+	plugin_config_id: "id",
+	run_id: "run",
+	backfill_id: "backfill",
+	user__uuid: "user",
+	user_uuid: "user",
+	uuid: "user",
+	id: "id",
+	token: "token",
+};
+
+export const parameterName = (name: string) => {
+	const known = PARAMETERS[name];
+	if (!known) throw new Error(`scripts/client/operations.ts lacks the parameter ${name}.`);
+	return known;
+};
+
+export type Call = {
+	operation: Operation;
+	resource: string;
+	method: string;
+	verb: string;
+	/** With the client's names for parameters. */
+	path: string;
+	/** The first successful response. */
+	answer: Schema | undefined;
+	media: string | undefined;
+	/** The schema of what a page lists; undefined unless the response is a page of a list. */
+	item: Schema | undefined;
+	body: Schema | undefined;
+};
+
+/** The resource of an operation, by the first and longest of the words in its id. */
+function wordOf(id: string) {
+	const [word] = Object.keys(RESOURCES)
+		.map((word) => ({ word, at: id.indexOf(word) }))
+		.filter(({ at }) => at > 0)
+		.sort((a, b) => a.at - b.at || b.word.length - a.word.length);
+	if (!word) throw new Error(`scripts/client/operations.ts has no resource for ${id}.`);
+	return word.word;
+}
+
+const lower = (word: string) => word.charAt(0).toLowerCase() + word.slice(1);
+
+function callOf(path: string, verb: string, operation: Operation): Call {
+	const word = wordOf(operation.operationId);
+	const [, success] =
+		Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? [];
+	const [media, content] = Object.entries(success?.content ?? {})[0] ?? [];
+	const answer = content?.schema;
+	const properties = answer && resolve(answer).properties;
+	return {
+		operation,
+		resource: RESOURCES[word] ?? "",
+		method: lower(operation.operationId.replace(new RegExp(`${word}s?`), "")),
+		verb: verb.toUpperCase(),
+		path: path.replace(/\{(\w+)\}/g, (_, name: string) => `{${parameterName(name)}}`),
+		answer,
+		media,
+		item: verb === "get" && properties?.next ? properties.results?.items : undefined,
+		body: operation.requestBody?.content["application/json"]?.schema,
+	};
+}
+
+function checkArguments({ operation, verb, path, item, body }: Call) {
+	const hasQuery = operation.parameters.some((parameter) => parameter.in === "query");
+	if (hasQuery && !item) throw new Error(`${verb} ${path} has a query and isn't a list.`);
+	const names = operation.parameters.map((parameter) =>
+		parameter.in === "path" ? parameterName(parameter.name) : parameter.name,
+	);
+	if (new Set(names).size < names.length)
+		throw new Error(`${verb} ${path} has two parameters of one name.`);
+	if (operation.requestBody && !body)
+		throw new Error(`${verb} ${path} has a body that isn't JSON.`);
+}
+
+const isForBrowsers = ({ responses }: Operation) =>
+	responses["200"]?.content?.["text/html"] !== undefined;
+
+/** All calls. Where `createInvite` and `createInvites` are both `create`, the latter is `createMany`. */
+export function calls() {
+	const found = Object.entries(document.paths)
+		.filter(([path]) => path !== "/openapi.json")
+		.flatMap(([path, methods]) =>
+			Object.entries(methods)
+				.filter(([, operation]) => !isForBrowsers(operation))
+				.map(([verb, operation]) => callOf(path, verb, operation)),
+		);
+	const taken = new Set<string>();
+	for (const call of found) {
+		checkArguments(call);
+		if (taken.has(`${call.resource}.${call.method}`)) call.method += "Many";
+		const name = `${call.resource}.${call.method}`;
+		if (taken.has(name)) throw new Error(`Two operations are called ${name}.`);
+		taken.add(name);
+	}
+	return found;
+}
+
+const anonymous = (path: string) => path.replace(/\{\w+\}/g, "{}");
+
+const lastParameter = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].at(-1);
+
+/**
+ * The objects that calls are about. Each has the path of one object, and the schema that this
+ * object's GET answers with, or else what the list of them has.
+ */
+export function objectsOf(all: Call[]) {
+	const objects = new Map<string, { name: string; schema: Schema }>();
+	const schemaAt = (path: string) => {
+		const get = all.find((call) => call.verb === "GET" && anonymous(call.path) === path);
+		const list = all.find(
+			(call) => call.verb === "GET" && `${anonymous(call.path)}/{}` === path && call.item,
+		);
+		return (get && !get.item ? get.answer : undefined) ?? list?.item;
+	};
+	for (const { path, resource } of all) {
+		const [whole, name = ""] = lastParameter(path) ?? [];
+		if (whole === undefined || ["organization", "project", "token"].includes(name)) continue;
+		const at = anonymous(path.slice(0, path.lastIndexOf(whole) + whole.length));
+		const schema = schemaAt(at);
+		if (schema && nameOf(schema))
+			objects.set(at, {
+				name: ["run", "backfill"].includes(name) ? `${resource}.${name}` : resource,
+				schema,
+			});
+	}
+	return objects;
+}
+
+/** The path of the object that a call is about, and of those that it lists or creates. */
+export const objectAt = (path: string) => {
+	const [whole] = lastParameter(path) ?? [];
+	const end = whole === undefined ? -1 : path.lastIndexOf(whole) + whole.length;
+	return { one: anonymous(path.slice(0, end)), below: `${anonymous(path)}/{}` };
+};
+
+/** Whether an object with the first schema can be used where the second is expected. */
+export function includes(schema: Schema, other: Schema) {
+	const { properties = {} } = resolve(schema);
+	return Object.keys(resolve(other).properties ?? {}).every((name) => name in properties);
+}
+
+export const resourceType = (resource: string) => `${capital(resource)}Calls`;
