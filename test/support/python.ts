@@ -9,9 +9,9 @@ const VENV = `${import.meta.dirname}/../../node_modules/.cache/${PACKAGES.join("
 
 const execute = promisify(execFile);
 
-/** The path of a Python with DuckDB, pyarrow and polars, installed once for each checkout. Null if they can't be installed. */
-export async function python() {
-	const interpreter = `${VENV}/bin/python`;
+const interpreter = `${VENV}/bin/python`;
+
+async function install() {
 	if (existsSync(VENV)) return interpreter;
 	// Under another name until it is complete.
 	const draft = `${VENV}-${process.pid}`;
@@ -27,3 +27,8 @@ export async function python() {
 	}
 	return existsSync(VENV) ? interpreter : null;
 }
+
+let installed: ReturnType<typeof install> | undefined;
+
+/** The path of a Python with DuckDB, pyarrow and polars, installed once for each checkout. Null if they can't be installed. */
+export const python = () => (installed ??= install());
