@@ -76,7 +76,9 @@ describe("the examples of the document", () => {
 			properties: Object.fromEntries(named.map(([name, { schema }]) => [name, schema])),
 		};
 		const examples = Object.fromEntries(named.map(([name, { example }]) => [name, example]));
-		const { errors } = new Validator(JSON.parse(JSON.stringify(schema)), "2020-12", false).validate(examples);
+		const { errors } = new Validator(JSON.parse(JSON.stringify(schema)), "2020-12", false).validate(
+			examples,
+		);
 		expect(errors.map((error) => `${error.instanceLocation}: ${error.error}`)).toEqual([]);
 	});
 
