@@ -1,7 +1,7 @@
 /**
- * `node scripts/examples.ts`: performs the operations of the API on a new local server, and writes
- * what was sent and answered to scripts/openapi/examples.json, from which `npm run generate` takes
- * the examples of the OpenAPI document. Run it after changes of requests or answers.
+ * `npm run examples`: performs the operations of the API on a new local server, and writes what was
+ * sent and answered to scripts/openapi/examples.json, from which the OpenAPI document takes its
+ * examples. Run it after changes of requests or responses.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";

@@ -17,6 +17,7 @@ const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const KEY = /\btnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
 const MASK = /tnt_…[0-9A-Za-z]{4}/g;
+const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
 /** How long a run took, in its log. */
 const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
 const TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g;
@@ -92,10 +93,15 @@ export function normalizer({ texts, steps, keys }: Options) {
 	const day = (text: string) =>
 		new Date(Date.parse(text) + days * DAY_MS).toISOString().slice(0, 10);
 
-	function string(value: string) {
+	/** A page's cursor has the time and the id of a row, as JSON in base64url. */
+	const cursor = (text: string) =>
+		Buffer.from(string(Buffer.from(text, "base64url").toString())).toString("base64url");
+
+	function string(value: string): string {
 		if (DAY.test(value)) return day(value);
 		return texts
 			.reduce((text, [from, to]) => text.replaceAll(from, to), value)
+			.replace(CURSOR, cursor)
 			.replace(KEY, key)
 			.replace(MASK, (mask) => masks.get(mask) ?? mask)
 			.replace(TOKEN, token)
