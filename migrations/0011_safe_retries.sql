@@ -22,6 +22,7 @@ CREATE TABLE `__new_assertions` (
 	CONSTRAINT "still_unused" CHECK("__new_assertions"."is_unused")
 );
 --> statement-breakpoint
+-- The table is always empty, so there are no rows to copy.
 DROP TABLE `assertions`;--> statement-breakpoint
 ALTER TABLE `__new_assertions` RENAME TO `assertions`;--> statement-breakpoint
 ALTER TABLE `personal_api_keys` ADD `version` text DEFAULT '2026-11-21' NOT NULL;

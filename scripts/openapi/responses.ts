@@ -66,7 +66,9 @@ function errorStatuses(
 		...(open && !hasParameters ? [] : [429]),
 		...(open ? [] : [403]),
 		...(hasParameters ? [404] : []),
-		...(!open && (method === "POST" || (hasParameters && method !== "GET")) ? [409] : []),
+		...(path.startsWith("/api/") && (method === "POST" || (hasParameters && method !== "GET"))
+			? [409]
+			: []),
 		...(hasParameters && !open && method !== "GET" ? [412] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),

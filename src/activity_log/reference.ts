@@ -1,13 +1,13 @@
 import { describe, type Reference } from "../http/reference.ts";
 import type activityLog from "./routes.ts";
-import { filters } from "./shape.ts";
+import { ActivityEntry, filters } from "./shape.ts";
 
 type ActivityLog = Reference<typeof activityLog>;
 
 const TAG = {
 	name: "Activity log",
 	description:
-		"Every change is recorded in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked.",
+		"Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked.",
 };
 
 export const ofOrganization: ActivityLog = {
@@ -18,7 +18,7 @@ export const ofOrganization: ActivityLog = {
 				id: "listActivity",
 				summary: "List the activity of an organization",
 				description:
-					"Lists the entries of the organization and of the projects that you can see, newest first. Entries of deleted projects are shown to admins.",
+					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.",
 			},
 		},
 	},
@@ -31,17 +31,63 @@ export const ofProject: ActivityLog = {
 			get: {
 				id: "listProjectActivity",
 				summary: "List the activity of a project",
-				description: "Lists the entries of the project, newest first.",
+				description:
+					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.",
 			},
 		},
 	},
 };
 
+describe(ActivityEntry, {
+	id: "Identifies the entry.",
+	user: [
+		"Who did it; null for the operator of the service.",
+		{
+			uuid: "Identifies the user.",
+			first_name: "The user's first name, as it is now.",
+			email: "The user's email address, as it is now.",
+		},
+	],
+	activity:
+		"What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`.",
+	scope:
+		"The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey` or `User`.",
+	item_id:
+		"The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type.",
+	detail: [
+		"What was changed, and why.",
+		{
+			name: "The object's name when it was changed, such as the email address of a member; null if it has none.",
+			changes: [
+				"Each field that got another value. Empty if the entry is not about fields.",
+				{
+					field:
+						"The field's name. Of a plugin's source the file's name; of a `PluginConfigOrder` the id of a config.",
+					action: [
+						"What became of the field.",
+						{
+							created: "it had no value before.",
+							changed: "it has another value.",
+							deleted: "it has no value any more.",
+						},
+					],
+					before: "The value before; null for none. `********` for a secret.",
+					after: "The value after; null for none. `********` for a secret.",
+				},
+			],
+			trigger:
+				'More about the cause, in a form of its own for each activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is nothing to add.',
+		},
+	],
+	created_at: "When it was done.",
+});
+
 describe(filters, {
-	scope: "Only entries about objects of this kind, such as `Member` or `BatchExport`.",
-	item_id: "Only entries about the object with this id.",
-	user: "Only what the user with this uuid did.",
-	activity: "Only entries of this activity, such as `created` or `updated`.",
-	after: "Only entries that were written after this time.",
-	before: "Only entries that were written before this time.",
+	scope: "Only entries about this kind of object, such as `Member` or `BatchExport`. Case matters.",
+	item_id:
+		"Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id.",
+	user: "Only entries of the user with this uuid. There are none for an unknown user.",
+	activity: "Only this activity, such as `created` or `job_triggered`. Case matters.",
+	after: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
+	before: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",
 });

@@ -1,20 +1,45 @@
-import type { Reference } from "../http/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type events from "./routes.ts";
+import { Accepted, event } from "./shape.ts";
 
 const reference: Reference<typeof events> = {
 	tag: {
 		name: "Events",
-		description: "What a project's exports and plugins work with.",
+		description:
+			"What happened in a project, and to whom. The project's exports read events, and the persons that are made from them.",
 	},
 	operations: {
 		"/": {
 			post: {
 				id: "ingestEvents",
 				summary: "Ingest events",
-				description:
-					"Takes a list of events, a single one, or JSON lines, at most 1 MiB. All are taken or none. An event whose `uuid` is known isn't taken again, so a request can safely be repeated.",
+				description: `Takes a list of events, a single event, or one event a line (\`application/x-ndjson\` or \`application/jsonl\`), at most 1 MiB. Either all are taken or none. Anyone who can see the project may do so, with the scope \`project:write\`.
+
+An event whose \`uuid\` the project already has is not taken again and changes no person, so a request can safely be sent again as it was. The activity log gets no entry.
+
+A 400 is about the first event that is wrong: \`attr\` starts with its position, as in \`0__event\`.`,
 			},
 		},
 	},
 };
 export default reference;
+
+describe(event, {
+	uuid: "Identifies the event in the project. By default a new one, so that sending the event again stores it twice.",
+	event: "The name of what happened, at most 400 characters.",
+	distinct_id:
+		"Identifies who did it in your own system, at most 400 characters. The project has at most one person for each.",
+	person_id:
+		"The person's id. Without one, the id is derived from the project and `distinct_id`; one that is given later takes its place.",
+	properties:
+		"More about the event: any JSON object, at most 100 levels deep. Numbers keep every digit; a number outside the range of a double is a 400. `{}` by default.",
+	person_properties:
+		"What the event says about the person, in the form of `properties`. It is merged over what is known, key by key; null is a value like any other. Left out if the person's properties would become larger than 512 KiB.",
+	elements_chain: "The page elements that the event is about, as text. Empty by default.",
+	timestamp:
+		"When it happened, in ISO 8601; UTC if it has no offset. By default when the event is stored. Exports on a schedule go by when events are stored, backfills by this time.",
+});
+
+describe(Accepted, {
+	accepted: "How many events the request had, including those that were known already.",
+});

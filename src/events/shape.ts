@@ -56,7 +56,8 @@ const dictionary = () =>
 		})
 		.meta({ type: "object" });
 
-const event = z.object({
+/** An event (docs/exports.md#events). */
+export const event = z.object({
 	uuid: uuid().optional(),
 	event: rawText(400).min(1),
 	distinct_id: rawText(400).min(1),

@@ -6,36 +6,28 @@ import { runBatch } from "../db/client.ts";
 import { members } from "../db/schema.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
-import { found, invalid, throttled } from "../http/errors.ts";
+import { found, invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
+import { retry } from "../tenant/tenant.ts";
 import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
 import { findInvitation, type Invitation, isRecipient } from "./invitation.ts";
 import { mailAdmins } from "./mails.ts";
 import { type Accepted, isPastExpiry } from "./shape.ts";
 
-const MAX_TRIES = 3;
-
 /**
  * Makes the invited person a member of the organization. If no user has the address, creates one
  * with an API key. If another request changes what was checked before the write, nothing is written
  * and the checks run again.
- * @throws 400 if the invite can't be accepted, 429 if other requests interfered each time, and what
+ * @throws 400 if the invite can't be accepted, 409 if other requests interfered each time, and what
  * `findInvitation` throws
  */
-export async function accept(
-	c: Context<App>,
-	token: string,
-	names: Names,
-): Promise<z.infer<typeof Accepted>> {
-	for (let tries = 0; tries < MAX_TRIES; tries++) {
+export const accept = (c: Context<App>, token: string, names: Names) =>
+	retry(async () => {
 		const invitation = await findInvitation(c, token);
 		checkAcceptable(invitation);
-		const accepted = await write(c, invitation, names);
-		if (accepted) return accepted;
-	}
-	throw throttled(1);
-}
+		return write(c, invitation, names);
+	});
 
 /** Throws the first reason why the invite can't be accepted. */
 function checkAcceptable(invitation: Invitation) {

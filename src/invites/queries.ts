@@ -14,10 +14,10 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { forbidden, found, invalid, throttled } from "../http/errors.ts";
+import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
-import type { Tenant } from "../tenant/tenant.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
@@ -64,32 +64,27 @@ export const list = async (tenant: Tenant, page: Page) =>
 		toInvite,
 	);
 
-const MAX_TRIES = 3;
-
 /**
  * Creates the invites, all or none, and deletes older ones for the same addresses. If another
  * request uses up a limit before the write, nothing is written and the checks run again.
  * @param prefix what precedes a field's name in errors: `""`, or the invite's position in a bulk
  * request
- * @throws 400, 403 or 429 for the first rule that is broken
+ * @throws 400, 403 or 429 for the first rule that is broken, 409 if other requests interfered each time
  */
 export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) => string) {
 	const added = {
 		emails: bodies.map(({ target_email }) => target_email),
 		mails: bodies.filter((body) => isMailed(tenant, body)).length,
 	};
-	for (let tries = 0; tries < MAX_TRIES; tries++) {
+	return retry(async () => {
 		const state = await readState(tenant, bodies, added);
 		for (const [i, body] of bodies.entries()) check(tenant, body, state, prefix(i));
 		checkLimits(tenant, added, state.mail, state.invite);
 		const created = await write(tenant, bodies, added);
-		if (created.length > 0)
-			return created.map((each) => ({
-				...each,
-				organization_name: found(state.organization).name,
-			}));
-	}
-	throw throttled(1);
+		if (created.length === 0) return undefined;
+		const { name } = found(state.organization);
+		return created.map((each) => ({ ...each, organization_name: name }));
+	});
 }
 
 const isMailed = ({ env }: Tenant, { send_email = true }: New) => send_email && configured(env);

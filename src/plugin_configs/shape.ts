@@ -49,12 +49,11 @@ const jobFields = {
 
 export const job = z.object({ job: z.object(jobFields).nullish() });
 
-documentAs(
-	job,
-	z.object({
-		job: z.object({ ...jobFields, type: text(200).min(1) }),
-	}),
-);
+/** What the OpenAPI document shows for `job`: its fields as the handler requires them. */
+export const documentedJob = z.object({
+	job: z.object({ ...jobFields, type: text(200).min(1) }),
+});
+documentAs(job, documentedJob);
 
 const MAX_ORDERS = 10_000;
 

@@ -1,23 +1,35 @@
 import { describe, type Reference } from "../http/reference.ts";
+import { RepositoryEntry } from "./repository.ts";
 import type families from "./routes.ts";
 import type { allPlugins } from "./routes.ts";
-import { filters } from "./shape.ts";
+import {
+	create,
+	filters,
+	ListedPlugin,
+	Plugin,
+	PluginSource,
+	PluginUpdate,
+	update,
+} from "./shape.ts";
 
-const TAG = {
-	name: "Plugins",
-	description:
-		"Plugins that are installed for an organization, those of all families together. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6.",
-};
+const ACCESS =
+	"Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403.";
+
+const SECRETS =
+	"requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage";
 
 export const ofAll: Reference<typeof allPlugins> = {
-	tag: TAG,
+	tag: {
+		name: "Plugins",
+		description: `The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. ${ACCESS}`,
+	},
 	operations: {
 		"/": {
 			get: {
 				id: "listPlugins",
 				summary: "List all plugins",
 				description:
-					"Lists the plugins that the organization can see, with the families that each belongs to, newest first.",
+					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Also those that belong to no family.",
 			},
 		},
 	},
@@ -26,104 +38,139 @@ export const ofAll: Reference<typeof allPlugins> = {
 type Family = Reference<ReturnType<typeof families>>;
 
 /** What the operations of a family are called, and what makes a plugin one of it. */
-type Nouns = { id: string; one: string; many: string; tag: string; which: string };
+type Nouns = {
+	id: string;
+	one: string;
+	many: string;
+	tag: string;
+	which: string;
+	/** The capabilities that a plugin gets if it is created through the family. */
+	capabilities: string;
+};
 
-const family = ({ id, one, many, tag, which }: Nouns): Family => ({
+const family = (nouns: Nouns): Family => ({
 	tag: {
-		name: tag,
-		description: `${which} An id may be that of a plugin of any family. Reading requires the organization's \`plugins_access_level\` to be at least 3, writing 6.`,
+		name: nouns.tag,
+		description: `${nouns.which} Lists contain the plugins of the family; an id may be that of a plugin of any family. ${ACCESS}`,
 	},
 	operations: {
-		"/": {
-			get: {
-				id: `list${id}s`,
-				summary: `List the ${many}`,
-				description: `Lists the ${many} that the organization can see, newest first: its own, global ones, and those with a config in one of its projects.`,
-			},
-			post: {
-				id: `create${id}`,
-				summary: `Add a plugin to the ${many}`,
-				description: `With a \`url\`, the plugin is installed from npm, GitHub or GitLab; without one, write its source afterwards. Without \`capabilities\`, it gets those of ${one}.`,
-			},
+		...ofFamily(nouns),
+		...ofPlugin(nouns),
+		...ofSource(nouns),
+	},
+});
+
+/** The operations on the plugins of a family together. */
+const ofFamily = ({ id, one, many, capabilities }: Nouns) => ({
+	"/": {
+		get: {
+			id: `list${id}s`,
+			summary: `List the ${many}`,
+			description: `Lists the ${many} that the organization can see, newest first: its own, global ones, and those with a config in one of its projects.`,
 		},
-		"/activity": {
-			get: {
-				id: `list${id}Activity`,
-				summary: `List the activity of the ${many}`,
-				description: `Lists the changes of the ${many}, newest first, with the fields of the plugin that the first entry is about.`,
-			},
+		post: {
+			id: `create${id}`,
+			summary: `Add a plugin to the ${many}`,
+			description: `Answers with the plugin, which belongs to the organization.
+
+With a \`url\`, the plugin is downloaded from npm, GitHub or GitLab. Its \`plugin.json\` then determines \`name\`, \`description\`, \`icon\`, \`config_schema\` and \`public_jobs\`, its source the \`capabilities\`, and the version \`tag\`, whatever the body says. Only \`plugin.json\`, the main file, \`site.ts\` and \`frontend.tsx\` are kept.
+
+Without a \`url\`, the plugin has no source until you write it. Without \`capabilities\` either, it gets \`${capabilities}\`, which makes it ${one}.
+
+400 if the URL can't be installed from, or the organization has installed it already (the header \`Link\` leads to that plugin); if the download fails or takes longer than ten seconds; if \`plugin.json\` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if \`is_global\` is true and the \`plugins_access_level\` is below 9.`,
 		},
-		"/exports_unsubscribe_configs": {
-			get: {
-				id: `list${id}ExportConfigs`,
-				summary: `List the enabled configs of ${many} that export`,
-				description: `Lists the enabled configs, in projects that you can see, of those ${many} that send events elsewhere, with the fields of the first one's plugin.`,
-			},
+	},
+	"/activity": {
+		get: {
+			id: `list${id}Activity`,
+			summary: `List the activity of the ${many}`,
+			description: `Lists the entries of the organization's activity log about ${many}, newest first, with the fields of the plugin that the first entry is about (null if there are no entries). Entries of deleted plugins are only in the activity log itself.`,
 		},
-		"/repository": {
-			get: {
-				id: `list${id}Repository`,
-				summary: "List the plugins that can be installed",
-				description:
-					"Lists the entries of the plugin repository, and whether each is installed. 400 if the repository doesn't answer.",
-			},
+	},
+	"/exports_unsubscribe_configs": {
+		get: {
+			id: `list${id}ExportConfigs`,
+			summary: `List the enabled configs of ${many} that export`,
+			description: `Lists the enabled configs, in projects that you can see, of those ${many} that send events elsewhere, newest first, with the fields of the first one's plugin (null if there are none).`,
 		},
-		"/unused": {
-			get: {
-				id: `listUnused${id}s`,
-				summary: `List the unused ${many}`,
-				description: `Lists the ${many} without an enabled config in the organization, with the fields of the first one.`,
-			},
+	},
+	"/repository": {
+		get: {
+			id: `list${id}Repository`,
+			summary: "List the plugins that can be installed",
+			description:
+				"Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.",
 		},
-		"/:id/check_for_updates": {
-			get: {
-				id: `check${id}ForUpdates`,
-				summary: `Check ${one} for updates`,
-				description:
-					"Asks the place that the plugin was installed from for its newest version, and keeps it as `latest_tag`.",
-			},
+	},
+	"/unused": {
+		get: {
+			id: `listUnused${id}s`,
+			summary: `List the unused ${many}`,
+			description: `Lists the ${many} that the organization can see and has no enabled config of, newest first, with the fields of the first one (null if there are none).`,
 		},
-		"/:id/upgrade": {
-			post: {
-				id: `upgrade${id}`,
-				summary: `Upgrade ${one}`,
-				description:
-					"Installs the newest version from the plugin's URL; does nothing for a plugin that was written in place. Only admins may do so where a config of the plugin keeps a secret.",
-			},
+	},
+});
+
+/** The operations on the source of a plugin. */
+const ofSource = ({ id, one }: Nouns) => ({
+	"/:id/check_for_updates": {
+		get: {
+			id: `check${id}ForUpdates`,
+			summary: `Check ${one} for updates`,
+			description:
+				"Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.",
 		},
-		"/:id/source": {
-			get: {
-				id: `get${id}Source`,
-				summary: `Retrieve the source of ${one}`,
-				description: "Answers with the plugin and the text of its files.",
-			},
+	},
+	"/:id/upgrade": {
+		post: {
+			id: `upgrade${id}`,
+			summary: `Upgrade ${one}`,
+			description: `Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, stays as it is.
+
+400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
 		},
-		"/:id/update_source": {
-			patch: {
-				id: `update${id}Source`,
-				summary: `Write the source of ${one}`,
-				description:
-					"Writes the files in the body, and deletes those that are null; others stay. Its capabilities are read off the source. Only admins may do so where a config of the plugin keeps a secret.",
-			},
+	},
+	"/:id/source": {
+		get: {
+			id: `get${id}Source`,
+			summary: `Retrieve the source of ${one}`,
+			description:
+				"Answers with the plugin and the text of its files, whichever organization the plugin belongs to.",
 		},
-		"/:id": {
-			get: {
-				id: `get${id}`,
-				summary: `Retrieve ${one}`,
-				description: "Answers with the plugin.",
-			},
-			patch: {
-				id: `update${id}`,
-				summary: `Change ${one}`,
-				description:
-					"Only your organization's own plugins can be changed. `is_global` requires its `plugins_access_level` to be 9.",
-			},
-			delete: {
-				id: `delete${id}`,
-				summary: `Delete ${one}`,
-				description:
-					"Deletes the plugin with its source, configs and logs. Not while it is global, or while another organization has a config of it.",
-			},
+	},
+	"/:id/update_source": {
+		patch: {
+			id: `update${id}Source`,
+			summary: `Write the source of ${one}`,
+			description: `The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+
+\`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled at once, and so are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+
+400 if the plugin's type isn't \`source\`, \`plugin.json\` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing ${SECRETS}.`,
+		},
+	},
+});
+
+/** The operations on a plugin itself. */
+const ofPlugin = ({ id, one }: Nouns) => ({
+	"/:id": {
+		get: {
+			id: `get${id}`,
+			summary: `Retrieve ${one}`,
+			description: "Answers with the plugin. 404 if the organization can't see it.",
+		},
+		patch: {
+			id: `update${id}`,
+			summary: `Change ${one}`,
+			description: `Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new \`config_schema\` makes secret are masked at once.
+
+403 for another organization's plugin, and if the body has \`is_global\` and the \`plugins_access_level\` is below 9. Changing \`capabilities\` or \`public_jobs\` ${SECRETS}.`,
+		},
+		delete: {
+			id: `delete${id}`,
+			summary: `Delete ${one}`,
+			description:
+				"Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.",
 		},
 	},
 });
@@ -133,7 +180,9 @@ export const destinations = family({
 	one: "a destination",
 	many: "destinations",
 	tag: "Pipeline destinations",
-	which: "Plugins that send events elsewhere.",
+	which:
+		"Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`.",
+	capabilities: '{"methods": ["onEvent"]}',
 });
 
 export const frontendApps = family({
@@ -141,7 +190,8 @@ export const frontendApps = family({
 	one: "a frontend app",
 	many: "frontend apps",
 	tag: "Pipeline frontend apps",
-	which: "Plugins that run in the browser.",
+	which: "Plugins that run in the browser: those with neither methods nor scheduled tasks.",
+	capabilities: "{}",
 });
 
 export const importApps = family({
@@ -149,10 +199,129 @@ export const importApps = family({
 	one: "an import app",
 	many: "import apps",
 	tag: "Pipeline import apps",
-	which: "Plugins that bring events in.",
+	which:
+		"Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`.",
+	capabilities: '{"scheduled_tasks": ["runEveryHour"]}',
 });
+
+const TYPES = {
+	local: "not at all.",
+	custom: "by upgrading the plugin from its `url`.",
+	repository: "by upgrading the plugin from its `url`.",
+	source: "by writing it in place.",
+	inline: "by upgrading the plugin from its `url`.",
+};
+
+const CAPABILITIES = [
+	"What the plugin's code offers, which decides about its families. Writing or installing source sets it.",
+	{
+		methods:
+			"The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`.",
+		jobs: "The jobs that can be started for a config.",
+		scheduled_tasks:
+			"The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`.",
+	},
+] as const;
+
+const FIELDS =
+	"The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice.";
+
+describe(Plugin, {
+	id: "Identifies the plugin, in paths too. It is the same in all organizations.",
+	plugin_type: [
+		"How the source can be changed:",
+		"",
+		...Object.entries(TYPES).map(([type, meaning]) => `- \`${type}\`: ${meaning}`),
+	].join("\n"),
+	name: "The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none.",
+	description:
+		"What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none.",
+	url: "The page that the plugin was installed from, without a query or an access token. Null if it wasn't.",
+	icon: "The image that stands for the plugin, as its author wrote it: often a URL. Null for none.",
+	config_schema: FIELDS,
+	tag: "The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it.",
+	latest_tag:
+		"The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't.",
+	is_global: "Whether every organization can see and configure the plugin.",
+	organization_id: "The organization that the plugin belongs to. No other can change it.",
+	organization_name: "The name of that organization.",
+	capabilities: CAPABILITIES,
+	metrics:
+		"How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it.",
+	public_jobs:
+		"Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`.",
+	x_function_migration_available: 'Always `"false"`: there is nothing to migrate to yet.',
+});
+
+describe(update, {
+	plugin_type: [
+		"How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.",
+		TYPES,
+	],
+	name: "The name for people, at most 200 characters, and not necessarily unique. Empty by default.",
+	description: "What the plugin does, for people; may have several lines. Empty by default.",
+	icon: "The image that stands for the plugin: a URL, or any other text. Null for none.",
+	config_schema: `${FIELDS} An empty list by default. Existing configs are not checked against it until they are changed.`,
+	tag: "The version, at most 200 characters; null for none. Installing and upgrading set it.",
+	is_global:
+		"Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9.",
+	capabilities: CAPABILITIES,
+	metrics: "`sum`, `min` or `max` by the name of a metric. Empty by default.",
+	public_jobs:
+		"Jobs that can be started for a config, by name, with anything about each. Empty by default.",
+});
+
+describe(
+	create,
+	{
+		url: "The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later.",
+	},
+	update,
+);
+
+describe(
+	ListedPlugin,
+	{
+		families: [
+			"The families that the plugin belongs to by its `capabilities`. There may be several, or none.",
+			{
+				pipeline_destinations: "has a method `onEvent`, `exportEvents` or `composeWebhook`.",
+				pipeline_frontend_apps: "has neither methods nor scheduled tasks.",
+				pipeline_import_apps:
+					"has scheduled tasks, or methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`.",
+			},
+		],
+	},
+	Plugin,
+);
+
+describe(
+	PluginUpdate,
+	{ update_available: "Whether `latest_tag` is known and differs from `tag`." },
+	Plugin,
+);
+
+describe(
+	PluginSource,
+	{
+		files:
+			"The text of each file by its name. The main file of an installed plugin is `index.ts` or `index.js`, whatever its name was.",
+	},
+	Plugin,
+);
 
 describe(filters, {
 	search: "Only plugins whose name, description or URL contains this text, in any case.",
-	family: "Only plugins of this family. May be repeated.",
+	family: "Only plugins of this family. May be repeated, for plugins of any of them.",
+});
+
+describe(RepositoryEntry, {
+	name: "The plugin's name in the repository, which may differ from the one in its `plugin.json`.",
+	url: "The page to install the plugin from: the `url` of a new plugin.",
+	description: "What the plugin does.",
+	verified: "Whether the repository marks the plugin as verified.",
+	maintainer: "Who publishes the plugin.",
+	type: "What the plugin is for, in the repository's own words, such as `data_in`, `data_out`, `data_enrichment` or `other`.",
+	icon: "The image that stands for the plugin; null for none.",
+	installed: "Whether your organization has installed the plugin from this `url`.",
 });

@@ -37,7 +37,7 @@ const DAY_MS = 86_400_000;
 const UNDER_WAY_MS = 60_000;
 
 /** Headers of a response that are not its own, but those of the request that it is sent to. */
-const NOT_KEPT = ["x-request-id", "vary", "access-control-allow-origin"];
+const NOT_KEPT = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -198,7 +198,7 @@ export class Idempotency {
 			await db.update(idempotencyKeys).set({ under_way_until: now() }).where(eq(id, this.#id));
 			return;
 		}
-		const headers = [...response.headers].filter(([name]) => !NOT_KEPT.includes(name));
+		const headers = [...response.headers].filter(([name]) => !NOT_KEPT.test(name));
 		const parts = { status, headers, body: (await response.text()) || null };
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
 		if (status >= 400) {
@@ -243,7 +243,12 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 	const idempotency = new Idempotency(c, key);
 	c.set("idempotency", idempotency);
 	await next();
-	if (!(c.error instanceof Replay)) c.executionCtx.waitUntil(idempotency.keep(c.res.clone()));
+	if (c.error instanceof Replay) return;
+	const lost = (error: unknown) =>
+		console.error(
+			JSON.stringify({ warning: "The response to a POST was not kept", error: String(error) }),
+		);
+	c.executionCtx.waitUntil(idempotency.keep(c.res.clone()).catch(lost));
 });
 
 /** Deletes the keys that are older than a day, ten thousand at most. */

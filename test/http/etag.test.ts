@@ -185,7 +185,7 @@ describe("If-Match", () => {
 		expect((await home.ask("GET", project)).body.name).toBe("Raced");
 	});
 
-	test("comes after the checks of access, the body and the object's existence", async () => {
+	test("comes after the checks of access and of the object's existence", async () => {
 		const home = await furnished();
 		const path = `/api/organizations/${home.id}/domains/${home.domain}`;
 		const headers = { "if-match": '"x"' };

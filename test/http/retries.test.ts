@@ -189,7 +189,7 @@ describe("an Idempotency-Key", () => {
 	test("has 1 to 255 printable characters", async () => {
 		const home = await world();
 		const path = `/api/organizations/${home.id}/projects`;
-		for (const key of ["", "x".repeat(256), "caf\u00e9", "a\tb"]) {
+		for (const key of ["", "x".repeat(256), "a\tb"]) {
 			const response = await post(home, path, key, { body: { name: "P" } });
 			expect([key, response.status, response.body.code]).toEqual([key, 400, "invalid_input"]);
 		}
@@ -295,6 +295,19 @@ describe("an Idempotency-Key", () => {
 			expect(stored).not.toContain(body.value);
 			expect(stored).not.toContain(invite.accept_url.split("/").at(-1));
 		});
+	});
+
+	test("is refused where secrets can't be sealed, and nothing is written", async () => {
+		const home = await world();
+		const { status, body } = await post(home, "/api/projects", "k", {
+			body: { name: "P" },
+			env: { SECRETS_KEY: "" },
+		});
+		expect([status, body.detail]).toEqual([
+			400,
+			"Secrets can't be kept: SECRETS_KEY is not configured.",
+		]);
+		expect((await home.ask("GET", "/api/projects")).body.count).toBe(1);
 	});
 
 	test("that was killed keeps secrets sealed, too", async () => {
