@@ -1,0 +1,28 @@
+/** The program `tenantry`: docs/cli.md. */
+import { account } from "./config.ts";
+import { EXIT, report } from "./failure.ts";
+import { isObject } from "./output.ts";
+import { programOf } from "./program.ts";
+
+process.once("SIGINT", () => process.exit(EXIT.interrupted));
+
+/** The reader of a pipe, such as `head`, may have enough. */
+const isClosedPipe = (error: unknown) => isObject(error) && error.code === "EPIPE";
+process.stdout.on("error", (error) => {
+	if (!isClosedPipe(error)) throw error;
+	process.exit(0);
+});
+
+function urlForErrors() {
+	try {
+		return account().url;
+	} catch {
+		return "The service";
+	}
+}
+
+try {
+	await programOf().parseAsync();
+} catch (error) {
+	process.exitCode = isClosedPipe(error) ? 0 : report(error, urlForErrors());
+}
