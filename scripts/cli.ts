@@ -95,14 +95,21 @@ function bodyFields({ body }: Call) {
 	}));
 }
 
+/** Fields that few people look for in a list. */
+const MINOR =
+	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|saml_.*|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|value)$/;
+
 /** Fields that a table has room for: neither objects nor lists. */
 function columnsOf({ item }: Call) {
 	const { properties = {} } = item ? resolve(item) : {};
-	return Object.entries(properties).flatMap(([name, schema]) => {
-		const isPerson = name === "user" || name === "created_by";
-		if (isPerson) return [`${name}.email`];
-		return ["json", "strings", "integers"].includes(kindOf(schema)) ? [] : [name];
+	const names = Object.entries(properties).flatMap(([name, schema]) => {
+		if (name === "user") return ["user.uuid", "user.email"];
+		if (name === "created_by") return ["created_by.email"];
+		const isShown = !MINOR.test(name) && !/^(json|strings|integers)$/.test(kindOf(schema));
+		return isShown ? [name] : [];
 	});
+	// Members are known by their users.
+	return properties.user && properties.level ? names.filter((name) => name !== "id") : names;
 }
 
 const needsKey = ({ operation: { security } }: Call) =>

@@ -43,7 +43,7 @@ export async function table(items: unknown[], fields: string[]) {
 			return value !== null && value !== undefined && value !== "" && typeof value !== "object";
 		}),
 	);
-	const title = (field: string) => (field.split(".")[0] ?? "").replaceAll("_", " ").toUpperCase();
+	const title = (field: string) => field.replace(/[_.]/g, " ").toUpperCase();
 	const rows = items.map((item) => shown.map((field) => cell(at(item, field))));
 	const [head = "", ...lines] = columns([shown.map(title), ...rows], available());
 	if (items.length > 0)

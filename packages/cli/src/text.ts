@@ -39,16 +39,17 @@ const MIN_WIDTH = 8;
 
 const sum = (widths: number[]) => widths.reduce((all, width) => all + width + GAP, -GAP);
 
-/** The widths of columns in a terminal: the widest give way, then those on the right are left out. */
-function fit(natural: number[], available: number) {
-	const widths = [...natural];
-	while (sum(widths) > available) {
-		const widest = Math.max(...widths);
-		if (widest > MIN_WIDTH) widths[widths.indexOf(widest)] = widest - 1;
-		else if (widths.length > 1) widths.pop();
-		else break;
+/**
+ * The widths of columns in a terminal. The widest give way, then those on the right are left out.
+ * The first stays, as it is what other commands need.
+ */
+function fit([first = 0, ...others]: number[], available: number) {
+	while (others.length > 0 && sum([first, ...others]) > available) {
+		const widest = Math.max(...others);
+		if (widest > MIN_WIDTH) others[others.indexOf(widest)] = widest - 1;
+		else others.pop();
 	}
-	return widths;
+	return [first, ...others];
 }
 
 /** Lines of columns. */

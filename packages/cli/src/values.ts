@@ -7,11 +7,24 @@ import type { Field } from "./table.ts";
 
 const kebab = (name: string) => name.replaceAll("_", "-");
 
+/** The text itself, or that of a file or stdin. */
+function textOf(source: string) {
+	if (source !== "-" && !source.startsWith("@")) return source;
+	try {
+		return readFileSync(source === "-" ? 0 : source.slice(1), "utf8");
+	} catch (error) {
+		const { code = "" } = isObject(error) ? error : {};
+		throw new UsageError(`${source === "-" ? "stdin" : source.slice(1)} can't be read: ${code}.`);
+	}
+}
+
 function parseJson(text: string): unknown {
 	try {
-		return JSON.parse(text);
-	} catch {
-		throw new InvalidArgumentError("It has to be JSON.");
+		return JSON.parse(textOf(text));
+	} catch (error) {
+		throw new InvalidArgumentError(
+			error instanceof UsageError ? error.message : "It has to be JSON, or @ and a file with it.",
+		);
 	}
 }
 
@@ -54,9 +67,8 @@ const HINTS: Record<Field["kind"], string> = {
 export function optionOf({ name, kind, help, choices, alias }: Field) {
 	const isList = kind === "strings" || kind === "integers";
 	const notes = [
-		choices && `one of ${choices.map((choice) => JSON.stringify(choice)).join(", ")}`,
 		alias && `default: ${alias}`,
-		isList && "may be repeated",
+		isList && !help.includes("repeated") && "may be repeated",
 	].filter((note) => note !== undefined && note !== false);
 	const text = notes.length > 0 ? `${help} (${notes.join("; ")})` : help;
 	const option = new Option(`--${kebab(name)} <${HINTS[kind]}>`, text);
@@ -73,16 +85,6 @@ export function given(fields: Field[], options: Values): Values {
 		options[new Option(`--${kebab(name)}`).attributeName()],
 	]);
 	return Object.fromEntries(values.filter(([, value]) => value !== undefined));
-}
-
-function textOf(source: string) {
-	if (source !== "-" && !source.startsWith("@")) return source;
-	try {
-		return readFileSync(source === "-" ? 0 : source.slice(1), "utf8");
-	} catch (error) {
-		const { code = "" } = isObject(error) ? error : {};
-		throw new UsageError(`${source === "-" ? "stdin" : source.slice(1)} can't be read: ${code}.`);
-	}
 }
 
 /** The value of `--data`: JSON, `@` and a file with JSON, or `-` for stdin. */
