@@ -24,6 +24,7 @@ const GENERATED = [
 	"worker-configuration.d.ts",
 	"public/openapi.json",
 	"packages/client/src/generated.ts",
+	"packages/cli/src/generated.ts",
 	"src/exporter/query/query.parser.js",
 ];
 

@@ -36,7 +36,12 @@ async function whoami(options: Values) {
 	const user = await client().users.get({ user: "@me" });
 	if (options.json) return json(user);
 	const name = `${user.first_name} ${user.last_name}`.trim();
-	return record({ name, email: user.email, uuid: user.uuid, service: account().url });
+	return record({
+		...(name && { name }),
+		email: user.email,
+		uuid: user.uuid,
+		service: account().url,
+	});
 }
 
 export function addLogin(program: Command) {

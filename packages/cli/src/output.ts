@@ -27,7 +27,8 @@ export const json = (value: unknown) => write(`${escaped(JSON.stringify(value, n
 /** One line of NDJSON. */
 export const line = (value: unknown) => write(`${escaped(JSON.stringify(value))}\n`);
 
-const available = () => (process.stdout.isTTY ? process.stdout.columns : undefined);
+/** How wide lines may be. Some terminals don't say, so their width is 0. */
+const available = () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined);
 
 /** The value at a path such as `user.email`. */
 const at = (item: unknown, path: string) =>
