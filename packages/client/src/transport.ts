@@ -56,6 +56,7 @@ const connectionError = (code: string, detail: string, cause?: unknown) =>
 
 const sleep = (ms: number, signal: AbortSignal) =>
 	new Promise<void>((resolve) => {
+		if (signal.aborted) return resolve();
 		const end = () => {
 			clearTimeout(timer);
 			signal.removeEventListener("abort", end);

@@ -1,0 +1,224 @@
+import { beforeAll, expect, inject, test } from "vitest";
+import { PreconditionFailedError, Tenantry, TenantryError } from "../src/index.ts";
+
+const url = inject("url");
+const key = inject("key");
+
+/** The requests that a client has sent. */
+function watched(options: { baseUrl?: string; key?: string } = {}) {
+	const sent: { url: string; headers: Headers }[] = [];
+	const tenantry = new Tenantry({
+		baseUrl: url,
+		key,
+		...options,
+		fetch(target, init) {
+			sent.push({ url: target, headers: new Headers(init.headers) });
+			return fetch(target, init);
+		},
+	});
+	return { tenantry, sent };
+}
+
+const { tenantry, sent } = watched();
+let organization: string;
+
+beforeAll(async () => {
+	({ id: organization } = await tenantry.organizations.create({ name: crypto.randomUUID() }));
+});
+
+test("await gives the first page of a list, for await all its items", async () => {
+	const names = ["A", "B", "C", "D", "E"];
+	for (const name of names) await tenantry.organizationProjects.create({ organization }, { name });
+	const list = tenantry.organizationProjects.list({ organization, limit: 2 });
+	const first = await list;
+	expect(first.results).toHaveLength(2);
+	expect(first.count).toBe(6);
+	const all: string[] = [];
+	for await (const { name } of list) all.push(name);
+	expect(all.sort()).toEqual([...names, "Default project"].sort());
+	const sizes: number[] = [];
+	for await (const { results } of list.pages()) sizes.push(results.length);
+	expect(sizes).toEqual([2, 2, 2]);
+});
+
+test("a list that isn't used sends no request, and one that is used twice reads its first page once", async () => {
+	sent.length = 0;
+	const list = tenantry.domains.list({ organization });
+	expect(sent).toHaveLength(0);
+	await list;
+	for await (const _ of list) throw new Error("There are no domains.");
+	expect(sent).toHaveLength(1);
+});
+
+test("the next page is asked for where the client's requests go, whatever host the link has", async () => {
+	const { tenantry: elsewhere, sent: asked } = watched({ baseUrl: `${url}/` });
+	const list = elsewhere.organizationProjects.list({ organization, limit: 1 });
+	(await list).next = `http://elsewhere.example${new URL((await list).next ?? "").search}`;
+	const ids = new Set<number>();
+	for await (const { id } of list) ids.add(id);
+	expect(ids.size).toBe(6);
+	expect(asked.every(({ url: target }) => target.startsWith(`${url}/api/`))).toBe(true);
+});
+
+test("a query's values are sent as they are, and lists repeated", async () => {
+	const [project] = (await tenantry.organizationProjects.list({ organization })).results;
+	sent.length = 0;
+	await tenantry.projectActivityLog.list({
+		project: project?.id ?? "",
+		limit: 5,
+		activity: "a & b/c",
+	});
+	await tenantry.plugins.list({
+		organization,
+		family: ["pipeline_destinations", "pipeline_import_apps"],
+	});
+	expect(sent.map(({ url: target }) => new URL(target).searchParams.toString())).toEqual([
+		"limit=5&activity=a+%26+b%2Fc",
+		"family=pipeline_destinations&family=pipeline_import_apps",
+	]);
+});
+
+test("a value can't lead a request to another path", async () => {
+	sent.length = 0;
+	await expect(tenantry.domains.get({ organization, id: "../members?x=" })).rejects.toMatchObject({
+		status: 404,
+	});
+	expect(new URL(sent[0]?.url ?? "").pathname).toBe(
+		`/api/organizations/${organization}/domains/..%2Fmembers%3Fx%3D`,
+	);
+});
+
+test("a parameter that is missing is named before anything is sent", async () => {
+	sent.length = 0;
+	const id: string = JSON.parse("null");
+	await expect(tenantry.domains.get({ organization, id })).rejects.toThrow(
+		'domains.get needs the parameter "id".',
+	);
+	expect(sent).toHaveLength(0);
+});
+
+test("an object stands for its parameters, and its own changes are not overwritten", async () => {
+	const created = await tenantry.domains.create(
+		{ organization },
+		{ domain: `${crypto.randomUUID()}.example.com` },
+	);
+	const domain = await tenantry.domains.get(created);
+	expect(domain).toMatchObject({ id: created.id });
+	const renamed = `${crypto.randomUUID()}.example.com`;
+	const other = await tenantry.domains.update(created, { domain: renamed });
+	expect(other.domain).toBe(renamed);
+	const error = await tenantry.domains.update(domain, { domain: "x.example.com" }).catch((e) => e);
+	expect(error).toBeInstanceOf(PreconditionFailedError);
+	expect(error).toBeInstanceOf(TenantryError);
+	expect(error).toMatchObject({ status: 412, code: "precondition_failed" });
+	const again = await tenantry.domains.get(domain);
+	expect(again.domain).toBe(renamed);
+	const last = `${crypto.randomUUID()}.example.com`;
+	expect(await tenantry.domains.update(again, { domain: last })).toMatchObject({ domain: last });
+	await tenantry.domains.update(again, { domain: renamed }, { ifMatch: null });
+	await tenantry.domains.delete(again);
+	await expect(tenantry.domains.get(again)).rejects.toMatchObject({ status: 404 });
+});
+
+test("an object read as @current stays the same when another becomes current", async () => {
+	const original = await tenantry.organizations.get({ id: "@current" });
+	await tenantry.users.update({ user: "@me" }, { organization });
+	const name = `${original.name}!`;
+	expect(await tenantry.organizations.update(original, { name })).toMatchObject({
+		id: original.id,
+		name,
+	});
+	await tenantry.users.update({ user: "@me" }, { organization: original.id });
+});
+
+test("an item of a list stands for its parameters", async () => {
+	const [member] = (await tenantry.members.list({ organization })).results;
+	if (!member) throw new Error("The organization has no member.");
+	await expect(tenantry.members.update(member, { level: 15 })).rejects.toMatchObject({
+		status: expect.any(Number),
+		type: "authentication_error",
+	});
+	const [project] = (await tenantry.organizationProjects.list({ organization })).results;
+	if (!project) throw new Error("The organization has no project.");
+	expect(await tenantry.organizationProjects.update(project, { name: "Renamed" })).toMatchObject({
+		id: project.id,
+		name: "Renamed",
+	});
+});
+
+test("each request shows the newest state that the client has seen", async () => {
+	sent.length = 0;
+	const { tenantry: fresh, sent: first } = watched();
+	await fresh.organizations.list();
+	await fresh.organizations.list();
+	expect(first[0]?.headers.has("x-d1-bookmark")).toBe(false);
+	expect(first[1]?.headers.get("x-d1-bookmark")).toMatch(/./);
+});
+
+test("a later response with an older bookmark doesn't replace a newer one", async () => {
+	const bookmarks = ["b", "a", "c"];
+	const asked: (string | null)[] = [];
+	const client = new Tenantry({
+		baseUrl: url,
+		async fetch(_, { headers }) {
+			asked.push(new Headers(headers).get("x-d1-bookmark"));
+			return new Response("", { headers: { "x-d1-bookmark": bookmarks[asked.length - 1] ?? "" } });
+		},
+	});
+	for (const _ of [1, 2, 3, 4]) await client.health.get();
+	expect(asked).toEqual([null, "b", "b", "c"]);
+});
+
+test("requests ask for the version that the types describe", async () => {
+	sent.length = 0;
+	await tenantry.service.get();
+	expect(sent[0]?.headers.get("tenantry-version")).toMatch(/^\d{4}-\d\d-\d\d$/);
+});
+
+test("a call can be aborted, also while it waits to try again", async () => {
+	const controller = new AbortController();
+	const failing = new Tenantry({
+		baseUrl: url,
+		fetch: async () => new Response(null, { status: 503, headers: { "retry-after": "3600" } }),
+		callTimeout: 7_200_000,
+		log: () => controller.abort(new Error("Enough.")),
+	});
+	await expect(failing.health.get({ signal: controller.signal })).rejects.toThrow("Enough.");
+	await expect(tenantry.health.get({ signal: controller.signal })).rejects.toThrow("Enough.");
+});
+
+test("a try and a call have time limits", async () => {
+	let tries = 0;
+	const silent = new Tenantry({
+		baseUrl: url,
+		fetch: (_, { signal }) => {
+			tries += 1;
+			return new Promise((_resolve, reject) =>
+				signal?.addEventListener("abort", () => reject(signal.reason)),
+			);
+		},
+	});
+	await expect(silent.health.get({ timeout: 10, tries: 2 })).rejects.toMatchObject({
+		type: "connection_error",
+		code: "timeout",
+		detail: "No answer in 10 ms.",
+	});
+	expect(tries).toBe(2);
+	await expect(silent.health.get({ callTimeout: 20 })).rejects.toMatchObject({
+		code: "timeout",
+		detail: "No answer in 20 ms.",
+	});
+});
+
+test("an answer that isn't the service's is an error that says so", async () => {
+	const clientOf = (answer: Response) => new Tenantry({ baseUrl: url, fetch: async () => answer });
+	const page = new Response("<h1>Gone</h1>", { status: 410, statusText: "Gone" });
+	await expect(clientOf(page).health.get()).rejects.toMatchObject({
+		type: "http_error",
+		code: "410",
+		detail: "410 Gone",
+	});
+	await expect(clientOf(new Response("{}")).organizations.list()).rejects.toMatchObject({
+		code: "unexpected_answer",
+	});
+});

@@ -1,0 +1,62 @@
+/** What the compiler accepts and refuses. `npm run check` compiles this file; nothing runs it. */
+import { type Member, type Page, type PluginWithPluginPage, Tenantry } from "../src/index.ts";
+
+type Equal<A, B> =
+	(<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+const isTrue = <_ extends true>() => {};
+
+export async function check(tenantry: Tenantry) {
+	const id = "018f";
+	const organization = "@current";
+
+	const page = await tenantry.members.list({ organization });
+	const pageOfMembers: Page<Member> = page;
+	isTrue<Equal<(typeof page)["results"][number]["level"], 1 | 8 | 15>>();
+	isTrue<Equal<(typeof page)["next"], string | null>>();
+	for await (const member of tenantry.members.list({ organization })) member.user.email.at(0);
+	const unused: PluginWithPluginPage = await tenantry.pipelineDestinations.listUnused({
+		organization,
+	});
+	isTrue<Equal<Awaited<ReturnType<Tenantry["domains"]["delete"]>>, void>>();
+
+	const domain = await tenantry.domains.create({ organization }, { domain: "example.com" });
+	await tenantry.domains.update(domain, { jit_provisioning_enabled: true }, { tries: 1 });
+	await tenantry.domains.verify(domain);
+	await tenantry.domains.delete({ organization, id });
+	await tenantry.projects.get({ id: 5 });
+	await tenantry.organizations.list();
+
+	// @ts-expect-error there is no such resource
+	tenantry.memberz.list({ organization });
+	// @ts-expect-error there is no such call
+	tenantry.members.create({ organization });
+	// @ts-expect-error the organization is missing
+	tenantry.members.list({});
+	// @ts-expect-error no call has this parameter
+	tenantry.members.list({ organization, organisation: id });
+	// @ts-expect-error the id is missing
+	tenantry.domains.get({ organization });
+	// @ts-expect-error an id is no object
+	tenantry.domains.get(id);
+	// @ts-expect-error the body is missing
+	tenantry.domains.update({ organization, id });
+	// @ts-expect-error no body has this field
+	tenantry.domains.update({ organization, id }, { jit: true });
+	// @ts-expect-error the field has another type
+	tenantry.domains.update({ organization, id }, { jit_provisioning_enabled: "yes" });
+	// @ts-expect-error a required field is missing
+	tenantry.projects.create({});
+	// @ts-expect-error no member has this level
+	tenantry.members.update({ organization, user: "@me" }, { level: 2 });
+	// @ts-expect-error a project is no domain
+	tenantry.domains.verify(await tenantry.projects.get({ id: 5 }));
+	// @ts-expect-error a domain has no such field
+	domain.isVerified;
+	// @ts-expect-error there is no such option
+	tenantry.organizations.list({}, { retries: 3 });
+	// @ts-expect-error a client needs to know where the service is
+	new Tenantry({ key: "tnt_" });
+
+	return { pageOfMembers, unused };
+}
