@@ -7,10 +7,8 @@ import { programOf } from "./program.ts";
 process.once("SIGINT", () => process.exit(EXIT.interrupted));
 
 /** The reader of a pipe, such as `head`, may have enough. */
-const isClosedPipe = (error: unknown) => isObject(error) && error.code === "EPIPE";
 process.stdout.on("error", (error) => {
-	if (!isClosedPipe(error)) throw error;
-	process.exit(0);
+	process.exit(isObject(error) && error.code === "EPIPE" ? 0 : report(error, ""));
 });
 
 function urlForErrors() {
@@ -24,5 +22,5 @@ function urlForErrors() {
 try {
 	await programOf().parseAsync();
 } catch (error) {
-	process.exitCode = isClosedPipe(error) ? 0 : report(error, urlForErrors());
+	process.exitCode = report(error, urlForErrors());
 }

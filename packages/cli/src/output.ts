@@ -16,10 +16,12 @@ const escaped = (json: string) =>
 		(character) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
 	);
 
-/** Writes, and waits while the reader is slow. */
+/** Writes, and waits while the reader is slow. Errors end the program: see main.ts. */
 export const write = (text: string) =>
-	new Promise<void>((resolve, reject) => {
-		process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+	new Promise<void>((resolve) => {
+		process.stdout.write(text, (error) => {
+			if (!error) resolve();
+		});
 	});
 
 export const json = (value: unknown) => write(`${escaped(JSON.stringify(value, null, 2))}\n`);
