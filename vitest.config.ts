@@ -2,6 +2,7 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { unstable_readConfig } from "wrangler";
+import { buildAssets } from "./scripts/assets.ts";
 import { azurites } from "./test/support/azurite.ts";
 import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
@@ -19,6 +20,7 @@ import { summary } from "./test/support/summary.ts";
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
 quiet();
+buildAssets();
 
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,

@@ -1,8 +1,6 @@
 /** What else can write the events of a D1 file as compressed files, for comparison. */
-import { execFile } from "node:child_process";
-import { existsSync, renameSync, rmSync } from "node:fs";
-import { promisify } from "node:util";
 import { findProgram } from "../test/support/peers.ts";
+import { python } from "../test/support/python.ts";
 import { cpuOfCommand } from "./processes.ts";
 import type { Window } from "./service.ts";
 
@@ -23,35 +21,11 @@ export function sqliteWithGzip({ database, window, output }: Task) {
 		cpuOfCommand('sqlite3 -readonly "$1" "$2" | gzip -6 > "$3"', [database, query, output]);
 }
 
-const PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1"];
-const VENV = `${import.meta.dirname}/../node_modules/.cache/${PACKAGES.join("+")}`;
-
-const execute = promisify(execFile);
-
-/** Installs DuckDB, once for this copy of the code. False if there is no Python, or no index of its packages. */
-async function installDuckDb() {
-	if (existsSync(VENV)) return true;
-	// Under another name until it is complete.
-	const draft = `${VENV}-${process.pid}`;
-	try {
-		await execute("python3", ["-m", "venv", draft]);
-		await execute(`${draft}/bin/python`, [
-			...["-m", "pip", "install", "--retries=1", "--timeout=60"],
-			...["--only-binary=:all:", ...PACKAGES],
-		]);
-		renameSync(draft, VENV);
-		return true;
-	} catch {
-		rmSync(draft, { recursive: true, force: true });
-		return existsSync(VENV);
-	}
-}
-
 /** Python's sqlite3 reads, and DuckDB writes Parquet with zstd. Null if they can't be installed. */
 export async function pythonWithDuckDb({ database, window, output }: Task) {
-	if (!(await installDuckDb())) return null;
+	const interpreter = await python();
+	if (!interpreter) return null;
 	const script = `${import.meta.dirname}/parquet.py`;
 	const { start_at, end_at } = window;
-	return () =>
-		cpuOfCommand('"$@"', [`${VENV}/bin/python`, ...[script, database, start_at, end_at, output]]);
+	return () => cpuOfCommand('"$@"', [interpreter, ...[script, database, start_at, end_at, output]]);
 }

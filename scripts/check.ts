@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { buildAssets } from "./assets.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
@@ -25,6 +26,7 @@ const GENERATED = [
 	"public/openapi.json",
 	"packages/client/src/generated.ts",
 	"packages/cli/src/generated.ts",
+	"public/operations.json",
 	"src/exporter/query/query.parser.js",
 ];
 
@@ -67,6 +69,9 @@ if (stale.length > 0)
 check("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json");
 
 check("types", "tsc", "-p", ".");
+
+console.log("· documentation");
+buildAssets();
 
 const bundled = check(
 	"bundle",

@@ -1,5 +1,5 @@
 /**
- * `npm run deploy`: applies migrations and deploys the worker. Options are passed to wrangler:
+ * `npm run deploy`: builds the documentation, applies migrations and deploys the worker. Options are passed to wrangler:
  * `--env staging`, `--dry-run`.
  *
  * Migrations only add tables and columns, so the deployed code also works with the next version's
@@ -9,6 +9,7 @@
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
+import { buildAssets } from "./assets.ts";
 import { fail, run } from "./run.ts";
 import { root } from "./state.ts";
 
@@ -44,6 +45,7 @@ function isDeployed() {
 	return databases.some(({ name }) => name === database);
 }
 
+buildAssets();
 if (rest.includes("--dry-run")) deploy();
 else if (isDeployed()) {
 	migrate();

@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
  */
 const ORDER = [
 	"http",
+	"docs",
 	"db",
 	"auth",
 	"tenant",
@@ -30,6 +31,7 @@ const ORDER = [
 	"members",
 	"invites",
 	"operator",
+	"mcp",
 ];
 
 const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];

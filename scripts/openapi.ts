@@ -1,6 +1,7 @@
 /**
  * Generates public/openapi.json from the family table, the zod objects that validate requests and
- * responses, and the text in each family's reference.ts.
+ * responses, and the text in each family's reference.ts; and public/operations.json, the index of
+ * operations that the worker reads (src/mcp/operations.ts).
  */
 import { writeFileSync } from "node:fs";
 import type { RouterRoute } from "hono/types";
@@ -13,7 +14,7 @@ import { type ScopeObject, scopeFor } from "../src/tenant/scopes.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";
 import { references } from "./openapi/references.ts";
-import { requestBody, responsesOf } from "./openapi/responses.ts";
+import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
 import { type Json, schemas } from "./openapi/schemas.ts";
 
 type Family = {
@@ -53,16 +54,17 @@ function operationOf(family: Family, method: string, below: string, handlers: Ro
 	const path = pathOf(family, below);
 	const text = texts[below]?.[method.toLowerCase()];
 	if (!text) throw new Error(`The reference has no text for ${method} ${path}.`);
-	const metadata = merge(handlers);
+	const operation = merge(handlers);
+	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };
 	return {
 		operationId: text.id,
 		summary: text.summary,
 		description: text.description,
 		tags: [tag.name],
 		security: security(path, method, object),
-		parameters: parametersOf(mount, path, metadata.query),
-		requestBody: requestBody(metadata),
-		responses: responsesOf(method, path, metadata, object === undefined, text.errors),
+		parameters: parametersOf(route),
+		requestBody: requestBody(route),
+		responses: responsesOf(route, text.errors),
 	};
 }
 
@@ -75,6 +77,28 @@ const pathOf = ({ mount }: Family, below: string) =>
 
 const paths: Record<string, Json> = {};
 
+/** The operations that take a key, in short. */
+const index: object[] = [];
+
+/** An operation in the index. */
+function entryOf(method: string, path: string, scope: string, operation: Documented) {
+	const { operationId, summary, tags, parameters, requestBody } = operation;
+	const names = (place: string) =>
+		parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
+	return {
+		operationId,
+		summary,
+		tag: tags[0],
+		method,
+		path,
+		scope,
+		query: names("query"),
+		body: requestBody !== undefined,
+	};
+}
+
+type Documented = ReturnType<typeof operationOf>;
+
 for (const family of all) {
 	const operations = Map.groupBy(
 		family.routes.filter(({ method }) => method !== "ALL"),
@@ -83,10 +107,10 @@ for (const family of all) {
 	for (const [route, handlers] of operations) {
 		const [method = "", below = ""] = route.split(" ");
 		const path = pathOf(family, below);
-		paths[path] = {
-			...paths[path],
-			[method.toLowerCase()]: operationOf(family, method, below, handlers),
-		};
+		const operation = operationOf(family, method, below, handlers);
+		paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
+		const { object } = family;
+		if (object) index.push(entryOf(method, path, scopeFor(object, method), operation));
 	}
 }
 
@@ -103,6 +127,7 @@ const document = {
 	paths,
 	components: {
 		schemas,
+		responses,
 		headers,
 		securitySchemes: {
 			personal_api_key: {
@@ -114,7 +139,9 @@ const document = {
 	},
 };
 
-writeFileSync(
-	`${import.meta.dirname}/../public/openapi.json`,
-	`${JSON.stringify(document, null, 2)}\n`,
-);
+/** Writes a file of public/. */
+const write = (name: string, text: string) =>
+	writeFileSync(`${import.meta.dirname}/../public/${name}`, `${text}\n`);
+
+write("openapi.json", JSON.stringify(document, null, 2));
+write("operations.json", `[\n${index.map((entry) => JSON.stringify(entry)).join(",\n")}\n]`);

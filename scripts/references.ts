@@ -2,18 +2,17 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
+import GithubSlugger from "github-slugger";
 
 const read = (path: string) => readFileSync(path, "utf8");
 
-/** The anchor that GitHub and GitLab generate for a heading. */
-const anchorOf = (heading: string) =>
-	heading
-		.toLowerCase()
-		.replace(/[^\p{L}\p{N}\s_-]/gu, "")
-		.replace(/\s/g, "-");
-
-const anchorsOf = (page: string) =>
-	[...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => anchorOf(heading));
+/** The anchors that GitHub generates for the headings of a page. */
+const anchorsOf = (page: string) => {
+	const slugger = new GithubSlugger();
+	return [...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) =>
+		slugger.slug(heading),
+	);
+};
 
 /** Whether the target of a reference, `path` or `path#anchor`, exists. */
 function isValidReference(reference: string) {

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import * as z from "zod";
 import { mask } from "../src/auth/keys.ts";
 import { run } from "../src/operator/run.ts";
+import { buildAssets } from "./assets.ts";
 import { openFiles } from "./operator.ts";
 import { fail } from "./run.ts";
 import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";
@@ -58,11 +59,14 @@ async function exampleKey(env: Env): Promise<string> {
 	return key;
 }
 
-/** Prepares the state, which this process must have locked. Returns a key with all scopes. */
+/**
+ * Prepares the state, which this process must have locked, and builds the documentation. Returns a key with all scopes.
+ */
 export async function setup() {
 	mkdirSync(state, { recursive: true });
 	const added = writeSettings();
 	if (added.length > 0) console.log(`Wrote ${added.join(", ")} to ${variablesFile}.`);
+	buildAssets();
 	const { env, dispose } = await openFiles();
 	try {
 		const applied = await migrate(env);

@@ -8,6 +8,7 @@ import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
+import { documentation } from "./docs/docs.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
@@ -16,11 +17,13 @@ import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts
 import { caching } from "./http/etag.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
+import { allowedOrigins } from "./http/origins.ts";
 import { logRequests } from "./http/request_log.ts";
 import { router } from "./http/router.ts";
 import { answerInVersion, chooseVersion } from "./http/versions.ts";
 import invitePage from "./invites/page.ts";
 import invites, { acceptance } from "./invites/routes.ts";
+import { mcp } from "./mcp/routes.ts";
 import members from "./members/routes.ts";
 import organizations from "./organizations/routes.ts";
 import personalApiKeys from "./personal_api_keys/routes.ts";
@@ -31,8 +34,6 @@ import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
 import { safeRetries } from "./tenant/idempotency.ts";
-import { ifMatch } from "./tenant/precondition.ts";
-import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import {
 	asCaller,
 	inOrganization,
@@ -40,7 +41,9 @@ import {
 	onOrganizations,
 	onProjects,
 	onProjectsOfOrganization,
-} from "./tenant/tenant.ts";
+} from "./tenant/middleware.ts";
+import { ifMatch } from "./tenant/precondition.ts";
+import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import users from "./users/routes.ts";
 
 type Routes = Hono<App, Schema, string>;
@@ -129,8 +132,8 @@ const EXPOSED_HEADERS = [
 
 /** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
-	const origins = c.env.CORS_ORIGINS.split(",").map((origin) => origin.trim());
-	if (origins.every((origin) => origin === "")) return next();
+	const origins = allowedOrigins(c.env);
+	if (origins.length === 0) return next();
 	return cors({
 		origin: origins.includes("*") ? "*" : origins,
 		exposeHeaders: EXPOSED_HEADERS,
@@ -169,6 +172,7 @@ app
 			onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
 		}),
 	);
+app.use("/docs/*", documentation);
 for (const [path, routes] of publicRoutes) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes))
@@ -187,4 +191,8 @@ for (const [path, object, tenant, routes] of families) {
 	}
 	app.route(path, family.route("/", routes));
 }
+app.route(
+	"/mcp",
+	mcp((request, c) => app.fetch(request, c.env, c.executionCtx)),
+);
 app.notFound(onNotFound).onError(onError(fromDatabaseError));

@@ -2,7 +2,7 @@ import type { Key } from "./auth/keys.ts";
 import type { Meter } from "./http/meter.ts";
 import type { Idempotency } from "./tenant/idempotency.ts";
 import type { Precondition } from "./tenant/precondition.ts";
-import type { Scope } from "./tenant/scopes.ts";
+import type { ANY_KEY, Scope } from "./tenant/scopes.ts";
 import type { Tenant } from "./tenant/tenant.ts";
 
 declare global {
@@ -32,7 +32,7 @@ export type App = {
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };
-		scope: Scope;
+		scope: Scope | typeof ANY_KEY;
 		/** The level that the route requires of the caller. */
 		level: number | undefined;
 		/** The `plugins_access_level` that the route requires of the caller's organization. */

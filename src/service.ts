@@ -6,13 +6,15 @@ import { connect, type Database } from "./db/client.ts";
 import { isMissingTable } from "./db/errors.ts";
 import { jsonFile, ok, router } from "./http/router.ts";
 
-const ServiceInfo = z
+export const ServiceInfo = z
 	.object({ name: z.string(), version: z.string(), documentation: z.url() })
 	.meta({ id: "Service" });
 
-const Health = z
+export const Health = z
 	.object({ d1: z.boolean(), kv: z.boolean(), migrations: z.boolean() })
 	.meta({ id: "Health" });
+
+export const OpenApiDocument = z.looseObject({ openapi: z.string() });
 
 /** The newest migration that this code needs. The database may have newer ones. */
 const LATEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
@@ -41,7 +43,7 @@ export default router()
 			documentation: new URL("/openapi.json", c.req.url).href,
 		}),
 	)
-	.get("/openapi.json", jsonFile(z.looseObject({ openapi: z.string() })), async (c) => {
+	.get("/openapi.json", jsonFile(OpenApiDocument), async (c) => {
 		const file = await c.env.ASSETS.fetch(
 			new Request(new URL("/openapi.json", c.req.url), c.req.raw),
 		);

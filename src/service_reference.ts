@@ -1,5 +1,6 @@
-import type { Reference } from "./http/reference.ts";
+import { describe, type Reference } from "./http/reference.ts";
 import type service from "./service.ts";
+import { Health, OpenApiDocument, ServiceInfo } from "./service.ts";
 
 const reference: Reference<typeof service> = {
 	tag: { name: "Service", description: "The service itself. These operations need no key." },
@@ -15,7 +16,8 @@ const reference: Reference<typeof service> = {
 			get: {
 				id: "getOpenApiDocument",
 				summary: "Describe the API",
-				description: "Answers with this document.",
+				description:
+					"Answers with this document. With `If-None-Match` it is sent only if it has changed.",
 			},
 		},
 		"/healthz": {
@@ -23,9 +25,26 @@ const reference: Reference<typeof service> = {
 				id: "getHealth",
 				summary: "Check the service",
 				description:
-					"Says whether the databases answer and all migrations are applied; 503 if any isn't so.",
+					"For load balancers and monitors. A 200 if every field is true, and a 503 with the same fields if one isn't.",
 			},
 		},
 	},
 };
 export default reference;
+
+describe(ServiceInfo, {
+	name: "Always `Tenantry`.",
+	version: "The version of the software. That of the API is the header `Tenantry-Version`.",
+	documentation: "The URL of the OpenAPI document, on the host that the request came to.",
+});
+
+describe(OpenApiDocument, {
+	openapi: "The version of the OpenAPI Specification that the document follows.",
+});
+
+describe(Health, {
+	d1: "Whether the database answers.",
+	kv: "Whether the store in which keys are cached answers.",
+	migrations:
+		"Whether the database has every migration that this version of the software needs. If not, the operator has to apply them.",
+});

@@ -93,6 +93,9 @@ const headers = fc.record(
 		),
 		"x-request-id": text,
 		"x-d1-bookmark": text,
+		"idempotency-key": text,
+		"if-match": fc.oneof(text, fc.constant("*")),
+		"if-none-match": text,
 		accept: text,
 		"accept-encoding": text,
 		origin: text,
@@ -190,7 +193,12 @@ describe("no response is a 5xx, and every response matches the OpenAPI document"
 						expect(status).toBeLessThan(500);
 						expect(JSON.stringify(body)).not.toContain(SECRET);
 						if (status >= 400 && typeof body === "object")
-							expect(Object.keys(body)).toEqual(["type", "code", "detail", "attr"]);
+							expect(Object.keys(body).filter((name) => name !== "choices")).toEqual([
+								"type",
+								"code",
+								"detail",
+								"attr",
+							]);
 					},
 				),
 				{ numRuns: RUNS },

@@ -1,66 +1,175 @@
-/** The headers of responses. */
-import type { Operation } from "../../src/http/router.ts";
+/** The headers of requests and responses (docs/api.md#headers). */
+import { CURRENT_VERSION, VERSIONS } from "../../src/http/versions.ts";
+import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
 import type { Json } from "./schemas.ts";
 
-type Response = { status: number; guarded: boolean; operation: Operation };
+const STRING = { type: "string" };
+const INTEGER = { type: "integer", minimum: 0 };
 
-type Header = {
+type RequestHeader = {
+	description: string;
+	schema: Json;
+	example: string;
+	/** Which routes take it. */
+	on: (route: Route) => boolean;
+};
+
+/** Every header of requests besides `Authorization`, which the security scheme describes. */
+const REQUEST_HEADERS: Record<string, RequestHeader> = {
+	"Tenantry-Version": {
+		description:
+			"The version of the API that the response follows. By default it is the one that was the newest when the key was made.",
+		schema: { ...STRING, enum: VERSIONS.map(({ date }) => date) },
+		example: CURRENT_VERSION,
+		on: isBelowApi,
+	},
+	"Idempotency-Key": {
+		description:
+			"Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored.",
+		schema: { ...STRING, minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
+		example: "b1f4a3e6-5c2d-4f70-9a1e-2d8c7b6a5f43",
+		on: isRetryable,
+	},
+	"If-None-Match": {
+		description:
+			"The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body.",
+		schema: STRING,
+		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
+		on: hasTag,
+	},
+	"If-Match": {
+		description:
+			"The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists.",
+		schema: STRING,
+		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
+		on: takesIfMatch,
+	},
+};
+
+/** The header parameters of an operation. */
+export const requestHeadersOf = (route: Route) =>
+	Object.entries(REQUEST_HEADERS)
+		.filter(([, { on }]) => on(route))
+		.map(([name, { description, schema, example }]) => ({
+			name,
+			in: "header",
+			description,
+			schema,
+			example,
+		}));
+
+type Response = { status: number; route: Route };
+
+type ResponseHeader = {
 	description: string;
 	schema?: Json;
 	/** Which responses have the header; those that only may have it, too. */
 	on: (response: Response) => boolean;
+	/** All of these responses have it. */
+	always?: true;
 };
 
-const INTEGER = { type: "integer", minimum: 0 };
+const isError = ({ status }: Response) => status >= 400;
 
-/** Every header that the document names. */
-const HEADERS: Record<string, Header> = {
+/** Every header of responses that the document names. */
+const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	"X-Request-Id": {
 		description:
 			"Identifies the request in the service's log. Yours, if the request has a valid `X-Request-Id`.",
 		on: () => true,
+		always: true,
 	},
 	"Server-Timing": {
 		description: "What the request cost, such as the number of trips to the database (`d1_trips`).",
 		on: () => true,
+		always: true,
+	},
+	"Tenantry-Version": {
+		description: "The version of the API that the response follows.",
+		schema: { ...STRING, format: "date" },
+		on: () => true,
+		always: true,
+	},
+	Deprecation: {
+		description:
+			"Since when there is a newer version than the one of this response: `@` and the Unix time (RFC 9745). Missing if it is the newest.",
+		on: ({ route }) => isBelowApi(route),
+	},
+	Sunset: {
+		description:
+			"Until when the version of this response is served (RFC 8594). Missing if it is the newest.",
+		on: ({ route }) => isBelowApi(route),
+	},
+	"Cache-Control": {
+		description:
+			"`private, no-cache` beside an `ETag`: keep the response, and ask with `If-None-Match` before you use it again. Otherwise `no-store`.",
+		on: ({ route }) =>
+			isBelowApi(route) || route.operation.isFile === true || route.operation.media === "text/html",
+	},
+	Vary: {
+		description: "The headers of the request that the response depends on.",
+		on: () => true,
+	},
+	ETag: {
+		description: "Stands for the content of the response. For `If-None-Match` and `If-Match`.",
+		on: ({ status, route }) =>
+			(hasTag(route) || route.operation.isFile === true) && (status === 200 || status === 304),
+		always: true,
 	},
 	"x-d1-bookmark": {
 		description:
-			"The state of the database that the answer shows. Send it with a later request, and that request sees at least this state.",
-		on: ({ status, guarded }) => guarded && status < 300,
+			"The state of the database that the answer shows. Send it with a later request, and that request sees at least this state. Missing if the database was not asked.",
+		on: () => true,
 	},
-	"WWW-Authenticate": {
-		description: "Always `Bearer`: the request needs a personal API key.",
-		on: ({ status }) => status === 401,
+	"Idempotency-Replayed": {
+		description:
+			"`true`: this is the response to an earlier request with the same `Idempotency-Key`. Else missing.",
+		schema: { ...STRING, const: "true" },
+		on: ({ status, route }) =>
+			isRetryable(route) && (status < 300 || status === 400 || status === 409),
+	},
+	"RateLimit-Policy": {
+		description:
+			'How many requests a key may make: `"requests";q=480;w=60` are 480 in 60 seconds. Missing if the request was refused before it was counted.',
+		on: ({ route }) => isBelowApi(route),
+	},
+	RateLimit: {
+		description:
+			"How many requests of the key are left, which is known only if there are none. Missing if something else is limited.",
+		on: ({ status }) => status === 429,
 	},
 	"Retry-After": {
 		description: "After how many seconds to try again.",
 		schema: INTEGER,
-		on: ({ status }) => status === 429 || status === 503,
+		on: ({ status }) => [409, 429, 503].includes(status),
+	},
+	"WWW-Authenticate": {
+		description: "Always `Bearer`: the request needs a personal API key.",
+		schema: { ...STRING, const: "Bearer" },
+		on: ({ status }) => status === 401,
 	},
 	Link: {
 		description:
-			"Where to read what the action is about (RFC 8288); missing if there is nothing to read.",
-		on: ({ operation, status }) => status === 200 && !operation.answer && !operation.media,
-	},
-	ETag: {
-		description: "Changes with the content. For `If-None-Match`.",
-		on: ({ operation, status }) => operation.isFile === true && (status === 200 || status === 304),
+			'Where to read more (RFC 8288): about the error (`rel="help"`), or what the action is about.',
+		on: (response) => isError(response) || isWithoutBody(response),
 	},
 };
 
+const isWithoutBody = ({ status, route: { operation } }: Response) =>
+	status === 200 && !operation.answer && !operation.media;
+
 /** For `components.headers`. */
 export const headers = Object.fromEntries(
-	Object.entries(HEADERS).map(([name, { description, schema = { type: "string" } }]) => [
+	Object.entries(RESPONSE_HEADERS).map(([name, { description, schema = STRING, always }]) => [
 		name,
-		{ description, schema },
+		{ description, ...(always && { required: true }), schema },
 	]),
 );
 
 /** References to the headers of a response. */
 export const headersOf = (response: Response) =>
 	Object.fromEntries(
-		Object.entries(HEADERS)
+		Object.entries(RESPONSE_HEADERS)
 			.filter(([, { on }]) => on(response))
 			.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]),
 	);

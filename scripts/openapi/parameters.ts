@@ -1,6 +1,9 @@
 /** The parameters of operations. */
-import type * as z from "zod";
+import * as z from "zod";
 import { descriptionOfField } from "../../src/http/reference.ts";
+import { parameterExample } from "./examples.ts";
+import { requestHeadersOf } from "./headers.ts";
+import type { Route } from "./route.ts";
 import { type Json, schemaOf } from "./schemas.ts";
 
 const UUID = { type: "string", format: "uuid" };
@@ -48,13 +51,23 @@ function pathParameter(name: string, mount: string) {
 	return { name, in: "path", required: true, description, schema };
 }
 
-/** The parameters in the path and in the query of an operation. */
-export const parametersOf = (mount: string, path: string, query?: z.ZodObject) => [
-	...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => pathParameter(name, mount)),
-	...Object.entries(query?.shape ?? {}).map(([name, shape]) => ({
+/** The parameters in the path, in the query and in the headers of an operation. */
+export function parametersOf(route: Route) {
+	const query: z.ZodObject = route.operation.query ?? z.object({});
+	const ofPath = Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
+		pathParameter(name, route.mount),
+	);
+	const ofQuery = Object.entries(query.shape).map(([name, shape]) => ({
 		name,
 		in: "query",
-		description: descriptionOfField(name, shape),
+		description: descriptionOfField(name, query),
 		schema: schemaOf(shape, true),
-	})),
-];
+	}));
+	return [
+		...[...ofPath, ...ofQuery].map((parameter) => ({
+			...parameter,
+			...parameterExample(route.id, parameter),
+		})),
+		...requestHeadersOf(route),
+	];
+}

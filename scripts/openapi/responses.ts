@@ -1,10 +1,13 @@
 /** The responses of operations, and their request bodies. */
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { ErrorBody } from "../../src/http/errors.ts";
 import { describe } from "../../src/http/reference.ts";
-import { documentedAs, type Operation, Paging } from "../../src/http/router.ts";
+import { documentedAs, Paging } from "../../src/http/router.ts";
+import { answerExample, bodyExample, errorExample } from "./examples.ts";
 import { headersOf } from "./headers.ts";
-import { content, namedPage, schemaOf, text } from "./schemas.ts";
+import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
+import { content, type Json, namedPage, schemaOf, text } from "./schemas.ts";
 
 describe(Paging, {
 	limit: "How many results a page has at most.",
@@ -21,17 +24,22 @@ describe(ErrorBody, {
 });
 
 /** An empty body counts as `{}`, so a body is required only if `{}` is invalid. */
-export function requestBody({ body, lines, form }: Operation) {
+export function requestBody({ id, operation: { body, lines, form } }: Route) {
+	const example = bodyExample(id);
 	if (body)
 		return {
 			required: !(documentedAs(body) ?? body).safeParse({}).success,
 			content: {
-				...content(schemaOf(body, true)).content,
-				...(lines && text("application/x-ndjson").content),
+				...content(schemaOf(body, true), undefined, example).content,
+				...(lines && text("application/x-ndjson", linesOf(example)).content),
 			},
 		};
-	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded");
+	return form && content(schemaOf(form, true), "application/x-www-form-urlencoded", example);
 }
+
+/** An example that is a list, as JSON lines. */
+const linesOf = ({ example }: { example?: unknown }) =>
+	Array.isArray(example) ? { example: example.map((line) => JSON.stringify(line)).join("\n") } : {};
 
 const DESCRIPTIONS: Record<number, string> = {
 	200: "OK",
@@ -52,24 +60,19 @@ const DESCRIPTIONS: Record<number, string> = {
 };
 
 /** The statuses of errors, as far as a route's method, path and metadata determine them. */
-function errorStatuses(
-	method: string,
-	path: string,
-	{ body, form, media }: Operation,
-	open: boolean,
-) {
+function errorStatuses(route: Route) {
+	const { method, path, open, operation } = route;
+	const { body, form, media } = operation;
 	const hasParameters = path.includes("{");
 	const page = media === "text/html";
 	return [
-		...(path.startsWith("/api/") || method !== "GET" ? [400] : []),
+		...(isBelowApi(route) || method !== "GET" ? [400] : []),
 		...(open && (page || !hasParameters) ? [] : [401]),
 		...(open && !hasParameters ? [] : [429]),
 		...(open ? [] : [403]),
 		...(hasParameters ? [404] : []),
-		...(path.startsWith("/api/") && (method === "POST" || (hasParameters && method !== "GET"))
-			? [409]
-			: []),
-		...(hasParameters && !open && method !== "GET" ? [412] : []),
+		...(isRetryable(route) || (!open && hasParameters && method !== "GET") ? [409] : []),
+		...(takesIfMatch(route) ? [412] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),
 		...(body ? [415] : []),
@@ -102,35 +105,26 @@ const BODY_CODES = [
 	"empty",
 ];
 
-function codesOf(
-	status: number,
-	{ method, path }: { method: string; path: string },
-	{ body, query }: Operation,
-	own: string[],
-) {
-	const isRetryable = method === "POST" && path.startsWith("/api/");
-	if (status === 409 && isRetryable) return ["conflict", "idempotency_key_in_use"];
+function codesOf(status: number, route: Route, own: string[]) {
+	const { body, query } = route.operation;
+	if (status === 409 && isRetryable(route)) return ["conflict", "idempotency_key_in_use"];
 	if (status !== 400) return CODES[status] ?? [];
 	const ofHeaders = [
-		...(path.startsWith("/api/") ? ["unknown_version"] : []),
-		...(isRetryable ? ["idempotency_key_reused"] : []),
+		...(isBelowApi(route) ? ["unknown_version"] : []),
+		...(isRetryable(route) ? ["idempotency_key_reused"] : []),
 	];
 	const ofQuery = query && !body ? ["invalid_choice", "max_length"] : [];
-	return ["invalid_input", ...ofHeaders, ...ofQuery, ...(body ? BODY_CODES : []), ...own];
+	const codes = ["invalid_input", ...ofHeaders, ...ofQuery, ...(body ? BODY_CODES : []), ...own];
+	return [...new Set(codes)];
 }
 
 /**
  * An error response. `x-codes` lists every code it may have; those of the operation's own rules are
  * explained.
  */
-function errorResponse(
-	status: number,
-	route: { method: string; path: string },
-	operation: Operation,
-	own: Record<string, string>,
-) {
-	const isPage = operation.media === "text/html";
-	const codes = isPage ? [] : codesOf(status, route, operation, Object.keys(own));
+function errorResponse(status: number, route: Route, own: Record<string, string>) {
+	const isPage = route.operation.media === "text/html";
+	const codes = isPage ? [] : codesOf(status, route, Object.keys(own));
 	const rules = status === 400 ? Object.entries(own) : [];
 	return {
 		description: [
@@ -140,56 +134,70 @@ function errorResponse(
 			...rules.map(([code, when]) => `\n- \`${code}\`: ${when}`),
 		].join(""),
 		...(codes.length > 0 && { "x-codes": codes }),
-		...(isPage ? text("text/html") : content(schemaOf(ErrorBody))),
+		...(isPage
+			? text("text/html")
+			: content(schemaOf(ErrorBody), undefined, errorExample(route.id, status))),
 	};
 }
 
 /** The responses of an operation by status, without what all have. */
-function partsOf(
-	method: string,
-	path: string,
-	operation: Operation,
-	open: boolean,
-	own: Record<string, string>,
-): [number, object][] {
-	const { status = 200, answer, media, also = {}, within } = operation;
+function partsOf(route: Route, own: Record<string, string>): [number, object][] {
+	const { status = 200, answer, media, also = {}, within } = route.operation;
+	const example = answerExample(route.id);
 	const success = {
-		...(answer && content(schemaOf(namedPage(answer, within)))),
-		...(media && text(media)),
+		...(answer && content(schemaOf(namedPage(answer, within)), undefined, example)),
+		...(media && text(media, example)),
 	};
-	const isConditional = method === "GET" && path.startsWith("/api/") && (answer || media);
 	return [
 		[status, success],
-		...(isConditional ? [[304, {}] satisfies [number, object]] : []),
+		...(hasTag(route) ? [[304, {}] satisfies [number, object]] : []),
 		...Object.entries(also).map(([status, shape]): [number, object] => [
 			Number(status),
 			shape instanceof z.ZodVoid ? {} : content(schemaOf(shape)),
 		]),
-		...errorStatuses(method, path, operation, open).map((status): [number, object] => [
+		...errorStatuses(route).map((status): [number, object] => [
 			status,
-			errorResponse(status, { method, path }, operation, own),
+			errorResponse(status, route, own),
 		]),
 	];
 }
 
-/**
- * @param open whether the route needs no key
- * @param own the codes of the operation's own rules
- */
-export const responsesOf = (
-	method: string,
-	path: string,
-	operation: Operation,
-	open: boolean,
-	own: Record<string, string> = {},
-) =>
+/** Names of responses that many operations have in common. */
+const NAMES: Record<number, string> = {
+	304: "NotModified",
+	401: "Unauthorized",
+	403: "Forbidden",
+	404: "NotFound",
+	409: "Conflict",
+	412: "PreconditionFailed",
+	413: "ContentTooLarge",
+	415: "UnsupportedMediaType",
+	429: "TooManyRequests",
+};
+
+/** The common responses, for `components.responses`. */
+export const responses: Json = {};
+
+/** A reference to a common response, if this is one. */
+function shared(status: number, route: Route, response: object) {
+	const name = NAMES[status];
+	if (name === undefined || !isBelowApi(route)) return response;
+	const id = status === 409 && isRetryable(route) ? `${name}OrKeyInUse` : name;
+	responses[id] ??= response;
+	if (!isDeepStrictEqual(responses[id], response))
+		throw new Error(`${route.method} ${route.path} has another ${id} than the routes before it.`);
+	return { $ref: `#/components/responses/${id}` };
+}
+
+/** @param own the codes of the operation's own rules */
+export const responsesOf = (route: Route, own: Record<string, string> = {}) =>
 	Object.fromEntries(
-		partsOf(method, path, operation, open, own).map(([status, parts]) => [
+		partsOf(route, own).map(([status, parts]) => [
 			status,
-			{
+			shared(status, route, {
 				description: DESCRIPTIONS[status],
-				headers: headersOf({ status, guarded: !open, operation }),
+				headers: headersOf({ status, route }),
 				...parts,
-			},
+			}),
 		]),
 	);

@@ -44,8 +44,7 @@ function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSc
 	if (!(shape instanceof z.ZodObject)) return;
 	const isPage = Object.keys(ENVELOPE).every((name) => Object.hasOwn(shape.shape, name));
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description =
-			descriptionOfField(name, shape.shape[name]) ?? (isPage ? ENVELOPE[name] : undefined);
+		const description = descriptionOfField(name, shape) ?? (isPage ? ENVELOPE[name] : undefined);
 		if (!description || typeof property !== "object" || !schema.properties) continue;
 		// All references to a component are one object; other properties are not yet complete.
 		if (property.$ref) schema.properties[name] = { ...property, description };
@@ -103,8 +102,14 @@ export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
 	return page;
 }
 
-export const content = (schema: Json, media = "application/json") => ({
-	content: { [media]: { schema } },
+/** @param example the member `example`, if there is one */
+export const content = (
+	schema: Json,
+	media = "application/json",
+	example: { example?: unknown } = {},
+) => ({
+	content: { [media]: { schema, ...example } },
 });
 
-export const text = (media: string) => content({ type: "string" }, media);
+export const text = (media: string, example?: { example?: unknown }) =>
+	content({ type: "string" }, media, example);

@@ -2,7 +2,7 @@ import { ADMIN } from "../db/levels.ts";
 import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
-import { atLeast } from "../tenant/tenant.ts";
+import { atLeast } from "../tenant/middleware.ts";
 import { body } from "../tenant/valid.ts";
 import * as domains from "./queries.ts";
 import { create, Domain, update, Verified } from "./shape.ts";

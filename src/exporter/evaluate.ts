@@ -30,11 +30,14 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 		case "boolean":
 			return toBoolean(value);
 		case "json":
-			return toJson(value);
+			return copied(toJson(value));
 		default:
-			return toText(value);
+			return copied(toText(value));
 	}
 }
+
+/** A text in memory of its own. A column's text may be part of a whole row's, which would stay in memory as long as it does. */
+const copied = (text: string | null) => text && ` ${text}`.slice(1);
 
 /** Applies a query to rows. `unfit` counts values that are null because their field can't hold them. */
 export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };

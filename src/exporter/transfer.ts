@@ -151,9 +151,10 @@ export async function transferRows(
 		const count: number = page.rows.length;
 		budget.pages -= 1;
 		records_completed += count;
-		for (const row of page.rows) bytes += bytesOf(row);
+		const sizes = page.rows.map(bytesOf);
+		bytes += sizes.reduce((sum, size) => sum + size, 0);
 		unfit_values += unfit;
-		const kept = count > 0 ? await sink.write(page.rows) : null;
+		const kept = count > 0 ? await sink.write(page.rows, sizes) : null;
 		// Only one page is in memory at a time.
 		page = null;
 		isFresh = kept !== null;

@@ -13,7 +13,10 @@ export type OperationText = {
 	summary: string;
 	/** What the names don't say: who may do it, its side effects, what the answer is. */
 	description: string;
-	/** Codes of a 400 that the shapes of the request don't imply, each with when it happens. */
+	/**
+	 * Codes of a 400 that the shapes of the request don't imply, each with when it happens. A code
+	 * that they do imply is listed too, if the operation has a rule of its own with it.
+	 */
 	errors?: Record<string, string>;
 };
 
@@ -60,7 +63,16 @@ type Inner<Field> = Field extends { _zod: { def: { innerType: infer I } } }
 
 type Sentence = string | readonly [string, object];
 
-const sentences = new WeakMap<z.core.$ZodType, Map<string, string>>();
+type Descriptions = WeakMap<z.core.$ZodType, Map<string, string>>;
+
+/** Descriptions by the object that has the field, and by the field, each with the field's name. */
+const byShape: Descriptions = new WeakMap();
+const byField: Descriptions = new WeakMap();
+
+function remember(all: Descriptions, key: z.core.$ZodType, name: string, description: string) {
+	const known = all.get(key) ?? new Map<string, string>();
+	all.set(key, known.set(name, description));
+}
 
 /** Makes each field that `Given` has and `Wanted` hasn't an error. */
 type NoOthers<Given, Wanted> = { [Field in Exclude<keyof Given, keyof Wanted>]: never };
@@ -91,17 +103,18 @@ function describeFields(shape: z.core.$ZodType, texts: object) {
 		if (details && inner instanceof z.ZodObject) describeFields(inner, details);
 		const values = details && !(inner instanceof z.ZodObject) ? Object.entries(details) : [];
 		const list = values.map(([value, meaning]) => `- \`${value}\`: ${meaning}`);
-		const known = sentences.get(field) ?? new Map<string, string>();
-		sentences.set(field, known.set(name, [sentence, list.join("\n")].filter(Boolean).join("\n\n")));
+		const description = [sentence, list.join("\n")].filter(Boolean).join("\n\n");
+		remember(byShape, shape, name, description);
+		remember(byField, field, name, description);
 	}
 }
 
 /**
- * The description of the field `name`. Shapes that are made from others share their fields, and the
- * descriptions with them.
+ * The description of the field `name`. A shape that is made from others and has no text of its own
+ * for a field has theirs, since it shares the field with them.
  */
-export const descriptionOfField = (name: string, field: z.core.$ZodType) =>
-	sentences.get(bare(field))?.get(name);
+export const descriptionOfField = (name: string, shape: z.ZodObject) =>
+	byShape.get(shape)?.get(name) ?? byField.get(bare(shape.shape[name]))?.get(name);
 
 /** The field without `optional` and `nullable`, which `partial()` and the like add. */
 function bare(field: z.core.$ZodType): z.core.$ZodType {

@@ -37,16 +37,15 @@ function findError(list: unknown) {
 	return undefined;
 }
 
+/** An entry, as the OpenAPI document shows it. */
+export const Entry = z.object({
+	id: z.int32(),
+	level: z.literal([MEMBER, ADMIN, "member", "admin"]),
+});
+
 export const shape = documentAs(
 	z.array(z.object({ id: integer(), level: z.union([integer(), z.string()]) })),
-	z
-		.array(
-			z.object({
-				id: z.int32(),
-				level: z.literal([MEMBER, ADMIN, "member", "admin"]),
-			}),
-		)
-		.max(MAX_ENTRIES),
+	z.array(Entry).max(MAX_ENTRIES),
 );
 
 /** The private projects that the invited person joins, each with a level. */

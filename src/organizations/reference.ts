@@ -20,14 +20,15 @@ const reference: Reference<typeof organizations> = {
 				id: "createOrganization",
 				summary: "Create an organization",
 				description:
-					"You become its owner. A project `Default project` is made, and both become the ones you work in. A key restricted to organizations or projects can't create one.",
+					"You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.",
 			},
 		},
 		"/:id": {
 			get: {
 				id: "getOrganization",
 				summary: "Retrieve an organization",
-				description: "Answers with the organization as you see it: your level, and your projects.",
+				description:
+					"Answers with the organization as you see it: your level, and your projects. An organization that you don't belong to is a 404.",
 			},
 			patch: {
 				id: "updateOrganization",
@@ -39,55 +40,56 @@ const reference: Reference<typeof organizations> = {
 				id: "deleteOrganization",
 				summary: "Delete an organization",
 				description:
-					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay.",
+					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay, and those who worked in it move to another of their organizations. This can't be undone.",
 			},
 		},
 	},
 };
 export default reference;
 
+const NAME = "What people call the organization, at most 64 characters. Needn't be unique.";
+const LOGO =
+	"The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.";
+const JOIN_MAIL = "Whether the other admins and owners get a mail when somebody accepts an invite.";
+const ENFORCE_2FA =
+	"Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.";
+
 describe(create, {
-	name: "The organization's name.",
-	logo_media_id: "The id of an uploaded image that serves as logo; null for none.",
-	is_member_join_email_enabled: "Whether admins get a mail when somebody joins; true by default.",
-	enforce_2fa: "Whether members need a second factor to sign in; null if it was never decided.",
+	name: NAME,
+	logo_media_id: LOGO,
+	is_member_join_email_enabled: `${JOIN_MAIL} True by default.`,
+	enforce_2fa: ENFORCE_2FA,
 });
 
-describe(update, {}, create);
+describe(
+	update,
+	{ is_member_join_email_enabled: JOIN_MAIL },
+	create.omit({ is_member_join_email_enabled: true }),
+);
 
 describe(Organization, {
-	id: "Identifies the organization.",
-	name: "The organization's name.",
-	slug: "A unique name for URLs, made from the first name. Renaming keeps it.",
-	logo_media_id: "The id of the uploaded image that serves as logo; null for none.",
+	id: "Identifies the organization, in paths too. A UUID of version 7, so ids sort by creation time.",
+	name: NAME,
+	slug: "A unique name for URLs, made from the first `name`: at most 48 lower-case letters, digits, `_` and `-`. Renaming keeps it.",
+	logo_media_id: LOGO,
 	created_at: "When the organization was created.",
 	updated_at: "When the organization was last changed.",
 	membership_level: "Your level: 1 for a member, 8 for an admin, 15 for an owner.",
 	plugins_access_level:
 		"What the organization may do with plugins: 0 nothing, 3 configure, 6 install, 9 also make them global. Set by the operator.",
-	teams: [
-		"The organization's projects that you can see.",
-		{
-			id: "Identifies the project, in paths too.",
-			uuid: "The project's UUID.",
-			organization: "The id of the project's organization.",
-			name: "The project's name.",
-			timezone: "The project's time zone, a name in the IANA database.",
-			access_control: "Whether only admins and members of the project can see it.",
-		},
-	],
+	teams: "The organization's projects that you can see, oldest first.",
 	available_product_features: [
-		"What the operator has enabled for the organization.",
+		"What the operator has enabled for the organization; an empty list by default.",
 		{
 			key: "Identifies the feature.",
-			name: "The feature's name.",
-			description: "What the feature offers.",
-			limit: "How much of it the organization may use.",
+			name: "The feature's name, for people.",
+			description: "What the feature offers; missing if the operator hasn't said.",
+			limit: "How much of it the organization may use; missing if there is no limit.",
 		},
 	],
-	is_member_join_email_enabled: "Whether admins get a mail when somebody joins.",
-	metadata: "A JSON object as text; `{}` if there is nothing to say.",
-	customer_id: "The operator's own id for the organization; null for none.",
-	enforce_2fa: "Whether members need a second factor to sign in; null if it was never decided.",
-	member_count: "The number of active members, as decimal text.",
+	is_member_join_email_enabled: JOIN_MAIL,
+	metadata: "The text of a JSON object, `{}` by default. Read-only.",
+	customer_id: "The operator's own id for the organization; null for none. Set by the operator.",
+	enforce_2fa: ENFORCE_2FA,
+	member_count: "The number of active members, as decimal text such as `3`.",
 });

@@ -1,7 +1,7 @@
 import { ActivityEntry } from "../activity_log/shape.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, paginatedAs, router } from "../http/router.ts";
-import { pluginAccess } from "../tenant/tenant.ts";
+import { pluginAccess } from "../tenant/middleware.ts";
 import { body, query } from "../tenant/valid.ts";
 import type { Family } from "./families.ts";
 import * as overviews from "./overviews.ts";

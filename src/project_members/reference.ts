@@ -1,5 +1,6 @@
-import type { Reference } from "../http/reference.ts";
+import { describe, type Reference } from "../http/reference.ts";
 import type projectMembers from "./routes.ts";
+import { create, ProjectMember } from "./shape.ts";
 
 const reference: Reference<typeof projectMembers> = {
 	tag: {
@@ -13,14 +14,15 @@ const reference: Reference<typeof projectMembers> = {
 				id: "listProjectMembers",
 				summary: "List the members of a project",
 				description:
-					"Lists the project's own members, newest first. Admins of the organization see the project without being listed.",
+					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anybody who sees the project may do so.",
 			},
 			post: {
 				id: "addProjectMember",
 				summary: "Add a member to a project",
-				description: "Requires level 8. The user has to be a member of the organization.",
+				description:
+					"Requires level 8, in the organization or the project. To change a level, remove the member and add it again.",
 				errors: {
-					does_not_exist: "The user isn't a member of the organization.",
+					does_not_exist: "The user isn't an active member of the organization.",
 					unique: "The user is already a member of the project.",
 				},
 			},
@@ -29,9 +31,26 @@ const reference: Reference<typeof projectMembers> = {
 			delete: {
 				id: "removeProjectMember",
 				summary: "Remove a member from a project",
-				description: "Requires level 8. The user stays a member of the organization.",
+				description:
+					"Requires level 8, in the organization or the project. The user stays a member of the organization.",
 			},
 		},
 	},
 };
 export default reference;
+
+const LEVEL =
+	"1 lets the user see the project while it is private. 8 also lets the user change the project and its members, but not delete it.";
+
+describe(create, {
+	user_uuid: "The `uuid` of the user, who has to be an active member of the organization.",
+	level: LEVEL,
+});
+
+describe(ProjectMember, {
+	id: "Identifies the project membership. In paths, members go by the `uuid` of their `user`.",
+	user: "The user who is the member.",
+	level: LEVEL,
+	joined_at: "When the user was added to the project.",
+	updated_at: "The same as `joined_at`: a project membership is never changed.",
+});

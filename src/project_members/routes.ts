@@ -1,7 +1,7 @@
 import { ADMIN } from "../db/levels.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, paginated, router } from "../http/router.ts";
-import { atLeast } from "../tenant/tenant.ts";
+import { atLeast } from "../tenant/middleware.ts";
 import { body } from "../tenant/valid.ts";
 import * as members from "./queries.ts";
 import { create, ProjectMember } from "./shape.ts";

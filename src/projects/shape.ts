@@ -25,10 +25,7 @@ const timezone = text()
 		error: ({ input }) => notAChoice(input),
 	})
 	.overwrite((name) => canonical(name) ?? name)
-	.meta({
-		description: "A name in the IANA time zone database",
-		examples: ["Europe/Berlin"],
-	});
+	.meta({ examples: ["Europe/Berlin"] });
 
 /** docs/organizations.md#projects. */
 export const Project = z

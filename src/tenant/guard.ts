@@ -13,7 +13,7 @@ import {
 } from "../db/schema.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
-import type { Scope } from "./scopes.ts";
+import type { ANY_KEY, Scope } from "./scopes.ts";
 import { visibleTo } from "./visible.ts";
 
 /** The key's digest, and SQL for the ids of the tenant. */
@@ -80,7 +80,7 @@ type Requirements = {
 	place: PathTenant;
 	/** The path is the tenant's own, not one below it. */
 	itself: boolean;
-	scope: Scope;
+	scope: Scope | typeof ANY_KEY;
 	level: number;
 	/** The least `plugins_access_level` of its organization. */
 	plugins: number;

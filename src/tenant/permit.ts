@@ -1,6 +1,6 @@
 import type { Key } from "../auth/keys.ts";
 import { type ApiError, forbidden } from "../http/errors.ts";
-import { grants, type Scope } from "./scopes.ts";
+import { ANY_KEY, grants, type Scope } from "./scopes.ts";
 
 /** The tenant that a request addresses, as far as its path says. */
 export type PathTenant = {
@@ -19,10 +19,11 @@ export type PathTenant = {
  */
 export function checkKey(
 	key: Key,
-	scope: Scope,
+	scope: Scope | typeof ANY_KEY,
 	{ kind, named, organization, project }: PathTenant,
 ): ApiError | undefined {
-	if (!grants(key.scopes, scope)) return forbidden(`API key missing required scope '${scope}'`);
+	if (scope !== ANY_KEY && !grants(key.scopes, scope))
+		return forbidden(`API key missing required scope '${scope}'`);
 	if (kind === "organization" && key.projects.length > 0)
 		return forbidden(
 			"API keys with scoped projects are only supported on project-based endpoints.",

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Context, Handler, MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
 import type { RouterRoute } from "hono/types";
 import { assertThat } from "../db/assertion.ts";
 import type { Database } from "../db/client.ts";
@@ -109,7 +110,7 @@ const isParameter = (segment: string | undefined) => segment?.startsWith(":") ==
  * The object that a route changes: its own path, or, for an action, the path without its last
  * segment. Undefined if that isn't one object.
  */
-function objectPath(path: string) {
+export function objectPath(path: string) {
 	const segments = path.split("/");
 	const last = segments.pop();
 	if (isParameter(last)) return path;
@@ -126,7 +127,10 @@ export function ifMatch(mount: string, routes: RouterRoute[], at: string): Middl
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
 		const header = c.req.header("if-match");
-		if (header !== undefined && path !== undefined && !["GET", "HEAD"].includes(c.req.method))
+		const isRead = ["GET", "HEAD"].includes(c.req.method);
+		// A path such as `/bulk` also matches `/:id`.
+		const isOwn = routePath(c, -1) === `${mount}${at}`;
+		if (header !== undefined && path !== undefined && !isRead && isOwn)
 			c.set("precondition", new Precondition(c, tagsIn(header), object));
 		await next();
 	};

@@ -15,6 +15,9 @@ export const objects = [
 export type ScopeObject = (typeof objects)[number];
 export type Scope = `${ScopeObject}:${"read" | "write"}`;
 
+/** In place of a scope, for what any key may do. */
+export const ANY_KEY = "any key";
+
 /** Every scope that a key can be given. */
 export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `${object}:write`])];
 
@@ -34,3 +37,9 @@ export const scope = (object: ScopeObject) =>
 		c.set("scope", scopeFor(object, c.req.method));
 		await next();
 	});
+
+/** The routes after it require a key, but no scope. */
+export const anyKey = createMiddleware<App>(async (c, next) => {
+	c.set("scope", ANY_KEY);
+	await next();
+});

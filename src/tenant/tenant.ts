@@ -3,13 +3,11 @@ import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
-import { createMiddleware } from "hono/factory";
 import { v7 } from "uuid";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { connect, type Database, rowId } from "../db/client.ts";
-import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
@@ -44,7 +42,7 @@ type Write = {
  * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one
  * below it. `child`: the parameter with the id of a project of the organization.
  */
-type Where = {
+export type Where = {
 	kind: PathTenant["kind"];
 	parameter?: string;
 	itself?: boolean;
@@ -402,65 +400,3 @@ export async function retry<T>(attempt: () => Promise<T | undefined>): Promise<T
 	}
 	throw conflict();
 }
-
-const tenantOf = (where: Where) =>
-	createMiddleware<App>(async (c, next) => {
-		c.set("tenant", new Tenant(c, where));
-		await next();
-	});
-
-/** The routes after it act for the caller, without an organization or project. */
-export const asCaller = tenantOf({ kind: "caller" });
-
-/** The routes after it act in the organization whose path they are below. */
-export const inOrganization = tenantOf({
-	kind: "organization",
-	parameter: "organization_id",
-});
-
-/** The routes after it act on the caller's organizations, or on the one in the path. */
-export const onOrganizations = tenantOf({
-	kind: "organization",
-	parameter: "id",
-	itself: true,
-});
-
-/**
- * The routes after it act on the projects of the organization in the path, or on the one in the
- * path.
- */
-export const onProjectsOfOrganization = tenantOf({
-	kind: "organization",
-	parameter: "organization_id",
-	child: "id",
-});
-
-/** The routes after it act in the project whose path they are below. */
-export const inProject = tenantOf({
-	kind: "project",
-	parameter: "project_id",
-});
-
-/** The routes after it act on the caller's projects, or on the one in the path. */
-export const onProjects = tenantOf({
-	kind: "project",
-	parameter: "id",
-	itself: true,
-});
-
-/** The route requires a membership of at least `level`. */
-export const atLeast = (level: number) =>
-	createMiddleware<App>(async (c, next) => {
-		c.set("level", level);
-		await next();
-	});
-
-/**
- * Reading requires that the organization may configure plugins; writing, that it may install them
- * (docs/plugins.md#access).
- */
-export const pluginAccess = createMiddleware<App>(async (c, next) => {
-	const isRead = c.req.method === "GET" || c.req.method === "HEAD";
-	c.set("plugins", isRead ? PLUGINS_CONFIG : PLUGINS_INSTALL);
-	await next();
-});

@@ -3,7 +3,7 @@ import { parquetMetadata } from "hyparquet";
 import { describe, expect, test } from "vitest";
 import { toJson } from "../../src/exporter/formats/jsonlines.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
-import { destinationOf, duckdb, job } from "../support/exporting.ts";
+import { destinationOf, duckdb, job, parquetReaders } from "../support/exporting.ts";
 
 const columns: Column[] = [
 	{ name: 'a "name"', kind: "text" },
@@ -278,6 +278,48 @@ describe("Parquet", () => {
 			}));
 			expect(found.length).toBe(expected.length);
 			for (const [i, row] of expected.entries()) expect(found[i]).toEqual(row);
+		},
+	);
+
+	test.for([[null], ["gzip"], ["snappy"], ["zstd"]])(
+		"is read by pyarrow and polars as it was, compressed with %s",
+		async ([compression], { skip }) => {
+			const more: Column[] = [
+				{ name: "none", kind: "text" },
+				{ name: "same", kind: "text" },
+				{ name: "same_number", kind: "number" },
+				{ name: "distinct_at_first", kind: "text" },
+				{ name: "thrice", kind: "text" },
+			];
+			const rows = Array.from(
+				{ length: 15_000 },
+				(_, i): Row => [
+					...row(i),
+					null,
+					"same",
+					0,
+					`number ${i % 5000}`,
+					`a longer text, number ${Math.floor(i / 3)}`,
+				],
+			);
+			const all = [...columns, ...more];
+			const { file } = await written({ file_format: "Parquet", compression }, all, rows, 1000);
+			const found = await parquetReaders(file);
+			if (!found) return skip("pyarrow and polars can't be installed here");
+			const kinds = all.map(({ kind }) => kind);
+			const expected = rows.map((row) =>
+				row.map((value, i) => {
+					if (typeof value !== "string") return value;
+					return kinds[i] === "timestamp" ? Date.parse(value) : value.toWellFormed();
+				}),
+			);
+			for (const read of [found.pyarrow, found.polars]) {
+				expect(read.length).toBe(rows.length);
+				for (const [i, row] of expected.entries()) expect(read[i]).toEqual(row);
+			}
+			expect(found.statistics).toEqual(
+				all.map(({ name }) => ({ name, nulls: true, bounds: true })),
+			);
 		},
 	);
 

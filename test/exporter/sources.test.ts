@@ -297,6 +297,19 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(pages.length).toBeLessThan(50);
 	});
 
+	test("a page is bounded in bytes where large rows follow small ones", async () => {
+		const team_id = team();
+		await fill(team_id, 100, { start: "2026-01-01T01:00:00Z", end: "2026-01-01T02:00:00Z" });
+		const large = { padding: 5000, start: "2026-01-01T02:00:00Z", end: "2026-01-01T03:00:00Z" };
+		await fill(team_id, 1000, large);
+		await ready(team_id);
+		const { pages } = await walk(source, selection({ team_id }));
+		const [first = 0, ...others] = pages.map(({ length }) => length);
+		expect(first).toBeGreaterThan(100);
+		expect(first).toBeLessThan(205);
+		for (const length of others) expect(length).toBeLessThan(105);
+	});
+
 	test("the size of a page depends on what its fields read", async () => {
 		const team_id = team();
 		await fill(team_id, 100, { padding: 20_000 });

@@ -140,6 +140,30 @@ const inRequest = (value: unknown, fields: { [name: string]: Json }) =>
 		return { ...schema, properties: Object.fromEntries(named) };
 	});
 
+/** Sets the fields in an example that refer to objects, or depend on the time, to those of `fields`. */
+const exampleFor = (example: unknown, fields: { [name: string]: Json }) =>
+	map(example, (object) =>
+		mapValues(object, (value, name) => {
+			const choices = fields[name]?.enum;
+			return Array.isArray(choices) ? (choices[0] ?? value) : value;
+		}),
+	);
+
+/** The body of a request: its schemas and examples. */
+const requestOf = (body: Json, fields: { [name: string]: Json }) => ({
+	...body,
+	content: mapValues(JsonObject.parse(body.content), (media, type) => {
+		const { schema, example } = JsonObject.parse(media);
+		return {
+			schema: inRequest(schema, fields),
+			...(type === "application/json" && { example: exampleFor(example, fields) }),
+		};
+	}),
+});
+
+/** Responses without examples, whose ids don't exist here. */
+const withoutExamples = (responses: unknown) => map(responses, ({ example: _, ...rest }) => rest);
+
 const mapValues = <T, R>(
 	object: { [key: string]: T },
 	change: (value: T, key: string) => R,
@@ -167,17 +191,22 @@ export function judged(document: unknown, world: World): Json {
 				...operation,
 				// A key would have to belong to the invited user.
 				...(path.endsWith("/accept") && { security: [] }),
-				parameters: operation.parameters.map((parameter) => {
+				parameters: operation.parameters.map(({ example, ...parameter }) => {
 					const name = String(parameter.name);
 					const ids = idsOf(world, method, path)[name] ?? [];
 					if (parameter.in === "path" && ids.length > 0)
-						return { ...parameter, schema: { enum: ids } };
+						return { ...parameter, schema: { enum: ids }, example: ids[0] };
+					// Other ETags don't match, and the request would do nothing.
+					if (name === "If-Match") return { ...parameter, schema: { enum: ["*"] } };
+					if (parameter.in === "header") return parameter;
 					const anything = { anyOf: [parameter.schema, { type: "string" }] };
-					return NEVER_REFUSED.includes(name) ? { ...parameter, schema: anything } : parameter;
+					const schema = NEVER_REFUSED.includes(name) ? anything : parameter.schema;
+					return { ...parameter, schema, ...(example !== undefined && { example }) };
 				}),
 				...(requestBody && {
-					requestBody: inRequest(requestBody, fieldsOf(world, path)),
+					requestBody: requestOf(requestBody, fieldsOf(world, path)),
 				}),
+				responses: withoutExamples(operation.responses),
 			})),
 		),
 	};

@@ -213,6 +213,19 @@ describe("If-Match", () => {
 		},
 	);
 
+	test("is ignored where a path isn't one object", async () => {
+		const home = await furnished();
+		const headers = { "if-match": '"x"' };
+		const organization = `/api/organizations/${home.id}`;
+		for (const [method, path, body] of [
+			["POST", "/api/projects", { name: "x" }],
+			["POST", `${organization}/invites/bulk`, [{ target_email: `${home.id}@tenantry.test` }]],
+			["POST", `${organization}/batch_exports/test`, { destination: { type: "NoOp", config: {} } }],
+			["PATCH", `/api/projects/${home.project}/plugin_configs/rearrange`, {}],
+		] as const)
+			expect((await home.ask(method, path, { body, headers })).status).toBeLessThan(300);
+	});
+
 	test("takes the ETag of an indented response", async () => {
 		const home = await furnished();
 		const path = `/api/projects/${home.project}`;

@@ -62,16 +62,23 @@ export function rejected() {
 test("a description belongs to a field in every shape that is made from the one it was given for", () => {
 	describe(Thing, { id, kind, parts });
 	const update = Thing.partial().extend({ note: z.string() });
-	const texts = Object.entries(update.shape).map(([name, field]) => [
-		name,
-		descriptionOfField(name, field),
-	]);
+	const texts = Object.keys(update.shape).map((name) => [name, descriptionOfField(name, update)]);
 	expect(Object.fromEntries(texts)).toEqual({
 		id,
 		kind: "How large it is.\n\n- `big`: large.\n- `small`: not large.",
 		parts: "What it is made of.",
 		note: undefined,
 	});
-	const part = Thing.shape.parts.unwrap().element.shape;
-	expect(descriptionOfField("name", part.name)).toBe("The part's name.");
+	const part = Thing.shape.parts.unwrap().element;
+	expect(descriptionOfField("name", part)).toBe("The part's name.");
+});
+
+test("a shape's own description of a field counts there only", () => {
+	const owner = z.object({ name: z.string() });
+	const House = z.object({ owner });
+	const Car = z.object({ owner: owner.nullable() });
+	describe(House, { owner: "Who lives there." });
+	describe(Car, { owner: "Who drives it." });
+	expect(descriptionOfField("owner", House)).toBe("Who lives there.");
+	expect(descriptionOfField("owner", Car)).toBe("Who drives it.");
 });

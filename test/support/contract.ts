@@ -20,22 +20,44 @@ type Operation = {
 	description: string;
 	tags: string[];
 	security: Record<string, string[]>[];
-	parameters: { name: string; in: string; description?: string; schema: Schema }[];
+	parameters: {
+		name: string;
+		in: string;
+		description?: string;
+		schema: Schema;
+		example?: unknown;
+	}[];
 	requestBody?: {
 		required?: boolean;
-		content: { "application/json"?: { schema: Schema } };
+		content: { "application/json"?: { schema: Schema; example?: unknown } };
 	};
-	responses: Record<
-		string,
-		{
-			/** Every code that an error may have. */
-			"x-codes"?: string[];
-			content?: {
-				"application/json"?: { schema: object };
-			};
-		}
-	>;
+	responses: Record<string, Documented>;
 };
+
+type Documented = {
+	/** Every code that an error may have. */
+	"x-codes"?: string[];
+	headers: Record<string, { $ref: string }>;
+	content?: {
+		"application/json"?: { schema: object; example?: unknown };
+	};
+};
+
+const common: Record<string, Documented> = JSON.parse(
+	JSON.stringify(document.components.responses),
+);
+
+const last = (reference = "") => reference.split("/").at(-1) ?? "";
+
+/** The operation with the responses that it refers to. */
+const complete = (operation: Operation): Operation => ({
+	...operation,
+	responses: Object.fromEntries(
+		Object.entries<Documented & { $ref?: string }>(operation.responses).map(
+			([status, response]) => [status, common[last(response.$ref)] ?? response],
+		),
+	),
+});
 
 /**
  * Every operation of the OpenAPI document, with its method, its path, and a pattern for the paths
@@ -45,7 +67,7 @@ export const operations = Object.entries(document.paths).flatMap(([path, methods
 	Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({
 		method: method.toUpperCase(),
 		path,
-		operation,
+		operation: complete(operation),
 		scopes: operation.security.flatMap(Object.values).join(),
 		pattern: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}/?$`),
 	})),
@@ -54,10 +76,23 @@ export const operations = Object.entries(document.paths).flatMap(([path, methods
 const components: Record<string, Schema> = JSON.parse(JSON.stringify(document.components.schemas));
 
 /** The schema that `schema` refers to, or itself. */
-export const resolved = (schema: Schema): Schema =>
-	components[schema.$ref?.split("/").at(-1) ?? ""] ?? schema;
+export const resolved = (schema: Schema): Schema => components[last(schema.$ref)] ?? schema;
 
 const problem = document.components.schemas.Error;
+
+const headers: Record<string, { description: string; required?: boolean }> =
+	document.components.headers;
+
+/**
+ * Headers that the document lists but not for this response, and required ones that the response
+ * lacks.
+ */
+const wrongHeaders = (documented: Documented, response: Response) =>
+	Object.entries(headers).flatMap(([name, { required }]) => {
+		const isListed = name in documented.headers;
+		if (response.headers.has(name)) return isListed ? [] : [`${name} is not documented`];
+		return isListed && required ? [`${name} is missing`] : [];
+	});
 
 /** Throws unless the OpenAPI document allows this response to this request. */
 export async function assertDocumented(request: Request, response: Response) {
@@ -81,6 +116,8 @@ export async function assertDocumented(request: Request, response: Response) {
 		.find((documented) => documented !== undefined);
 	if (matches.length > 0 && !described)
 		throw new Error(`The document has no such response: ${what}`);
+	const wrong = described ? wrongHeaders(described, response) : [];
+	if (wrong.length > 0) throw new Error(`${wrong.join(", ")}: ${what}`);
 	const schema =
 		described === undefined ? problem : described.content?.["application/json"]?.schema;
 	if (request.method === "HEAD") return;

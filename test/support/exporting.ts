@@ -155,6 +155,22 @@ export async function run(
 export const received = async (path: string): Promise<Received[]> =>
 	JSON.parse(await (await fetch(`${env.RECEIVER_URL}/received${path}`)).text());
 
+type Readings = {
+	pyarrow: Row[];
+	polars: Row[];
+	statistics: { name: string; nulls: boolean; bounds: boolean }[];
+};
+
+/**
+ * What pyarrow and polars read in a Parquet file: its rows, with times as milliseconds, and whether the statistics of each
+ * column are true. Null where they can't be installed.
+ */
+export async function parquetReaders(file: Uint8Array): Promise<Readings | null> {
+	const answer = await fetch(`${env.RECEIVER_URL}/parquet`, { method: "POST", body: file });
+	if (!answer.ok) throw new Error(await answer.text());
+	return JSON.parse(await answer.text());
+}
+
 /** DuckDB's result for SQL about a file. In the SQL, PATH is the path of the file, and FILE reads it as Parquet. */
 export async function duckdb(file: Uint8Array, sql: string): Promise<Record<string, unknown>[]> {
 	const answer = await fetch(`${env.RECEIVER_URL}/duckdb`, {

@@ -1,6 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
+import { promisify } from "node:util";
+import { python } from "./python.ts";
 import { serve } from "./registry.ts";
 
 /** A request that the receiver got. */
@@ -53,6 +56,21 @@ async function duckdb(file: Uint8Array, sql: string) {
 	return rows;
 }
 
+/** What pyarrow and polars read in a Parquet file (parquet.py), as JSON; null where they can't be installed. */
+async function parquetReaders(file: Uint8Array) {
+	const interpreter = await python();
+	if (!interpreter) return "null";
+	const folder = mkdtempSync(`${tmpdir()}/tenantry-parquet-`);
+	const path = `${folder}/file`;
+	writeFileSync(path, file);
+	const script = `${import.meta.dirname}/parquet.py`;
+	const { stdout } = await promisify(execFile)(interpreter, [script, path], {
+		maxBuffer: 2 ** 28,
+	});
+	rmSync(folder, { recursive: true });
+	return stdout;
+}
+
 /**
  * A server that stores the requests to each path. Its response depends on the path:
  * - `/batches/<name>` accepts events, each Idempotency-Key once.
@@ -62,6 +80,7 @@ async function duckdb(file: Uint8Array, sql: string) {
  * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
+ * - `/parquet` responds with what pyarrow and polars read in the file in the body, or null if they aren't installed.
  * - `/unlisted` is a bucket that can't be listed.
  * - `GET /received/<path>` responds with the requests to that path.
  */
@@ -88,7 +107,7 @@ export async function receivers() {
 				headers: Object.fromEntries(
 					Object.entries(headers).map(([key, value]) => [key, String(value)]),
 				),
-				text: kind === "duckdb" ? "" : body.toString(),
+				text: kind === "duckdb" || kind === "parquet" ? "" : body.toString(),
 			},
 		]);
 		switch (kind) {
@@ -124,6 +143,8 @@ export async function receivers() {
 				break;
 			case "duckdb":
 				return say(await duckdb(body, decodeURIComponent(String(headers["x-sql"]))));
+			case "parquet":
+				return response.end(await parquetReaders(body));
 		}
 		const key = headers["idempotency-key"];
 		const seen = keys.get(pathname) ?? new Set();

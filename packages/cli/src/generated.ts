@@ -39,25 +39,30 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create an organization",
 				description:
-					"You become its owner. A project `Default project` is made, and both become the ones you work in. A key restricted to organizations or projects can't create one.",
+					"You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.",
 				path: [],
 				query: [],
 				body: [
-					{ name: "name", kind: "string", help: "The organization's name.", isRequired: true },
+					{
+						name: "name",
+						kind: "string",
+						help: "What people call the organization, at most 64 characters. Needn't be unique.",
+						isRequired: true,
+					},
 					{
 						name: "logo_media_id",
 						kind: "string",
-						help: "The id of an uploaded image that serves as logo; null for none.",
+						help: "The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.",
 					},
 					{
 						name: "is_member_join_email_enabled",
 						kind: "boolean",
-						help: "Whether admins get a mail when somebody joins; true by default.",
+						help: "Whether the other admins and owners get a mail when somebody accepts an invite. True by default.",
 					},
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided.",
+						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
 					},
 				],
 				needsBody: true,
@@ -67,7 +72,8 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve an organization",
-				description: "Answers with the organization as you see it: your level, and your projects.",
+				description:
+					"Answers with the organization as you see it: your level, and your projects. An organization that you don't belong to is a 404.",
 				path: [
 					{
 						name: "id",
@@ -95,21 +101,25 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "name", kind: "string", help: "The organization's name." },
+					{
+						name: "name",
+						kind: "string",
+						help: "What people call the organization, at most 64 characters. Needn't be unique.",
+					},
 					{
 						name: "logo_media_id",
 						kind: "string",
-						help: "The id of an uploaded image that serves as logo; null for none.",
+						help: "The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.",
 					},
 					{
 						name: "is_member_join_email_enabled",
 						kind: "boolean",
-						help: "Whether admins get a mail when somebody joins; true by default.",
+						help: "Whether the other admins and owners get a mail when somebody accepts an invite.",
 					},
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided.",
+						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
 					},
 				],
 			},
@@ -119,7 +129,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete an organization",
 				description:
-					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay.",
+					"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay, and those who worked in it move to another of their organizations. This can't be undone.",
 				path: [
 					{
 						name: "id",
@@ -136,7 +146,7 @@ export const GROUPS: Group[] = [
 		name: "members",
 		resource: "members",
 		description:
-			"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner.",
+			"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite.",
 		commands: [
 			{
 				name: "list",
@@ -159,17 +169,17 @@ export const GROUPS: Group[] = [
 					{
 						name: "email",
 						kind: "string",
-						help: "Only the member with this email address, in any case.",
+						help: "Only the member with this whole email address, in any case.",
 					},
 					{
 						name: "search",
 						kind: "string",
-						help: "Only members whose names or email address contain this text, in any case.",
+						help: "Only members whose name or email address contains this text, in any case: da lov finds Ada Lovelace. At most 200 characters.",
 					},
 					{
 						name: "updated_after",
 						kind: "string",
-						help: "Only members whose level was changed after this time.",
+						help: "Only members who joined, or whose level was changed, after this time.",
 					},
 					{
 						name: "order",
@@ -192,7 +202,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a member's level",
 				description:
-					"Requires level 8. You can neither change your own level, nor a member above you, nor give a level above yours. Answers with the member.",
+					"Requires level 8. You can neither change your own level, nor that of a member above you, nor give a level above yours: each is a 403. Answers with the member.",
 				path: [
 					{
 						name: "organization",
@@ -208,7 +218,13 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [],
-				body: [{ name: "level", kind: "integer", help: "The new level, at most your own." }],
+				body: [
+					{
+						name: "level",
+						kind: "integer",
+						help: "The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. Without it, nothing changes.",
+					},
+				],
 			},
 			{
 				name: "remove",
@@ -216,7 +232,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Remove a member, or leave the organization",
 				description:
-					"Removing others requires level 8, and at least their level; `@me` leaves the organization. An owner can't be removed: lower the level first. The member also leaves the organization's projects.",
+					"Removing others requires level 8, and at least their level; `@me` leaves the organization, at any level but 15. The member loses access at once and also leaves the organization's projects.",
 				path: [
 					{
 						name: "organization",
@@ -247,7 +263,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the invites",
 				description:
-					"Lists the invites that nobody has accepted yet, expired ones too, newest first.",
+					"Lists the invites that nobody has accepted yet, expired ones too, newest first. Any member may do so.",
 				path: [
 					{
 						name: "organization",
@@ -277,7 +293,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Invite a person",
 				description:
-					"You may invite up to your own level. The invite is sent by mail, unless `send_email` is false or no mail is configured: then the answer has the link as `accept_url`. Replaces older invites for the address.",
+					"Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the answer, unless `send_email` is false or the operator hasn't set up mail: then the answer has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.",
 				path: [
 					{
 						name: "organization",
@@ -288,12 +304,37 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "target_email", kind: "string", help: "", isRequired: true },
-					{ name: "first_name", kind: "string", help: "" },
-					{ name: "level", kind: "integer", help: "" },
-					{ name: "message", kind: "string", help: "" },
-					{ name: "private_project_access", kind: "json", help: "" },
-					{ name: "send_email", kind: "boolean", help: "" },
+					{
+						name: "target_email",
+						kind: "string",
+						help: "The person's email address, kept in lower case. The invite replaces older ones of the organization for the same address.",
+						isRequired: true,
+					},
+					{
+						name: "first_name",
+						kind: "string",
+						help: "The person's first name, for the mail and as the first name of a new user. At most 30 characters; empty by default.",
+					},
+					{
+						name: "level",
+						kind: "integer",
+						help: "The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. At most your own; 1 by default.",
+					},
+					{
+						name: "message",
+						kind: "string",
+						help: "What the mail and the invite's page say in your own words; may have line breaks. Null for nothing.",
+					},
+					{
+						name: "private_project_access",
+						kind: "json",
+						help: "The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. At most 100 entries, of projects that you can see, with levels up to your own; empty by default.",
+					},
+					{
+						name: "send_email",
+						kind: "boolean",
+						help: "Whether to mail the link; true by default. If false, the answer has accept_url.",
+					},
 				],
 				needsBody: true,
 			},
@@ -303,7 +344,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Invite several people",
 				description:
-					"Takes a list of at most 20 invites, all or none. The answer has the fields of the first invite, and all of them as `results`.",
+					"Takes a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The answer has the fields of the first invite, and all of them as `results`.",
 				path: [
 					{
 						name: "organization",
@@ -321,7 +362,7 @@ export const GROUPS: Group[] = [
 				method: "delete",
 				verb: "DELETE",
 				summary: "Delete an invite",
-				description: "Its link stops working. Only admins and the inviter may do so.",
+				description: "Its link stops working. Requires level 8, or that you are the inviter.",
 				path: [
 					{
 						name: "organization",
@@ -338,7 +379,8 @@ export const GROUPS: Group[] = [
 				method: "preview",
 				verb: "GET",
 				summary: "Preview an invite",
-				description: "Says which organization invites, who, and for whom. Changes nothing.",
+				description:
+					"Says which organization invites, who, and for whom. Changes nothing. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.",
 				path: [{ name: "token", kind: "string", help: "The secret part of the invite's link." }],
 				query: [],
 				isPublic: true,
@@ -349,12 +391,20 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Accept an invite",
 				description:
-					"The person becomes a member. Somebody new becomes a user, and gets a key whose value only this answer shows. A key in the request says who accepts; it needs no scope.",
+					"The person becomes a member, and works in the organization from then on. Somebody new becomes a user, and gets a key whose value only this answer shows. Somebody who has a key should send it: it says who accepts, and needs no scope. If an existing user's address was never verified, and a mail carried the link, accepting without a key hands the user over to you: its keys are revoked, and you get a new one. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.",
 				path: [{ name: "token", kind: "string", help: "The secret part of the invite's link." }],
 				query: [],
 				body: [
-					{ name: "first_name", kind: "string", help: "" },
-					{ name: "last_name", kind: "string", help: "" },
+					{
+						name: "first_name",
+						kind: "string",
+						help: "The first name of a new user; by default the invite's. At most 150 characters. An existing user keeps its name.",
+					},
+					{
+						name: "last_name",
+						kind: "string",
+						help: "The last name of a new user; empty by default. At most 150 characters. An existing user keeps its name.",
+					},
 				],
 				isPublic: true,
 			},
@@ -364,7 +414,7 @@ export const GROUPS: Group[] = [
 		name: "domains",
 		resource: "domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in.",
 		commands: [
 			{
 				name: "list",
@@ -400,7 +450,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Add a domain",
 				description:
-					"Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; an unverified claim that is older than three days gives way to yours.",
+					"Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; another organization's unverified claim that is older than three days gives way to yours.",
 				path: [
 					{
 						name: "organization",
@@ -411,10 +461,27 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "domain", kind: "string", help: "", isRequired: true },
-					{ name: "saml_entity_id", kind: "string", help: "" },
-					{ name: "saml_acs_url", kind: "string", help: "" },
-					{ name: "saml_x509_cert", kind: "string", help: "" },
+					{
+						name: "domain",
+						kind: "string",
+						help: "A domain name such as example.com, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations.",
+						isRequired: true,
+					},
+					{
+						name: "saml_entity_id",
+						kind: "string",
+						help: "The SAML entity ID, at most 512 characters. Null or empty for none.",
+					},
+					{
+						name: "saml_acs_url",
+						kind: "string",
+						help: "The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none.",
+					},
+					{
+						name: "saml_x509_cert",
+						kind: "string",
+						help: "The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none.",
+					},
 				],
 				needsBody: true,
 			},
@@ -441,7 +508,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a domain",
 				description:
-					"Requires level 8. Single sign-on can be set up once the domain is verified. Renaming an unverified domain makes a new challenge; a verified one can't be renamed.",
+					"Requires level 8. Fields that aren't in the body stay as they are. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Answers with the domain.",
 				path: [
 					{
 						name: "organization",
@@ -453,17 +520,37 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "domain", kind: "string", help: "" },
-					{ name: "jit_provisioning_enabled", kind: "boolean", help: "" },
+					{
+						name: "domain",
+						kind: "string",
+						help: "A domain name such as example.com, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations. Can be changed only until the domain is verified.",
+					},
+					{
+						name: "jit_provisioning_enabled",
+						kind: "boolean",
+						help: "Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. The domain has to be verified.",
+					},
 					{
 						name: "sso_enforcement",
 						kind: "string",
-						help: "",
+						help: "How people with an email address of this domain have to sign in:",
 						choices: ["", "saml", "google-oauth2", "github", "gitlab"],
 					},
-					{ name: "saml_entity_id", kind: "string", help: "" },
-					{ name: "saml_acs_url", kind: "string", help: "" },
-					{ name: "saml_x509_cert", kind: "string", help: "" },
+					{
+						name: "saml_entity_id",
+						kind: "string",
+						help: "The SAML entity ID, at most 512 characters. Null or empty for none.",
+					},
+					{
+						name: "saml_acs_url",
+						kind: "string",
+						help: "The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none.",
+					},
+					{
+						name: "saml_x509_cert",
+						kind: "string",
+						help: "The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none.",
+					},
 				],
 			},
 			{
@@ -471,7 +558,8 @@ export const GROUPS: Group[] = [
 				method: "delete",
 				verb: "DELETE",
 				summary: "Delete a domain",
-				description: "Requires level 8. Other organizations may add the domain afterwards.",
+				description:
+					"Requires level 8. Deletes its settings, too. Other organizations may add the domain afterwards.",
 				path: [
 					{
 						name: "organization",
@@ -489,7 +577,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Verify a domain",
 				description:
-					"Requires level 8. Looks for the `verification_challenge` in a TXT record at `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, `verification_error` says what was found.",
+					"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, nothing changes, and `verification_error` says what was found. Try again after you have changed the DNS.",
 				path: [
 					{
 						name: "organization",
@@ -507,7 +595,7 @@ export const GROUPS: Group[] = [
 		name: "organization-projects",
 		resource: "organizationProjects",
 		description:
-			"A project has events, exports and plugin configs. A private one is seen only by admins and its own members. `@current` stands for the one you work in.",
+			"A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in.",
 		commands: [
 			{
 				name: "list",
@@ -546,10 +634,27 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "name", kind: "string", help: "", isRequired: true },
-					{ name: "organization", kind: "string", help: "" },
-					{ name: "timezone", kind: "string", help: "A name in the IANA time zone database" },
-					{ name: "access_control", kind: "boolean", help: "" },
+					{
+						name: "name",
+						kind: "string",
+						help: "What people call the project, at most 200 characters. Needn't be unique.",
+						isRequired: true,
+					},
+					{
+						name: "organization",
+						kind: "string",
+						help: "The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one.",
+					},
+					{
+						name: "timezone",
+						kind: "string",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused. UTC by default.",
+					},
+					{
+						name: "access_control",
+						kind: "boolean",
+						help: "Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. False by default.",
+					},
 				],
 				needsBody: true,
 			},
@@ -581,7 +686,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a project of an organization",
 				description:
-					"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are.",
+					"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.",
 				path: [
 					{
 						name: "organization",
@@ -598,9 +703,21 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "name", kind: "string", help: "" },
-					{ name: "timezone", kind: "string", help: "A name in the IANA time zone database" },
-					{ name: "access_control", kind: "boolean", help: "" },
+					{
+						name: "name",
+						kind: "string",
+						help: "What people call the project, at most 200 characters. Needn't be unique.",
+					},
+					{
+						name: "timezone",
+						kind: "string",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused.",
+					},
+					{
+						name: "access_control",
+						kind: "boolean",
+						help: "Whether the project is private: only the organization's admins and owners, and the project's own members, can see it.",
+					},
 				],
 			},
 			{
@@ -609,7 +726,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a project of an organization",
 				description:
-					"Requires level 15. Deletes its exports, plugin configs and events, and cancels what runs.",
+					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.",
 				path: [
 					{
 						name: "organization",
@@ -632,7 +749,7 @@ export const GROUPS: Group[] = [
 		name: "projects",
 		resource: "projects",
 		description:
-			"A project has events, exports and plugin configs. A private one is seen only by admins and its own members. `@current` stands for the one you work in.",
+			"A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in.",
 		commands: [
 			{
 				name: "list",
@@ -640,7 +757,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List your projects",
 				description:
-					"Lists the projects that you can see, by organization, and newest first within one.",
+					"Lists the projects that you can see and that your key may reach, by organization, and newest first within one.",
 				path: [],
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
@@ -654,14 +771,31 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create a project",
 				description:
-					"Requires level 8. The project belongs to `organization`, by default the one you work in.",
+					"Requires level 8 in the project's organization: that of the body, by default the one you work in. A key restricted to projects can't create one.",
 				path: [],
 				query: [],
 				body: [
-					{ name: "name", kind: "string", help: "", isRequired: true },
-					{ name: "organization", kind: "string", help: "" },
-					{ name: "timezone", kind: "string", help: "A name in the IANA time zone database" },
-					{ name: "access_control", kind: "boolean", help: "" },
+					{
+						name: "name",
+						kind: "string",
+						help: "What people call the project, at most 200 characters. Needn't be unique.",
+						isRequired: true,
+					},
+					{
+						name: "organization",
+						kind: "string",
+						help: "The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one.",
+					},
+					{
+						name: "timezone",
+						kind: "string",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused. UTC by default.",
+					},
+					{
+						name: "access_control",
+						kind: "boolean",
+						help: "Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. False by default.",
+					},
 				],
 				needsBody: true,
 			},
@@ -687,7 +821,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a project",
 				description:
-					"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are.",
+					"Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.",
 				path: [
 					{
 						name: "id",
@@ -698,9 +832,21 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "name", kind: "string", help: "" },
-					{ name: "timezone", kind: "string", help: "A name in the IANA time zone database" },
-					{ name: "access_control", kind: "boolean", help: "" },
+					{
+						name: "name",
+						kind: "string",
+						help: "What people call the project, at most 200 characters. Needn't be unique.",
+					},
+					{
+						name: "timezone",
+						kind: "string",
+						help: "A name in the IANA time zone database, in any case. Offsets such as +02:00 are refused.",
+					},
+					{
+						name: "access_control",
+						kind: "boolean",
+						help: "Whether the project is private: only the organization's admins and owners, and the project's own members, can see it.",
+					},
 				],
 			},
 			{
@@ -709,7 +855,7 @@ export const GROUPS: Group[] = [
 				verb: "DELETE",
 				summary: "Delete a project",
 				description:
-					"Requires level 15. Deletes its exports, plugin configs and events, and cancels what runs.",
+					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.",
 				path: [
 					{
 						name: "id",
@@ -734,7 +880,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the members of a project",
 				description:
-					"Lists the project's own members, newest first. Admins of the organization see the project without being listed.",
+					"Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anybody who sees the project may do so.",
 				path: [
 					{
 						name: "project",
@@ -754,7 +900,8 @@ export const GROUPS: Group[] = [
 				method: "add",
 				verb: "POST",
 				summary: "Add a member to a project",
-				description: "Requires level 8. The user has to be a member of the organization.",
+				description:
+					"Requires level 8, in the organization or the project. To change a level, remove the member and add it again.",
 				path: [
 					{
 						name: "project",
@@ -765,8 +912,18 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "user_uuid", kind: "string", help: "", isRequired: true },
-					{ name: "level", kind: "integer", help: "", isRequired: true },
+					{
+						name: "user_uuid",
+						kind: "string",
+						help: "The uuid of the user, who has to be an active member of the organization.",
+						isRequired: true,
+					},
+					{
+						name: "level",
+						kind: "integer",
+						help: "1 lets the user see the project while it is private. 8 also lets the user change the project and its members, but not delete it.",
+						isRequired: true,
+					},
 				],
 				needsBody: true,
 			},
@@ -775,7 +932,8 @@ export const GROUPS: Group[] = [
 				method: "remove",
 				verb: "DELETE",
 				summary: "Remove a member from a project",
-				description: "Requires level 8. The user stays a member of the organization.",
+				description:
+					"Requires level 8, in the organization or the project. The user stays a member of the organization.",
 				path: [
 					{
 						name: "project",
@@ -4111,7 +4269,8 @@ export const GROUPS: Group[] = [
 	{
 		name: "users",
 		resource: "users",
-		description: "You: your names, and where you work.",
+		description:
+			"You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths.",
 		commands: [
 			{
 				name: "get",
@@ -4129,14 +4288,18 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change yourself",
 				description:
-					"Changes your names, or where you work: choosing a project also chooses its organization.",
+					"Changes your names, or where you work, for all your keys. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
-					{ name: "first_name", kind: "string", help: "" },
-					{ name: "last_name", kind: "string", help: "" },
-					{ name: "organization", kind: "string", help: "" },
-					{ name: "project", kind: "integer", help: "" },
+					{ name: "first_name", kind: "string", help: "At most 150 characters; may be empty." },
+					{ name: "last_name", kind: "string", help: "At most 150 characters; may be empty." },
+					{ name: "organization", kind: "string", help: "The id of the organization to work in." },
+					{
+						name: "project",
+						kind: "integer",
+						help: "The id of the project to work in. Its organization becomes yours, too.",
+					},
 				],
 			},
 		],
@@ -4152,7 +4315,8 @@ export const GROUPS: Group[] = [
 				method: "list",
 				verb: "GET",
 				summary: "List your keys",
-				description: "Lists your keys without their values, newest first.",
+				description:
+					"Lists your keys without their values, newest first. Expired keys are listed, too.",
 				path: [],
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
@@ -4174,15 +4338,20 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Create a key",
 				description:
-					"Only this answer shows the key's `value`. A key can't make one that may do more than itself, or lives longer. You may have 25 keys.",
+					"Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.",
 				path: [],
 				query: [],
 				body: [
-					{ name: "label", kind: "string", help: "", isRequired: true },
+					{
+						name: "label",
+						kind: "string",
+						help: "What the key is for, in your own words. At most 40 characters.",
+						isRequired: true,
+					},
 					{
 						name: "scopes",
 						kind: "strings",
-						help: "",
+						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one.",
 						choices: [
 							"*",
 							"organization:read",
@@ -4204,10 +4373,26 @@ export const GROUPS: Group[] = [
 						],
 						isRequired: true,
 					},
-					{ name: "scoped_organizations", kind: "strings", help: "" },
-					{ name: "scoped_projects", kind: "integers", help: "" },
-					{ name: "scoped_teams", kind: "integers", help: "" },
-					{ name: "expires_at", kind: "string", help: "" },
+					{
+						name: "scoped_organizations",
+						kind: "strings",
+						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100; empty by default.",
+					},
+					{
+						name: "scoped_projects",
+						kind: "integers",
+						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100; empty by default.",
+					},
+					{
+						name: "scoped_teams",
+						kind: "integers",
+						help: "Another name for scoped_projects. Set only one of them, or both to the same projects.",
+					},
+					{
+						name: "expires_at",
+						kind: "string",
+						help: "When the key stops working; null for never, which is the default. A time in the past disables the key.",
+					},
 				],
 				needsBody: true,
 			},
@@ -4216,7 +4401,7 @@ export const GROUPS: Group[] = [
 				method: "get",
 				verb: "GET",
 				summary: "Retrieve a key",
-				description: "Answers with one of your keys, without its value.",
+				description: "Answers with one of your keys, without its value. Keys of others are a 404.",
 				path: [
 					{
 						name: "id",
@@ -4233,7 +4418,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a key",
 				description:
-					"Changes one of your keys, at once for all requests. A key can't be given more than the key in use may do.",
+					"Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403.",
 				path: [
 					{
 						name: "id",
@@ -4244,11 +4429,15 @@ export const GROUPS: Group[] = [
 				],
 				query: [],
 				body: [
-					{ name: "label", kind: "string", help: "" },
+					{
+						name: "label",
+						kind: "string",
+						help: "What the key is for, in your own words. At most 40 characters.",
+					},
 					{
 						name: "scopes",
 						kind: "strings",
-						help: "",
+						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one. The list replaces the old one.",
 						choices: [
 							"*",
 							"organization:read",
@@ -4269,10 +4458,26 @@ export const GROUPS: Group[] = [
 							"user:write",
 						],
 					},
-					{ name: "scoped_organizations", kind: "strings", help: "" },
-					{ name: "scoped_projects", kind: "integers", help: "" },
-					{ name: "scoped_teams", kind: "integers", help: "" },
-					{ name: "expires_at", kind: "string", help: "" },
+					{
+						name: "scoped_organizations",
+						kind: "strings",
+						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100. The list replaces the old one.",
+					},
+					{
+						name: "scoped_projects",
+						kind: "integers",
+						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100. The list replaces the old one.",
+					},
+					{
+						name: "scoped_teams",
+						kind: "integers",
+						help: "Another name for scoped_projects. Set only one of them, or both to the same projects.",
+					},
+					{
+						name: "expires_at",
+						kind: "string",
+						help: "When the key stops working; null for never. A time in the past disables the key.",
+					},
 				],
 			},
 			{
@@ -4280,7 +4485,8 @@ export const GROUPS: Group[] = [
 				method: "revoke",
 				verb: "DELETE",
 				summary: "Revoke a key",
-				description: "Requests with the key are refused from now on, also if it is the one in use.",
+				description:
+					"Deletes the key. Requests with it are refused from now on, also if it is the one in use.",
 				path: [
 					{
 						name: "id",
@@ -4297,7 +4503,7 @@ export const GROUPS: Group[] = [
 				verb: "POST",
 				summary: "Give a key a new value",
 				description:
-					"The old value stops working at once. Only this answer shows the new `value`. A key that may do more than the one in use can't be rolled.",
+					"The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.",
 				path: [
 					{
 						name: "id",
@@ -4338,7 +4544,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "Check the service",
 				description:
-					"Says whether the databases answer and all migrations are applied; 503 if any isn't so.",
+					"For load balancers and monitors. A 200 if every field is true, and a 503 with the same fields if one isn't.",
 				path: [],
 				query: [],
 				isPublic: true,

@@ -187,37 +187,37 @@ export abstract class Resources {
 	declare readonly organizations: OrganizationsCalls;
 	/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
 	declare readonly batchExports: BatchExportsCalls;
-	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. */
+	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in. */
 	declare readonly domains: DomainsCalls;
 	/** An invite lets the person with an email address join an organization. It works once, for three days, and only as long as its inviter may still give what it offers. */
 	declare readonly invites: InvitesCalls;
-	/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. */
+	/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite. */
 	declare readonly members: MembersCalls;
-	/** A project has events, exports and plugin configs. A private one is seen only by admins and its own members. `@current` stands for the one you work in. */
+	/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
 	declare readonly organizationProjects: OrganizationProjectsCalls;
-	/** Every change is recorded in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
+	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly activityLog: ActivityLogCalls;
-	/** Plugins that are installed for an organization, those of all families together. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly plugins: PluginsCalls;
-	/** Plugins that send events elsewhere. An id may be that of a plugin of any family. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly pipelineDestinations: PipelineDestinationsCalls;
-	/** Plugins that run in the browser. An id may be that of a plugin of any family. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+	/** Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly pipelineFrontendApps: PipelineFrontendAppsCalls;
-	/** Plugins that bring events in. An id may be that of a plugin of any family. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+	/** Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly pipelineImportApps: PipelineImportAppsCalls;
-	/** A project has events, exports and plugin configs. A private one is seen only by admins and its own members. `@current` stands for the one you work in. */
+	/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
 	declare readonly projects: ProjectsCalls;
 	/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
 	declare readonly projectBatchExports: ProjectBatchExportsCalls;
-	/** A plugin that is set up for a project, with its log and its jobs. All requires the organization's `plugins_access_level` to be at least 3. */
+	/** A plugin that is set up for a project, with its settings, its log and its jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, there are no configs: lists are empty, ids are not found, and adding or reordering configs and starting jobs is a 400. */
 	declare readonly pluginConfigs: PluginConfigsCalls;
-	/** What a project's exports and plugins work with. */
+	/** What happened in a project, and to whom. The project's exports read events, and the persons that are made from them. */
 	declare readonly events: EventsCalls;
 	/** Members of the organization who can see a private project. Level 8 makes one an admin of the project. */
 	declare readonly projectMembers: ProjectMembersCalls;
-	/** Every change is recorded in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
+	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly projectActivityLog: ProjectActivityLogCalls;
-	/** You: your names, and where you work. */
+	/** You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths. */
 	declare readonly users: UsersCalls;
 	/** The keys with which you use this API. Each has scopes, and may be restricted to organizations or projects. `@current` stands for the one in use. */
 	declare readonly personalApiKeys: PersonalApiKeysCalls;
@@ -242,9 +242,10 @@ export interface OrganizationsCalls {
 	/**
 	 * Create an organization.
 	 *
-	 * You become its owner. A project `Default project` is made, and both become the ones you work in. A key restricted to organizations or projects can't create one.
+	 * You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.
 	 */
 	create(
+		parameters?: CreateOrganizationParameters,
 		body: CreateOrganizationBody,
 		options?: RequestOptions,
 	): Promise<Received<Organization, "organizations">>;
@@ -252,7 +253,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Retrieve an organization.
 	 *
-	 * Answers with the organization as you see it: your level, and your projects.
+	 * Answers with the organization as you see it: your level, and your projects. An organization that you don't belong to is a 404.
 	 */
 	get(
 		parameters: GetOrganizationParameters | From<"organizations">,
@@ -273,7 +274,7 @@ export interface OrganizationsCalls {
 	/**
 	 * Delete an organization.
 	 *
-	 * Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay.
+	 * Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users stay, and those who worked in it move to another of their organizations. This can't be undone.
 	 */
 	delete(
 		parameters: DeleteOrganizationParameters | From<"organizations">,
@@ -482,7 +483,7 @@ export interface BatchExportsCalls {
 	): Promise<Received<BatchExportBackfill, "batchExports.backfill">>;
 }
 
-/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. */
+/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in. */
 export interface DomainsCalls {
 	/**
 	 * List the domains.
@@ -497,7 +498,7 @@ export interface DomainsCalls {
 	/**
 	 * Add a domain.
 	 *
-	 * Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; an unverified claim that is older than three days gives way to yours.
+	 * Requires level 8. The answer has the `verification_challenge` to publish in the DNS. A domain belongs to one organization only; another organization's unverified claim that is older than three days gives way to yours.
 	 */
 	create(
 		parameters: CreateDomainParameters | From<"organizations">,
@@ -518,7 +519,7 @@ export interface DomainsCalls {
 	/**
 	 * Change a domain.
 	 *
-	 * Requires level 8. Single sign-on can be set up once the domain is verified. Renaming an unverified domain makes a new challenge; a verified one can't be renamed.
+	 * Requires level 8. Fields that aren't in the body stay as they are. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Answers with the domain.
 	 */
 	update(
 		parameters: UpdateDomainParameters | From<"domains">,
@@ -529,7 +530,7 @@ export interface DomainsCalls {
 	/**
 	 * Delete a domain.
 	 *
-	 * Requires level 8. Other organizations may add the domain afterwards.
+	 * Requires level 8. Deletes its settings, too. Other organizations may add the domain afterwards.
 	 */
 	delete(
 		parameters: DeleteDomainParameters | From<"domains">,
@@ -539,7 +540,7 @@ export interface DomainsCalls {
 	/**
 	 * Verify a domain.
 	 *
-	 * Requires level 8. Looks for the `verification_challenge` in a TXT record at `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, `verification_error` says what was found.
+	 * Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The answer is a 200 in either case: if the domain wasn't verified, nothing changes, and `verification_error` says what was found. Try again after you have changed the DNS.
 	 */
 	verify(
 		parameters: VerifyDomainParameters | From<"domains">,
@@ -552,7 +553,7 @@ export interface InvitesCalls {
 	/**
 	 * List the invites.
 	 *
-	 * Lists the invites that nobody has accepted yet, expired ones too, newest first.
+	 * Lists the invites that nobody has accepted yet, expired ones too, newest first. Any member may do so.
 	 */
 	list(
 		parameters: ListInvitesParameters | From<"organizations">,
@@ -562,7 +563,7 @@ export interface InvitesCalls {
 	/**
 	 * Invite a person.
 	 *
-	 * You may invite up to your own level. The invite is sent by mail, unless `send_email` is false or no mail is configured: then the answer has the link as `accept_url`. Replaces older invites for the address.
+	 * Any member may invite, up to their own level; a higher one is a 403. The invite is mailed after the answer, unless `send_email` is false or the operator hasn't set up mail: then the answer has the link as `accept_url`. Replaces the organization's older invites for the address. An organization may send 200 invites by mail in any 60 minutes, unless the operator has set another limit; more are a 429 with `Retry-After`.
 	 */
 	create(
 		parameters: CreateInviteParameters | From<"organizations">,
@@ -573,7 +574,7 @@ export interface InvitesCalls {
 	/**
 	 * Invite several people.
 	 *
-	 * Takes a list of at most 20 invites, all or none. The answer has the fields of the first invite, and all of them as `results`.
+	 * Takes a list of at most 20 invites and creates all or none, by the rules of `createInvite`. The answer has the fields of the first invite, and all of them as `results`.
 	 */
 	createMany(
 		parameters: CreateInvitesParameters | From<"organizations">,
@@ -584,7 +585,7 @@ export interface InvitesCalls {
 	/**
 	 * Delete an invite.
 	 *
-	 * Its link stops working. Only admins and the inviter may do so.
+	 * Its link stops working. Requires level 8, or that you are the inviter.
 	 */
 	delete(
 		parameters: DeleteInviteParameters | From<"invites">,
@@ -594,14 +595,14 @@ export interface InvitesCalls {
 	/**
 	 * Preview an invite.
 	 *
-	 * Says which organization invites, who, and for whom. Changes nothing.
+	 * Says which organization invites, who, and for whom. Changes nothing. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.
 	 */
 	preview(parameters: PreviewInviteParameters, options?: RequestOptions): Promise<Invitation>;
 
 	/**
 	 * Accept an invite.
 	 *
-	 * The person becomes a member. Somebody new becomes a user, and gets a key whose value only this answer shows. A key in the request says who accepts; it needs no scope.
+	 * The person becomes a member, and works in the organization from then on. Somebody new becomes a user, and gets a key whose value only this answer shows. Somebody who has a key should send it: it says who accepts, and needs no scope. If an existing user's address was never verified, and a mail carried the link, accepting without a key hands the user over to you: its keys are revoked, and you get a new one. A token that is unknown, used, deleted or replaced is a 404, and counts as a failed authentication of your address.
 	 */
 	accept(
 		parameters: AcceptInviteParameters,
@@ -610,7 +611,7 @@ export interface InvitesCalls {
 	): Promise<Accepted>;
 }
 
-/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. */
+/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite. */
 export interface MembersCalls {
 	/**
 	 * List the active members.
@@ -625,7 +626,7 @@ export interface MembersCalls {
 	/**
 	 * Change a member's level.
 	 *
-	 * Requires level 8. You can neither change your own level, nor a member above you, nor give a level above yours. Answers with the member.
+	 * Requires level 8. You can neither change your own level, nor that of a member above you, nor give a level above yours: each is a 403. Answers with the member.
 	 */
 	update(
 		parameters: UpdateMemberParameters | From<"members">,
@@ -636,7 +637,7 @@ export interface MembersCalls {
 	/**
 	 * Remove a member, or leave the organization.
 	 *
-	 * Removing others requires level 8, and at least their level; `@me` leaves the organization. An owner can't be removed: lower the level first. The member also leaves the organization's projects.
+	 * Removing others requires level 8, and at least their level; `@me` leaves the organization, at any level but 15. The member loses access at once and also leaves the organization's projects.
 	 */
 	remove(
 		parameters: RemoveMemberParameters | From<"members">,
@@ -644,7 +645,7 @@ export interface MembersCalls {
 	): Promise<void>;
 }
 
-/** A project has events, exports and plugin configs. A private one is seen only by admins and its own members. `@current` stands for the one you work in. */
+/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
 export interface OrganizationProjectsCalls {
 	/**
 	 * List the projects of an organization.
@@ -680,7 +681,7 @@ export interface OrganizationProjectsCalls {
 	/**
 	 * Change a project of an organization.
 	 *
-	 * Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are.
+	 * Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.
 	 */
 	update(
 		parameters: UpdateOrganizationProjectParameters | From<"organizationProjects">,
@@ -691,7 +692,7 @@ export interface OrganizationProjectsCalls {
 	/**
 	 * Delete a project of an organization.
 	 *
-	 * Requires level 15. Deletes its exports, plugin configs and events, and cancels what runs.
+	 * Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.
 	 */
 	delete(
 		parameters: DeleteOrganizationProjectParameters | From<"organizationProjects">,
@@ -699,12 +700,12 @@ export interface OrganizationProjectsCalls {
 	): Promise<void>;
 }
 
-/** Every change is recorded in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
+/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 export interface ActivityLogCalls {
 	/**
 	 * List the activity of an organization.
 	 *
-	 * Lists the entries of the organization and of the projects that you can see, newest first. Entries of deleted projects are shown to admins.
+	 * Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.
 	 */
 	list(
 		parameters: ListActivityParameters | From<"organizations">,
@@ -712,12 +713,12 @@ export interface ActivityLogCalls {
 	): Pages<ActivityEntry>;
 }
 
-/** Plugins that are installed for an organization, those of all families together. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 export interface PluginsCalls {
 	/**
 	 * List all plugins.
 	 *
-	 * Lists the plugins that the organization can see, with the families that each belongs to, newest first.
+	 * Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Also those that belong to no family.
 	 */
 	list(
 		parameters: ListPluginsParameters | From<"organizations">,
@@ -725,7 +726,7 @@ export interface PluginsCalls {
 	): Pages<ListedPlugin>;
 }
 
-/** Plugins that send events elsewhere. An id may be that of a plugin of any family. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 export interface PipelineDestinationsCalls {
 	/**
 	 * List the destinations.
@@ -740,7 +741,13 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Add a plugin to the destinations.
 	 *
-	 * With a `url`, the plugin is installed from npm, GitHub or GitLab; without one, write its source afterwards. Without `capabilities`, it gets those of a destination.
+	 * Answers with the plugin, which belongs to the organization.
+	 *
+	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.
+	 *
+	 * Without a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"methods": ["onEvent"]}`, which makes it a destination.
+	 *
+	 * 400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
 	 */
 	create(
 		parameters: CreateDestinationParameters | From<"organizations">,
@@ -751,7 +758,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * List the activity of the destinations.
 	 *
-	 * Lists the changes of the destinations, newest first, with the fields of the plugin that the first entry is about.
+	 * Lists the entries of the organization's activity log about destinations, newest first, with the fields of the plugin that the first entry is about (null if there are no entries). Entries of deleted plugins are only in the activity log itself.
 	 */
 	listActivity(
 		parameters: ListDestinationActivityParameters | From<"organizations">,
@@ -761,7 +768,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * List the enabled configs of destinations that export.
 	 *
-	 * Lists the enabled configs, in projects that you can see, of those destinations that send events elsewhere, with the fields of the first one's plugin.
+	 * Lists the enabled configs, in projects that you can see, of those destinations that send events elsewhere, newest first, with the fields of the first one's plugin (null if there are none).
 	 */
 	listExportConfigs(
 		parameters: ListDestinationExportConfigsParameters | From<"organizations">,
@@ -771,7 +778,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * List the plugins that can be installed.
 	 *
-	 * Lists the entries of the plugin repository, and whether each is installed. 400 if the repository doesn't answer.
+	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.
 	 */
 	listRepository(
 		parameters: ListDestinationRepositoryParameters | From<"organizations">,
@@ -781,7 +788,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * List the unused destinations.
 	 *
-	 * Lists the destinations without an enabled config in the organization, with the fields of the first one.
+	 * Lists the destinations that the organization can see and has no enabled config of, newest first, with the fields of the first one (null if there are none).
 	 */
 	listUnused(
 		parameters: ListUnusedDestinationsParameters | From<"organizations">,
@@ -791,7 +798,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Check a destination for updates.
 	 *
-	 * Asks the place that the plugin was installed from for its newest version, and keeps it as `latest_tag`.
+	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.
 	 */
 	checkForUpdates(
 		parameters: CheckDestinationForUpdatesParameters | From<"pipelineDestinations">,
@@ -801,7 +808,9 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Upgrade a destination.
 	 *
-	 * Installs the newest version from the plugin's URL; does nothing for a plugin that was written in place. Only admins may do so where a config of the plugin keeps a secret.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 *
+	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeDestinationParameters | From<"pipelineDestinations">,
@@ -812,7 +821,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Retrieve the source of a destination.
 	 *
-	 * Answers with the plugin and the text of its files.
+	 * Answers with the plugin and the text of its files, whichever organization the plugin belongs to.
 	 */
 	getSource(
 		parameters: GetDestinationSourceParameters | From<"pipelineDestinations">,
@@ -822,7 +831,11 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Write the source of a destination.
 	 *
-	 * Writes the files in the body, and deletes those that are null; others stay. Its capabilities are read off the source. Only admins may do so where a config of the plugin keeps a secret.
+	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+	 *
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+	 *
+	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	updateSource(
 		parameters: UpdateDestinationSourceParameters | From<"pipelineDestinations">,
@@ -833,7 +846,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Retrieve a destination.
 	 *
-	 * Answers with the plugin.
+	 * Answers with the plugin. 404 if the organization can't see it.
 	 */
 	get(
 		parameters: GetDestinationParameters | From<"pipelineDestinations">,
@@ -843,7 +856,9 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Change a destination.
 	 *
-	 * Only your organization's own plugins can be changed. `is_global` requires its `plugins_access_level` to be 9.
+	 * Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.
+	 *
+	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	update(
 		parameters: UpdateDestinationParameters | From<"pipelineDestinations">,
@@ -854,7 +869,7 @@ export interface PipelineDestinationsCalls {
 	/**
 	 * Delete a destination.
 	 *
-	 * Deletes the plugin with its source, configs and logs. Not while it is global, or while another organization has a config of it.
+	 * Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.
 	 */
 	delete(
 		parameters: DeleteDestinationParameters | From<"pipelineDestinations">,
@@ -862,7 +877,7 @@ export interface PipelineDestinationsCalls {
 	): Promise<void>;
 }
 
-/** Plugins that run in the browser. An id may be that of a plugin of any family. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+/** Plugins that run in the browser: those with neither methods nor scheduled tasks. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the frontend apps.
@@ -877,7 +892,13 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Add a plugin to the frontend apps.
 	 *
-	 * With a `url`, the plugin is installed from npm, GitHub or GitLab; without one, write its source afterwards. Without `capabilities`, it gets those of a frontend app.
+	 * Answers with the plugin, which belongs to the organization.
+	 *
+	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.
+	 *
+	 * Without a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{}`, which makes it a frontend app.
+	 *
+	 * 400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
 	 */
 	create(
 		parameters: CreateFrontendAppParameters | From<"organizations">,
@@ -888,7 +909,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the activity of the frontend apps.
 	 *
-	 * Lists the changes of the frontend apps, newest first, with the fields of the plugin that the first entry is about.
+	 * Lists the entries of the organization's activity log about frontend apps, newest first, with the fields of the plugin that the first entry is about (null if there are no entries). Entries of deleted plugins are only in the activity log itself.
 	 */
 	listActivity(
 		parameters: ListFrontendAppActivityParameters | From<"organizations">,
@@ -898,7 +919,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the enabled configs of frontend apps that export.
 	 *
-	 * Lists the enabled configs, in projects that you can see, of those frontend apps that send events elsewhere, with the fields of the first one's plugin.
+	 * Lists the enabled configs, in projects that you can see, of those frontend apps that send events elsewhere, newest first, with the fields of the first one's plugin (null if there are none).
 	 */
 	listExportConfigs(
 		parameters: ListFrontendAppExportConfigsParameters | From<"organizations">,
@@ -908,7 +929,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the plugins that can be installed.
 	 *
-	 * Lists the entries of the plugin repository, and whether each is installed. 400 if the repository doesn't answer.
+	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.
 	 */
 	listRepository(
 		parameters: ListFrontendAppRepositoryParameters | From<"organizations">,
@@ -918,7 +939,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * List the unused frontend apps.
 	 *
-	 * Lists the frontend apps without an enabled config in the organization, with the fields of the first one.
+	 * Lists the frontend apps that the organization can see and has no enabled config of, newest first, with the fields of the first one (null if there are none).
 	 */
 	listUnused(
 		parameters: ListUnusedFrontendAppsParameters | From<"organizations">,
@@ -928,7 +949,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Check a frontend app for updates.
 	 *
-	 * Asks the place that the plugin was installed from for its newest version, and keeps it as `latest_tag`.
+	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.
 	 */
 	checkForUpdates(
 		parameters: CheckFrontendAppForUpdatesParameters | From<"pipelineFrontendApps">,
@@ -938,7 +959,9 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Upgrade a frontend app.
 	 *
-	 * Installs the newest version from the plugin's URL; does nothing for a plugin that was written in place. Only admins may do so where a config of the plugin keeps a secret.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 *
+	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -949,7 +972,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Retrieve the source of a frontend app.
 	 *
-	 * Answers with the plugin and the text of its files.
+	 * Answers with the plugin and the text of its files, whichever organization the plugin belongs to.
 	 */
 	getSource(
 		parameters: GetFrontendAppSourceParameters | From<"pipelineFrontendApps">,
@@ -959,7 +982,11 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Write the source of a frontend app.
 	 *
-	 * Writes the files in the body, and deletes those that are null; others stay. Its capabilities are read off the source. Only admins may do so where a config of the plugin keeps a secret.
+	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+	 *
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+	 *
+	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	updateSource(
 		parameters: UpdateFrontendAppSourceParameters | From<"pipelineFrontendApps">,
@@ -970,7 +997,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Retrieve a frontend app.
 	 *
-	 * Answers with the plugin.
+	 * Answers with the plugin. 404 if the organization can't see it.
 	 */
 	get(
 		parameters: GetFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -980,7 +1007,9 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Change a frontend app.
 	 *
-	 * Only your organization's own plugins can be changed. `is_global` requires its `plugins_access_level` to be 9.
+	 * Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.
+	 *
+	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	update(
 		parameters: UpdateFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -991,7 +1020,7 @@ export interface PipelineFrontendAppsCalls {
 	/**
 	 * Delete a frontend app.
 	 *
-	 * Deletes the plugin with its source, configs and logs. Not while it is global, or while another organization has a config of it.
+	 * Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.
 	 */
 	delete(
 		parameters: DeleteFrontendAppParameters | From<"pipelineFrontendApps">,
@@ -999,7 +1028,7 @@ export interface PipelineFrontendAppsCalls {
 	): Promise<void>;
 }
 
-/** Plugins that bring events in. An id may be that of a plugin of any family. Reading requires the organization's `plugins_access_level` to be at least 3, writing 6. */
+/** Plugins that bring events in: those with scheduled tasks, or with methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 export interface PipelineImportAppsCalls {
 	/**
 	 * List the import apps.
@@ -1014,7 +1043,13 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Add a plugin to the import apps.
 	 *
-	 * With a `url`, the plugin is installed from npm, GitHub or GitLab; without one, write its source afterwards. Without `capabilities`, it gets those of an import app.
+	 * Answers with the plugin, which belongs to the organization.
+	 *
+	 * With a `url`, the plugin is downloaded from npm, GitHub or GitLab. Its `plugin.json` then determines `name`, `description`, `icon`, `config_schema` and `public_jobs`, its source the `capabilities`, and the version `tag`, whatever the body says. Only `plugin.json`, the main file, `site.ts` and `frontend.tsx` are kept.
+	 *
+	 * Without a `url`, the plugin has no source until you write it. Without `capabilities` either, it gets `{"scheduled_tasks": ["runEveryHour"]}`, which makes it an import app.
+	 *
+	 * 400 if the URL can't be installed from, or the organization has installed it already (the header `Link` leads to that plugin); if the download fails or takes longer than ten seconds; if `plugin.json` or the main file is missing or broken; and if the archive has more than 10 MiB or 1,000 entries, or the source more than 1 MiB. 403 if `is_global` is true and the `plugins_access_level` is below 9.
 	 */
 	create(
 		parameters: CreateImportAppParameters | From<"organizations">,
@@ -1025,7 +1060,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * List the activity of the import apps.
 	 *
-	 * Lists the changes of the import apps, newest first, with the fields of the plugin that the first entry is about.
+	 * Lists the entries of the organization's activity log about import apps, newest first, with the fields of the plugin that the first entry is about (null if there are no entries). Entries of deleted plugins are only in the activity log itself.
 	 */
 	listActivity(
 		parameters: ListImportAppActivityParameters | From<"organizations">,
@@ -1035,7 +1070,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * List the enabled configs of import apps that export.
 	 *
-	 * Lists the enabled configs, in projects that you can see, of those import apps that send events elsewhere, with the fields of the first one's plugin.
+	 * Lists the enabled configs, in projects that you can see, of those import apps that send events elsewhere, newest first, with the fields of the first one's plugin (null if there are none).
 	 */
 	listExportConfigs(
 		parameters: ListImportAppExportConfigsParameters | From<"organizations">,
@@ -1045,7 +1080,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * List the plugins that can be installed.
 	 *
-	 * Lists the entries of the plugin repository, and whether each is installed. 400 if the repository doesn't answer.
+	 * Lists the entries of the plugin repository, which is the same for all families, in its own order. The fields of the plugin are those of the first entry, if the organization has installed it, and null otherwise. 400 if the repository doesn't answer with a list within five seconds.
 	 */
 	listRepository(
 		parameters: ListImportAppRepositoryParameters | From<"organizations">,
@@ -1055,7 +1090,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * List the unused import apps.
 	 *
-	 * Lists the import apps without an enabled config in the organization, with the fields of the first one.
+	 * Lists the import apps that the organization can see and has no enabled config of, newest first, with the fields of the first one (null if there are none).
 	 */
 	listUnused(
 		parameters: ListUnusedImportAppsParameters | From<"organizations">,
@@ -1065,7 +1100,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Check an import app for updates.
 	 *
-	 * Asks the place that the plugin was installed from for its newest version, and keeps it as `latest_tag`.
+	 * Asks npm, GitHub or GitLab for the newest version at the plugin's URL, keeps it as `latest_tag`, and answers with the plugin. Another organization's plugin, and one that was written in place, isn't looked up: the answer says what is known. 400 if the URL can't be found, or doesn't answer within ten seconds.
 	 */
 	checkForUpdates(
 		parameters: CheckImportAppForUpdatesParameters | From<"pipelineImportApps">,
@@ -1075,7 +1110,9 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Upgrade an import app.
 	 *
-	 * Installs the newest version from the plugin's URL; does nothing for a plugin that was written in place. Only admins may do so where a config of the plugin keeps a secret.
+	 * Installs the plugin from its URL again: the newest version, unless the URL names one. What was installed is replaced, and configs stay. Answers with the plugin. Fields in the body are validated and not applied. A plugin of type `source` or `local`, or without a URL, stays as it is.
+	 *
+	 * 400 for the reasons for which installing fails. 403 for another organization's plugin. Upgrading requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	upgrade(
 		parameters: UpgradeImportAppParameters | From<"pipelineImportApps">,
@@ -1086,7 +1123,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Retrieve the source of an import app.
 	 *
-	 * Answers with the plugin and the text of its files.
+	 * Answers with the plugin and the text of its files, whichever organization the plugin belongs to.
 	 */
 	getSource(
 		parameters: GetImportAppSourceParameters | From<"pipelineImportApps">,
@@ -1096,7 +1133,11 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Write the source of an import app.
 	 *
-	 * Writes the files in the body, and deletes those that are null; others stay. Its capabilities are read off the source. Only admins may do so where a config of the plugin keeps a secret.
+	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
+	 *
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+	 *
+	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	updateSource(
 		parameters: UpdateImportAppSourceParameters | From<"pipelineImportApps">,
@@ -1107,7 +1148,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Retrieve an import app.
 	 *
-	 * Answers with the plugin.
+	 * Answers with the plugin. 404 if the organization can't see it.
 	 */
 	get(
 		parameters: GetImportAppParameters | From<"pipelineImportApps">,
@@ -1117,7 +1158,9 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Change an import app.
 	 *
-	 * Only your organization's own plugins can be changed. `is_global` requires its `plugins_access_level` to be 9.
+	 * Fields that aren't in the body stay as they are. Answers with the plugin. Values of configs that a new `config_schema` makes secret are masked at once.
+	 *
+	 * 403 for another organization's plugin, and if the body has `is_global` and the `plugins_access_level` is below 9. Changing `capabilities` or `public_jobs` requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
 	update(
 		parameters: UpdateImportAppParameters | From<"pipelineImportApps">,
@@ -1128,7 +1171,7 @@ export interface PipelineImportAppsCalls {
 	/**
 	 * Delete an import app.
 	 *
-	 * Deletes the plugin with its source, configs and logs. Not while it is global, or while another organization has a config of it.
+	 * Deletes the plugin with its source, and its configs with their logs and what they have stored. 400 while it is global, or while another organization has a config of it that is not deleted. 403 for another organization's plugin.
 	 */
 	delete(
 		parameters: DeleteImportAppParameters | From<"pipelineImportApps">,
@@ -1136,12 +1179,12 @@ export interface PipelineImportAppsCalls {
 	): Promise<void>;
 }
 
-/** A project has events, exports and plugin configs. A private one is seen only by admins and its own members. `@current` stands for the one you work in. */
+/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
 export interface ProjectsCalls {
 	/**
 	 * List your projects.
 	 *
-	 * Lists the projects that you can see, by organization, and newest first within one.
+	 * Lists the projects that you can see and that your key may reach, by organization, and newest first within one.
 	 */
 	list(
 		parameters?: ListProjectsParameters,
@@ -1151,9 +1194,13 @@ export interface ProjectsCalls {
 	/**
 	 * Create a project.
 	 *
-	 * Requires level 8. The project belongs to `organization`, by default the one you work in.
+	 * Requires level 8 in the project's organization: that of the body, by default the one you work in. A key restricted to projects can't create one.
 	 */
-	create(body: CreateProjectBody, options?: RequestOptions): Promise<Received<Project, "projects">>;
+	create(
+		parameters?: CreateProjectParameters,
+		body: CreateProjectBody,
+		options?: RequestOptions,
+	): Promise<Received<Project, "projects">>;
 
 	/**
 	 * Retrieve a project.
@@ -1168,7 +1215,7 @@ export interface ProjectsCalls {
 	/**
 	 * Change a project.
 	 *
-	 * Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are.
+	 * Requires level 8, in the organization or the project. Fields that aren't in the body stay as they are. Answers with the project.
 	 */
 	update(
 		parameters: UpdateProjectParameters | From<"projects">,
@@ -1179,7 +1226,7 @@ export interface ProjectsCalls {
 	/**
 	 * Delete a project.
 	 *
-	 * Requires level 15. Deletes its exports, plugin configs and events, and cancels what runs.
+	 * Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels what runs. Users who worked in it move to the oldest project that they see. This can't be undone.
 	 */
 	delete(
 		parameters: DeleteProjectParameters | From<"projects">,
@@ -1388,12 +1435,12 @@ export interface ProjectBatchExportsCalls {
 	): Promise<Received<BatchExportBackfill, "projectBatchExports.backfill">>;
 }
 
-/** A plugin that is set up for a project, with its log and its jobs. All requires the organization's `plugins_access_level` to be at least 3. */
+/** A plugin that is set up for a project, with its settings, its log and its jobs. Anyone who can see the project may use these operations. While the organization's `plugins_access_level` is below 3, there are no configs: lists are empty, ids are not found, and adding or reordering configs and starting jobs is a 400. */
 export interface PluginConfigsCalls {
 	/**
 	 * List the plugin configs.
 	 *
-	 * Lists the project's configs by `order`, without deleted ones.
+	 * Lists the project's configs by `order`, lowest first, then by id. Deleted ones are left out.
 	 */
 	list(
 		parameters: ListPluginConfigsParameters | From<"projects">,
@@ -1403,7 +1450,9 @@ export interface PluginConfigsCalls {
 	/**
 	 * Add a plugin config.
 	 *
-	 * Sets a plugin up for the project, disabled unless `enabled` is true. Secret fields are encrypted, and masked in every answer.
+	 * Sets a plugin up for the project; a project may have several configs of one plugin. Answers with the config, its secrets masked.
+	 *
+	 * 400 if the organization can't see the plugin (`does_not_exist`), or the organization's `plugins_access_level` is below 3. 400 on `config__<key>` if a value doesn't fit the plugin's `config_schema` or, in an enabled config, a required one is missing.
 	 */
 	create(
 		parameters: CreatePluginConfigParameters | From<"projects">,
@@ -1414,7 +1463,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Reorder the plugin configs.
 	 *
-	 * Changes the `order` of enabled configs of the project, all at once. Unknown ids are ignored. The answer has no body.
+	 * Sets the `order` of several configs at once, with one entry in the activity log. Configs that aren't enabled stay as they are. The answer has no body. 400 if the organization's `plugins_access_level` is below 3.
 	 */
 	rearrange(
 		parameters: RearrangePluginConfigsParameters | From<"projects">,
@@ -1425,7 +1474,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Retrieve a plugin config.
 	 *
-	 * Answers with the config, also if `deleted` hides it from the list.
+	 * Answers with the config, its secrets masked. Also finds one that `deleted` hides from the list.
 	 */
 	get(
 		parameters: GetPluginConfigParameters | From<"pluginConfigs">,
@@ -1435,7 +1484,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Change a plugin config.
 	 *
-	 * `config` replaces the whole, except that a masked secret keeps its value. `deleted: true` hides and disables the config; `deleted: false` brings it back.
+	 * Fields that aren't in the body stay as they are; the plugin can't be changed. Answers with the config. Its log says if it was enabled, disabled or configured. 400 on `config__<key>` if a value doesn't fit the plugin's `config_schema`, or a required one is missing when the config is enabled or, while it is, gets another `config`.
 	 */
 	update(
 		parameters: UpdatePluginConfigParameters | From<"pluginConfigs">,
@@ -1446,7 +1495,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Delete a plugin config for good.
 	 *
-	 * Also deletes its log and what its plugin has stored.
+	 * Also deletes its log, what its plugin has stored, and its jobs that wait. To be able to bring a config back, set `deleted` instead.
 	 */
 	delete(
 		parameters: DeletePluginConfigParameters | From<"pluginConfigs">,
@@ -1456,7 +1505,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Find a plugin config's activity log.
 	 *
-	 * The answer has no body: the header `Link` leads to the entries.
+	 * The answer has no body. Its header `Link` leads to the entries (`rel="alternate"`), which require the scope `activity_log:read`.
 	 */
 	getActivity(
 		parameters: GetPluginConfigActivityParameters | From<"pluginConfigs">,
@@ -1466,7 +1515,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Find a plugin config's browser script.
 	 *
-	 * The answer has no body: the header `Link` leads to the script, if the plugin has one.
+	 * The answer has no body. Its header `Link` leads to the script (`rel="alternate"`); there is none if the plugin has no `frontend.tsx`, or it doesn't compile.
 	 */
 	getFrontend(
 		parameters: GetPluginConfigFrontendParameters | From<"pluginConfigs">,
@@ -1476,7 +1525,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Retrieve a plugin config's browser script.
 	 *
-	 * Answers with the plugin's compiled JavaScript; 404 if it has none.
+	 * Answers with the JavaScript of the plugin's `frontend.tsx`, an ES module. 404 if the plugin has no such file, or it doesn't compile.
 	 */
 	getScript(
 		parameters: GetPluginConfigScriptParameters | From<"pluginConfigs">,
@@ -1486,7 +1535,11 @@ export interface PluginConfigsCalls {
 	/**
 	 * Start a job.
 	 *
-	 * Queues a job that the plugin offers. The answer has no body: the header `Link` leads to the log, where the job reports.
+	 * Queues a job of the config's plugin, also while the config is disabled. The answer has no body and doesn't wait for the job. Its header `Link` leads to the config's log (`rel="monitor"`), where the job reports.
+	 *
+	 * A job runs once, for at most ten seconds, and reaches only the hosts in the config's `allowed_hosts`. Organizations take turns, so the jobs of others make it wait only briefly. A job that fails, or that a restart cuts off, isn't run again.
+	 *
+	 * 400 if `type` is missing or not a job of the plugin, if the config is deleted, or if the organization's `plugins_access_level` is below 3.
 	 */
 	startJob(
 		parameters: StartPluginConfigJobParameters | From<"pluginConfigs">,
@@ -1497,7 +1550,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * Migrate a plugin config.
 	 *
-	 * Always a 400: there is nothing to migrate to yet.
+	 * Always a 400 for a config that exists: there is nothing to migrate to yet, as `x_function_migration_available` says.
 	 */
 	migrate(
 		parameters: MigratePluginConfigParameters | From<"pluginConfigs">,
@@ -1507,7 +1560,7 @@ export interface PluginConfigsCalls {
 	/**
 	 * List the log of a plugin config.
 	 *
-	 * Lists what the service and the plugin's own code have logged, newest first. Entries are kept for seven days.
+	 * Lists what the service and the plugin's own code have logged, newest first. Secrets of the config are hidden. Entries are kept for seven days, and up to 1,000 of a run.
 	 */
 	listLogs(
 		parameters: ListPluginConfigLogsParameters | From<"pluginConfigs">,
@@ -1515,18 +1568,23 @@ export interface PluginConfigsCalls {
 	): Pages<PluginLogEntry>;
 }
 
-/** What a project's exports and plugins work with. */
+/** What happened in a project, and to whom. The project's exports read events, and the persons that are made from them. */
 export interface EventsCalls {
 	/**
 	 * Ingest events.
 	 *
-	 * Takes a list of events, a single one, or JSON lines, at most 1 MiB. All are taken or none. An event whose `uuid` is known isn't taken again, so a request can safely be repeated.
+	 * Takes a list of events, a single event, or one event a line (`application/x-ndjson` or `application/jsonl`), at most 1 MiB. Either all are taken or none. Anyone who can see the project may do so, with the scope `project:write`.
+	 *
+	 * An event whose `uuid` the project already has is not taken again and changes no person, so a request can safely be sent again as it was. The activity log gets no entry.
+	 *
+	 * A 400 is about the first event that is wrong: `attr` starts with its position, as in `0__event`.
 	 */
 	ingest(
 		parameters: IngestEventsParameters | From<"projects">,
 		body: IngestEventsBody,
 		options?: RequestOptions,
 	): Promise<{
+		/** How many events the request had, including those that were known already. */
 		accepted: number;
 	}>;
 }
@@ -1536,7 +1594,7 @@ export interface ProjectMembersCalls {
 	/**
 	 * List the members of a project.
 	 *
-	 * Lists the project's own members, newest first. Admins of the organization see the project without being listed.
+	 * Lists the project's own members whose users are active, newest first. Admins and owners of the organization see the project without being listed. Anybody who sees the project may do so.
 	 */
 	list(
 		parameters: ListProjectMembersParameters | From<"projects">,
@@ -1546,7 +1604,7 @@ export interface ProjectMembersCalls {
 	/**
 	 * Add a member to a project.
 	 *
-	 * Requires level 8. The user has to be a member of the organization.
+	 * Requires level 8, in the organization or the project. To change a level, remove the member and add it again.
 	 */
 	add(
 		parameters: AddProjectMemberParameters | From<"projects">,
@@ -1557,7 +1615,7 @@ export interface ProjectMembersCalls {
 	/**
 	 * Remove a member from a project.
 	 *
-	 * Requires level 8. The user stays a member of the organization.
+	 * Requires level 8, in the organization or the project. The user stays a member of the organization.
 	 */
 	remove(
 		parameters: RemoveProjectMemberParameters | From<"projectMembers">,
@@ -1565,12 +1623,12 @@ export interface ProjectMembersCalls {
 	): Promise<void>;
 }
 
-/** Every change is recorded in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
+/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 export interface ProjectActivityLogCalls {
 	/**
 	 * List the activity of a project.
 	 *
-	 * Lists the entries of the project, newest first.
+	 * Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.
 	 */
 	list(
 		parameters: ListProjectActivityParameters | From<"projects">,
@@ -1578,7 +1636,7 @@ export interface ProjectActivityLogCalls {
 	): Pages<ActivityEntry>;
 }
 
-/** You: your names, and where you work. */
+/** You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths. */
 export interface UsersCalls {
 	/**
 	 * Retrieve yourself.
@@ -1593,7 +1651,7 @@ export interface UsersCalls {
 	/**
 	 * Change yourself.
 	 *
-	 * Changes your names, or where you work: choosing a project also chooses its organization.
+	 * Changes your names, or where you work, for all your keys. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.
 	 */
 	update(
 		parameters: UpdateUserParameters | From<"users">,
@@ -1607,7 +1665,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * List your keys.
 	 *
-	 * Lists your keys without their values, newest first.
+	 * Lists your keys without their values, newest first. Expired keys are listed, too.
 	 */
 	list(
 		parameters?: ListPersonalApiKeysParameters,
@@ -1617,9 +1675,10 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Create a key.
 	 *
-	 * Only this answer shows the key's `value`. A key can't make one that may do more than itself, or lives longer. You may have 25 keys.
+	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.
 	 */
 	create(
+		parameters?: CreatePersonalApiKeyParameters,
 		body: CreatePersonalApiKeyBody,
 		options?: RequestOptions,
 	): Promise<Received<PersonalApiKey, "personalApiKeys">>;
@@ -1627,7 +1686,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Retrieve a key.
 	 *
-	 * Answers with one of your keys, without its value.
+	 * Answers with one of your keys, without its value. Keys of others are a 404.
 	 */
 	get(
 		parameters: GetPersonalApiKeyParameters | From<"personalApiKeys">,
@@ -1637,7 +1696,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Change a key.
 	 *
-	 * Changes one of your keys, at once for all requests. A key can't be given more than the key in use may do.
+	 * Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403.
 	 */
 	update(
 		parameters: UpdatePersonalApiKeyParameters | From<"personalApiKeys">,
@@ -1648,7 +1707,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Revoke a key.
 	 *
-	 * Requests with the key are refused from now on, also if it is the one in use.
+	 * Deletes the key. Requests with it are refused from now on, also if it is the one in use.
 	 */
 	revoke(
 		parameters: RevokePersonalApiKeyParameters | From<"personalApiKeys">,
@@ -1658,7 +1717,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Give a key a new value.
 	 *
-	 * The old value stops working at once. Only this answer shows the new `value`. A key that may do more than the one in use can't be rolled.
+	 * The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.
 	 */
 	roll(
 		parameters: RollPersonalApiKeyParameters | From<"personalApiKeys">,
@@ -1681,7 +1740,7 @@ export interface HealthCalls {
 	/**
 	 * Check the service.
 	 *
-	 * Says whether the databases answer and all migrations are applied; 503 if any isn't so.
+	 * For load balancers and monitors. A 200 if every field is true, and a 503 with the same fields if one isn't.
 	 */
 	get(options?: RequestOptions): Promise<Health>;
 }
@@ -1692,17 +1751,29 @@ export interface ListOrganizationsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
+}
+
+/** What `organizations.create` is about. */
+export interface CreateOrganizationParameters {
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createOrganization`. */
 export interface CreateOrganizationBody {
-	/** The organization's name. */
+	/** What people call the organization, at most 64 characters. Needn't be unique. */
 	name: string;
-	/** The id of an uploaded image that serves as logo; null for none. */
+	/** The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists. */
 	logo_media_id?: (string | null) | undefined;
-	/** Whether admins get a mail when somebody joins; true by default. */
+	/** Whether the other admins and owners get a mail when somebody accepts an invite. True by default. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. */
+	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
 	enforce_2fa?: (boolean | null) | undefined;
 }
 
@@ -1710,23 +1781,31 @@ export interface CreateOrganizationBody {
 export interface GetOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `organizations.update` is about. */
 export interface UpdateOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateOrganization`. */
 export interface UpdateOrganizationBody {
-	/** The organization's name. */
+	/** What people call the organization, at most 64 characters. Needn't be unique. */
 	name?: string | undefined;
-	/** The id of an uploaded image that serves as logo; null for none. */
+	/** The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists. */
 	logo_media_id?: (string | null) | undefined;
-	/** Whether admins get a mail when somebody joins; true by default. */
+	/** Whether the other admins and owners get a mail when somebody accepts an invite. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. */
+	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
 	enforce_2fa?: (boolean | null) | undefined;
 }
 
@@ -1734,6 +1813,10 @@ export interface UpdateOrganizationBody {
 export interface DeleteOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `batchExports.list` is about. */
@@ -1744,12 +1827,20 @@ export interface ListBatchExportsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.create` is about. */
 export interface CreateBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createBatchExport`. */
@@ -1791,6 +1882,10 @@ export interface CreateBatchExportBody {
 export interface TestNewBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `testNewBatchExport`. */
@@ -1814,6 +1909,10 @@ export interface GetBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.update` is about. */
@@ -1822,6 +1921,10 @@ export interface UpdateBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateBatchExport`. */
@@ -1865,6 +1968,10 @@ export interface DeleteBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `batchExports.backfill` is about. */
@@ -1873,6 +1980,12 @@ export interface BackfillBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `backfillBatchExport`. */
@@ -1916,6 +2029,12 @@ export interface PauseBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `pauseBatchExport`. */
@@ -1959,6 +2078,12 @@ export interface UnpauseBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `unpauseBatchExport`. */
@@ -2004,6 +2129,12 @@ export interface TestBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `testBatchExport`. */
@@ -2061,6 +2192,10 @@ export interface ListBatchExportLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.listMetrics` is about. */
@@ -2073,6 +2208,10 @@ export interface ListBatchExportMetricsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.listRuns` is about. */
@@ -2097,6 +2236,10 @@ export interface ListBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.getRun` is about. */
@@ -2107,6 +2250,10 @@ export interface GetBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.cancelRun` is about. */
@@ -2117,6 +2264,12 @@ export interface CancelBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `batchExports.retryRun` is about. */
@@ -2127,6 +2280,12 @@ export interface RetryBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `retryBatchExportRun`. */
@@ -2157,6 +2316,10 @@ export interface ListBatchExportRunLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.listBackfills` is about. */
@@ -2169,6 +2332,10 @@ export interface ListBatchExportBackfillsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.cancelBackfill` is about. */
@@ -2179,6 +2346,12 @@ export interface CancelBatchExportBackfillParameters {
 	id: string;
 	/** The backfill's id. */
 	backfill: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `domains.list` is about. */
@@ -2189,19 +2362,31 @@ export interface ListDomainsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `domains.create` is about. */
 export interface CreateDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createDomain`. */
 export interface CreateDomainBody {
+	/** A domain name such as `example.com`, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations. */
 	domain: string;
+	/** The SAML entity ID, at most 512 characters. Null or empty for none. */
 	saml_entity_id?: (string | null) | undefined;
+	/** The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none. */
 	saml_acs_url?: (string | null) | undefined;
+	/** The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none. */
 	saml_x509_cert?: (string | null) | undefined;
 }
 
@@ -2211,6 +2396,10 @@ export interface GetDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `domains.update` is about. */
@@ -2219,15 +2408,33 @@ export interface UpdateDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateDomain`. */
 export interface UpdateDomainBody {
+	/** A domain name such as `example.com`, in lower case and of at most 128 characters. It must be one that can be registered, or below one. Unique across all organizations. Can be changed only until the domain is verified. */
 	domain?: string | undefined;
+	/** Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. The domain has to be verified. */
 	jit_provisioning_enabled?: boolean | undefined;
+	/**
+	 * How people with an email address of this domain have to sign in:
+	 *
+	 * - empty: in any way they like.
+	 * - `saml`: through the organization's own SAML identity provider.
+	 * - `google-oauth2`, `github`, `gitlab`: with an account there.
+	 *
+	 * The domain has to be verified. `saml` requires all three SAML fields, which can't be emptied while it is set.
+	 */
 	sso_enforcement?: ("" | "saml" | "google-oauth2" | "github" | "gitlab") | undefined;
+	/** The SAML entity ID, at most 512 characters. Null or empty for none. */
 	saml_entity_id?: (string | null) | undefined;
+	/** The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none. */
 	saml_acs_url?: (string | null) | undefined;
+	/** The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none. */
 	saml_x509_cert?: (string | null) | undefined;
 }
 
@@ -2237,6 +2444,10 @@ export interface DeleteDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `domains.verify` is about. */
@@ -2245,6 +2456,12 @@ export interface VerifyDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `invites.list` is about. */
@@ -2255,26 +2472,42 @@ export interface ListInvitesParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `invites.create` is about. */
 export interface CreateInviteParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createInvite`. */
 export interface CreateInviteBody {
+	/** The person's email address, kept in lower case. The invite replaces older ones of the organization for the same address. */
 	target_email: string;
+	/** The person's first name, for the mail and as the first name of a new user. At most 30 characters; empty by default. */
 	first_name?: string | undefined;
+	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. At most your own; 1 by default. */
 	level?: (1 | 8 | 15) | undefined;
+	/** What the mail and the invite's page say in your own words; may have line breaks. Null for nothing. */
 	message?: (string | null) | undefined;
+	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. At most 100 entries, of projects that you can see, with levels up to your own; empty by default. */
 	private_project_access?:
 		| {
+				/** The project's id. */
 				id: number;
+				/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 				level: 1 | 8 | "member" | "admin";
 		  }[]
 		| undefined;
+	/** Whether to mail the link; true by default. If false, the answer has `accept_url`. */
 	send_email?: boolean | undefined;
 }
 
@@ -2282,20 +2515,32 @@ export interface CreateInviteBody {
 export interface CreateInvitesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createInvites`. */
 export type CreateInvitesBody = {
+	/** The person's email address, kept in lower case. The invite replaces older ones of the organization for the same address. */
 	target_email: string;
+	/** The person's first name, for the mail and as the first name of a new user. At most 30 characters; empty by default. */
 	first_name?: string | undefined;
+	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. At most your own; 1 by default. */
 	level?: (1 | 8 | 15) | undefined;
+	/** What the mail and the invite's page say in your own words; may have line breaks. Null for nothing. */
 	message?: (string | null) | undefined;
+	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. At most 100 entries, of projects that you can see, with levels up to your own; empty by default. */
 	private_project_access?:
 		| {
+				/** The project's id. */
 				id: number;
+				/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 				level: 1 | 8 | "member" | "admin";
 		  }[]
 		| undefined;
+	/** Whether to mail the link; true by default. If false, the answer has `accept_url`. */
 	send_email?: boolean | undefined;
 }[];
 
@@ -2305,6 +2550,10 @@ export interface DeleteInviteParameters {
 	organization: Alias<"@current">;
 	/** The invite's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `members.list` is about. */
@@ -2315,14 +2564,18 @@ export interface ListMembersParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only the member with this email address, in any case. */
+	/** Only the member with this whole email address, in any case. */
 	email?: string | undefined;
-	/** Only members whose names or email address contain this text, in any case. */
+	/** Only members whose name or email address contains this text, in any case: `da lov` finds Ada Lovelace. At most 200 characters. */
 	search?: string | undefined;
-	/** Only members whose level was changed after this time. */
+	/** Only members who joined, or whose level was changed, after this time. */
 	updated_after?: string | undefined;
 	/** `joined_at` lists the oldest member first; anything else the newest. */
 	order?: string | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `members.update` is about. */
@@ -2331,11 +2584,15 @@ export interface UpdateMemberParameters {
 	organization: Alias<"@current">;
 	/** The uuid of the member's user, or `@me` for yourself. */
 	user: Alias<"@me">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateMember`. */
 export interface UpdateMemberBody {
-	/** The new level, at most your own. */
+	/** The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. Without it, nothing changes. */
 	level?: (1 | 8 | 15) | undefined;
 }
 
@@ -2345,6 +2602,10 @@ export interface RemoveMemberParameters {
 	organization: Alias<"@current">;
 	/** The uuid of the member's user, or `@me` for yourself. */
 	user: Alias<"@me">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `organizationProjects.list` is about. */
@@ -2355,20 +2616,31 @@ export interface ListOrganizationProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `organizationProjects.create` is about. */
 export interface CreateOrganizationProjectParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createOrganizationProject`. */
 export interface CreateOrganizationProjectBody {
+	/** What people call the project, at most 200 characters. Needn't be unique. */
 	name: string;
+	/** The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one. */
 	organization?: string | undefined;
-	/** A name in the IANA time zone database */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. `UTC` by default. */
 	timezone?: string | undefined;
+	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. False by default. */
 	access_control?: boolean | undefined;
 }
 
@@ -2378,6 +2650,10 @@ export interface GetOrganizationProjectParameters {
 	organization: Alias<"@current">;
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `organizationProjects.update` is about. */
@@ -2386,13 +2662,19 @@ export interface UpdateOrganizationProjectParameters {
 	organization: Alias<"@current">;
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateOrganizationProject`. */
 export interface UpdateOrganizationProjectBody {
+	/** What people call the project, at most 200 characters. Needn't be unique. */
 	name?: string | undefined;
-	/** A name in the IANA time zone database */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. */
 	timezone?: string | undefined;
+	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. */
 	access_control?: boolean | undefined;
 }
 
@@ -2402,6 +2684,10 @@ export interface DeleteOrganizationProjectParameters {
 	organization: Alias<"@current">;
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `activityLog.list` is about. */
@@ -2412,18 +2698,22 @@ export interface ListActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only entries about objects of this kind, such as `Member` or `BatchExport`. */
+	/** Only entries about this kind of object, such as `Member` or `BatchExport`. Case matters. */
 	scope?: string | undefined;
-	/** Only entries about the object with this id. */
+	/** Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id. */
 	item_id?: string | undefined;
-	/** Only what the user with this uuid did. */
+	/** Only entries of the user with this uuid. There are none for an unknown user. */
 	user?: string | undefined;
-	/** Only entries of this activity, such as `created` or `updated`. */
+	/** Only this activity, such as `created` or `job_triggered`. Case matters. */
 	activity?: string | undefined;
-	/** Only entries that were written after this time. */
+	/** Only entries that are newer than this time, in ISO 8601; UTC if it has no offset. */
 	after?: string | undefined;
-	/** Only entries that were written before this time. */
+	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `plugins.list` is about. */
@@ -2436,7 +2726,7 @@ export interface ListPluginsParameters {
 	offset?: number | undefined;
 	/** Only plugins whose name, description or URL contains this text, in any case. */
 	search?: string | undefined;
-	/** Only plugins of this family. May be repeated. */
+	/** Only plugins of this family. May be repeated, for plugins of any of them. */
 	family?:
 		| (
 				| ("pipeline_destinations" | "pipeline_frontend_apps" | "pipeline_import_apps")[]
@@ -2445,6 +2735,10 @@ export interface ListPluginsParameters {
 				| "pipeline_import_apps"
 		  )
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.list` is about. */
@@ -2455,32 +2749,62 @@ export interface ListDestinationsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.create` is about. */
 export interface CreateDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createDestination`. */
 export interface CreateDestinationBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
 	url?: string | undefined;
 }
 
@@ -2492,6 +2816,10 @@ export interface ListDestinationActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.listExportConfigs` is about. */
@@ -2502,6 +2830,10 @@ export interface ListDestinationExportConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.listRepository` is about. */
@@ -2512,6 +2844,10 @@ export interface ListDestinationRepositoryParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.listUnused` is about. */
@@ -2522,6 +2858,10 @@ export interface ListUnusedDestinationsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.checkForUpdates` is about. */
@@ -2530,6 +2870,10 @@ export interface CheckDestinationForUpdatesParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.upgrade` is about. */
@@ -2538,25 +2882,52 @@ export interface UpgradeDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `upgradeDestination`. */
 export interface UpgradeDestinationBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
@@ -2566,6 +2937,10 @@ export interface GetDestinationSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.updateSource` is about. */
@@ -2574,6 +2949,10 @@ export interface UpdateDestinationSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateDestinationSource`. */
@@ -2585,6 +2964,10 @@ export interface GetDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.update` is about. */
@@ -2593,25 +2976,50 @@ export interface UpdateDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateDestination`. */
 export interface UpdateDestinationBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
@@ -2621,6 +3029,10 @@ export interface DeleteDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.list` is about. */
@@ -2631,32 +3043,62 @@ export interface ListFrontendAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.create` is about. */
 export interface CreateFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createFrontendApp`. */
 export interface CreateFrontendAppBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
 	url?: string | undefined;
 }
 
@@ -2668,6 +3110,10 @@ export interface ListFrontendAppActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listExportConfigs` is about. */
@@ -2678,6 +3124,10 @@ export interface ListFrontendAppExportConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listRepository` is about. */
@@ -2688,6 +3138,10 @@ export interface ListFrontendAppRepositoryParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listUnused` is about. */
@@ -2698,6 +3152,10 @@ export interface ListUnusedFrontendAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.checkForUpdates` is about. */
@@ -2706,6 +3164,10 @@ export interface CheckFrontendAppForUpdatesParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.upgrade` is about. */
@@ -2714,25 +3176,52 @@ export interface UpgradeFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `upgradeFrontendApp`. */
 export interface UpgradeFrontendAppBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
@@ -2742,6 +3231,10 @@ export interface GetFrontendAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.updateSource` is about. */
@@ -2750,6 +3243,10 @@ export interface UpdateFrontendAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateFrontendAppSource`. */
@@ -2761,6 +3258,10 @@ export interface GetFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.update` is about. */
@@ -2769,25 +3270,50 @@ export interface UpdateFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateFrontendApp`. */
 export interface UpdateFrontendAppBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
@@ -2797,6 +3323,10 @@ export interface DeleteFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.list` is about. */
@@ -2807,32 +3337,62 @@ export interface ListImportAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.create` is about. */
 export interface CreateImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createImportApp`. */
 export interface CreateImportAppBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
+	/** The page to install the plugin from, at most 800 characters: a package on npmjs.com, or a repository on github.com or gitlab.com, with or without a version, branch, tag or commit. For a private one, add `?private_token=`; the token is encrypted and never shown. Can't be changed later. */
 	url?: string | undefined;
 }
 
@@ -2844,6 +3404,10 @@ export interface ListImportAppActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.listExportConfigs` is about. */
@@ -2854,6 +3418,10 @@ export interface ListImportAppExportConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.listRepository` is about. */
@@ -2864,6 +3432,10 @@ export interface ListImportAppRepositoryParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.listUnused` is about. */
@@ -2874,6 +3446,10 @@ export interface ListUnusedImportAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.checkForUpdates` is about. */
@@ -2882,6 +3458,10 @@ export interface CheckImportAppForUpdatesParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.upgrade` is about. */
@@ -2890,25 +3470,52 @@ export interface UpgradeImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `upgradeImportApp`. */
 export interface UpgradeImportAppBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
@@ -2918,6 +3525,10 @@ export interface GetImportAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.updateSource` is about. */
@@ -2926,6 +3537,10 @@ export interface UpdateImportAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateImportAppSource`. */
@@ -2937,6 +3552,10 @@ export interface GetImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.update` is about. */
@@ -2945,25 +3564,50 @@ export interface UpdateImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateImportApp`. */
 export interface UpdateImportAppBody {
+	/**
+	 * How the source can be changed. In a new plugin `custom` by default if there is a `url`, and `source` otherwise.
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type?: ("local" | "custom" | "repository" | "source" | "inline") | undefined;
+	/** The name for people, at most 200 characters, and not necessarily unique. Empty by default. */
 	name?: string | undefined;
+	/** What the plugin does, for people; may have several lines. Empty by default. */
 	description?: string | undefined;
+	/** The image that stands for the plugin: a URL, or any other text. Null for none. */
 	icon?: (string | null) | undefined;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. An empty list by default. Existing configs are not checked against it until they are changed. */
 	config_schema?: (unknown[] | Record<string, unknown>) | undefined;
+	/** The version, at most 200 characters; null for none. Installing and upgrading set it. */
 	tag?: (string | null) | undefined;
+	/** Whether every organization can see and configure the plugin; false by default. Requires a `plugins_access_level` of 9. */
 	is_global?: boolean | undefined;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities?:
 		| {
+				/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 				methods?: string[] | undefined;
+				/** The jobs that can be started for a config. */
 				jobs?: string[] | undefined;
+				/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 				scheduled_tasks?: string[] | undefined;
 		  }
 		| undefined;
+	/** `sum`, `min` or `max` by the name of a metric. Empty by default. */
 	metrics?: Record<string, "sum" | "min" | "max"> | undefined;
+	/** Jobs that can be started for a config, by name, with anything about each. Empty by default. */
 	public_jobs?: Record<string, unknown> | undefined;
 }
 
@@ -2973,6 +3617,10 @@ export interface DeleteImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `projects.list` is about. */
@@ -2981,14 +3629,29 @@ export interface ListProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
+}
+
+/** What `projects.create` is about. */
+export interface CreateProjectParameters {
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createProject`. */
 export interface CreateProjectBody {
+	/** What people call the project, at most 200 characters. Needn't be unique. */
 	name: string;
+	/** The id of the organization that the project belongs to. By default the one you work in; ignored if the path names one. */
 	organization?: string | undefined;
-	/** A name in the IANA time zone database */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. `UTC` by default. */
 	timezone?: string | undefined;
+	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. False by default. */
 	access_control?: boolean | undefined;
 }
 
@@ -2996,19 +3659,29 @@ export interface CreateProjectBody {
 export interface GetProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projects.update` is about. */
 export interface UpdateProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateProject`. */
 export interface UpdateProjectBody {
+	/** What people call the project, at most 200 characters. Needn't be unique. */
 	name?: string | undefined;
-	/** A name in the IANA time zone database */
+	/** A name in the IANA time zone database, in any case. Offsets such as `+02:00` are refused. */
 	timezone?: string | undefined;
+	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. */
 	access_control?: boolean | undefined;
 }
 
@@ -3016,6 +3689,10 @@ export interface UpdateProjectBody {
 export interface DeleteProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.list` is about. */
@@ -3026,12 +3703,20 @@ export interface ListProjectBatchExportsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.create` is about. */
 export interface CreateProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createProjectBatchExport`. */
@@ -3073,6 +3758,10 @@ export interface CreateProjectBatchExportBody {
 export interface TestNewProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `testNewProjectBatchExport`. */
@@ -3096,6 +3785,10 @@ export interface GetProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.update` is about. */
@@ -3104,6 +3797,10 @@ export interface UpdateProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateProjectBatchExport`. */
@@ -3147,6 +3844,10 @@ export interface DeleteProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.backfill` is about. */
@@ -3155,6 +3856,12 @@ export interface BackfillProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `backfillProjectBatchExport`. */
@@ -3198,6 +3905,12 @@ export interface PauseProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `pauseProjectBatchExport`. */
@@ -3241,6 +3954,12 @@ export interface UnpauseProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `unpauseProjectBatchExport`. */
@@ -3286,6 +4005,12 @@ export interface TestProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `testProjectBatchExport`. */
@@ -3343,6 +4068,10 @@ export interface ListProjectBatchExportLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.listMetrics` is about. */
@@ -3355,6 +4084,10 @@ export interface ListProjectBatchExportMetricsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.listRuns` is about. */
@@ -3379,6 +4112,10 @@ export interface ListProjectBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.getRun` is about. */
@@ -3389,6 +4126,10 @@ export interface GetProjectBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.cancelRun` is about. */
@@ -3399,6 +4140,12 @@ export interface CancelProjectBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.retryRun` is about. */
@@ -3409,6 +4156,12 @@ export interface RetryProjectBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `retryProjectBatchExportRun`. */
@@ -3439,6 +4192,10 @@ export interface ListProjectBatchExportRunLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.listBackfills` is about. */
@@ -3451,6 +4208,10 @@ export interface ListProjectBatchExportBackfillsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.cancelBackfill` is about. */
@@ -3461,6 +4222,12 @@ export interface CancelProjectBatchExportBackfillParameters {
 	id: string;
 	/** The backfill's id. */
 	backfill: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.list` is about. */
@@ -3471,22 +4238,37 @@ export interface ListPluginConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.create` is about. */
 export interface CreatePluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createPluginConfig`. */
 export interface CreatePluginConfigBody {
+	/** The id of a plugin that the organization can see: its own, a global one, or one that it has a config of. */
 	plugin: number;
+	/** Whether the plugin's scheduled tasks run; false by default. True requires every required field of `config`. */
 	enabled?: boolean | undefined;
+	/** Where the config stands in lists, lowest first. Several may have the same; then the older is first. */
 	order: number;
+	/** At most 400 characters. Null, the default, shows the plugin's name. */
 	name?: (string | null) | undefined;
+	/** At most 1,000 characters. Null, the default, shows the plugin's description. */
 	description?: (string | null) | undefined;
+	/** True hides the config from lists and disables it, whatever `enabled` says. False, the default, brings it back, still disabled unless `enabled` is true. */
 	deleted?: boolean | undefined;
+	/** The settings, an object or its JSON text, with the fields of the plugin's `config_schema`; `{}` by default. Keys that the schema doesn't name are kept. Replaces all settings, except that a secret stays if it is missing, null or masked; an empty text clears it. Secrets are encrypted. */
 	config?: Record<string, unknown> | undefined;
 }
 
@@ -3494,10 +4276,13 @@ export interface CreatePluginConfigBody {
 export interface RearrangePluginConfigsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
 }
 
 /** The body of `rearrangePluginConfigs`. */
 export interface RearrangePluginConfigsBody {
+	/** The new `order` of each config, by its id; at most 10,000. Ids of unknown and disabled configs are ignored. Nothing changes without it. */
 	orders?: Record<string, number> | undefined;
 }
 
@@ -3507,6 +4292,10 @@ export interface GetPluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.update` is about. */
@@ -3515,15 +4304,25 @@ export interface UpdatePluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updatePluginConfig`. */
 export interface UpdatePluginConfigBody {
+	/** Whether the plugin's scheduled tasks run; false by default. True requires every required field of `config`. */
 	enabled?: boolean | undefined;
+	/** Where the config stands in lists, lowest first. Several may have the same; then the older is first. */
 	order?: number | undefined;
+	/** At most 400 characters. Null, the default, shows the plugin's name. */
 	name?: (string | null) | undefined;
+	/** At most 1,000 characters. Null, the default, shows the plugin's description. */
 	description?: (string | null) | undefined;
+	/** True hides the config from lists and disables it, whatever `enabled` says. False, the default, brings it back, still disabled unless `enabled` is true. */
 	deleted?: boolean | undefined;
+	/** The settings, an object or its JSON text, with the fields of the plugin's `config_schema`; `{}` by default. Keys that the schema doesn't name are kept. Replaces all settings, except that a secret stays if it is missing, null or masked; an empty text clears it. Secrets are encrypted. */
 	config?: Record<string, unknown> | undefined;
 }
 
@@ -3533,6 +4332,10 @@ export interface DeletePluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.getActivity` is about. */
@@ -3541,6 +4344,8 @@ export interface GetPluginConfigActivityParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
 }
 
 /** What `pluginConfigs.getFrontend` is about. */
@@ -3549,6 +4354,8 @@ export interface GetPluginConfigFrontendParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
 }
 
 /** What `pluginConfigs.getScript` is about. */
@@ -3557,6 +4364,10 @@ export interface GetPluginConfigScriptParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.startJob` is about. */
@@ -3565,13 +4376,23 @@ export interface StartPluginConfigJobParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `startPluginConfigJob`. */
 export interface StartPluginConfigJobBody {
+	/** The job to start. */
 	job: {
+		/** The job's name: one of the plugin's `capabilities.jobs`, or a key of its `public_jobs`. */
 		type: string;
+		/** What the job gets as its argument; `{}` by default. The activity log doesn't show it. */
 		payload?: Record<string, unknown> | undefined;
+		/** What to do with the job. It can only be started. */
 		operation?: "start" | undefined;
 	};
 }
@@ -3582,6 +4403,12 @@ export interface MigratePluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.listLogs` is about. */
@@ -3594,13 +4421,13 @@ export interface ListPluginConfigLogsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only entries that were written after this time. */
+	/** Only entries that are newer than this time, in ISO 8601; UTC if it has no offset. */
 	after?: string | undefined;
-	/** Only entries that were written before this time. */
+	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
 	/** Only entries whose message contains this text, in any case. */
 	search?: string | undefined;
-	/** Only entries of this type, in any case. May be repeated. */
+	/** Only entries of this type, in any case. May be repeated, for any of several types. */
 	type_filter?:
 		| (
 				| ("DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR")[]
@@ -3611,34 +4438,58 @@ export interface ListPluginConfigLogsParameters {
 				| "ERROR"
 		  )
 		| undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `events.ingest` is about. */
 export interface IngestEventsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `ingestEvents`. */
 export type IngestEventsBody =
 	| {
+			/** Identifies the event in the project. By default a new one, so that sending the event again stores it twice. */
 			uuid?: string | undefined;
+			/** The name of what happened, at most 400 characters. */
 			event: string;
+			/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
 			distinct_id: string;
+			/** The person's id. Without one, the id is derived from the project and `distinct_id`; one that is given later takes its place. */
 			person_id?: (string | null) | undefined;
+			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep every digit; a number outside the range of a double is a 400. `{}` by default. */
 			properties?: Record<string, unknown> | undefined;
+			/** What the event says about the person, in the form of `properties`. It is merged over what is known, key by key; null is a value like any other. Left out if the person's properties would become larger than 512 KiB. */
 			person_properties?: (Record<string, unknown> | null) | undefined;
+			/** The page elements that the event is about, as text. Empty by default. */
 			elements_chain?: string | undefined;
+			/** When it happened, in ISO 8601; UTC if it has no offset. By default when the event is stored. Exports on a schedule go by when events are stored, backfills by this time. */
 			timestamp?: string | undefined;
 	  }[]
 	| {
+			/** Identifies the event in the project. By default a new one, so that sending the event again stores it twice. */
 			uuid?: string | undefined;
+			/** The name of what happened, at most 400 characters. */
 			event: string;
+			/** Identifies who did it in your own system, at most 400 characters. The project has at most one person for each. */
 			distinct_id: string;
+			/** The person's id. Without one, the id is derived from the project and `distinct_id`; one that is given later takes its place. */
 			person_id?: (string | null) | undefined;
+			/** More about the event: any JSON object, at most 100 levels deep. Numbers keep every digit; a number outside the range of a double is a 400. `{}` by default. */
 			properties?: Record<string, unknown> | undefined;
+			/** What the event says about the person, in the form of `properties`. It is merged over what is known, key by key; null is a value like any other. Left out if the person's properties would become larger than 512 KiB. */
 			person_properties?: (Record<string, unknown> | null) | undefined;
+			/** The page elements that the event is about, as text. Empty by default. */
 			elements_chain?: string | undefined;
+			/** When it happened, in ISO 8601; UTC if it has no offset. By default when the event is stored. Exports on a schedule go by when events are stored, backfills by this time. */
 			timestamp?: string | undefined;
 	  };
 
@@ -3650,17 +4501,27 @@ export interface ListProjectMembersParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectMembers.add` is about. */
 export interface AddProjectMemberParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `addProjectMember`. */
 export interface AddProjectMemberBody {
+	/** The `uuid` of the user, who has to be an active member of the organization. */
 	user_uuid: string;
+	/** 1 lets the user see the project while it is private. 8 also lets the user change the project and its members, but not delete it. */
 	level: 1 | 8;
 }
 
@@ -3670,6 +4531,10 @@ export interface RemoveProjectMemberParameters {
 	project: number | Alias<"@current">;
 	/** The uuid of the member's user. */
 	user: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `projectActivityLog.list` is about. */
@@ -3680,37 +4545,53 @@ export interface ListProjectActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only entries about objects of this kind, such as `Member` or `BatchExport`. */
+	/** Only entries about this kind of object, such as `Member` or `BatchExport`. Case matters. */
 	scope?: string | undefined;
-	/** Only entries about the object with this id. */
+	/** Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id. */
 	item_id?: string | undefined;
-	/** Only what the user with this uuid did. */
+	/** Only entries of the user with this uuid. There are none for an unknown user. */
 	user?: string | undefined;
-	/** Only entries of this activity, such as `created` or `updated`. */
+	/** Only this activity, such as `created` or `job_triggered`. Case matters. */
 	activity?: string | undefined;
-	/** Only entries that were written after this time. */
+	/** Only entries that are newer than this time, in ISO 8601; UTC if it has no offset. */
 	after?: string | undefined;
-	/** Only entries that were written before this time. */
+	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `users.get` is about. */
 export interface GetUserParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `users.update` is about. */
 export interface UpdateUserParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateUser`. */
 export interface UpdateUserBody {
+	/** At most 150 characters; may be empty. */
 	first_name?: string | undefined;
+	/** At most 150 characters; may be empty. */
 	last_name?: string | undefined;
+	/** The id of the organization to work in. */
 	organization?: string | undefined;
+	/** The id of the project to work in. Its organization becomes yours, too. */
 	project?: number | undefined;
 }
 
@@ -3720,11 +4601,25 @@ export interface ListPersonalApiKeysParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
+}
+
+/** What `personalApiKeys.create` is about. */
+export interface CreatePersonalApiKeyParameters {
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createPersonalApiKey`. */
 export interface CreatePersonalApiKeyBody {
+	/** What the key is for, in your own words. At most 40 characters. */
 	label: string;
+	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. */
 	scopes: (
 		| "*"
 		| "organization:read"
@@ -3744,9 +4639,13 @@ export interface CreatePersonalApiKeyBody {
 		| "user:read"
 		| "user:write"
 	)[];
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
+	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
 	scoped_projects?: number[] | undefined;
+	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
+	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
 
@@ -3754,17 +4653,27 @@ export interface CreatePersonalApiKeyBody {
 export interface GetPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `personalApiKeys.update` is about. */
 export interface UpdatePersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** The body of `updatePersonalApiKey`. */
 export interface UpdatePersonalApiKeyBody {
+	/** What the key is for, in your own words. At most 40 characters. */
 	label?: string | undefined;
+	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. The list replaces the old one. */
 	scopes?:
 		| (
 				| "*"
@@ -3786,9 +4695,13 @@ export interface UpdatePersonalApiKeyBody {
 				| "user:write"
 		  )[]
 		| undefined;
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100. The list replaces the old one. */
 	scoped_organizations?: string[] | undefined;
+	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
 	scoped_projects?: number[] | undefined;
+	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
+	/** When the key stops working; null for never. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
 
@@ -3796,40 +4709,60 @@ export interface UpdatePersonalApiKeyBody {
 export interface RevokePersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `personalApiKeys.roll` is about. */
 export interface RollPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
+	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
+	"If-Match"?: string | undefined;
 }
 
 /** What `invites.preview` is about. */
 export interface PreviewInviteParameters {
 	/** The secret part of the invite's link. */
 	token: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
+	"If-None-Match"?: string | undefined;
 }
 
 /** What `invites.accept` is about. */
 export interface AcceptInviteParameters {
 	/** The secret part of the invite's link. */
 	token: string;
+	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
+	"Tenantry-Version"?: "2026-11-21" | undefined;
+	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
+	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `acceptInvite`. */
 export interface AcceptInviteBody {
+	/** The first name of a new user; by default the invite's. At most 150 characters. An existing user keeps its name. */
 	first_name?: string | undefined;
+	/** The last name of a new user; empty by default. At most 150 characters. An existing user keeps its name. */
 	last_name?: string | undefined;
 }
 
 export interface Organization {
-	/** Identifies the organization. */
+	/** Identifies the organization, in paths too. A UUID of version 7, so ids sort by creation time. */
 	id: string;
-	/** The organization's name. */
+	/** What people call the organization, at most 64 characters. Needn't be unique. */
 	name: string;
-	/** A unique name for URLs, made from the first name. Renaming keeps it. */
+	/** A unique name for URLs, made from the first `name`: at most 48 lower-case letters, digits, `_` and `-`. Renaming keeps it. */
 	slug: string;
-	/** The id of the uploaded image that serves as logo; null for none. */
+	/** The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists. */
 	logo_media_id: string | null;
 	/** When the organization was created. */
 	created_at: string;
@@ -3839,41 +4772,41 @@ export interface Organization {
 	membership_level: 1 | 8 | 15;
 	/** What the organization may do with plugins: 0 nothing, 3 configure, 6 install, 9 also make them global. Set by the operator. */
 	plugins_access_level: 0 | 3 | 6 | 9;
-	/** The organization's projects that you can see. */
+	/** The organization's projects that you can see, oldest first. */
 	teams: {
-		/** Identifies the project, in paths too. */
+		/** Identifies the project, in paths too. Other resources call it `team_id`. */
 		id: number;
-		/** The project's UUID. */
+		/** Another id of the project. Paths don't take it. */
 		uuid: string;
-		/** The id of the project's organization. */
+		/** The id of the organization that the project belongs to. */
 		organization: string;
-		/** The project's name. */
+		/** What people call the project, at most 200 characters. Needn't be unique. */
 		name: string;
-		/** The project's time zone, a name in the IANA database. */
+		/** The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`. */
 		timezone: string;
-		/** Whether only admins and members of the project can see it. */
+		/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. */
 		access_control: boolean;
 	}[];
-	/** What the operator has enabled for the organization. */
+	/** What the operator has enabled for the organization; an empty list by default. */
 	available_product_features: {
 		/** Identifies the feature. */
 		key: string;
-		/** The feature's name. */
+		/** The feature's name, for people. */
 		name: string;
-		/** What the feature offers. */
+		/** What the feature offers; missing if the operator hasn't said. */
 		description?: string | undefined;
-		/** How much of it the organization may use. */
+		/** How much of it the organization may use; missing if there is no limit. */
 		limit?: number | undefined;
 	}[];
-	/** Whether admins get a mail when somebody joins. */
+	/** Whether the other admins and owners get a mail when somebody accepts an invite. */
 	is_member_join_email_enabled: boolean;
-	/** A JSON object as text; `{}` if there is nothing to say. */
+	/** The text of a JSON object, `{}` by default. Read-only. */
 	metadata: string;
-	/** The operator's own id for the organization; null for none. */
+	/** The operator's own id for the organization; null for none. Set by the operator. */
 	customer_id: string | null;
-	/** Whether members need a second factor to sign in; null if it was never decided. */
+	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
 	enforce_2fa: boolean | null;
-	/** The number of active members, as decimal text. */
+	/** The number of active members, as decimal text such as `3`. */
 	member_count: string;
 }
 
@@ -4876,223 +5809,425 @@ export interface BatchExportBackfill {
 }
 
 export interface Domain {
+	/** Identifies the domain, in paths too. */
 	id: string;
+	/** The domain name, in lower case. Unique across all organizations. */
 	domain: string;
+	/** Whether the organization has proved that the domain is its own. */
 	is_verified: boolean;
+	/** When the domain was verified; null if it isn't. */
 	verified_at: string | null;
+	/** The text of 43 characters to publish as a TXT record at `_tenantry-challenge.<domain>`. Stays the same until an unverified domain is renamed. */
 	verification_challenge: string;
+	/** Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. False for a new domain. */
 	jit_provisioning_enabled: boolean;
+	/**
+	 * How people with an email address of this domain have to sign in:
+	 *
+	 * - empty: in any way they like.
+	 * - `saml`: through the organization's own SAML identity provider.
+	 * - `google-oauth2`, `github`, `gitlab`: with an account there.
+	 *
+	 * Empty for a new domain.
+	 */
 	sso_enforcement: "" | "saml" | "google-oauth2" | "github" | "gitlab";
+	/** Whether all three SAML fields are set. */
 	has_saml: boolean;
+	/** The SAML entity ID, at most 512 characters. Null or empty for none. */
 	saml_entity_id: string | null;
+	/** The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none. */
 	saml_acs_url: string | null;
+	/** The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none. */
 	saml_x509_cert: string | null;
 }
 
 export interface VerifiedDomain {
+	/** Identifies the domain, in paths too. */
 	id: string;
+	/** The domain name, in lower case. Unique across all organizations. */
 	domain: string;
+	/** Whether the organization has proved that the domain is its own. */
 	is_verified: boolean;
+	/** When the domain was verified; null if it isn't. */
 	verified_at: string | null;
+	/** The text of 43 characters to publish as a TXT record at `_tenantry-challenge.<domain>`. Stays the same until an unverified domain is renamed. */
 	verification_challenge: string;
+	/** Just-in-time provisioning: whether somebody who signs in for the first time with an email address of this domain joins the organization. False for a new domain. */
 	jit_provisioning_enabled: boolean;
+	/**
+	 * How people with an email address of this domain have to sign in:
+	 *
+	 * - empty: in any way they like.
+	 * - `saml`: through the organization's own SAML identity provider.
+	 * - `google-oauth2`, `github`, `gitlab`: with an account there.
+	 *
+	 * Empty for a new domain.
+	 */
 	sso_enforcement: "" | "saml" | "google-oauth2" | "github" | "gitlab";
+	/** Whether all three SAML fields are set. */
 	has_saml: boolean;
+	/** The SAML entity ID, at most 512 characters. Null or empty for none. */
 	saml_entity_id: string | null;
+	/** The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none. */
 	saml_acs_url: string | null;
+	/** The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none. */
 	saml_x509_cert: string | null;
+	/** Why the domain isn't verified, for people: what the DNS has in place of the challenge, or that it didn't answer. Null if the domain is verified now. */
 	verification_error: string | null;
 }
 
 export interface Invite {
+	/** Identifies the invite. It isn't the secret part of the link. */
 	id: string;
+	/** The address of the invited person, in lower case. */
 	target_email: string;
+	/** What the inviter gave as the person's first name; may be empty. */
 	first_name: string;
+	/** Whether the link was mailed when the invite was created. It doesn't say whether the mail arrived. */
 	emailing_attempt_made: boolean;
+	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. */
 	level: 1 | 8 | 15;
+	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
 	is_expired: boolean;
+	/** The inviter. */
 	created_by: User;
+	/** When the invite was created. It works for three days from then. */
 	created_at: string;
+	/** The same as `created_at`: an invite is never changed. */
 	updated_at: string;
+	/** What the inviter wrote to the person; null for nothing. */
 	message: string | null;
+	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. */
 	private_project_access: {
+		/** The project's id. */
 		id: number;
+		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 		level: 1 | 8 | "member" | "admin";
 	}[];
 }
 
 export interface User {
+	/** A number that identifies the user. Paths and bodies take the `uuid`. */
 	id: number;
+	/** Identifies the user, in paths too. */
 	uuid: string;
+	/** A random id for the user's own events in analytics. It never changes. */
 	distinct_id: string;
+	/** At most 150 characters; may be empty. */
 	first_name: string;
+	/** At most 150 characters; may be empty. */
 	last_name: string;
+	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
+	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
+	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
 }
 
 export interface NewInvite {
+	/** Identifies the invite. It isn't the secret part of the link. */
 	id: string;
+	/** The address of the invited person, in lower case. */
 	target_email: string;
+	/** What the inviter gave as the person's first name; may be empty. */
 	first_name: string;
+	/** Whether the link was mailed when the invite was created. It doesn't say whether the mail arrived. */
 	emailing_attempt_made: boolean;
+	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. */
 	level: 1 | 8 | 15;
+	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
 	is_expired: boolean;
+	/** The inviter. */
 	created_by: User;
+	/** When the invite was created. It works for three days from then. */
 	created_at: string;
+	/** The same as `created_at`: an invite is never changed. */
 	updated_at: string;
+	/** What the inviter wrote to the person; null for nothing. */
 	message: string | null;
+	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. */
 	private_project_access: {
+		/** The project's id. */
 		id: number;
+		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 		level: 1 | 8 | "member" | "admin";
 	}[];
+	/** The link with which the person can accept, for you to hand over. Only in this answer, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
 	accept_url?: (string | null) | undefined;
 }
 
 export interface NewInvites {
+	/** Identifies the invite. It isn't the secret part of the link. */
 	id: string;
+	/** The address of the invited person, in lower case. */
 	target_email: string;
+	/** What the inviter gave as the person's first name; may be empty. */
 	first_name: string;
+	/** Whether the link was mailed when the invite was created. It doesn't say whether the mail arrived. */
 	emailing_attempt_made: boolean;
+	/** The level that the person gets: 1 for a member, 8 for an admin, 15 for an owner. */
 	level: 1 | 8 | 15;
+	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
 	is_expired: boolean;
+	/** The inviter. */
 	created_by: User;
+	/** When the invite was created. It works for three days from then. */
 	created_at: string;
+	/** The same as `created_at`: an invite is never changed. */
 	updated_at: string;
+	/** What the inviter wrote to the person; null for nothing. */
 	message: string | null;
+	/** The private projects that the person joins, each with a level. Projects that are deleted by then, or where the inviter may no longer give the level, are left out. */
 	private_project_access: {
+		/** The project's id. */
 		id: number;
+		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
 		level: 1 | 8 | "member" | "admin";
 	}[];
+	/** The link with which the person can accept, for you to hand over. Only in this answer, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
 	accept_url?: (string | null) | undefined;
+	/** How many invites were created. */
 	count: number;
+	/** The new invites, in the order of the request. */
 	results: NewInvite[];
 }
 
 export interface Member {
-	/** Identifies the membership, not the user. */
+	/** Identifies the membership. In paths, members go by the `uuid` of their `user`. */
 	id: string;
 	/** The user who is the member. */
 	user: User;
-	/** 1 for a member, 8 for an admin, 15 for an owner. */
+	/** 1 for a member, 8 for an admin, 15 for an owner. An organization may have several owners. */
 	level: 1 | 8 | 15;
 	/** When the user joined the organization. */
 	joined_at: string;
-	/** When the level was last changed. */
+	/** When the level was last changed; the same as `joined_at` if it never was. */
 	updated_at: string;
-	/** Whether the user signs in with a second factor. */
+	/** Whether the user signs in with a second factor, as the service that signs people in has recorded it; false by default. */
 	is_2fa_enabled: boolean;
-	/** Whether the user signs in through another service. */
+	/** Whether the user signs in through another provider, as the service that signs people in has recorded it; false by default. */
 	has_social_auth: boolean;
 }
 
 export interface Project {
-	/** Identifies the project, in paths too. */
+	/** Identifies the project, in paths too. Other resources call it `team_id`. */
 	id: number;
-	/** The project's UUID. */
+	/** Another id of the project. Paths don't take it. */
 	uuid: string;
-	/** The id of the project's organization. */
+	/** The id of the organization that the project belongs to. */
 	organization: string;
-	/** The project's name. */
+	/** What people call the project, at most 200 characters. Needn't be unique. */
 	name: string;
-	/** The project's time zone, a name in the IANA database. */
+	/** The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`. */
 	timezone: string;
-	/** Whether only admins and members of the project can see it. */
+	/** Whether the project is private: only the organization's admins and owners, and the project's own members, can see it. */
 	access_control: boolean;
+	/** When the project was created. */
 	created_at: string;
 }
 
 export interface ActivityEntry {
+	/** Identifies the entry. */
 	id: string;
+	/** Who did it; null for the operator of the service. */
 	user: {
+		/** Identifies the user. */
 		uuid: string;
+		/** The user's first name, as it is now. */
 		first_name: string;
+		/** The user's email address, as it is now. */
 		email: string;
 	} | null;
+	/** What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`. */
 	activity: string;
+	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey` or `User`. */
 	scope: string;
+	/** The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type. */
 	item_id: string;
+	/** What was changed, and why. */
 	detail: {
+		/** The object's name when it was changed, such as the email address of a member; null if it has none. */
 		name: string | null;
+		/** Each field that got another value. Empty if the entry is not about fields. */
 		changes: {
+			/** The field's name. Of a plugin's source the file's name; of a `PluginConfigOrder` the id of a config. */
 			field: string;
+			/**
+			 * What became of the field.
+			 *
+			 * - `created`: it had no value before.
+			 * - `changed`: it has another value.
+			 * - `deleted`: it has no value any more.
+			 */
 			action: "created" | "changed" | "deleted";
+			/** The value before; null for none. `********` for a secret. */
 			before: unknown;
+			/** The value after; null for none. `********` for a secret. */
 			after: unknown;
 		}[];
+		/** More about the cause, in a form of its own for each activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is nothing to add. */
 		trigger: Record<string, unknown> | null;
 	};
+	/** When it was done. */
 	created_at: string;
 }
 
 export interface ListedPlugin {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string;
+	/** The name of that organization. */
 	organization_name: string;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false";
+	/**
+	 * The families that the plugin belongs to by its `capabilities`. There may be several, or none.
+	 *
+	 * - `pipeline_destinations`: has a method `onEvent`, `exportEvents` or `composeWebhook`.
+	 * - `pipeline_frontend_apps`: has neither methods nor scheduled tasks.
+	 * - `pipeline_import_apps`: has scheduled tasks, or methods but none of `onEvent`, `exportEvents`, `composeWebhook` and `processEvent`.
+	 */
 	families: ("pipeline_destinations" | "pipeline_frontend_apps" | "pipeline_import_apps")[];
 }
 
 export interface Plugin {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string;
+	/** The name of that organization. */
 	organization_name: string;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false";
 }
 
 export interface PluginWithActivityEntryPage {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number | null;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string | null;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean | null;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string | null;
+	/** The name of that organization. */
 	organization_name: string | null;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -5105,25 +6240,52 @@ export interface PluginWithActivityEntryPage {
 }
 
 export interface PluginWithPluginConfigPage {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number | null;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string | null;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean | null;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string | null;
+	/** The name of that organization. */
 	organization_name: string | null;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -5136,42 +6298,83 @@ export interface PluginWithPluginConfigPage {
 }
 
 export interface PluginConfig {
+	/** Identifies the config, in paths too. */
 	id: number;
+	/** The id of the plugin, which can't be changed. */
 	plugin: number;
+	/** Whether the plugin's scheduled tasks run. Jobs can be started in any case. */
 	enabled: boolean;
+	/** Where the config stands in lists, lowest first. */
 	order: number;
+	/** The settings, as the JSON text of an object. A secret reads `**************** SECRET ****************`. */
 	config: string;
+	/** Why the newest job or scheduled task failed. Null if it didn't, or if none has ended yet. */
 	error: string | null;
+	/** The id of the project. */
 	team_id: number;
+	/** The plugin, as JSON text with the fields of `Plugin`. */
 	plugin_info: string;
+	/** Which share of the jobs and scheduled tasks of the last 24 hours succeeded: decimal text from `0` to `1`, such as `0.5`. Null if none ended. */
 	delivery_rate_24h: string | null;
+	/** When the config was added. */
 	created_at: string;
+	/** When the config was last changed, or a job or task of it last ended. */
 	updated_at: string;
+	/** The config's own name, or else the plugin's. */
 	name: string;
+	/** The config's own description, or else the plugin's. */
 	description: string;
+	/** Whether the config is hidden from lists and disabled. */
 	deleted: boolean;
 }
 
 export interface PluginWithRepositoryEntryPage {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number | null;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string | null;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean | null;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string | null;
+	/** The name of that organization. */
 	organization_name: string | null;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -5184,36 +6387,71 @@ export interface PluginWithRepositoryEntryPage {
 }
 
 export interface RepositoryEntry {
+	/** The plugin's name in the repository, which may differ from the one in its `plugin.json`. */
 	name: string;
+	/** The page to install the plugin from: the `url` of a new plugin. */
 	url: string;
+	/** What the plugin does. */
 	description: string;
+	/** Whether the repository marks the plugin as verified. */
 	verified: boolean;
+	/** Who publishes the plugin. */
 	maintainer: string;
+	/** What the plugin is for, in the repository's own words, such as `data_in`, `data_out`, `data_enrichment` or `other`. */
 	type: string;
+	/** The image that stands for the plugin; null for none. */
 	icon: string | null;
+	/** Whether your organization has installed the plugin from this `url`. */
 	installed: boolean;
 }
 
 export interface PluginWithPluginPage {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number | null;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: ("local" | "custom" | "repository" | "source" | "inline") | null;
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string | null;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string | null;
-	url: string | null;
-	icon: string | null;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
+	url: (string | null) | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
+	icon: (string | null) | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: (unknown[] | Record<string, unknown>) | null;
-	tag: string | null;
-	latest_tag: string | null;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
+	tag: (string | null) | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
+	latest_tag: (string | null) | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean | null;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string | null;
+	/** The name of that organization. */
 	organization_name: string | null;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	} | null;
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max"> | null;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown> | null;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false" | null;
 	/** How many results there are on all pages. */
 	count: number;
@@ -5226,115 +6464,223 @@ export interface PluginWithPluginPage {
 }
 
 export interface PluginUpdate {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string;
+	/** The name of that organization. */
 	organization_name: string;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false";
+	/** Whether `latest_tag` is known and differs from `tag`. */
 	update_available: boolean;
 }
 
 export interface PluginSource {
+	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number;
+	/**
+	 * How the source can be changed:
+	 *
+	 * - `local`: not at all.
+	 * - `custom`: by upgrading the plugin from its `url`.
+	 * - `repository`: by upgrading the plugin from its `url`.
+	 * - `source`: by writing it in place.
+	 * - `inline`: by upgrading the plugin from its `url`.
+	 */
 	plugin_type: "local" | "custom" | "repository" | "source" | "inline";
+	/** The name for people, which is also that of configs without one of their own. Not necessarily unique; empty if the plugin has none. */
 	name: string;
+	/** What the plugin does, for people. It is also shown for configs without a description of their own. Empty if the plugin has none. */
 	description: string;
+	/** The page that the plugin was installed from, without a query or an access token. Null if it wasn't. */
 	url: string | null;
+	/** The image that stands for the plugin, as its author wrote it: often a URL. Null for none. */
 	icon: string | null;
+	/** The fields of a config: a list of objects with a `key`, or an object of them by key. A field has a `type` (`string`, `choice`, `json` or `attachment`; `string` by default), and may have `required`, `secret`, and the `choices` of a choice. */
 	config_schema: unknown[] | Record<string, unknown>;
+	/** The installed version: a version of an npm package, or a commit of a repository. Null if nobody set it. */
 	tag: string | null;
+	/** The newest version that was found when the plugin was installed, upgraded or checked for updates; null if it wasn't. */
 	latest_tag: string | null;
+	/** Whether every organization can see and configure the plugin. */
 	is_global: boolean;
+	/** The organization that the plugin belongs to. No other can change it. */
 	organization_id: string;
+	/** The name of that organization. */
 	organization_name: string;
+	/** What the plugin's code offers, which decides about its families. Writing or installing source sets it. */
 	capabilities: {
+		/** The functions among `setupPlugin`, `teardownPlugin`, `getSettings`, `processEvent`, `onEvent`, `onSnapshot`, `exportEvents` and `composeWebhook`. */
 		methods?: string[] | undefined;
+		/** The jobs that can be started for a config. */
 		jobs?: string[] | undefined;
+		/** The functions that run for each enabled config: each minute, hour or day (UTC) if the name starts with `runEveryMinute`, `runEveryHour` or `runEveryDay`. */
 		scheduled_tasks?: string[] | undefined;
 	};
+	/** How values of the plugin's own metrics are combined, by the metric's name: `sum`, `min` or `max`. The service keeps this and doesn't use it. */
 	metrics: Record<string, "sum" | "min" | "max">;
+	/** Jobs that can be started for a config, by name, with whatever the author says about each. They are in addition to `capabilities.jobs`. */
 	public_jobs: Record<string, unknown>;
+	/** Always `"false"`: there is nothing to migrate to yet. */
 	x_function_migration_available: "false";
+	/** The text of each file by its name. The main file of an installed plugin is `index.ts` or `index.js`, whatever its name was. */
 	files: Record<string, string>;
 }
 
 export interface PluginLogEntry {
+	/** Identifies the entry. */
 	id: string;
+	/** The id of the project. */
 	team_id: number;
+	/** The id of the plugin. */
 	plugin_id: number;
+	/** The id of the config. */
 	plugin_config_id: number;
+	/** When the service got the entry. */
 	timestamp: string;
+	/**
+	 * Who wrote it.
+	 *
+	 * - `SYSTEM`: the service: changes of the config, and how jobs and tasks ended.
+	 * - `PLUGIN`: the plugin, with `meta.logger`.
+	 * - `CONSOLE`: the plugin, with `console`.
+	 */
 	source: "SYSTEM" | "PLUGIN" | "CONSOLE";
+	/**
+	 * How serious it is.
+	 *
+	 * - `DEBUG`: details.
+	 * - `LOG`: what was written without a level.
+	 * - `INFO`: what happened.
+	 * - `WARN`: what may need your attention.
+	 * - `ERROR`: what failed.
+	 */
 	type: "DEBUG" | "LOG" | "INFO" | "WARN" | "ERROR";
+	/** What happened, for people. A text of more than 4,000 characters is cut and ends in `…`. */
 	message: string;
+	/** The same for all entries of one run of a job or task. */
 	instance_id: string;
 }
 
 export interface ProjectMember {
+	/** Identifies the project membership. In paths, members go by the `uuid` of their `user`. */
 	id: string;
 	/** The user who is the member. */
 	user: User;
+	/** 1 lets the user see the project while it is private. 8 also lets the user change the project and its members, but not delete it. */
 	level: 1 | 8;
+	/** When the user was added to the project. */
 	joined_at: string;
+	/** The same as `joined_at`: a project membership is never changed. */
 	updated_at: string;
 }
 
 export interface Me {
+	/** A number that identifies the user. Paths and bodies take the `uuid`. */
 	id: number;
+	/** Identifies the user, in paths too. */
 	uuid: string;
+	/** A random id for the user's own events in analytics. It never changes. */
 	distinct_id: string;
+	/** At most 150 characters; may be empty. */
 	first_name: string;
+	/** At most 150 characters; may be empty. */
 	last_name: string;
+	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
+	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
+	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
+	/** The organization you work in: the one you chose, else the oldest of your memberships. Null if there is none, or if your key may not reach it. */
 	organization: {
+		/** Identifies the organization. */
 		id: string;
+		/** The organization's name. */
 		name: string;
+		/** The organization's unique name for URLs. */
 		slug: string;
+		/** The user's level: 1 for a member, 8 for an admin, 15 for an owner. */
 		membership_level: 1 | 8 | 15;
 	} | null;
+	/** The project you work in: the one you chose, else the oldest that you can see in your organization. Null if there is none, or if your key may not reach it. */
 	project: Project | null;
+	/** The same as `project`, under another name. */
 	team: {
-		/** Identifies the project, in paths too. */
+		/** Identifies the project, in paths too. Other resources call it `team_id`. */
 		id: number;
-		/** The project's UUID. */
+		/** Another id of the project. Paths don't take it. */
 		uuid: string;
-		/** The id of the project's organization. */
+		/** The id of the organization that the project belongs to. */
 		organization: string;
-		/** The project's name. */
+		/** What people call the project, at most 200 characters. Needn't be unique. */
 		name: string;
-		/** The project's time zone, a name in the IANA database. */
+		/** The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`. */
 		timezone: string;
 	} | null;
+	/** The organizations that you belong to and that your key may reach. The one you joined last comes first. */
 	organizations: {
+		/** Identifies the organization. */
 		id: string;
+		/** The organization's name. */
 		name: string;
+		/** The organization's unique name for URLs. */
 		slug: string;
+		/** The user's level: 1 for a member, 8 for an admin, 15 for an owner. */
 		membership_level: 1 | 8 | 15;
 	}[];
 }
 
 export interface PersonalApiKey {
+	/** Identifies the key, in paths too. It isn't secret. */
 	id: string;
+	/** What the key is for, in your own words. */
 	label: string;
+	/** The key itself, for the header `Authorization: Bearer <value>`. Only in the answer that creates or rolls the key; null in all others. */
 	value: string | null;
+	/** The last four characters of the value, as `tnt_…abcd`, to tell keys apart. */
 	mask_value: string;
+	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. */
 	scopes: (
 		| "*"
 		| "organization:read"
@@ -5354,43 +6700,67 @@ export interface PersonalApiKey {
 		| "user:read"
 		| "user:write"
 	)[];
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. */
 	scoped_organizations: string[];
+	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. */
 	scoped_projects: number[];
+	/** Another name for `scoped_projects`. Always the same list. */
 	scoped_teams: number[];
+	/** When the key stops working; null for never. */
 	expires_at: string | null;
+	/** When the key was created. */
 	created_at: string;
+	/** When the key was last used, to within an hour; null if never. */
 	last_used_at: string | null;
+	/** When the key last got a new value; null if never. */
 	last_rolled_at: string | null;
 }
 
 export interface Service {
+	/** Always `Tenantry`. */
 	name: string;
+	/** The version of the software. That of the API is the header `Tenantry-Version`. */
 	version: string;
+	/** The URL of the OpenAPI document, on the host that the request came to. */
 	documentation: string;
 }
 
 export interface Health {
+	/** Whether the database answers. */
 	d1: boolean;
+	/** Whether the store in which keys are cached answers. */
 	kv: boolean;
+	/** Whether the database has every migration that this version of the software needs. If not, the operator has to apply them. */
 	migrations: boolean;
 }
 
 export interface Invitation {
+	/** The organization that the person would join. */
 	organization_name: string;
+	/** The first name of the inviter; may be empty. */
 	inviter_first_name: string;
+	/** The address that the invite is for, in lower case. */
 	target_email: string;
+	/** What the inviter gave as the person's first name; may be empty. */
 	first_name: string;
+	/** Whether accepting would be refused, as the invite is too old or its inviter lost access. */
 	is_expired: boolean;
 }
 
 export interface Accepted {
+	/** The organization that the user has joined. */
 	organization: {
+		/** Identifies the organization. */
 		id: string;
+		/** The organization's name. */
 		name: string;
+		/** The organization's unique name for URLs. */
 		slug: string;
+		/** The user's level: 1 for a member, 8 for an admin, 15 for an owner. */
 		membership_level: 1 | 8 | 15;
 	};
-	/** The user who is the member. */
+	/** The user who has joined, existing or new. */
 	user: User;
+	/** The key of a user who is new or was handed over, with the scope `*` and no expiry. Its `value` is shown only here. Null if the user keeps its keys. */
 	personal_api_key: PersonalApiKey | null;
 }

@@ -43,9 +43,10 @@ export class Superseded extends Error {}
 export type Sink<State> = {
 	/**
 	 * Writes the next rows.
+	 * @param sizes how many bytes each row's values have as text, if that is known
 	 * @returns the state if all rows so far are in it or at the destination; null while some are only in memory
 	 */
-	write(rows: Row[]): Promise<State | null>;
+	write(rows: Row[], sizes?: number[]): Promise<State | null>;
 	/**
 	 * Makes everything appear that was written. It may be called again after a crash, and does nothing if there were no rows.
 	 * @returns the names of the files, if there are any

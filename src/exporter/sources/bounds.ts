@@ -67,11 +67,11 @@ export function weightsOf(fields: Field[], columns: string[]): Weights {
 	return { copies: Object.fromEntries(copies), fixed };
 }
 
-/** SQL for the size of a row, in bytes. */
+/**
+ * SQL for the size of a row, in bytes.
+ * @param length SQL for the bytes of a column's text, 0 for null
+ */
 export const weight = ({ weights: { copies, fixed } }: Scan, length: (column: string) => string) =>
-	[
-		fixed,
-		...Object.entries(copies).map(
-			([column, times]) => `${times} * ${length(`coalesce(${column}, '')`)}`,
-		),
-	].join(" + ");
+	[fixed, ...Object.entries(copies).map(([column, times]) => `${times} * ${length(column)}`)].join(
+		" + ",
+	);

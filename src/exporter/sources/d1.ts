@@ -9,6 +9,10 @@ import type { Filter, Position, Scan, Source } from "./source.ts";
 const MAX_SCANNED_ROWS = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 
+/** A page's number of rows is guessed by the size of so many, and so that it is filled to this degree. */
+const SAMPLED_ROWS = 20;
+const FILL = 0.9;
+
 /** As the tables have them, so that they compare as text. */
 const iso = (moment: string) => new Date(moment).toISOString();
 const ISO_LENGTH = 24;
@@ -94,6 +98,40 @@ function parts(scan: Scan) {
 	};
 }
 
+/** SQL for the table `beyond`: the first row after the page, if there is one, and how many rows the page has. */
+function beyond(scan: Scan, rest: { where: SQL; order: SQL }) {
+	const { table, at, key, taken, isFiltered } = parts(scan);
+	const size = sql.raw(weight(scan, (column) => `coalesce(octet_length(${column}), 0)`));
+	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
+	const counted = sql`
+		scanned as not materialized (
+			select ${at} as at, ${key} as key, ${taken} as taken, ${size} as size
+			from ${table} ${rest.where} ${rest.order} limit ${mostScanned + 1}
+		), summed as not materialized (
+			select at, key, taken, count(*) over preceding as scanned, sum(taken) over preceding as rows,
+				sum(iif(taken, size, 0)) over preceding as size
+			from scanned window preceding as (rows unbounded preceding)
+		), counted as not materialized (
+			select at, key, rows - taken as rows from summed
+			where scanned > ${mostScanned} or rows > ${MAX_PAGE_ROWS} or (rows > 1 and size > ${MAX_PAGE_BYTES})
+			limit 1
+		)`;
+	if (isFiltered) return sql`${counted}, beyond as materialized (select * from counted)`;
+	const sizes = (limit: SQL) =>
+		sql`from (select ${size} as size from ${table} ${rest.where} ${rest.order} limit ${limit})`;
+	// Sums for each row cost several times as much as one for all, so the number of rows is guessed first.
+	return sql`${counted}, guess as materialized (
+			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
+			${sizes(sql`${SAMPLED_ROWS}`)}
+		), guessed as not materialized (
+			select ${at} as at, ${key} as key, (select rows from guess) as rows
+			from ${table} ${rest.where} and (select sum(size) <= ${MAX_PAGE_BYTES} ${sizes(sql`(select rows from guess)`)})
+			${rest.order} limit 1 offset (select rows from guess)
+		), beyond as materialized (
+			select * from guessed union all select * from counted limit 1
+		)`;
+}
+
 const first = ({ start }: Scan): Position => [iso(start), ""];
 
 /** The position of a row, of which D1 says `at || key`. */
@@ -120,34 +158,20 @@ export const d1 = (database: D1Database): Source => {
 		},
 
 		/**
-		 * Scans an index twice: for the sizes of rows, up to the first one that doesn't fit into the page, and for the rows
-		 * before that one. So a page reads about what it returns, and is bounded whatever its rows hold.
+		 * Scans an index twice: for the sizes of rows, to find where the page ends, and for its rows. So a page reads about what it
+		 * returns, and is bounded whatever its rows hold.
 		 */
 		async page(scan, after) {
 			const { columns, team_id } = scan;
-			const { table, at, key, taken, isFiltered, range } = parts(scan);
-			const [then, which] = after ?? first(scan);
-			const rest = range(then, which);
-			const size = sql.raw(weight(scan, (column) => `octet_length(${column})`));
-			const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
+			const { table, at, key, taken, range } = parts(scan);
+			const rest = range(...(after ?? first(scan)));
 			// The first row returned is the position after the page.
 			const read = (values: string, others = "") =>
 				db.values<Row>(sql`
 				with selected as (
 					select ${sql.raw(values)} from ${table} ${rest.where} and ${taken} ${rest.order}
 					limit coalesce((select rows from beyond), -1)
-				), scanned as not materialized (
-					select ${at} as at, ${key} as key, ${taken} as taken, ${size} as size
-					from ${table} ${rest.where} ${rest.order} limit ${mostScanned + 1}
-				), summed as not materialized (
-					select at, key, taken, count(*) over preceding as scanned, sum(taken) over preceding as rows,
-						sum(iif(taken, size, 0)) over preceding as size
-					from scanned window preceding as (rows unbounded preceding)
-				), beyond as materialized (
-					select at, key, rows - taken as rows from summed
-					where scanned > ${mostScanned} or rows > ${MAX_PAGE_ROWS} or (rows > 1 and size > ${MAX_PAGE_BYTES})
-					limit 1
-				)
+				), ${beyond(scan, rest)}
 				select (
 					select ${at} || ${key} from ${table}
 					where team_id = ${team_id} and (${at}, ${key}) < (select +at, +key from beyond)

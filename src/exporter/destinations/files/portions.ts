@@ -1,5 +1,5 @@
 import { fieldBytes } from "../../formats/csv.ts";
-import { bytesOf, type Column, type Row } from "../../rows.ts";
+import type { Column, Row } from "../../rows.ts";
 import type { FilesConfig } from "./keys.ts";
 
 /**
@@ -14,16 +14,22 @@ const csvBytesOf = (row: Row) =>
 
 /**
  * Divides rows into portions of about `PORTION_BYTES`.
+ * @param sizes how many bytes each row's values have as text
  * @returns `bytes`: about how many bytes the rows have as text
  */
-export function* portions({ file_format }: FilesConfig, columns: Column[], rows: Row[]) {
-	const sizeOf = file_format === "CSV" ? csvBytesOf : bytesOf;
+export function* portions(
+	{ file_format }: FilesConfig,
+	columns: Column[],
+	rows: Row[],
+	sizes: number[],
+) {
+	const sizesInFile = file_format === "CSV" ? rows.map(csvBytesOf) : sizes;
 	// The names, quotes and punctuation of a row in JSON.
 	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
 	let from = 0;
 	let bytes = 0;
-	for (const [i, row] of rows.entries()) {
-		bytes += frame + sizeOf(row);
+	for (const [i, size] of sizesInFile.entries()) {
+		bytes += frame + size;
 		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
 		yield { rows: rows.slice(from, i + 1), bytes };
 		from = i + 1;

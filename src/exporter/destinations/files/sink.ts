@@ -1,4 +1,4 @@
-import type { Row } from "../../rows.ts";
+import { bytesOf, type Row } from "../../rows.ts";
 import { Misconfigured } from "../destination.ts";
 import { fileWriter } from "./file_writer.ts";
 import type { FilesConfig } from "./keys.ts";
@@ -27,8 +27,8 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	/** Whether a call is under way or has failed, so that a request may still be reading the buffer. */
 	let isBusy = false;
 
-	async function encode(rows: Row[]) {
-		for (const portion of portions(config, job.columns, rows)) {
+	async function encode(rows: Row[], sizes: number[]) {
+		for (const portion of portions(config, job.columns, rows, sizes)) {
 			const isFull = () =>
 				maxBytes > 0 && writer.size() > 0 && writer.size() + portion.bytes > maxBytes;
 			if (isFull()) await writer.flush();
@@ -74,9 +74,9 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	}
 
 	return {
-		async write(rows: Row[]) {
+		async write(rows: Row[], sizes = rows.map(bytesOf)) {
 			isBusy = true;
-			await encode(rows);
+			await encode(rows, sizes);
 			isBusy = false;
 			return stateToKeep();
 		},

@@ -162,7 +162,7 @@ export function rowsSql(scan: Scan, order: Order, { isUnique, days, values }: Pl
 	];
 	const orderBy = isUnique ? order.sql : `${order.sql}, ${CONTENT[model]} limit 1 by ${key}`;
 	return {
-		sql: `select ${order.parts.map(textOf).join(", ")}, ${weight(scan, (column) => `length(${column})`)}, ${columns.map(selectedColumn).join(", ")}
+		sql: `select ${order.parts.map(textOf).join(", ")}, ${weight(scan, (column) => `length(coalesce(${column}, ''))`)}, ${columns.map(selectedColumn).join(", ")}
 			from ${model} where ${where.join(" and ")} order by ${orderBy} limit ${ROWS_PER_QUERY}`,
 		params: {
 			...filters.params,

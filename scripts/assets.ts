@@ -1,0 +1,135 @@
+/**
+ * Builds the documentation's pages and what they load into public/docs, from docs/*.md and
+ * scripts/docs (docs/architecture.md#the-documentation-pages).
+ */
+import { createHash, randomUUID } from "node:crypto";
+import {
+	existsSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	renameSync,
+	rmSync,
+	writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { html, raw } from "hono/html";
+import {
+	type Assets,
+	layout,
+	neighbours,
+	overview,
+	REFERENCE,
+	tableOfContents,
+} from "./docs/layout.ts";
+import { readPages } from "./docs/pages.ts";
+
+const root = `${import.meta.dirname}/..`;
+const target = `${root}/public/docs`;
+const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
+
+type Files = Map<string, string>;
+
+const hashOf = (...texts: string[]) => {
+	const hash = createHash("sha256");
+	for (const text of texts) hash.update(text);
+	return hash.digest("hex").slice(0, 16);
+};
+
+/** Adds a file whose name changes with its content. Returns its path on the site. */
+function addAsset(files: Files, name: string, text: string) {
+	const [stem, extension] = name.split(".");
+	const file = `assets/${stem}.${hashOf(text)}.${extension}`;
+	files.set(file, text);
+	return `/docs/${file}`;
+}
+
+/** Adds Scalar's API reference: a module, and those that it loads when it needs them. */
+function addScalar(files: Files) {
+	const license = readFileSync(`${import.meta.dirname}/docs/scalar_license.txt`, "utf8");
+	const modules = readdirSync(`${scalar}/chunks`)
+		.filter((name) => name.endsWith(".js"))
+		.map((name) => `chunks/${name}`);
+	const parts = ["standalone.esm.js", ...modules].map(
+		(name) => [name, readFileSync(`${scalar}/${name}`, "utf8")] as const,
+	);
+	const folder = `assets/scalar.${hashOf(...parts.flat())}`;
+	for (const [name, text] of parts) files.set(`${folder}/${name}`, text);
+	files.set(`${folder}/LICENSE.txt`, license);
+	return `/docs/${folder}`;
+}
+
+function addAssets(files: Files): Assets {
+	const source = (name: string) => readFileSync(`${import.meta.dirname}/docs/${name}`, "utf8");
+	const scalar = addScalar(files);
+	const reference = source("reference.js").replace("./scalar/", `${scalar}/`);
+	return {
+		scalar,
+		"style.css": addAsset(files, "style.css", source("style.css")),
+		"icon.svg": addAsset(files, "icon.svg", source("icon.svg")),
+		"menu.js": addAsset(files, "menu.js", source("menu.js")),
+		"reference.js": addAsset(files, "reference.js", reference),
+	};
+}
+
+function addPages(files: Files, assets: Assets) {
+	const { introduction, pages, decisions } = readPages();
+	const [first, second, ...others] = pages;
+	const entries = [first, second, REFERENCE, ...others].filter((page) => page !== undefined);
+	const shell = layout(assets, entries);
+	files.set(
+		"index.html",
+		shell({ title: "Documentation", path: "/docs", main: overview(introduction, entries) }),
+	);
+	for (const page of [...pages, ...decisions]) {
+		const list = decisions.includes(page) ? decisions : entries;
+		const i = list.findIndex(({ path }) => path === page.path);
+		const main = html`<article>${raw(page.html)}</article>${neighbours(list[i - 1], list[i + 1])}`;
+		const contents = tableOfContents(page.headings);
+		files.set(`${page.path.slice("/docs/".length)}.html`, shell({ ...page, contents, main }));
+	}
+	files.set(
+		"reference.html",
+		shell({
+			title: REFERENCE.name,
+			path: REFERENCE.path,
+			kind: "wide",
+			head: html`<link rel="modulepreload" href="${assets.scalar}/standalone.esm.js">
+<script type="module" src="${assets["reference.js"]}"></script>
+`,
+			main: html`<h1 class="unseen">${REFERENCE.name}</h1><div id="reference"></div>
+<noscript><p>The reference needs JavaScript. It shows <a href="/openapi.json">the OpenAPI document</a>.</p></noscript>`,
+		}),
+	);
+	files.set(
+		"404.html",
+		shell({
+			title: "There is no such page",
+			main: html`<article><h1>There is no such page</h1><p>Perhaps it was renamed. <a href="/docs">The overview</a> lists all pages.</p></article>`,
+		}),
+	);
+}
+
+/** Writes a file at once, so that a server never sends half of it. */
+function write(file: string, text: string) {
+	if (existsSync(file) && readFileSync(file, "utf8") === text) return;
+	mkdirSync(dirname(file), { recursive: true });
+	mkdirSync(`${root}/.wrangler`, { recursive: true });
+	const draft = `${root}/.wrangler/${randomUUID()}`;
+	writeFileSync(draft, text);
+	renameSync(draft, file);
+}
+
+/** Builds what is missing or out of date, and removes what is no longer part of the site. */
+export function buildAssets() {
+	const files: Files = new Map();
+	addPages(files, addAssets(files));
+	for (const [name, text] of files) write(`${target}/${name}`, text);
+	for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) {
+		const file = join(entry.parentPath, entry.name);
+		if (entry.isFile() && !files.has(relative(target, file))) rmSync(file, { force: true });
+	}
+	return files;
+}
+
+if (import.meta.main) buildAssets();

@@ -1,0 +1,103 @@
+/** The HTML around the pages of the documentation. */
+import { html, raw } from "hono/html";
+import type { Heading } from "./markdown.ts";
+import type { Page } from "./pages.ts";
+
+/** The paths of assets, by their names without the hash. */
+export type Assets = Record<
+	"style.css" | "icon.svg" | "menu.js" | "reference.js" | "scalar",
+	string
+>;
+
+/** A link in the navigation. */
+type Entry = Pick<Page, "path" | "name" | "about">;
+
+/** The page of the OpenAPI document. */
+export const REFERENCE: Entry = {
+	path: "/docs/reference",
+	name: "API reference",
+	about: "every operation with its fields; try requests with your key",
+};
+
+type Shell = {
+	/** HTML */
+	title: string;
+	/** Where it is; undefined for the page that says that there is none. */
+	path?: string;
+	/** More for the page's head. */
+	head?: unknown;
+	/** `wide`: without columns beside the content. */
+	kind?: "wide";
+	/** The table of contents. */
+	contents?: unknown;
+	main: unknown;
+};
+
+/** Makes the function that puts content between the site's header and navigation. */
+export const layout =
+	(assets: Assets, entries: Entry[]) =>
+	({ title, path, head = "", kind, contents = "", main }: Shell) => {
+		const current = (to: string) => (to === path ? raw(' aria-current="page"') : "");
+		return String(html`<!doctype html>
+<html lang="en"${kind ? raw(` class="${kind}"`) : ""}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${raw(title.replace(/<[^>]+>/g, ""))} · Tenantry</title>
+<link rel="icon" href="${assets["icon.svg"]}" type="image/svg+xml">
+<link rel="stylesheet" href="${assets["style.css"]}">
+${
+	contents &&
+	html`<script type="module" src="${assets["menu.js"]}"></script>
+`
+}${head}</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header>
+<a class="brand" href="/docs"><img src="${assets["icon.svg"]}" alt="" width="24" height="24"> Tenantry</a>
+${contents && html`<button class="for-contents" popovertarget="contents">On this page</button>`}
+<button class="for-pages" popovertarget="pages">Pages</button>
+</header>
+<nav id="pages" class="menu" popover aria-label="Pages">
+<ul>
+<li><a href="/docs"${current("/docs")}>Overview</a></li>
+${entries.map((entry) => html`<li><a href="${entry.path}"${current(entry.path)}>${entry.name}</a></li>\n`)}</ul>
+</nav>
+<main id="content" tabindex="-1">
+${main}
+</main>
+${contents}
+</body>
+</html>
+`);
+	};
+
+/** The sections of a page: headings of the second and third level. */
+export function tableOfContents(headings: Heading[]) {
+	const shown = headings.filter(({ depth }) => depth === 2 || depth === 3);
+	if (shown.length < 2) return "";
+	return html`<nav id="contents" class="menu" popover aria-labelledby="contents-title">
+<h2 id="contents-title">On this page</h2>
+<ul>
+${shown.map(({ depth, id, html: text }) => html`<li class="depth-${depth}"><a href="#${id}">${raw(text)}</a></li>\n`)}</ul>
+</nav>`;
+}
+
+/** The first page: what this is, and what the other pages are about. */
+export const overview = (introduction: string, entries: Entry[]) => html`<article><h1>Tenantry</h1>
+<p class="introduction">${raw(introduction)}</p>
+<ul class="cards">
+${entries
+	.filter(({ about }) => about)
+	.map(
+		({ path, name, about }) =>
+			html`<li class="card"><a href="${path}">${name}</a><span>${raw(about)}</span></li>\n`,
+	)}</ul></article>`;
+
+/** The links to the pages before and after this one. */
+export const neighbours = (before: Entry | undefined, after: Entry | undefined) =>
+	html`<nav class="neighbours" aria-label="Previous and next page">
+${before && html`<a rel="prev" href="${before.path}">${before.name}</a>`}
+${after && html`<a rel="next" href="${after.path}">${after.name}</a>`}
+</nav>`;

@@ -1,0 +1,77 @@
+/** Which pages the documentation has: those of the table in README.md, and those that these list. */
+import { readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { Marked, type Token, type Tokens } from "marked";
+import { type Rendered, render, renderInline } from "./markdown.ts";
+
+const root = `${import.meta.dirname}/../..`;
+
+export type Page = {
+	/** The path on the site: `/docs/api`. */
+	path: string;
+	/** The name in the navigation. */
+	name: string;
+	/** What it is about, as HTML; empty for a page that needs no introduction. */
+	about: string;
+} & Rendered;
+
+/** The path on the site of a file of the repository. */
+const pathOf = (file: string) =>
+	`/docs/${file
+		.replace(/^docs\//, "")
+		.replace(/\.md$/, "")
+		.replace(/\/README$/, "")
+		.toLowerCase()}`;
+
+const linksOf = (tokens: Token[]) =>
+	tokens.filter((token): token is Tokens.Link => token.type === "link");
+
+/** The links in the lists of a page, each to a page of its own: the decisions. */
+const listed = (file: string) =>
+	new Marked()
+		.lexer(readFileSync(`${root}/${file}`, "utf8"))
+		.filter((token): token is Tokens.List => token.type === "list")
+		.flatMap(({ items }) => items.flatMap(({ tokens }) => tokens))
+		.flatMap((token) => ("tokens" in token ? linksOf(token.tokens ?? []) : []))
+		.map(({ href, text }) => ({ file: normalize(join(dirname(file), href)), name: text }));
+
+/** The parts of README.md that the site uses: its first paragraph, and the table of pages. */
+function readme() {
+	const tokens = new Marked().lexer(readFileSync(`${root}/README.md`, "utf8"));
+	const introduction = tokens.find((token) => token.type === "paragraph")?.raw ?? "";
+	const tables = tokens.filter((token): token is Tokens.Table => token.type === "table");
+	const files = (tables.at(-1)?.rows ?? []).flatMap(([page, about]) =>
+		linksOf(page?.tokens ?? []).map(({ href, text }) => ({
+			file: href,
+			name: text,
+			about: about?.text ?? "",
+		})),
+	);
+	return { introduction, files };
+}
+
+/** All pages, in the order of the navigation. */
+export function readPages() {
+	const { introduction, files } = readme();
+	const decisions = listed("docs/decisions/README.md").map((page) => ({ ...page, about: "" }));
+	const known = new Set([...files, ...decisions].map(({ file }) => file));
+	/** Leads links between files of the repository to their pages. */
+	const linkFrom = (file: string) => (href: string) => {
+		if (/^(#|https:)/.test(href)) return href;
+		const [target = "", anchor] = href.split("#");
+		const to = normalize(join(dirname(file), target));
+		if (!known.has(to)) throw new Error(`${file} links to ${href}, which is no page of the site.`);
+		return pathOf(to) + (anchor === undefined ? "" : `#${anchor}`);
+	};
+	const read = ({ file, name, about }: (typeof files)[number]): Page => ({
+		path: pathOf(file),
+		name,
+		about: renderInline(about, linkFrom("README.md")),
+		...render(readFileSync(`${root}/${file}`, "utf8"), linkFrom(file)),
+	});
+	return {
+		introduction: renderInline(introduction, linkFrom("README.md")),
+		pages: files.map(read),
+		decisions: decisions.map(read),
+	};
+}

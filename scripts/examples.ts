@@ -1,0 +1,111 @@
+/**
+ * `node scripts/examples.ts`: performs the operations of the API on a new local server, and writes
+ * what was sent and answered to scripts/openapi/examples.json, from which `npm run generate` takes
+ * the examples of the OpenAPI document. Run it after changes of requests or answers.
+ */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import dns from "dns-packet";
+import { conflict, throttled } from "../src/http/errors.ts";
+import { events, exports } from "./examples/exports.ts";
+import { keysIn, normalizer } from "./examples/normalize.ts";
+import * as people from "./examples/people.ts";
+import { plugins } from "./examples/plugins.ts";
+import { recorder } from "./examples/recorder.ts";
+import { environment, run } from "./run.ts";
+import { freePort, serve } from "./server.ts";
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+const work = `${import.meta.dirname}/../.wrangler/examples`;
+const state = `${work}/state`;
+const file = `${import.meta.dirname}/openapi/examples.json`;
+
+// The examples take place within one hour.
+const left = HOUR_MS - (Date.now() % HOUR_MS);
+if (left < 3 * MINUTE_MS) {
+	console.log("Waiting for the next hour…");
+	await new Promise((resolve) => setTimeout(resolve, left + 1000));
+}
+
+/** The texts in the DNS, by name. */
+const texts = new Map<string, string>();
+
+/** A resolver that knows only these texts (RFC 8484), and, below /slow, a server that never answers. */
+const peer = createServer(async (request, response) => {
+	if (request.url === "/slow") return;
+	const query = dns.decode(Buffer.concat(await Array.fromAsync(request)));
+	const answers = (query.questions ?? []).flatMap(({ name }) => {
+		const data = texts.get(name);
+		return data === undefined ? [] : [{ name, type: "TXT" as const, ttl: 60, data }];
+	});
+	response.setHeader("content-type", "application/dns-message").end(
+		dns.encode({
+			type: "response",
+			id: query.id ?? 0,
+			questions: query.questions ?? [],
+			answers,
+		}),
+	);
+});
+const peerPort = await freePort();
+peer.listen(peerPort, "127.0.0.1");
+const peerUrl = `http://127.0.0.1:${peerPort}`;
+
+rmSync(work, { recursive: true, force: true });
+mkdirSync(state, { recursive: true });
+environment.STATE_DIR = state;
+run("wrangler", "d1", "migrations", "apply", "DB", "--local", "--persist-to", state);
+const owner: { key: string; organization: string; project: number } = JSON.parse(
+	run(
+		...(["node", "scripts/admin.ts", "bootstrap", "--email", "admin@example.com"] as const),
+		...["--organization", "Acme", "--json"],
+	),
+);
+const server = await serve({
+	name: "tenantry-examples",
+	port: await freePort(),
+	folder: work,
+	state,
+	variables: { DOH_URL: peerUrl, ALLOW_PRIVATE_DESTINATIONS: "true" },
+});
+
+const { key, organization, project } = owner;
+const record = recorder(server.url, key, { organization_id: organization, project_id: project });
+await people.service(record);
+await people.users(record, project);
+await people.organizations(record, project);
+const { uuid } = await people.invites(record);
+await people.members(record, uuid);
+await people.projectMembers(record, uuid);
+await people.projects(record, "", project);
+await people.projects(record, "Organization", project);
+await people.domains(record, (domain, challenge) =>
+	texts.set(`_tenantry-challenge.${domain}`, challenge),
+);
+await people.keys(record);
+await events(record);
+await exports(record, "", `${peerUrl}/slow`);
+await exports(record, "Project", `${peerUrl}/slow`);
+await plugins(record);
+await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
+await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
+await record.record("removeMember", { parameters: { user__uuid: uuid } });
+
+const normalize = normalizer({
+	steps: record.steps,
+	keys: keysIn(JSON.stringify([key, record.examples])),
+	texts: [
+		[server.url, "https://tenantry.example.com"],
+		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
+	],
+});
+// These can't be provoked, but are made by the same functions.
+const errors = { 409: conflict().body, 429: throttled(60).body };
+const operations = normalize(record.examples);
+writeFileSync(file, `${JSON.stringify({ errors, operations }, null, 2)}\n`);
+console.log(`Recorded ${Object.keys(record.examples).length} operations.`);
+peer.closeAllConnections();
+await server.kill();
+process.exit();

@@ -1,0 +1,133 @@
+/** The examples of events and exports. */
+import type { Recorder } from "./recorder.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** Times before the current hour. */
+function hoursAgo(n: number) {
+	const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+	return new Date(hour - n * HOUR_MS).toISOString();
+}
+
+export async function events({ record, refuse }: Recorder) {
+	const event = (i: number, name: string, hours: number, properties: object) => ({
+		uuid: `00000000-0000-4000-8000-00000000000${i}`,
+		event: name,
+		distinct_id: "visitor-42",
+		properties,
+		timestamp: hoursAgo(hours),
+	});
+	await record("ingestEvents", {
+		body: [
+			event(1, "page viewed", 1.75, { path: "/pricing", $browser: "Firefox" }),
+			event(2, "plan chosen", 1.5, { plan: "team", seats: 12 }),
+			{ ...event(3, "signed up", 0.5, {}), person_properties: { plan: "team" } },
+		],
+	});
+	await refuse("ingestEvents", 400, { body: [{ distinct_id: "visitor-42" }] });
+}
+
+const S3 = {
+	type: "S3",
+	config: {
+		bucket_name: "analytics-exports",
+		region: "eu-central-1",
+		prefix: "events/",
+		file_format: "Parquet",
+		compression: "zstd",
+		aws_access_key_id: "AKIAIOSFODNN7EXAMPLE",
+		aws_secret_access_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+	},
+};
+const R2 = { type: "R2", config: { prefix: "events/", compression: "gzip" } };
+
+/**
+ * @param kind of the ids: exports are below their organization and below their project
+ * @param slow an HTTP destination that never answers
+ */
+export async function exports(recorder: Recorder, kind: "" | "Project", slow: string) {
+	const { record, refuse } = recorder;
+	const name = `${kind}BatchExport`;
+	const { id } = await record(`create${name}`, {
+		body: { name: "Events to our bucket", destination: S3, interval: "hour", model: "events" },
+	});
+	await refuse(`create${name}`, 400, {
+		body: { name: "Events", destination: { type: "FTP", config: {} }, interval: "hour" },
+	});
+	const parameters = { id: String(id) };
+	await record(`get${name}`, { parameters });
+	await record(`update${name}`, {
+		parameters,
+		body: {
+			interval: "day",
+			destination: { config: { prefix: "daily/" } },
+			xql_query: "SELECT event, distinct_id, timestamp FROM events WHERE event = 'signed up'",
+		},
+	});
+	await record(`pause${name}`, { parameters, body: {} });
+	await record(`unpause${name}`, { parameters, body: { backfill: false } });
+	await record(`testNew${name}`, { body: { destination: R2, model: "events" } });
+	await runs(recorder, name);
+	await cancellations(recorder, name, slow);
+	await record(`list${name}s`);
+	await record(`delete${name}`, { parameters });
+}
+
+/** Two hours of an export to R2, which succeed. */
+async function runs({ record, refuse, waitFor }: Recorder, name: string) {
+	const { id } = await record(`create${name}`, {
+		body: { name: "Events to R2", destination: R2, interval: "hour" },
+	});
+	const parameters = { id: String(id) };
+	await record(`test${name}`, { parameters, body: {} });
+	await refuse(`backfill${name}`, 400, {
+		parameters,
+		body: { start_at: hoursAgo(0), end_at: hoursAgo(2) },
+	});
+	await record(`backfill${name}`, {
+		parameters,
+		body: { start_at: hoursAgo(2), end_at: hoursAgo(0) },
+	});
+	const ended = (count: number) => (answer: Awaited<ReturnType<typeof waitFor>>) =>
+		answer.results?.length === count && answer.results.every((run) => run.finished_at);
+	const { results } = await waitFor(`list${name}Runs`, { parameters }, ended(2));
+	await record(`list${name}Runs`, { parameters: { ...parameters, status: "Completed" } });
+	const run = { ...parameters, run_id: String(results?.[0]?.id) };
+	await record(`get${name}Run`, { parameters: run });
+	await record(`list${name}RunLogs`, { parameters: { ...run, level: "INFO" } });
+	await record(`list${name}Logs`, { parameters: { ...parameters, limit: 3 } });
+	await record(`list${name}Backfills`, { parameters });
+	await record(`list${name}Metrics`, { parameters });
+	await record(`retry${name}Run`, { parameters: run, body: { from: "start" } });
+	await waitFor(`list${name}Runs`, { parameters }, ended(2));
+	await refuse(`cancel${name}Run`, 400, { parameters: run });
+	await record(`delete${name}`, { parameters });
+}
+
+/** A run and a backfill that are cancelled while they wait for the destination. */
+async function cancellations({ record, waitFor }: Recorder, name: string, url: string) {
+	const { id } = await record(`create${name}`, {
+		body: {
+			name: "Events to a webhook",
+			destination: { type: "HTTP", config: { url } },
+			interval: "hour",
+		},
+	});
+	const parameters = { id: String(id) };
+	const backfill = async () =>
+		record(`backfill${name}`, { parameters, body: { start_at: hoursAgo(2), end_at: hoursAgo(1) } });
+	const first = await backfill();
+	const { results } = await waitFor(
+		`list${name}Runs`,
+		{ parameters },
+		({ results }) => results?.some((run) => run.status === "Running") === true,
+	);
+	await record(`cancel${name}Run`, {
+		parameters: { ...parameters, run_id: String(results?.[0]?.id) },
+	});
+	const second = await backfill();
+	await record(`cancel${name}Backfill`, {
+		parameters: { ...parameters, backfill_id: String(second.backfill_id ?? first.backfill_id) },
+	});
+	await record(`delete${name}`, { parameters });
+}

@@ -1,0 +1,118 @@
+/**
+ * Replaces what differs from run to run: ids, times, keys, tokens and hosts. The same value always
+ * gets the same replacement.
+ */
+import { crc32 } from "node:zlib";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const STEP_MS = 10_000;
+
+/** The hour in which the examples take place. */
+const HOUR = Date.parse("2026-11-02T10:00:00.000Z");
+
+const UUID = /\b[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-[\da-f]{12}\b/g;
+const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const KEY = /\btnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
+const MASK = /tnt_…[0-9A-Za-z]{4}/g;
+/** How long a run took, in its log. */
+const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
+const TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g;
+
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+const base62 = (n: number, length: number): string =>
+	length === 0 ? "" : base62(Math.floor(n / 62), length - 1) + DIGITS.charAt(n % 62);
+
+/** A key that nobody has, with a valid checksum (docs/keys.md#personal-api-keys). */
+function exampleKey(n: number) {
+	const body = `tnt_${"Example".repeat(5)}${String(n).padStart(8, "0")}`;
+	return `${body}_${base62(crc32(body), 6)}`;
+}
+
+const maskOf = (key: string) => `tnt_…${key.slice(-4)}`;
+
+const exampleToken = (n: number) => `example-token-${String(n).padStart(29, "0")}`;
+
+/** Numbers values in the order in which they appear. */
+function numbered(make: (n: number, value: string) => string) {
+	const known = new Map<string, string>();
+	return (value: string) => {
+		const replacement = known.get(value) ?? make(known.size + 1, value);
+		known.set(value, replacement);
+		return replacement;
+	};
+}
+
+type Options = {
+	/** What texts are replaced by what, such as addresses of local servers. */
+	texts: [from: string, to: string][];
+	/** When each step of the recording began, in Unix milliseconds. */
+	steps: number[];
+	/** The values of all keys. */
+	keys: string[];
+};
+
+/** The values of the keys in a text. */
+export const keysIn = (text: string) => Array.from(text.matchAll(KEY), ([key]) => key);
+
+export function normalizer({ texts, steps, keys }: Options) {
+	const [start = 0] = steps;
+	const hour = Math.floor(start / HOUR_MS) * HOUR_MS;
+	const masks = new Map<string, string>();
+	const key = numbered((n, value) => {
+		const example = exampleKey(n);
+		masks.set(maskOf(value), maskOf(example));
+		return example;
+	});
+	for (const each of keys) key(each);
+	const prefix = HOUR.toString(16).padStart(12, "0").replace(/^.{8}/, "$&-");
+	const uuid = numbered((n, value) => {
+		const version = value.charAt(14);
+		return `${prefix}-${version}000-8000-${String(n).padStart(12, "0")}`;
+	});
+	const token = numbered(exampleToken);
+
+	/**
+	 * Whole hours, and whole minutes before the recording, keep their distance to the hour. Other
+	 * times are those of the step in which they were, or of the hour's beginning.
+	 */
+	function time(text: string) {
+		const at = Date.parse(text);
+		if (Math.abs(at - start) > 7 * DAY_MS) return text;
+		if (at % (at < start ? MINUTE_MS : HOUR_MS) === 0)
+			return new Date(at - hour + HOUR).toISOString();
+		const step = steps.findLastIndex((began) => began <= at);
+		return new Date(HOUR + (step + 1) * STEP_MS).toISOString();
+	}
+
+	const days = Math.floor(HOUR / DAY_MS) - Math.floor(hour / DAY_MS);
+	const day = (text: string) =>
+		new Date(Date.parse(text) + days * DAY_MS).toISOString().slice(0, 10);
+
+	function string(value: string) {
+		if (DAY.test(value)) return day(value);
+		return texts
+			.reduce((text, [from, to]) => text.replaceAll(from, to), value)
+			.replace(KEY, key)
+			.replace(MASK, (mask) => masks.get(mask) ?? mask)
+			.replace(TOKEN, token)
+			.replace(UUID, uuid)
+			.replace(TIME, time)
+			.replace(DURATION, "1.5 seconds");
+	}
+
+	/** `name` is that of the field. */
+	return function normalize(value: unknown, name = ""): unknown {
+		if (typeof value === "string") return string(value);
+		// How long something took.
+		if (name === "seconds" && typeof value === "number") return 1.5;
+		if (Array.isArray(value)) return value.map((item) => normalize(item));
+		if (typeof value !== "object" || value === null) return value;
+		return Object.fromEntries(
+			Object.entries(value).map(([name, inner]) => [string(name), normalize(inner, name)]),
+		);
+	};
+}

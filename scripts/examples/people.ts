@@ -1,0 +1,148 @@
+/** The examples of organizations, people, keys, domains and projects. */
+import type { Recorder } from "./recorder.ts";
+
+const tokenOf = (url: string | null | undefined) => String(url).split("/").at(-1) ?? "";
+
+/** @returns a member's user, and a key of it */
+export async function invites({ record, refuse }: Recorder) {
+	const { accept_url } = await record("createInvite", {
+		body: {
+			target_email: "analyst@example.com",
+			first_name: "Analyst",
+			level: 1,
+			message: "The reports that you asked for are here.",
+			send_email: false,
+		},
+	});
+	await refuse("createInvite", 400, { body: { target_email: "analyst" } });
+	const several = await record("createInvites", {
+		body: [
+			{ target_email: "support@example.com", send_email: false },
+			{ target_email: "developer@example.com", level: 8, send_email: false },
+		],
+	});
+	await refuse("createInvites", 400, { body: [{}] });
+	await record("listInvites");
+	const token = tokenOf(accept_url);
+	await record("previewInvite", { parameters: { token }, key: null });
+	await record("showInvitePage", { parameters: { token }, key: null });
+	const { user, personal_api_key } = await record("acceptInvite", {
+		parameters: { token },
+		body: { first_name: "Analyst", last_name: "" },
+		key: null,
+	});
+	const [first, second] = several.results ?? [];
+	await record("acceptInviteOnPage", {
+		parameters: { token: tokenOf(String(first?.accept_url)) },
+		body: new URLSearchParams({ first_name: "Support" }),
+		key: null,
+	});
+	await record("deleteInvite", { parameters: { id: String(second?.id) } });
+	return { uuid: user?.uuid ?? "", key: personal_api_key?.value };
+}
+
+export async function members({ record, refuse }: Recorder, user__uuid: string) {
+	await record("listMembers", { parameters: { search: "analyst", order: "-joined_at" } });
+	await record("updateMember", { parameters: { user__uuid }, body: { level: 8 } });
+	await refuse("updateMember", 400, { parameters: { user__uuid }, body: { level: 7 } });
+}
+
+export async function projectMembers({ record, refuse }: Recorder, user_uuid: string) {
+	await record("addProjectMember", { body: { user_uuid, level: 8 } });
+	await refuse("addProjectMember", 400, { body: { user_uuid, level: 8 } });
+	await record("listProjectMembers");
+	await record("removeProjectMember", { parameters: { user_uuid } });
+}
+
+export async function users({ record }: Recorder, project: number) {
+	const parameters = { uuid: "@me" };
+	await record("updateUser", { parameters, body: { first_name: "Admin", project } });
+	await record("getUser", { parameters });
+}
+
+export async function organizations({ record, refuse }: Recorder, project: number) {
+	const { id } = await record("createOrganization", { body: { name: "Acme Research" } });
+	await refuse("createOrganization", 400, { body: {} });
+	// A new organization becomes the current one.
+	await record("updateUser", { parameters: { uuid: "@me" }, body: { project } });
+	const parameters = { id: String(id) };
+	await record("listOrganizations");
+	await record("getOrganization", { parameters });
+	await record("updateOrganization", {
+		parameters,
+		body: { name: "Acme Labs", enforce_2fa: true, is_member_join_email_enabled: false },
+	});
+	await record("deleteOrganization", { parameters });
+}
+
+/** @param kind of the ids: projects are also below their organization */
+export async function projects(
+	{ record, refuse }: Recorder,
+	kind: "" | "Organization",
+	current: number,
+) {
+	const body = { name: "Mobile app", timezone: "Europe/Berlin", access_control: true };
+	const { id } = await record(`create${kind}Project`, { body });
+	await refuse(`create${kind}Project`, 400, { body: { name: "Shop", timezone: "Berlin" } });
+	// A new project becomes the current one.
+	await record("updateUser", { parameters: { uuid: "@me" }, body: { project: current } });
+	const parameters = { id: String(id) };
+	await record(`list${kind}Projects`);
+	await record(`get${kind}Project`, { parameters });
+	await record(`update${kind}Project`, { parameters, body: { name: "Mobile apps" } });
+	await record(`delete${kind}Project`, { parameters });
+}
+
+/** @param publish puts a text into the DNS */
+export async function domains(
+	{ record, refuse }: Recorder,
+	publish: (domain: string, challenge: string) => void,
+) {
+	const domain = "example.com";
+	const { id, verification_challenge } = await record("createDomain", { body: { domain } });
+	await refuse("createDomain", 400, { body: {} });
+	const parameters = { id: String(id) };
+	await record("getDomain", { parameters });
+	await refuse("getDomain", 404, {
+		parameters: { id: "00000000-0000-7000-8000-000000000000" },
+	});
+	const jit = { jit_provisioning_enabled: true };
+	await refuse("updateDomain", 400, { parameters, body: jit });
+	publish(domain, verification_challenge ?? "");
+	await record("verifyDomain", { parameters });
+	await refuse("verifyDomain", 400, { parameters });
+	await refuse("updateDomain", 412, { parameters, body: jit, headers: { "if-match": '"older"' } });
+	await record("updateDomain", { parameters, body: jit });
+	await refuse("updateDomain", 415, {
+		parameters,
+		body: jit,
+		headers: { "content-type": "text/plain" },
+	});
+	await refuse("createDomain", 413, { body: { domain: "x".repeat(2 ** 20) } });
+	await record("listDomains");
+	await record("deleteDomain", { parameters });
+}
+
+export async function keys({ record, refuse }: Recorder) {
+	const { id, value } = await record("createPersonalApiKey", {
+		body: {
+			label: "Nightly report",
+			scopes: ["batch_export:read", "project:read"],
+			expires_at: "2031-01-01T00:00:00.000Z",
+		},
+	});
+	await refuse("createPersonalApiKey", 400, { body: { label: "Nightly report", scopes: [] } });
+	await refuse("listProjects", 401, { key: null });
+	await refuse("listOrganizations", 403, { key: value });
+	const parameters = { id: String(id) };
+	await record("getPersonalApiKey", { parameters });
+	await record("updatePersonalApiKey", { parameters, body: { label: "Weekly report" } });
+	await record("rollPersonalApiKey", { parameters });
+	await record("listPersonalApiKeys");
+	await record("revokePersonalApiKey", { parameters });
+}
+
+export async function service({ record }: Recorder) {
+	await record("getService", { key: null });
+	await record("getHealth", { key: null });
+}

@@ -1,0 +1,98 @@
+import * as z from "zod";
+import { grants } from "../tenant/scopes.ts";
+import type { Caller } from "./caller.ts";
+
+const Operation = z.object({
+	operationId: z.string(),
+	summary: z.string(),
+	tag: z.string(),
+	method: z.string(),
+	/** With `{name}` for each parameter. */
+	path: z.string(),
+	scope: z.string(),
+	/** The names of its query parameters. */
+	query: z.array(z.string()),
+	body: z.boolean(),
+});
+export type Operation = z.infer<typeof Operation>;
+
+/** The index of operations, which is the same for every caller: public/operations.json. */
+let index: Operation[] | undefined;
+
+/** All operations of the API that take a key. */
+export async function operationsOf(caller: Caller): Promise<Operation[]> {
+	index ??= z.array(Operation).parse(await caller.asset("/operations.json"));
+	return index;
+}
+
+/** An error in the arguments of a tool, for the model. */
+export class WrongArguments extends Error {}
+
+/** @throws WrongArguments if there is no such operation */
+export async function findOperation(caller: Caller, operationId: string): Promise<Operation> {
+	const operations = await operationsOf(caller);
+	const operation = operations.find((operation) => operation.operationId === operationId);
+	if (!operation)
+		throw new WrongArguments(
+			`There is no operation "${operationId}". Find one with list_operations.`,
+		);
+	return operation;
+}
+
+export const isRead = ({ method }: Operation) => method === "GET";
+
+/** Whether the operation answers with a page of a list. */
+export const isList = ({ query }: Operation) => query.includes("limit") && query.includes("offset");
+
+const pathParameters = ({ path }: Operation) =>
+	Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
+
+/** An operation as list_operations shows it. */
+export function summarize(operation: Operation, scopes: string[]) {
+	const { operationId, summary, tag, method, path, scope } = operation;
+	const allowed = grants(scopes, scope);
+	return { operationId, summary, tag, method, path, changes: !isRead(operation), scope, allowed };
+}
+
+const words = (text: string) => text.toLowerCase().split(/\s+/).filter(Boolean);
+
+/** Whether an operation has all words of a search, in any case. */
+export function matches({ operationId, summary, tag, path }: Operation, search: string) {
+	const text = [operationId, summary, tag, path].join(" ").toLowerCase();
+	return words(search).every((word) => text.includes(word));
+}
+
+export const Parameters = z.record(
+	z.string(),
+	z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))]),
+);
+export type Parameters = z.infer<typeof Parameters>;
+
+/** A segment of a path. URLs have no way to write `.` and `..` as names. */
+function segment(name: string, value: Parameters[string] | undefined) {
+	const text = String(value ?? "");
+	if (text === "") throw new WrongArguments(`The parameter "${name}" is missing.`);
+	if (text === "." || text === "..") throw new WrongArguments(`"${text}" is no ${name}.`);
+	return encodeURIComponent(text).replaceAll("%40", "@");
+}
+
+/**
+ * The path of a request to an operation, with its query.
+ * @throws WrongArguments if a parameter is missing, or the operation has none of that name
+ */
+export function pathOf(operation: Operation, parameters: Parameters): string {
+	const inPath = pathParameters(operation);
+	const query = new URLSearchParams();
+	for (const [name, value] of Object.entries(parameters)) {
+		if (inPath.includes(name)) continue;
+		if (!operation.query.includes(name)) {
+			const names = [...inPath, ...operation.query].join(", ") || "none";
+			throw new WrongArguments(
+				`"${name}" is no parameter of ${operation.operationId}. It has: ${names}.`,
+			);
+		}
+		for (const item of [value].flat()) query.append(name, String(item));
+	}
+	const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => segment(name, parameters[name]));
+	return query.size > 0 ? `${path}?${query}` : path;
+}

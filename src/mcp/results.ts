@@ -1,0 +1,88 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { Answer } from "./caller.ts";
+import { isList, type Operation, type Parameters } from "./operations.ts";
+
+/** The maximum length of the JSON of an answer, so that it leaves room in a model's context. */
+export const MAX_CHARACTERS = 50_000;
+
+/** A tool's result, as structured content and as text. */
+export const result = (content: object, isError = false): CallToolResult => ({
+	content: [{ type: "text", text: JSON.stringify(content) }],
+	structuredContent: { ...content },
+	...(isError && { isError }),
+});
+
+/** The result of a request that the API refused: its error. */
+export function refused({ status, headers, data }: Answer): CallToolResult {
+	const seconds = headers.get("retry-after");
+	return result(
+		{ status, error: data, ...(seconds !== null && { retry_after_seconds: Number(seconds) }) },
+		true,
+	);
+}
+
+/** A part of an answer that is too long: `from` is where it begins, in characters. */
+export function bounded(data: unknown, from = 0): object {
+	const text = typeof data === "string" ? data : JSON.stringify(data);
+	if (from === 0 && text.length <= MAX_CHARACTERS) return { data };
+	const end = from + MAX_CHARACTERS;
+	const hint =
+		end < text.length
+			? `The answer has ${text.length} characters. Go on with "from": ${end}.`
+			: `This is the end of the answer, which has ${text.length} characters.`;
+	return { part: text.slice(from, end), hint };
+}
+
+type Page = { next: string | null; previous: string | null; results: unknown[] };
+
+const isPage = (data: unknown): data is Page =>
+	typeof data === "object" &&
+	data !== null &&
+	"results" in data &&
+	Array.isArray(data.results) &&
+	"next" in data;
+
+/** The first of `items` whose JSON fits into `room` characters. */
+function fitting(items: unknown[], room: number) {
+	let left = room;
+	const end = items.findIndex((item) => {
+		left -= JSON.stringify(item).length + 1;
+		return left < 0;
+	});
+	return end < 0 ? items : items.slice(0, end);
+}
+
+/** The parameters that lead to the next page, from its address. */
+function parametersOf(address: string, parameters: Parameters): Parameters {
+	const { searchParams } = new URL(address);
+	const place = [...searchParams].filter(([name]) => ["limit", "offset", "cursor"].includes(name));
+	return { ...parameters, ...Object.fromEntries(place) };
+}
+
+/**
+ * The answer of a read. Of a page, as many results as fit, and what to call for the next ones.
+ * @param from where to begin, in characters, if it is too long and not a page
+ */
+export function readResult(
+	operation: Operation,
+	parameters: Parameters,
+	data: unknown,
+	from?: number,
+): object {
+	if (!isList(operation) || !isPage(data) || from !== undefined) return bounded(data, from);
+	const { next, previous: _, results, ...fields } = data;
+	const kept = fitting(results, MAX_CHARACTERS - JSON.stringify(fields).length);
+	if (kept.length === 0 && results.length > 0) return bounded(data);
+	const { operationId } = operation;
+	if (kept.length === results.length) {
+		const more = next && { operationId, parameters: parametersOf(next, parameters) };
+		return { data: { ...fields, results }, next: more };
+	}
+	const { cursor: _cursor, ...rest } = parameters;
+	const offset = Number(parameters.offset ?? 0) + kept.length;
+	return {
+		data: { ...fields, results: kept },
+		next: { operationId, parameters: { ...rest, offset } },
+		hint: "The page was too long for one answer. next leads to the rest of it.",
+	};
+}

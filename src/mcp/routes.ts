@@ -1,0 +1,48 @@
+import type { Context } from "hono";
+import { createMiddleware } from "hono/factory";
+import { authenticate } from "../auth/authenticate.ts";
+import type { App } from "../env.ts";
+import { forbidden, methodNotAllowed } from "../http/errors.ts";
+import { allowedOrigins } from "../http/origins.ts";
+import { router } from "../http/router.ts";
+import { asCaller } from "../tenant/middleware.ts";
+import { anyKey } from "../tenant/scopes.ts";
+
+/** Sends a request to the API, within this worker. */
+export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
+
+/** JSON-RPC's code for errors that the server defines (https://www.jsonrpc.org/specification). */
+const SERVER_ERROR = -32000;
+
+/** Puts errors into the form of JSON-RPC. `data` is the error of the API. */
+const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
+	await next();
+	c.header("Cache-Control", "no-store");
+	if (!c.error) return;
+	const data: { detail: string } = await c.res.json();
+	const error = { code: SERVER_ERROR, message: data.detail, data };
+	c.res = new Response(JSON.stringify({ jsonrpc: "2.0", id: null, error }), c.res);
+});
+
+/**
+ * Refuses pages of other origins, as the protocol demands against DNS rebinding. Programs that are
+ * not browsers send no `Origin`.
+ */
+const checkOrigin = createMiddleware<App>(async (c, next) => {
+	const origin = c.req.header("origin");
+	const allowed = [new URL(c.req.url).origin, ...allowedOrigins(c.env)];
+	if (origin !== undefined && !allowed.includes("*") && !allowed.includes(origin))
+		throw forbidden("Requests from this origin are not allowed.");
+	await next();
+});
+
+/** `/mcp`, for language models (docs/mcp.md). It keeps no state, so there is no stream to GET. */
+export const mcp = (api: Api) =>
+	router()
+		.use(jsonRpcErrors, checkOrigin, authenticate, anyKey, asCaller)
+		.all("/", async (c) => {
+			if (c.req.method !== "POST") throw methodNotAllowed(c.req.method, ["POST"]);
+			const { serve } = await import("./server.ts");
+			const response = await serve(c, api);
+			return c.newResponse(response.body, response);
+		});

@@ -1,0 +1,233 @@
+import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
+import * as z from "zod";
+import { grants } from "../tenant/scopes.ts";
+import type { Caller } from "./caller.ts";
+import { describe } from "./describe.ts";
+import {
+	findOperation,
+	isList,
+	isRead,
+	matches,
+	operationsOf,
+	Parameters,
+	pathOf,
+	summarize,
+	WrongArguments,
+} from "./operations.ts";
+import { bounded, readResult, refused, result } from "./results.ts";
+
+/** How many results a page has if `limit` is not given. */
+const DEFAULT_LIMIT = 25;
+
+const operationId = z.string().describe("The operation's id, as list_operations shows it.");
+
+const parameters = Parameters.default({}).describe(
+	'Values for the parameters of the path and the query, by name: {"organization_id": "@current"}.',
+);
+
+const ListArguments = z.strictObject({
+	tag: z.string().optional().describe("Only operations with this tag."),
+	search: z
+		.string()
+		.optional()
+		.describe("Words that the id, summary, tag or path must contain: invite bulk."),
+	changes: z.boolean().optional().describe("true: only operations that change something."),
+});
+
+const ReadArguments = z.strictObject({
+	operationId,
+	parameters,
+	from: z.int().min(0).optional().describe("Where to go on in an answer that was too long."),
+	bookmark: z
+		.string()
+		.optional()
+		.describe("The bookmark of a change, so that the answer shows at least that change."),
+});
+
+const ChangeArguments = z.strictObject({
+	operationId,
+	parameters,
+	body: z
+		.union([z.record(z.string(), z.unknown()), z.array(z.unknown())])
+		.optional()
+		.describe("The JSON body, as describe_operation describes it."),
+	confirm: z
+		.boolean()
+		.optional()
+		.describe("true: make the change. Otherwise the answer says what would be done."),
+	idempotencyKey: z
+		.string()
+		.optional()
+		.describe(
+			"For POST: calls with the same key make the change once. Use a new key for each change.",
+		),
+	ifMatch: z
+		.string()
+		.optional()
+		.describe("The etag of a read. The change is refused if the object has changed since."),
+});
+
+/** Runs a tool. Wrong arguments, and errors that aren't the caller's, become results. */
+async function run(caller: Caller, tool: () => Promise<CallToolResult>): Promise<CallToolResult> {
+	try {
+		return await tool();
+	} catch (error) {
+		if (error instanceof WrongArguments) return result({ error: error.message }, true);
+		caller.report(error);
+		return result({ error: "A server error occurred." }, true);
+	}
+}
+
+/** The user, and what the key in use may do. */
+async function whoami(caller: Caller) {
+	const { scopes, organizations, projects, expires_at } = caller.key;
+	const key = {
+		scopes,
+		scoped_organizations: organizations,
+		scoped_projects: projects,
+		expires_at,
+	};
+	const answer = await caller.send("GET", "/api/users/@me");
+	if (answer.status === 200) return result({ user: answer.data, key });
+	if (answer.status !== 403) return refused(answer);
+	return result({ user: null, key, hint: "To read the user, the key needs the scope user:read." });
+}
+
+async function list(caller: Caller, { tag, search = "", changes }: z.infer<typeof ListArguments>) {
+	const all = await operationsOf(caller);
+	const found = all.filter(
+		(operation) =>
+			(tag === undefined || operation.tag.toLowerCase() === tag.toLowerCase()) &&
+			(changes === undefined || changes === !isRead(operation)) &&
+			matches(operation, search),
+	);
+	const operations = found.map((operation) => summarize(operation, caller.key.scopes));
+	if (operations.length > 0) return result({ operations });
+	return result({ operations, tags: [...new Set(all.map(({ tag }) => tag))] });
+}
+
+async function read(caller: Caller, given: z.infer<typeof ReadArguments>) {
+	const operation = await findOperation(caller, given.operationId);
+	if (!isRead(operation))
+		throw new WrongArguments(`${operation.operationId} changes something. Call change.`);
+	const parameters = {
+		...(isList(operation) && { limit: DEFAULT_LIMIT }),
+		...given.parameters,
+	};
+	const answer = await caller.send("GET", pathOf(operation, parameters), {
+		headers: { "x-d1-bookmark": given.bookmark },
+	});
+	if (answer.status >= 400) return refused(answer);
+	return result({
+		...readResult(operation, parameters, answer.data, given.from),
+		etag: answer.headers.get("etag"),
+		...linkOf(answer.headers),
+	});
+}
+
+/** Where the content is of an answer that has no body. */
+function linkOf(headers: Headers) {
+	const link = headers.get("link");
+	return link === null ? {} : { link };
+}
+
+async function change(caller: Caller, given: z.infer<typeof ChangeArguments>) {
+	const operation = await findOperation(caller, given.operationId);
+	if (isRead(operation))
+		throw new WrongArguments(`${operation.operationId} changes nothing. Call read.`);
+	const path = pathOf(operation, given.parameters);
+	if (given.confirm !== true) return preview(caller, path, given);
+	const { method } = operation;
+	const answer = await caller.send(method, path, {
+		...(operation.body && { body: given.body ?? {} }),
+		headers: {
+			"idempotency-key": method === "POST" ? given.idempotencyKey : undefined,
+			"if-match": given.ifMatch,
+		},
+	});
+	if (answer.status >= 400) return refused(answer);
+	return result({
+		status: answer.status,
+		...bounded(answer.data),
+		...linkOf(answer.headers),
+		...(answer.headers.has("idempotency-replayed") && { replayed: true }),
+		bookmark: answer.headers.get("x-d1-bookmark"),
+	});
+}
+
+/** What a change would do, and the arguments to do it with. */
+async function preview(caller: Caller, path: string, given: z.infer<typeof ChangeArguments>) {
+	const { method, summary, scope, body } = await findOperation(caller, given.operationId);
+	const key = method === "POST" && { idempotencyKey: crypto.randomUUID() };
+	return result({
+		changed: false,
+		would: { summary, method, path, ...(body && { body: given.body ?? {} }) },
+		scope,
+		allowed: grants(caller.key.scopes, scope),
+		hint: "Nothing was changed. To make this change, call change with the arguments in confirmed.",
+		confirmed: { ...key, ...given, confirm: true },
+	});
+}
+
+const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
+
+/** Adds the tools to a server (docs/mcp.md#tools). */
+export function addTools(server: McpServer, caller: Caller) {
+	server.registerTool(
+		"whoami",
+		{
+			title: "Who am I?",
+			description:
+				"The user, its current organization and project, and what the API key in use may do.",
+			inputSchema: z.strictObject({}),
+			annotations: READ_ONLY,
+		},
+		() => run(caller, () => whoami(caller)),
+	);
+	server.registerTool(
+		"list_operations",
+		{
+			title: "List operations",
+			description:
+				"The operations of the API, each with its id, and whether it changes something and the key has its scope. Give a tag or words to search for; without, all are listed.",
+			inputSchema: ListArguments,
+			annotations: READ_ONLY,
+		},
+		(given) => run(caller, () => list(caller, given)),
+	);
+	server.registerTool(
+		"describe_operation",
+		{
+			title: "Describe an operation",
+			description:
+				"What an operation does, its parameters, and the JSON Schema of its body with an example.",
+			inputSchema: z.strictObject({ operationId }),
+			annotations: READ_ONLY,
+		},
+		({ operationId }) =>
+			run(caller, async () =>
+				result(await describe(caller, await findOperation(caller, operationId))),
+			),
+	);
+	server.registerTool(
+		"read",
+		{
+			title: "Read",
+			description: `Calls an operation that changes nothing (GET). Lists come in pages of ${DEFAULT_LIMIT}, unless parameters has a limit; next has the arguments for the next page.`,
+			inputSchema: ReadArguments,
+			annotations: READ_ONLY,
+		},
+		(given) => run(caller, () => read(caller, given)),
+	);
+	server.registerTool(
+		"change",
+		{
+			title: "Change",
+			description:
+				"Calls an operation that changes something (POST, PATCH, DELETE). Without confirm: true it changes nothing: it answers with what would be done, and the arguments to do it. Show that to the user first.",
+			inputSchema: ChangeArguments,
+			annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
+		},
+		(given) => run(caller, () => change(caller, given)),
+	);
+}

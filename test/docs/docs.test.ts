@@ -1,0 +1,197 @@
+import { env, exports } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { app } from "../../src/app.ts";
+import { ERROR_CODES } from "../../src/http/codes.ts";
+import { call } from "../support/world.ts";
+
+const get = (path: string, init: RequestInit = {}) =>
+	exports.default.fetch(new URL(path, "https://tenantry.test"), { redirect: "manual", ...init });
+
+type Seen = { links: string[]; assets: string[]; anchors: Set<string> };
+
+/** The links, assets and anchors of a page. */
+async function read(path: string) {
+	const seen: Seen = { links: [], assets: [], anchors: new Set() };
+	const take = (list: string[], attribute: string) => ({
+		element(element: Element) {
+			const value = element.getAttribute(attribute);
+			if (value !== null) list.push(value);
+		},
+	});
+	const response = await get(path);
+	await new HTMLRewriter()
+		.on("a[href]", take(seen.links, "href"))
+		.on("link[href]", take(seen.assets, "href"))
+		.on("script[src], img[src]", take(seen.assets, "src"))
+		.on("[id]", { element: (element) => void seen.anchors.add(element.getAttribute("id") ?? "") })
+		.transform(response.clone())
+		.text();
+	return { ...seen, response };
+}
+
+type Page = Awaited<ReturnType<typeof read>>;
+
+/** All pages that links lead to from /docs, by path. */
+async function crawl() {
+	const pages = new Map<string, Page>();
+	const waiting = ["/docs"];
+	for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+		if (pages.has(path)) continue;
+		const page = await read(path);
+		pages.set(path, page);
+		for (const link of page.links)
+			if (link.startsWith("/docs")) waiting.push(link.split("#")[0] ?? "");
+	}
+	return pages;
+}
+
+/** Whether a link of the page at `from` leads to a page, and to an anchor of it. */
+function resolves(pages: Map<string, Page>, from: string, link: string) {
+	const [path, anchor] = link.split("#");
+	const page = pages.get(path || from);
+	return page !== undefined && (anchor === undefined || page.anchors.has(anchor));
+}
+
+const isOwn = (link: string) => /^[/#]/.test(link) && link !== "/openapi.json";
+
+test("every link between the pages leads to a page and an anchor that exist", async () => {
+	const pages = await crawl();
+	expect([...pages.keys()]).toEqual(
+		expect.arrayContaining(["/docs", "/docs/api", "/docs/reference", "/docs/decisions"]),
+	);
+	const dead = [...pages].flatMap(([from, { links }]) =>
+		links
+			.filter((link) => isOwn(link) && !resolves(pages, from, link))
+			.map((link) => `${from}: ${link}`),
+	);
+	expect(dead).toEqual([]);
+	expect([...pages.values()].map(({ response }) => response.status)).toEqual(
+		Array(pages.size).fill(200),
+	);
+});
+
+test("every page has a table of contents, if it has sections, and the navigation", async () => {
+	const pages = await crawl();
+	for (const [path, { anchors, links }] of pages) {
+		expect([path, anchors.has("pages"), links[0]]).toEqual([path, true, "#content"]);
+		expect(links).toEqual(expect.arrayContaining(["/docs", "/docs/getting-started", "/docs/api"]));
+	}
+	expect(pages.get("/docs/api")?.links).toContain("#order-of-checks");
+});
+
+describe("the help of an error", () => {
+	test("is a link to a section of these pages", async () => {
+		const pages = await crawl();
+		const { headers } = await call("GET", "/api/organizations");
+		const [, link = ""] = /<([^>]+)>; rel="help"/.exec(headers.get("link") ?? "") ?? [];
+		expect([link, resolves(pages, "", link)]).toEqual(["/docs/api#not_authenticated", true]);
+	});
+
+	test("exists for every code", async () => {
+		const pages = await crawl();
+		expect(ERROR_CODES.length).toBeGreaterThan(30);
+		expect(ERROR_CODES.filter((code) => !resolves(pages, "", `/docs/api#${code}`))).toEqual([]);
+	});
+});
+
+test("what pages load never changes, and its name changes with it", async () => {
+	const pages = await crawl();
+	const assets = new Set([...pages.values()].flatMap((page) => page.assets));
+	expect(assets.size).toBeGreaterThanOrEqual(4);
+	for (const asset of assets) {
+		const { status, headers } = await get(asset);
+		expect([asset, status, headers.get("cache-control")]).toEqual([
+			asset,
+			200,
+			"public, max-age=31536000, immutable",
+		]);
+	}
+	const gone = await get("/docs/assets/style.0000000000000000.css");
+	expect([gone.status, gone.headers.get("cache-control")]).toEqual([
+		404,
+		"public, max-age=0, must-revalidate",
+	]);
+});
+
+test("the API reference has its license", async () => {
+	const { assets } = await read("/docs/reference");
+	const scalar = assets.find((asset) => asset.endsWith("/standalone.esm.js")) ?? "";
+	const license = await get(scalar.replace("standalone.esm.js", "LICENSE.txt"));
+	expect([license.status, license.headers.get("content-type")]).toEqual([
+		200,
+		"text/plain; charset=utf-8",
+	]);
+	expect(await license.text()).toContain("Copyright (c) 2023-present Scalar");
+});
+
+describe.each(["/docs", "/docs/api", "/docs/reference"])("%s", (path) => {
+	test("is sent again only if it has changed", async () => {
+		const { headers } = await get(path);
+		expect(headers.get("cache-control")).toBe("public, max-age=0, must-revalidate");
+		const etag = headers.get("etag") ?? "";
+		const again = await get(path, { headers: { "if-none-match": etag } });
+		expect([again.status, await again.text()]).toEqual([304, ""]);
+		expect((await get(path, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
+	});
+
+	test("is found with a slash at its end, and by HEAD", async () => {
+		const page = await get(path);
+		const slash = await get(`${path}/`);
+		expect([slash.status, slash.headers.get("etag")]).toEqual([200, page.headers.get("etag")]);
+		const head = await get(path, { method: "HEAD" });
+		expect([head.status, await head.text()]).toEqual([200, ""]);
+		for (const name of ["etag", "content-type", "content-security-policy"])
+			expect(head.headers.get(name)).toBe(page.headers.get(name));
+	});
+
+	test("has no other methods", async () => {
+		const { status, headers, body } = await call("POST", path);
+		expect([status, headers.get("allow"), body.code]).toEqual([
+			405,
+			"GET, HEAD",
+			"method_not_allowed",
+		]);
+	});
+
+	test("runs and loads nothing from elsewhere, and is in no frame", async () => {
+		const { headers } = await get(path);
+		const policy = new Map(
+			(headers.get("content-security-policy") ?? "")
+				.split("; ")
+				.map((directive) => [directive.split(" ")[0], directive.split(" ").slice(1)]),
+		);
+		expect(policy.get("default-src")).toEqual(["'none'"]);
+		expect(policy.get("frame-ancestors")).toEqual(["'none'"]);
+		const isReference = path === "/docs/reference";
+		expect(policy.get("script-src")).toEqual(["'self'"]);
+		expect(policy.get("style-src")).toEqual(
+			isReference ? ["'self'", "'unsafe-inline'"] : ["'self'"],
+		);
+		expect([...policy.values()].flat().filter((source) => /[.*]|https?:/.test(source))).toEqual([]);
+		expect(headers.get("referrer-policy")).toBe("no-referrer");
+		expect(headers.get("x-content-type-options")).toBe("nosniff");
+		expect(headers.get("x-request-id")).not.toBeNull();
+	});
+});
+
+test.each(["/docs/nowhere", "/docs/decisions/nowhere", "/docs/assets/nowhere.js"])(
+	"%s is a 404 with a page that leads back",
+	async (path) => {
+		const { response, links } = await read(path);
+		expect([response.status, response.headers.get("content-type")]).toEqual([
+			404,
+			"text/html; charset=utf-8",
+		]);
+		expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+		expect(links).toContain("/docs");
+	},
+);
+
+test("pages cost no trip to the database, and need no key", async () => {
+	const DB = Object.assign(Object.create(env.DB), {
+		withSession: () => {
+			throw new Error("The database was asked.");
+		},
+	});
+	expect((await app.request("/docs/api", {}, { ...env, DB })).status).toBe(200);
+});

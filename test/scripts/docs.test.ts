@@ -1,0 +1,168 @@
+import { mkdirSync } from "node:fs";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HANG_MS } from "../support/hang.ts";
+import { browserAt, discard, folder, freePort, Server } from "../support/server.ts";
+
+const program = browserAt();
+const missing = program === undefined && "no Chromium is installed";
+
+let state: string;
+let port: number;
+let server: Server;
+let key: string;
+
+beforeAll(async () => {
+	state = folder();
+	port = await freePort();
+	server = new Server({ PORT: String(port), STATE_DIR: state });
+	[, key = ""] = await server.says(/export KEY=(\S+)/);
+});
+
+afterAll(async () => {
+	await server.stop();
+	discard(state);
+});
+
+test("npm start prints where the documentation is", async () => {
+	const [, address = ""] = await server.says(/documentation is at (\S+\/docs),/);
+	expect((await fetch(address)).status).toBe(200);
+});
+
+describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => {
+	let browser: Browser;
+	beforeAll(async () => {
+		browser = await chromium.launch({
+			executablePath: program ?? "",
+			timeout: HANG_MS,
+			args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+		});
+	});
+	afterAll(() => browser?.close());
+
+	const LOOKS = [390, 1280].flatMap((width) =>
+		(["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
+	);
+	type Look = (typeof LOOKS)[number];
+
+	/** A page in a new browser session, and what is wrong with it: errors, and requests to other hosts. */
+	async function open({ width, colorScheme }: Look) {
+		const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
+		page.setDefaultTimeout(HANG_MS);
+		const wrong: string[] = [];
+		page.on("console", (message) => {
+			if (["error", "warning"].includes(message.type())) wrong.push(message.text());
+		});
+		page.on("pageerror", (error) => wrong.push(error.message));
+		page.on("request", (request) => {
+			const { protocol, host } = new URL(request.url());
+			if (protocol !== "data:" && host !== `localhost:${port}`) wrong.push(request.url());
+		});
+		const visit = async (path: string) => {
+			const response = await page.goto(`http://localhost:${port}${path}`);
+			return response?.status();
+		};
+		return { page, visit, wrong };
+	}
+
+	/** Saves a screenshot if the environment variable SCREENSHOTS names a folder. */
+	async function screenshot(page: Page, name: string) {
+		const { SCREENSHOTS } = process.env;
+		if (!SCREENSHOTS) return;
+		mkdirSync(SCREENSHOTS, { recursive: true });
+		await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
+	}
+
+	const fits = (page: Page) =>
+		page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+
+	/** How bright the page's background is: 0 is black, 255 is white. */
+	const brightness = async (page: Page) => {
+		const color = await page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+		return Math.min(...Array.from(color.matchAll(/\d+/g), Number));
+	};
+
+	const pathsIn = (page: Page) =>
+		page.evaluate<string[]>(
+			"[...document.querySelectorAll('#pages a')].map((link) => link.getAttribute('href'))",
+		);
+
+	test.each(LOOKS)("every page fits $width pixels, $colorScheme", async (look) => {
+		const { page, visit, wrong } = await open(look);
+		await visit("/docs");
+		const paths = await pathsIn(page);
+		expect(paths.length).toBeGreaterThan(10);
+		for (const path of [...paths, "/docs/decisions/0001-guard-in-the-batch"]) {
+			expect([path, await visit(path)]).toEqual([path, 200]);
+			if (path === "/docs/reference") await page.getByPlaceholder("Token").first().waitFor();
+			expect([path, await fits(page)]).toEqual([path, true]);
+			expect((await brightness(page)) > 128).toBe(look.colorScheme === "light");
+			const name = path.slice(1).replaceAll("/", "-");
+			await screenshot(page, `${name}-${look.width}-${look.colorScheme}`);
+		}
+		expect(wrong).toEqual([]);
+		await page.close();
+	});
+
+	test.each(LOOKS)(
+		"the reference answers with a key, at $width pixels, $colorScheme",
+		async (look) => {
+			const { page, visit, wrong } = await open(look);
+			const asked: string[] = [];
+			page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+			await visit("/docs/reference#tag/organizations/GET/api/organizations");
+			await page.getByPlaceholder("Token").first().fill(key);
+			await page.getByRole("button", { name: "Test Request (get /api/organizations)" }).click();
+			await page.getByRole("button", { name: /^send/i }).first().click();
+			await page.getByText('"My organization"').first().waitFor();
+			await screenshot(page, `answer-${look.width}-${look.colorScheme}`);
+			expect(asked.filter((path) => path.startsWith("/api"))).toEqual(["/api/organizations"]);
+			expect(await fits(page)).toBe(true);
+			expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
+			expect(wrong).toEqual([]);
+			await page.close();
+		},
+	);
+
+	test("the menus of a phone open and close with the keyboard", async () => {
+		const { page, visit } = await open({ width: 390, colorScheme: "light" });
+		await visit("/docs/api");
+		await page.keyboard.press("Tab");
+		expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+		for (const [name, menu] of [
+			["On this page", "#contents"],
+			["Pages", "#pages"],
+		] as const) {
+			expect(await page.isVisible(menu)).toBe(false);
+			await page.getByRole("button", { name }).focus();
+			await page.keyboard.press("Enter");
+			expect(await page.isVisible(menu)).toBe(true);
+			await screenshot(page, `menu-${menu.slice(1)}`);
+			await page.keyboard.press("Escape");
+			expect(await page.isVisible(menu)).toBe(false);
+		}
+		await page.close();
+	});
+
+	test("the table of contents of a phone closes when a link is followed", async () => {
+		const { page, visit, wrong } = await open({ width: 390, colorScheme: "light" });
+		await visit("/docs/api");
+		await page.getByRole("button", { name: "On this page" }).click();
+		await page.locator("#contents").getByText("Order of checks").click();
+		await page.waitForURL("**/docs/api#order-of-checks");
+		expect(await page.isVisible("#contents")).toBe(false);
+		expect(wrong).toEqual([]);
+		await page.close();
+	});
+
+	test("the link to skip the navigation leads to the content", async () => {
+		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
+		await visit("/docs/api");
+		await page.keyboard.press("Tab");
+		await page.keyboard.press("Enter");
+		expect(await page.evaluate("document.activeElement.id")).toBe("content");
+		await page.keyboard.press("Tab");
+		expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
+		await page.close();
+	});
+});
