@@ -24,9 +24,9 @@ const GENERATED = [
 	"migrations",
 	"worker-configuration.d.ts",
 	"public/openapi.json",
+	"public/operations.json",
 	"packages/client/src/generated.ts",
 	"packages/cli/src/generated.ts",
-	"public/operations.json",
 	"src/exporter/query/query.parser.js",
 ];
 

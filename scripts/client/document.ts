@@ -17,7 +17,7 @@ export type Schema = {
 
 export type Parameter = {
 	name: string;
-	in: "path" | "query";
+	in: "path" | "query" | "header";
 	description: string;
 	schema: Schema;
 };
@@ -44,6 +44,10 @@ type Document = {
 export const document: Document = JSON.parse(
 	readFileSync(`${import.meta.dirname}/../../public/openapi.json`, "utf8"),
 );
+
+// The client sends the headers by itself.
+for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods)))
+	operation.parameters = operation.parameters.filter((parameter) => parameter.in !== "header");
 
 /** The name of the schema that a reference leads to. */
 export const nameOf = ({ $ref }: Schema) => $ref?.split("/").at(-1);

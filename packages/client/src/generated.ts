@@ -245,7 +245,6 @@ export interface OrganizationsCalls {
 	 * You become its owner. A project `Default project` is created with it, and both become the ones you work in. A key restricted to organizations or projects can't create one.
 	 */
 	create(
-		parameters?: CreateOrganizationParameters,
 		body: CreateOrganizationBody,
 		options?: RequestOptions,
 	): Promise<Received<Organization, "organizations">>;
@@ -1196,11 +1195,7 @@ export interface ProjectsCalls {
 	 *
 	 * Requires level 8 in the project's organization: that of the body, by default the one you work in. A key restricted to projects can't create one.
 	 */
-	create(
-		parameters?: CreateProjectParameters,
-		body: CreateProjectBody,
-		options?: RequestOptions,
-	): Promise<Received<Project, "projects">>;
+	create(body: CreateProjectBody, options?: RequestOptions): Promise<Received<Project, "projects">>;
 
 	/**
 	 * Retrieve a project.
@@ -1678,7 +1673,6 @@ export interface PersonalApiKeysCalls {
 	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.
 	 */
 	create(
-		parameters?: CreatePersonalApiKeyParameters,
 		body: CreatePersonalApiKeyBody,
 		options?: RequestOptions,
 	): Promise<Received<PersonalApiKey, "personalApiKeys">>;
@@ -1751,18 +1745,6 @@ export interface ListOrganizationsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
-}
-
-/** What `organizations.create` is about. */
-export interface CreateOrganizationParameters {
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createOrganization`. */
@@ -1781,20 +1763,12 @@ export interface CreateOrganizationBody {
 export interface GetOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `organizations.update` is about. */
 export interface UpdateOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateOrganization`. */
@@ -1813,10 +1787,6 @@ export interface UpdateOrganizationBody {
 export interface DeleteOrganizationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `batchExports.list` is about. */
@@ -1827,20 +1797,12 @@ export interface ListBatchExportsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.create` is about. */
 export interface CreateBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createBatchExport`. */
@@ -1882,10 +1844,6 @@ export interface CreateBatchExportBody {
 export interface TestNewBatchExportParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `testNewBatchExport`. */
@@ -1909,10 +1867,6 @@ export interface GetBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.update` is about. */
@@ -1921,10 +1875,6 @@ export interface UpdateBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateBatchExport`. */
@@ -1968,10 +1918,6 @@ export interface DeleteBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `batchExports.backfill` is about. */
@@ -1980,12 +1926,6 @@ export interface BackfillBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `backfillBatchExport`. */
@@ -2029,12 +1969,6 @@ export interface PauseBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `pauseBatchExport`. */
@@ -2078,12 +2012,6 @@ export interface UnpauseBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `unpauseBatchExport`. */
@@ -2129,12 +2057,6 @@ export interface TestBatchExportParameters {
 	organization: Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `testBatchExport`. */
@@ -2192,10 +2114,6 @@ export interface ListBatchExportLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.listMetrics` is about. */
@@ -2208,10 +2126,6 @@ export interface ListBatchExportMetricsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.listRuns` is about. */
@@ -2236,10 +2150,6 @@ export interface ListBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.getRun` is about. */
@@ -2250,10 +2160,6 @@ export interface GetBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.cancelRun` is about. */
@@ -2264,12 +2170,6 @@ export interface CancelBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `batchExports.retryRun` is about. */
@@ -2280,12 +2180,6 @@ export interface RetryBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `retryBatchExportRun`. */
@@ -2316,10 +2210,6 @@ export interface ListBatchExportRunLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.listBackfills` is about. */
@@ -2332,10 +2222,6 @@ export interface ListBatchExportBackfillsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `batchExports.cancelBackfill` is about. */
@@ -2346,12 +2232,6 @@ export interface CancelBatchExportBackfillParameters {
 	id: string;
 	/** The backfill's id. */
 	backfill: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `domains.list` is about. */
@@ -2362,20 +2242,12 @@ export interface ListDomainsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `domains.create` is about. */
 export interface CreateDomainParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createDomain`. */
@@ -2396,10 +2268,6 @@ export interface GetDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `domains.update` is about. */
@@ -2408,10 +2276,6 @@ export interface UpdateDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateDomain`. */
@@ -2444,10 +2308,6 @@ export interface DeleteDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `domains.verify` is about. */
@@ -2456,12 +2316,6 @@ export interface VerifyDomainParameters {
 	organization: Alias<"@current">;
 	/** The domain's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `invites.list` is about. */
@@ -2472,20 +2326,12 @@ export interface ListInvitesParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `invites.create` is about. */
 export interface CreateInviteParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createInvite`. */
@@ -2515,10 +2361,6 @@ export interface CreateInviteBody {
 export interface CreateInvitesParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createInvites`. */
@@ -2550,10 +2392,6 @@ export interface DeleteInviteParameters {
 	organization: Alias<"@current">;
 	/** The invite's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `members.list` is about. */
@@ -2572,10 +2410,6 @@ export interface ListMembersParameters {
 	updated_after?: string | undefined;
 	/** `joined_at` lists the oldest member first; anything else the newest. */
 	order?: string | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `members.update` is about. */
@@ -2584,10 +2418,6 @@ export interface UpdateMemberParameters {
 	organization: Alias<"@current">;
 	/** The uuid of the member's user, or `@me` for yourself. */
 	user: Alias<"@me">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateMember`. */
@@ -2602,10 +2432,6 @@ export interface RemoveMemberParameters {
 	organization: Alias<"@current">;
 	/** The uuid of the member's user, or `@me` for yourself. */
 	user: Alias<"@me">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `organizationProjects.list` is about. */
@@ -2616,20 +2442,12 @@ export interface ListOrganizationProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `organizationProjects.create` is about. */
 export interface CreateOrganizationProjectParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createOrganizationProject`. */
@@ -2650,10 +2468,6 @@ export interface GetOrganizationProjectParameters {
 	organization: Alias<"@current">;
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `organizationProjects.update` is about. */
@@ -2662,10 +2476,6 @@ export interface UpdateOrganizationProjectParameters {
 	organization: Alias<"@current">;
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateOrganizationProject`. */
@@ -2684,10 +2494,6 @@ export interface DeleteOrganizationProjectParameters {
 	organization: Alias<"@current">;
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `activityLog.list` is about. */
@@ -2710,10 +2516,6 @@ export interface ListActivityParameters {
 	after?: string | undefined;
 	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `plugins.list` is about. */
@@ -2735,10 +2537,6 @@ export interface ListPluginsParameters {
 				| "pipeline_import_apps"
 		  )
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.list` is about. */
@@ -2749,20 +2547,12 @@ export interface ListDestinationsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.create` is about. */
 export interface CreateDestinationParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createDestination`. */
@@ -2816,10 +2606,6 @@ export interface ListDestinationActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.listExportConfigs` is about. */
@@ -2830,10 +2616,6 @@ export interface ListDestinationExportConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.listRepository` is about. */
@@ -2844,10 +2626,6 @@ export interface ListDestinationRepositoryParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.listUnused` is about. */
@@ -2858,10 +2636,6 @@ export interface ListUnusedDestinationsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.checkForUpdates` is about. */
@@ -2870,10 +2644,6 @@ export interface CheckDestinationForUpdatesParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.upgrade` is about. */
@@ -2882,12 +2652,6 @@ export interface UpgradeDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `upgradeDestination`. */
@@ -2937,10 +2701,6 @@ export interface GetDestinationSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.updateSource` is about. */
@@ -2949,10 +2709,6 @@ export interface UpdateDestinationSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateDestinationSource`. */
@@ -2964,10 +2720,6 @@ export interface GetDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineDestinations.update` is about. */
@@ -2976,10 +2728,6 @@ export interface UpdateDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateDestination`. */
@@ -3029,10 +2777,6 @@ export interface DeleteDestinationParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.list` is about. */
@@ -3043,20 +2787,12 @@ export interface ListFrontendAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.create` is about. */
 export interface CreateFrontendAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createFrontendApp`. */
@@ -3110,10 +2846,6 @@ export interface ListFrontendAppActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listExportConfigs` is about. */
@@ -3124,10 +2856,6 @@ export interface ListFrontendAppExportConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listRepository` is about. */
@@ -3138,10 +2866,6 @@ export interface ListFrontendAppRepositoryParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listUnused` is about. */
@@ -3152,10 +2876,6 @@ export interface ListUnusedFrontendAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.checkForUpdates` is about. */
@@ -3164,10 +2884,6 @@ export interface CheckFrontendAppForUpdatesParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.upgrade` is about. */
@@ -3176,12 +2892,6 @@ export interface UpgradeFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `upgradeFrontendApp`. */
@@ -3231,10 +2941,6 @@ export interface GetFrontendAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.updateSource` is about. */
@@ -3243,10 +2949,6 @@ export interface UpdateFrontendAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateFrontendAppSource`. */
@@ -3258,10 +2960,6 @@ export interface GetFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.update` is about. */
@@ -3270,10 +2968,6 @@ export interface UpdateFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateFrontendApp`. */
@@ -3323,10 +3017,6 @@ export interface DeleteFrontendAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.list` is about. */
@@ -3337,20 +3027,12 @@ export interface ListImportAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.create` is about. */
 export interface CreateImportAppParameters {
 	/** The organization's id, or `@current` for your current one. */
 	organization: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createImportApp`. */
@@ -3404,10 +3086,6 @@ export interface ListImportAppActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.listExportConfigs` is about. */
@@ -3418,10 +3096,6 @@ export interface ListImportAppExportConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.listRepository` is about. */
@@ -3432,10 +3106,6 @@ export interface ListImportAppRepositoryParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.listUnused` is about. */
@@ -3446,10 +3116,6 @@ export interface ListUnusedImportAppsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.checkForUpdates` is about. */
@@ -3458,10 +3124,6 @@ export interface CheckImportAppForUpdatesParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.upgrade` is about. */
@@ -3470,12 +3132,6 @@ export interface UpgradeImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `upgradeImportApp`. */
@@ -3525,10 +3181,6 @@ export interface GetImportAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.updateSource` is about. */
@@ -3537,10 +3189,6 @@ export interface UpdateImportAppSourceParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateImportAppSource`. */
@@ -3552,10 +3200,6 @@ export interface GetImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pipelineImportApps.update` is about. */
@@ -3564,10 +3208,6 @@ export interface UpdateImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateImportApp`. */
@@ -3617,10 +3257,6 @@ export interface DeleteImportAppParameters {
 	organization: Alias<"@current">;
 	/** The plugin's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `projects.list` is about. */
@@ -3629,18 +3265,6 @@ export interface ListProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
-}
-
-/** What `projects.create` is about. */
-export interface CreateProjectParameters {
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createProject`. */
@@ -3659,20 +3283,12 @@ export interface CreateProjectBody {
 export interface GetProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projects.update` is about. */
 export interface UpdateProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateProject`. */
@@ -3689,10 +3305,6 @@ export interface UpdateProjectBody {
 export interface DeleteProjectParameters {
 	/** The project's id, or `@current` for your current one. */
 	id: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.list` is about. */
@@ -3703,20 +3315,12 @@ export interface ListProjectBatchExportsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.create` is about. */
 export interface CreateProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createProjectBatchExport`. */
@@ -3758,10 +3362,6 @@ export interface CreateProjectBatchExportBody {
 export interface TestNewProjectBatchExportParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `testNewProjectBatchExport`. */
@@ -3785,10 +3385,6 @@ export interface GetProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.update` is about. */
@@ -3797,10 +3393,6 @@ export interface UpdateProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateProjectBatchExport`. */
@@ -3844,10 +3436,6 @@ export interface DeleteProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.backfill` is about. */
@@ -3856,12 +3444,6 @@ export interface BackfillProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `backfillProjectBatchExport`. */
@@ -3905,12 +3487,6 @@ export interface PauseProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `pauseProjectBatchExport`. */
@@ -3954,12 +3530,6 @@ export interface UnpauseProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `unpauseProjectBatchExport`. */
@@ -4005,12 +3575,6 @@ export interface TestProjectBatchExportParameters {
 	project: number | Alias<"@current">;
 	/** The export's id. */
 	id: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `testProjectBatchExport`. */
@@ -4068,10 +3632,6 @@ export interface ListProjectBatchExportLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.listMetrics` is about. */
@@ -4084,10 +3644,6 @@ export interface ListProjectBatchExportMetricsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.listRuns` is about. */
@@ -4112,10 +3668,6 @@ export interface ListProjectBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.getRun` is about. */
@@ -4126,10 +3678,6 @@ export interface GetProjectBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.cancelRun` is about. */
@@ -4140,12 +3688,6 @@ export interface CancelProjectBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.retryRun` is about. */
@@ -4156,12 +3698,6 @@ export interface RetryProjectBatchExportRunParameters {
 	id: string;
 	/** The run's id. */
 	run: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `retryProjectBatchExportRun`. */
@@ -4192,10 +3728,6 @@ export interface ListProjectBatchExportRunLogsParameters {
 	level?:
 		| (("DEBUG" | "INFO" | "WARNING" | "ERROR")[] | "DEBUG" | "INFO" | "WARNING" | "ERROR")
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.listBackfills` is about. */
@@ -4208,10 +3740,6 @@ export interface ListProjectBatchExportBackfillsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectBatchExports.cancelBackfill` is about. */
@@ -4222,12 +3750,6 @@ export interface CancelProjectBatchExportBackfillParameters {
 	id: string;
 	/** The backfill's id. */
 	backfill: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.list` is about. */
@@ -4238,20 +3760,12 @@ export interface ListPluginConfigsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.create` is about. */
 export interface CreatePluginConfigParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createPluginConfig`. */
@@ -4276,8 +3790,6 @@ export interface CreatePluginConfigBody {
 export interface RearrangePluginConfigsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
 }
 
 /** The body of `rearrangePluginConfigs`. */
@@ -4292,10 +3804,6 @@ export interface GetPluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.update` is about. */
@@ -4304,10 +3812,6 @@ export interface UpdatePluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updatePluginConfig`. */
@@ -4332,10 +3836,6 @@ export interface DeletePluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.getActivity` is about. */
@@ -4344,8 +3844,6 @@ export interface GetPluginConfigActivityParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
 }
 
 /** What `pluginConfigs.getFrontend` is about. */
@@ -4354,8 +3852,6 @@ export interface GetPluginConfigFrontendParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
 }
 
 /** What `pluginConfigs.getScript` is about. */
@@ -4364,10 +3860,6 @@ export interface GetPluginConfigScriptParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.startJob` is about. */
@@ -4376,12 +3868,6 @@ export interface StartPluginConfigJobParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `startPluginConfigJob`. */
@@ -4403,12 +3889,6 @@ export interface MigratePluginConfigParameters {
 	project: number | Alias<"@current">;
 	/** The plugin config's id. */
 	id: number | string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `pluginConfigs.listLogs` is about. */
@@ -4438,20 +3918,12 @@ export interface ListPluginConfigLogsParameters {
 				| "ERROR"
 		  )
 		| undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `events.ingest` is about. */
 export interface IngestEventsParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `ingestEvents`. */
@@ -4501,20 +3973,12 @@ export interface ListProjectMembersParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `projectMembers.add` is about. */
 export interface AddProjectMemberParameters {
 	/** The project's id, or `@current` for your current one. */
 	project: number | Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `addProjectMember`. */
@@ -4531,10 +3995,6 @@ export interface RemoveProjectMemberParameters {
 	project: number | Alias<"@current">;
 	/** The uuid of the member's user. */
 	user: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `projectActivityLog.list` is about. */
@@ -4557,30 +4017,18 @@ export interface ListProjectActivityParameters {
 	after?: string | undefined;
 	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `users.get` is about. */
 export interface GetUserParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `users.update` is about. */
 export interface UpdateUserParameters {
 	/** Your user's uuid, or `@me`. */
 	user: Alias<"@me">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updateUser`. */
@@ -4601,18 +4049,6 @@ export interface ListPersonalApiKeysParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
-}
-
-/** What `personalApiKeys.create` is about. */
-export interface CreatePersonalApiKeyParameters {
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `createPersonalApiKey`. */
@@ -4653,20 +4089,12 @@ export interface CreatePersonalApiKeyBody {
 export interface GetPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `personalApiKeys.update` is about. */
 export interface UpdatePersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** The body of `updatePersonalApiKey`. */
@@ -4709,42 +4137,24 @@ export interface UpdatePersonalApiKeyBody {
 export interface RevokePersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `personalApiKeys.roll` is about. */
 export interface RollPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
-	/** The `ETag` of the object. If the object has changed since, the answer is a 412 and nothing is done. `*` matches every object that exists. */
-	"If-Match"?: string | undefined;
 }
 
 /** What `invites.preview` is about. */
 export interface PreviewInviteParameters {
 	/** The secret part of the invite's link. */
 	token: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** The `ETag` of an earlier response. If the content is still the same, the answer is a 304 without a body. */
-	"If-None-Match"?: string | undefined;
 }
 
 /** What `invites.accept` is about. */
 export interface AcceptInviteParameters {
 	/** The secret part of the invite's link. */
 	token: string;
-	/** The version of the API that the response follows. By default it is the one that was the newest when the key was made. */
-	"Tenantry-Version"?: "2026-11-21" | undefined;
-	/** Makes the request safe to repeat: for 24 hours, the same request with the same key gets the first response again, and nothing is done twice. Take a random UUID. Without an API key it is ignored. */
-	"Idempotency-Key"?: string | undefined;
 }
 
 /** The body of `acceptInvite`. */
