@@ -26,6 +26,7 @@ const GENERATED = [
 	"public/openapi.json",
 	"public/operations.json",
 	"packages/client/src/generated.ts",
+	"packages/cli/src/generated.ts",
 	"src/exporter/query/query.parser.js",
 ];
 

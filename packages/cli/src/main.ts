@@ -1,0 +1,26 @@
+/** The program `tenantry`: docs/cli.md. */
+import { account } from "./config.ts";
+import { EXIT, report } from "./failure.ts";
+import { isObject } from "./output.ts";
+import { programOf } from "./program.ts";
+
+process.once("SIGINT", () => process.exit(EXIT.interrupted));
+
+/** The reader of a pipe, such as `head`, may have enough. */
+process.stdout.on("error", (error) => {
+	process.exit(isObject(error) && error.code === "EPIPE" ? 0 : report(error, ""));
+});
+
+function urlForErrors() {
+	try {
+		return account().url;
+	} catch {
+		return "The service";
+	}
+}
+
+try {
+	await programOf().parseAsync();
+} catch (error) {
+	process.exitCode = report(error, urlForErrors());
+}

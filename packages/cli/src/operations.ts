@@ -1,0 +1,128 @@
+/** The commands that call one operation of the API each. */
+import { Argument, Command, Option } from "commander";
+import { examplesOf } from "./examples.ts";
+import { UsageError } from "./failure.ts";
+import { follow, intervalOption } from "./follow.ts";
+import { GROUPS } from "./generated.ts";
+import { json, jsonOption, line, record, table, type Values } from "./output.ts";
+import { isScope, pathOf, takesAlias } from "./path.ts";
+import { canAsk, confirm } from "./prompt.ts";
+import { addRun } from "./run.ts";
+import { call, client, list, type Pages } from "./session.ts";
+import type { Group, Command as Operation } from "./table.ts";
+import { bodyOf, given, optionOf } from "./values.ts";
+
+/** How many results a page has when all are asked for. */
+const PAGE_SIZE = 1000;
+
+/** The fields of a body that have options: not those that are named like the object's owner. */
+const bodyOptions = ({ body = [], path }: Operation) =>
+	body.filter(({ name }) => !path.some((field) => isScope(field) && field.name === name));
+
+function addOptions(command: Command, operation: Operation) {
+	for (const field of operation.path)
+		if (isScope(field)) command.addOption(optionOf(field));
+		else
+			command.addArgument(
+				new Argument(
+					takesAlias(operation, field) ? `[${field.name}]` : `<${field.name}>`,
+					takesAlias(operation, field) ? `${field.help} (default: ${field.alias})` : field.help,
+				),
+			);
+	for (const field of operation.query) command.addOption(optionOf(field));
+	if (operation.columns)
+		command.addOption(
+			new Option("--all", "print all pages; with --json, one object in a line").conflicts([
+				"limit",
+				"offset",
+			]),
+		);
+	for (const field of bodyOptions(operation))
+		command.addOption(
+			optionOf(field.isRequired ? { ...field, help: `${field.help} Required.` } : field),
+		);
+	if (operation.body)
+		command.option("--data <json>", "the body: JSON, @ and a file's path, or - for stdin");
+	if (operation.verb === "DELETE") command.option("-y, --yes", "don't ask");
+	command.addOption(jsonOption());
+}
+
+async function printPages(pages: Pages, columns: string[], options: Values) {
+	if (!options.all) {
+		const page = await pages;
+		if (options.json) return json(page);
+		await table(page.results, columns);
+		if (page.results.length === 0) process.stderr.write("There are none.\n");
+		else if (page.next !== null)
+			process.stderr.write(`${page.results.length} of ${page.count}; --all prints all.\n`);
+		return;
+	}
+	const items: unknown[] = [];
+	for await (const item of pages) {
+		if (options.json) await line(item);
+		else items.push(item);
+	}
+	if (!options.json) await table(items, columns);
+}
+
+async function consent(command: Command, path: Values) {
+	const words = Object.values(path).join(" ");
+	const what = `${command.parent?.name()} ${command.name()} ${words}`;
+	if (!(await confirm(`Really ${what}?`))) throw new UsageError("Nothing was changed.");
+}
+
+const isLog = ({ name, columns }: Operation) => columns !== undefined && name.endsWith("logs");
+
+async function run(group: Group, operation: Operation, command: Command) {
+	const options: Values = command.opts();
+	const path = pathOf(operation, command.processedArgs, options);
+	const body = operation.body && bodyOf(bodyOptions(operation), options);
+	if (operation.needsBody && body === undefined)
+		throw new UsageError(
+			`${group.name} ${operation.name} needs values: see tenantry help ${group.name} ${operation.name}.`,
+		);
+	const tenantry = client(!operation.isPublic);
+	if (operation.columns) {
+		const size = options.all ? { limit: PAGE_SIZE } : {};
+		const parameters = { ...size, ...given(operation.query, options), ...path };
+		const read = (more: Values) =>
+			list(tenantry, group.resource, operation.method, { ...parameters, ...more });
+		if (options.follow) return follow(read, operation.columns, options);
+		return printPages(read({}), operation.columns, options);
+	}
+	if (operation.verb === "DELETE" && !options.yes && canAsk()) await consent(command, path);
+	const words = [...(operation.path.length > 0 ? [path] : []), ...(operation.body ? [body] : [])];
+	const answer = await call(tenantry, group.resource, operation.method, words);
+	if (answer === undefined) return;
+	if (options.json) return json(answer);
+	return record(answer);
+}
+
+/** The command of an operation. */
+function commandOf(group: Group, operation: Operation) {
+	const command = new Command(operation.name)
+		.summary(operation.summary)
+		.description(operation.description);
+	addOptions(command, operation);
+	command.addHelpText("after", examplesOf(group, operation));
+	if (isLog(operation))
+		command
+			.addOption(
+				new Option("--follow", "print new entries as they are written, until Ctrl-C").conflicts([
+					...["all", "offset", "before"],
+				]),
+			)
+			.addOption(intervalOption());
+	return command.action(() => run(group, operation, command));
+}
+
+export function addOperations(program: Command) {
+	for (const group of GROUPS) {
+		const parent = program
+			.command(group.name)
+			.summary(group.commands.map(({ name }) => name).join(", "))
+			.description(group.description);
+		for (const operation of group.commands) parent.addCommand(commandOf(group, operation));
+		if (group.name.endsWith("exports")) addRun(parent, group);
+	}
+}

@@ -1,0 +1,66 @@
+/** What commands print to stdout. */
+import { Option } from "commander";
+import { cell, columns, paint } from "./text.ts";
+
+export type Values = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is Values =>
+	typeof value === "object" && value !== null;
+
+export const jsonOption = () => new Option("--json", "print JSON, for other programs");
+
+/** JSON escapes all control characters but these. */
+const escaped = (json: string) =>
+	json.replace(
+		/[\x7f-\x9f]/g,
+		(character) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+	);
+
+/** Writes, and waits while the reader is slow. Errors end the program: see main.ts. */
+export const write = (text: string) =>
+	new Promise<void>((resolve) => {
+		process.stdout.write(text, (error) => {
+			if (!error) resolve();
+		});
+	});
+
+export const json = (value: unknown) => write(`${escaped(JSON.stringify(value, null, 2))}\n`);
+
+/** One line of NDJSON. */
+export const line = (value: unknown) => write(`${escaped(JSON.stringify(value))}\n`);
+
+/** How wide lines may be. Some terminals don't say, so their width is 0. */
+const available = () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined);
+
+/** The value at a path such as `user.email`. */
+const at = (item: unknown, path: string) =>
+	path
+		.split(".")
+		.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), item);
+
+/** Prints a table of these fields. Columns without any text are left out. */
+export async function table(items: unknown[], fields: string[]) {
+	const shown = fields.filter((field) =>
+		items.some((item) => {
+			const value = at(item, field);
+			return value !== null && value !== undefined && value !== "" && typeof value !== "object";
+		}),
+	);
+	const title = (field: string) => field.replace(/[_.]/g, " ").toUpperCase();
+	const rows = items.map((item) => shown.map((field) => cell(at(item, field))));
+	const [head = "", ...lines] = columns([shown.map(title), ...rows], available());
+	if (items.length > 0)
+		await write(`${[paint("bold", head, process.stdout), ...lines].join("\n")}\n`);
+}
+
+/** Prints an object, one field in a line. */
+export async function record(value: unknown) {
+	if (value === undefined) return;
+	if (!isObject(value) || Array.isArray(value)) {
+		await (typeof value === "string" ? write(value.replace(/\n?$/, "\n")) : json(value));
+		return;
+	}
+	const rows = Object.entries(value).map(([name, inner]) => [name, cell(inner)]);
+	const lines = columns(rows, available());
+	if (rows.length > 0) await write(`${lines.join("\n")}\n`);
+}

@@ -1,0 +1,86 @@
+/** `exports run`: starts a backfill, and follows it. */
+import { Command } from "commander";
+import { FailedError } from "./failure.ts";
+import { intervalOption, pause } from "./follow.ts";
+import { isObject, json, jsonOption, record, type Values } from "./output.ts";
+import { isScope, pathOf } from "./path.ts";
+import { call, client, list } from "./session.ts";
+import type { Group } from "./table.ts";
+import { optionOf } from "./values.ts";
+
+const operationOf = ({ name, commands }: Group, method: string) => {
+	const operation = commands.find((command) => command.method === method);
+	if (!operation) throw new Error(`${name} has no ${method}.`);
+	return operation;
+};
+
+/** The backfill with this id. */
+async function find(backfills: AsyncIterable<unknown>, id: unknown): Promise<Values> {
+	for await (const backfill of backfills)
+		if (isObject(backfill) && backfill.id === id) return backfill;
+	throw new FailedError(`The backfill ${id} is gone.`);
+}
+
+const progress = ({ finished_runs, total_runs, failed_runs }: Values) =>
+	`${finished_runs} of ${total_runs} windows exported${Number(failed_runs) > 0 ? `, ${failed_runs} failed` : ""}`;
+
+/** Waits until a backfill ends, and reports its progress. */
+async function watch(read: () => AsyncIterable<unknown>, id: unknown, options: Values) {
+	let shown = "";
+	while (true) {
+		const backfill = await find(read(), id);
+		const text = progress(backfill);
+		if (text !== shown) process.stderr.write(`${text}\n`);
+		shown = text;
+		if (backfill.status !== "Running") return backfill;
+		await pause(options);
+	}
+}
+
+async function run(group: Group, command: Command) {
+	const options: Values = command.opts();
+	const start = operationOf(group, "backfill");
+	const path = pathOf(start, command.processedArgs, options);
+	const { startAt: start_at, endAt: end_at } = options;
+	const tenantry = client();
+	const body = start_at === undefined && end_at === undefined ? undefined : { start_at, end_at };
+	const answer = await call(tenantry, group.resource, "backfill", [path, body]);
+	const id = isObject(answer) ? answer.backfill_id : undefined;
+	const read = () => list(tenantry, group.resource, "listBackfills", path);
+	const backfill = options.watch ? await watch(read, id, options) : await find(read(), id);
+	await (options.json ? json(backfill) : record(backfill));
+	if (options.watch && (backfill.status !== "Completed" || Number(backfill.failed_runs) > 0))
+		throw new FailedError(
+			backfill.status === "Completed"
+				? `${backfill.failed_runs} of ${backfill.total_runs} windows failed. Their reasons: tenantry ${group.name} runs ${path.id}`
+				: `The backfill ended as ${backfill.status}.`,
+		);
+}
+
+/** Adds `run` to the commands of exports. */
+export function addRun(parent: Command, group: Group) {
+	const start = operationOf(group, "backfill");
+	const command = new Command("run")
+		.summary("Export a range now, and follow it")
+		.description(
+			"Exports the windows that fit into the range; without a range, the last whole window. With --watch, waits until all are exported, and fails if one does.",
+		)
+		.argument("<id>", "The export's id.");
+	for (const field of start.path.filter(isScope)) command.addOption(optionOf(field));
+	for (const field of start.body ?? [])
+		if (field.name === "start_at" || field.name === "end_at") command.addOption(optionOf(field));
+	command
+		.option("--watch", "wait until it ends")
+		.addOption(intervalOption())
+		.addOption(jsonOption())
+		.addHelpText(
+			"after",
+			`
+Examples:
+  $ tenantry ${group.name} run 01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99 --watch
+  $ tenantry ${group.name} run 01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99 \\
+      --start-at 2026-01-01T00:00:00Z --end-at 2026-01-04T00:00:00Z --watch`,
+		)
+		.action(() => run(group, command));
+	parent.addCommand(command);
+}

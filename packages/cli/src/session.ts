@@ -1,0 +1,64 @@
+/** The client that commands use. */
+import { Tenantry } from "../../client/src/index.ts";
+import { Transport } from "../../client/src/transport.ts";
+import { account } from "./config.ts";
+import { UsageError } from "./failure.ts";
+
+/** More tries would keep people waiting. */
+const TRIES = 3;
+
+export const optionsFor = (url: string, key: string | undefined) => ({
+	baseUrl: url,
+	key,
+	tries: TRIES,
+	headers: { "user-agent": "tenantry-cli" },
+});
+
+const options = () => {
+	const { url, key } = account();
+	return optionsFor(url, key);
+};
+
+const withKey = () => {
+	const all = options();
+	if (all.key === undefined)
+		throw new UsageError(
+			`There is no key for ${all.baseUrl}. Run tenantry login, or set TENANTRY_KEY.`,
+		);
+	return all;
+};
+
+/** @param needsKey whether to fail without a key before anything is sent */
+export const client = (needsKey = true) => new Tenantry(needsKey ? withKey() : options());
+
+export const transport = () => new Transport(withKey());
+
+/** A list of the client. */
+export type Pages = PromiseLike<{ results: unknown[]; count: number; next: string | null }> &
+	AsyncIterable<unknown>;
+
+const isPages = (value: unknown): value is Pages =>
+	typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+
+/** Calls a method of the client by its name. */
+function invoke(tenantry: Tenantry, resource: string, method: string, words: unknown[]): unknown {
+	const calls: unknown = Reflect.get(tenantry, resource);
+	const call: unknown = Object(calls)[method];
+	if (typeof call !== "function") throw new Error(`The client has no ${resource}.${method}.`);
+	return call(...words);
+}
+
+/** Makes a call that answers with one value. */
+export const call = async (
+	tenantry: Tenantry,
+	resource: string,
+	method: string,
+	words: unknown[],
+): Promise<unknown> => await invoke(tenantry, resource, method, words);
+
+/** Makes a call that lists. */
+export function list(tenantry: Tenantry, resource: string, method: string, parameters: unknown) {
+	const pages = invoke(tenantry, resource, method, [parameters]);
+	if (!isPages(pages)) throw new Error(`${resource}.${method} is not a list.`);
+	return pages;
+}

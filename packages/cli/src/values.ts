@@ -1,0 +1,110 @@
+/** Options of commands, and the values of queries and bodies that they make. */
+import { readFileSync } from "node:fs";
+import { InvalidArgumentError, Option } from "commander";
+import { UsageError } from "./failure.ts";
+import { isObject, type Values } from "./output.ts";
+import type { Field } from "./table.ts";
+
+const kebab = (name: string) => name.replaceAll("_", "-");
+
+/** The text itself, or that of a file or stdin. */
+function textOf(source: string) {
+	if (source !== "-" && !source.startsWith("@")) return source;
+	try {
+		return readFileSync(source === "-" ? 0 : source.slice(1), "utf8");
+	} catch (error) {
+		const { code = "" } = isObject(error) ? error : {};
+		throw new UsageError(`${source === "-" ? "stdin" : source.slice(1)} can't be read: ${code}.`);
+	}
+}
+
+function parseJson(text: string): unknown {
+	try {
+		return JSON.parse(textOf(text));
+	} catch (error) {
+		throw new InvalidArgumentError(
+			error instanceof UsageError ? error.message : "It has to be JSON, or @ and a file with it.",
+		);
+	}
+}
+
+function numberOf(text: string, isInteger: boolean) {
+	const value = Number(text);
+	if (text.trim() === "" || !(isInteger ? Number.isSafeInteger(value) : Number.isFinite(value)))
+		throw new InvalidArgumentError(`It has to be ${isInteger ? "an integer" : "a number"}.`);
+	return value;
+}
+
+const booleanOf = (text: string) => {
+	if (text !== "true" && text !== "false")
+		throw new InvalidArgumentError("It has to be true or false.");
+	return text === "true";
+};
+
+const more = (value: unknown, before: unknown) => [...(Array.isArray(before) ? before : []), value];
+
+const PARSERS: Record<Field["kind"], (text: string, before: unknown) => unknown> = {
+	string: (text) => text,
+	integer: (text) => numberOf(text, true),
+	number: (text) => numberOf(text, false),
+	boolean: booleanOf,
+	strings: more,
+	integers: (text, before) => more(numberOf(text, true), before),
+	json: parseJson,
+};
+
+const HINTS: Record<Field["kind"], string> = {
+	string: "text",
+	integer: "number",
+	number: "number",
+	boolean: "true|false",
+	strings: "text",
+	integers: "number",
+	json: "json",
+};
+
+/** The option for a field. */
+export function optionOf({ name, kind, help, choices, alias }: Field) {
+	const isList = kind === "strings" || kind === "integers";
+	const notes = [
+		alias && `default: ${alias}`,
+		isList && !help.includes("repeated") && "may be repeated",
+	].filter((note) => note !== undefined && note !== false);
+	const text = notes.length > 0 ? `${help} (${notes.join("; ")})` : help;
+	const option = new Option(`--${kebab(name)} <${HINTS[kind]}>`, text);
+	option.argParser(PARSERS[kind]);
+	// For completion. The service says what it allows: it may know more than this program.
+	if (choices) option.argChoices = choices;
+	return option;
+}
+
+/** The values that were given for these fields. */
+export function given(fields: Field[], options: Values): Values {
+	const values = fields.map(({ name }) => [
+		name,
+		options[new Option(`--${kebab(name)}`).attributeName()],
+	]);
+	return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+/** The value of `--data`: JSON, `@` and a file with JSON, or `-` for stdin. */
+export function dataOf(source: unknown): unknown {
+	if (typeof source !== "string") return undefined;
+	try {
+		return JSON.parse(textOf(source));
+	} catch (error) {
+		if (error instanceof UsageError) throw error;
+		throw new UsageError("--data has to be JSON, @ and the path of a file with JSON, or -.");
+	}
+}
+
+/** The body of a request: `--data`, with the values of options in it. */
+export function bodyOf(fields: Field[], options: Values): unknown {
+	const data = dataOf(options.data);
+	const values = given(fields, options);
+	if (Object.keys(values).length === 0) return data;
+	if (data === undefined) return values;
+	if (!isObject(data) || Array.isArray(data))
+		throw new UsageError("--data has to be an object, as there are options for its fields.");
+	return { ...data, ...values };
+}

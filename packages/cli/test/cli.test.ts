@@ -1,0 +1,544 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { Command } from "commander";
+import stringWidth from "string-width";
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { freePort } from "../../../test/support/server.ts";
+import { GROUPS } from "../src/generated.ts";
+import { programOf } from "../src/program.ts";
+import { begin, FILE, home, inTerminal, tenantry, value, withKey } from "./program.ts";
+
+const UUID = "01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99";
+const name = () => crypto.randomUUID();
+
+let organization: string;
+
+/** Words that name the organization of this file, so that others don't change what is listed. */
+const here = () => ["--organization", organization];
+
+beforeAll(async () => {
+	execFileSync(process.execPath, ["build.js"], { cwd: `${import.meta.dirname}/..` });
+	({ id: organization } = await value(["organizations", "create", "--name", name()]));
+});
+
+describe("objects", () => {
+	test("are created, read, changed and deleted", async () => {
+		const domain = `${name()}.example.com`;
+		const created = await value(["domains", "create", ...here(), "--domain", domain]);
+		expect(created).toMatchObject({ domain, is_verified: false });
+		const got = await tenantry(["domains", "get", created.id, ...here()]);
+		expect(got.code).toBe(0);
+		expect(got.out).toContain(`id                        ${created.id}\n`);
+		expect(got.out).toContain(`domain                    ${domain}\n`);
+		const renamed = `${name()}.example.com`;
+		expect(
+			await value(["domains", "update", created.id, ...here(), "--domain", renamed]),
+		).toMatchObject({ domain: renamed });
+		expect(await tenantry(["domains", "delete", created.id, ...here()])).toEqual({
+			code: 0,
+			out: "",
+			err: "",
+		});
+		expect(await tenantry(["domains", "get", created.id, ...here()])).toEqual({
+			code: 1,
+			out: "",
+			err: expect.stringMatching(/^Error: Not found\.\n404 not_found, request [\w-]+\n$/),
+		});
+	});
+
+	test("have bodies from --data, a file and stdin, in which options win", async () => {
+		const file = `${home}/body.json`;
+		writeFileSync(file, '{"name": "from a file", "timezone": "Asia/Tokyo"}');
+		const create = ["organization-projects", "create", ...here(), "--data"];
+		expect(await value([...create, `@${file}`])).toMatchObject({ name: "from a file" });
+		expect(await value([...create, "-"], '{"name": "from stdin"}')).toMatchObject({
+			name: "from stdin",
+		});
+		expect(await value([...create, `@${file}`, "--name", "from an option"])).toMatchObject({
+			name: "from an option",
+			timezone: "Asia/Tokyo",
+		});
+	});
+
+	test("have lists, numbers and true or false from options", async () => {
+		const key = await value([
+			...["keys", "create", "--label", "CI"],
+			...["--scopes", "organization:read", "--scopes", "project:read"],
+		]);
+		expect(key.scopes).toEqual(["organization:read", "project:read"]);
+		const [project] = (await value(["organization-projects", "list", ...here()])).results;
+		expect(
+			await value([
+				...["organization-projects", "update", String(project.id), ...here()],
+				...["--access-control", "true"],
+			]),
+		).toMatchObject({ access_control: true });
+		const invite = await value([
+			...["invites", "create", ...here(), "--level", "8"],
+			...["--target-email", "ada@example.org", "--send-email", "false"],
+		]);
+		expect(invite).toMatchObject({ level: 8, target_email: "ada@example.org" });
+	});
+
+	test("take any request with api", async () => {
+		const { code, out } = await tenantry(["api", "GET", `/api/organizations/${organization}`]);
+		expect(code).toBe(0);
+		expect(JSON.parse(out)).toMatchObject({ id: organization });
+		const title = name();
+		const patched = await tenantry([
+			...["api", "patch", `/api/organizations/${organization}`],
+			...["--data", JSON.stringify({ name: title })],
+		]);
+		expect(JSON.parse(patched.out)).toMatchObject({ name: title });
+	});
+
+	test("need no key where the API needs none", async () => {
+		const environment = { TENANTRY_URL: inject("url") };
+		expect(await tenantry(["health", "get"], { environment })).toMatchObject({ code: 0 });
+		expect(await tenantry(["projects", "list"], { environment })).toEqual({
+			code: 2,
+			out: "",
+			err: `Error: There is no key for ${inject("url")}. Run tenantry login, or set TENANTRY_KEY.\n`,
+		});
+	});
+});
+
+/** A server between the command line and the service, which changes requests or responses. */
+async function between({
+	url = (text: string) => text,
+	text = (answer: string) => answer,
+}: {
+	url?: (url: string) => string;
+	text?: (text: string) => string;
+}) {
+	const asked: string[] = [];
+	const server = createServer(async (request, response) => {
+		asked.push(request.url ?? "");
+		const answer = await fetch(inject("url") + url(request.url ?? ""), {
+			headers: { authorization: request.headers.authorization ?? "" },
+		});
+		response.writeHead(answer.status, { "content-type": "application/json" });
+		response.end(text(await answer.text()));
+	}).listen(0, "127.0.0.1");
+	await once(server, "listening");
+	const address = server.address();
+	if (typeof address !== "object" || !address) throw new Error("There is no port.");
+	const environment = { ...withKey(), TENANTRY_URL: `http://127.0.0.1:${address.port}` };
+	return { asked, environment, close: () => server.close() };
+}
+
+describe("lists", () => {
+	let own: string[];
+	const names = ["Ascii", "日本語のプロジェクト", "👩‍👩‍👧 family", "e\u0301galite\u0301"];
+
+	beforeAll(async () => {
+		const { id } = await value(["organizations", "create", "--name", name()]);
+		own = ["organization-projects", "list", "--organization", id];
+		for (const title of names)
+			await value(["organization-projects", "create", ...own.slice(2), "--name", title]);
+	});
+
+	test("are tables whose columns are aligned, whatever the script", async () => {
+		const { out } = await tenantry(own);
+		const [head = "", ...lines] = out.trimEnd().split("\n");
+		expect(head).toMatch(/^ID +ORGANIZATION +NAME +TIMEZONE/);
+		expect(lines).toHaveLength(5);
+		const column = head.indexOf("TIMEZONE");
+		for (const text of lines) {
+			const at = text.indexOf("UTC ");
+			expect(stringWidth(text.slice(0, at))).toBe(column);
+		}
+	});
+
+	test("don't send control characters of names to the terminal", async () => {
+		const { environment, close } = await between({
+			text: (text) => text.replaceAll("Ascii", "\\u001b[31mred\\u0007\\u009b\\u202e"),
+		});
+		expect((await tenantry(own, { environment })).out).toContain("  �[31mred���  ");
+		const { out } = await tenantry([...own, "--json"], { environment });
+		expect(out).toContain('"\\u001b[31mred\\u0007\\u009b');
+		close();
+	});
+
+	test("fit into a terminal, with their ids whole", async () => {
+		for (const width of [40, 60, 100]) {
+			const { printed, ended } = inTerminal(own, {
+				width,
+				environment: { ...withKey(), NO_COLOR: "1" },
+			});
+			expect(await ended).toBe(0);
+			const lines = printed.out.trimEnd().split(/\r?\n/);
+			expect(lines).toHaveLength(6);
+			for (const text of lines) expect(stringWidth(text)).toBeLessThanOrEqual(width);
+			expect(printed.out).not.toContain("\u001b");
+		}
+	});
+
+	test("are coloured in terminals only", async () => {
+		const { printed, ended } = inTerminal(own);
+		expect(await ended).toBe(0);
+		expect(printed.out.startsWith("\u001b[1mID")).toBe(true);
+	});
+
+	test("are one page of JSON, or all pages with an object in each line", async () => {
+		const page = await value([...own, "--limit", "2"]);
+		expect(page).toMatchObject({ count: 5, results: [{}, {}] });
+		const { out } = await tenantry([...own, "--all", "--json"]);
+		const found = out
+			.trimEnd()
+			.split("\n")
+			.map((text) => JSON.parse(text).name);
+		expect(found.sort()).toEqual([...names, "Default project"].sort());
+		expect(await tenantry([...own, "--limit", "2"])).toMatchObject({
+			code: 0,
+			err: "2 of 5; --all prints all.\n",
+		});
+	});
+
+	test("may have more than one page of the API", async () => {
+		const { asked, environment, close } = await between({
+			url: (url) => url.replace("limit=1000", "limit=2"),
+		});
+		const { out } = await tenantry([...own, "--all", "--json"], { environment });
+		close();
+		expect(out.trimEnd().split("\n")).toHaveLength(names.length + 1);
+		expect(asked).toHaveLength(3);
+	});
+
+	test("end quietly when the reader of a pipe has enough", async () => {
+		const command = `"${process.execPath}" "${FILE}" ${own.join(" ")} --all --json | true; echo "\${PIPESTATUS[0]}"`;
+		const environment = { ...process.env, ...withKey() };
+		const out = execFileSync("bash", ["-c", `${command} 2>&1`], {
+			env: environment,
+			encoding: "utf8",
+		});
+		expect(out).toBe("0\n");
+	});
+});
+
+describe("errors", () => {
+	test("of usage have exit code 2 and say where help is", async () => {
+		for (const [words, err] of [
+			[
+				["domains", "get"],
+				"Error: missing required argument 'id'\nSee: tenantry domains get --help\n",
+			],
+			[
+				["domain"],
+				"Error: unknown command 'domain' (Did you mean domains?)\nSee: tenantry --help\n",
+			],
+			[
+				["projects", "list", "--limit", "x"],
+				"Error: option '--limit <number>' argument 'x' is invalid. It has to be an integer.\nSee: tenantry projects list --help\n",
+			],
+			[
+				["projects", "list", "--all", "--limit", "1"],
+				"Error: option '--all' cannot be used with option '--limit <number>'\nSee: tenantry projects list --help\n",
+			],
+			[
+				["domains", "create"],
+				"Error: domains create needs values: see tenantry help domains create.\n",
+			],
+			[
+				["domains", "create", "--data", "{"],
+				"Error: --data has to be JSON, @ and the path of a file with JSON, or -.\n",
+			],
+			[["domains", "create", "--data", "@/nowhere"], "Error: /nowhere can't be read: ENOENT.\n"],
+			[
+				["domains", "create", "--data", "[]", "--domain", "a.example"],
+				"Error: --data has to be an object, as there are options for its fields.\n",
+			],
+		] satisfies [string[], string][])
+			expect(await tenantry(words)).toEqual({ code: 2, out: "", err });
+	});
+
+	test("of the service have exit code 1, the field, the code and the request's id", async () => {
+		const { code, out, err } = await tenantry(["domains", "create", ...here(), "--domain", "-"]);
+		expect({ code, out }).toEqual({ code: 1, out: "" });
+		expect(err).toMatch(/^Error: .+ \(domain\)\n400 \w+, request [\w-]+\n$/);
+	});
+
+	test("of the network have exit code 3", async () => {
+		const url = `http://127.0.0.1:${await freePort()}`;
+		const environment = { ...withKey(), TENANTRY_URL: url };
+		expect(await tenantry(["whoami"], { environment })).toEqual({
+			code: 3,
+			out: "",
+			err: expect.stringMatching(/^Error: http:\S+ gives no answer: connect ECONNREFUSED \S+\n$/),
+		});
+	});
+
+	test("never show a key", async () => {
+		const key = inject("key");
+		const wrong = `${key.slice(0, -1)}${key.endsWith("a") ? "b" : "a"}`;
+		const environment = { ...withKey(), TENANTRY_KEY: wrong };
+		const refused = await tenantry(["whoami"], { environment });
+		expect(refused).toMatchObject({ code: 1, out: "" });
+		expect(refused.err).toMatch(/^Error: .+\n401 authentication_failed, request [\w-]+\n$/);
+		const typed = await tenantry(["domains", key]);
+		expect(typed).toMatchObject({ code: 2, out: "" });
+		const broken = await tenantry(["whoami"], {
+			environment: { ...withKey(), TENANTRY_KEY: `${key}\nx` },
+		});
+		expect(broken).toEqual({ code: 2, out: "", err: "Error: That is not a key.\n" });
+		for (const { err } of [refused, typed]) expect(err).not.toMatch(/tnt_\w/);
+	});
+});
+
+describe("login", () => {
+	const environment = {};
+	const path = `${home}/tenantry/config.json`;
+	const words = () => ["login", "--url", inject("url"), "--key-stdin"];
+
+	test("saves a key that works, for its owner only", async () => {
+		const input = `${inject("key")}\n`;
+		expect(await tenantry(words(), { input, environment })).toEqual({
+			code: 0,
+			out: `Logged in to ${inject("url")} as owner@example.com. The key is in ${path}.\n`,
+			err: "",
+		});
+		expect(statSync(path).mode & 0o777).toBe(0o600);
+		expect(statSync(`${home}/tenantry`).mode & 0o777).toBe(0o700);
+		expect(await tenantry(["whoami"], { environment })).toMatchObject({
+			code: 0,
+			out: expect.stringMatching(/^email +owner@example\.com\nuuid +[\w-]+\nservice +http:\S+\n$/),
+		});
+		const elsewhere = { TENANTRY_URL: "http://127.0.0.1:1" };
+		expect(await tenantry(["whoami"], { environment: elsewhere })).toMatchObject({ code: 2 });
+		chmodSync(path, 0o644);
+		expect(await tenantry(["whoami"], { environment })).toEqual({
+			code: 2,
+			out: "",
+			err: `Error: Others can read ${path}. Run: chmod 600 ${path}\n`,
+		});
+		expect(await tenantry(["logout"], { environment })).toMatchObject({
+			out: `Removed ${path}.\n`,
+		});
+		expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
+		expect(await tenantry(["logout"], { environment })).toMatchObject({
+			code: 0,
+			out: "There was no saved key.\n",
+		});
+	});
+
+	test("doesn't save a key that doesn't work", async () => {
+		const input = "tnt_wrong";
+		expect(await tenantry(words(), { input, environment })).toMatchObject({ code: 1, out: "" });
+		expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
+	});
+
+	test("asks at a terminal without showing the key", async () => {
+		const folder = mkdtempSync(`${home}/terminal-`);
+		const { child, printed, says, ended } = inTerminal(["login"], {
+			environment: { XDG_CONFIG_HOME: folder },
+		});
+		await says(/URL of the service/);
+		child.stdin.write(`${inject("url")}\n`);
+		await says(/API key/);
+		child.stdin.write(`${inject("key")}\n`);
+		expect(await ended).toBe(0);
+		expect(printed.out).toContain("as owner@example.com");
+		expect(printed.out).not.toContain(inject("key"));
+		expect(readFileSync(`${folder}/tenantry/config.json`, "utf8")).toContain(inject("key"));
+	});
+
+	test("ends with 130 on Ctrl-C", async () => {
+		const { child, says, ended } = inTerminal(["login", "--url", inject("url")]);
+		await says(/API key/);
+		child.stdin.write("\u0003");
+		expect(await ended).toBe(130);
+	});
+
+	test("needs a terminal or --key-stdin", async () => {
+		expect(await tenantry(["login"], { environment })).toEqual({
+			code: 2,
+			out: "",
+			err: "Error: There is no terminal to ask at. Give --url, and the key with --key-stdin.\n",
+		});
+	});
+});
+
+describe("deleting at a terminal", () => {
+	const project = async () =>
+		String((await value(["organization-projects", "create", ...here(), "--name", name()])).id);
+
+	test("asks first", async () => {
+		const id = await project();
+		const read = ["organization-projects", "get", id, ...here()];
+		for (const [answer, expected] of [
+			["n", 0],
+			["y", 1],
+		] as const) {
+			const { child, says, ended } = inTerminal(["organization-projects", "delete", id, ...here()]);
+			await says(/Really organization-projects delete/);
+			child.stdin.write(`${answer}\n`);
+			expect(await ended).toBe(answer === "y" ? 0 : 2);
+			expect((await tenantry(read)).code).toBe(expected);
+		}
+	});
+
+	test("doesn't ask with --yes", async () => {
+		const id = await project();
+		const { printed, ended } = inTerminal([
+			...["organization-projects", "delete", id, ...here(), "--yes"],
+		]);
+		expect(await ended).toBe(0);
+		expect(printed.out).toBe("");
+	});
+});
+
+describe("exports", () => {
+	const create = async () => {
+		const destination = { type: "R2", config: { prefix: name() } };
+		const { id } = await value([
+			...["exports", "create", "--name", name(), "--interval", "hour"],
+			...["--destination", JSON.stringify(destination)],
+		]);
+		return String(id);
+	};
+
+	test("run is followed to its end with --watch", async () => {
+		const id = await create();
+		const range = ["--start-at", "2026-01-01T00:00:00Z", "--end-at", "2026-01-01T02:00:00Z"];
+		const { code, out, err } = await tenantry([
+			...["exports", "run", id, ...range, "--watch", "--interval", "0.2", "--json"],
+		]);
+		expect(err).toMatch(/(^|\n)2 of 2 windows exported\n$/);
+		expect(code).toBe(0);
+		expect(JSON.parse(out)).toMatchObject({ status: "Completed", total_runs: 2, finished_runs: 2 });
+		const { results } = await value(["exports", "runs", id]);
+		expect(results).toMatchObject([{ status: "Completed" }, { status: "Completed" }]);
+	});
+
+	test("run fails with --watch if the range isn't exported", async () => {
+		const id = await create();
+		const range = ["--start-at", "2025-01-01T00:00:00Z", "--end-at", "2026-01-01T00:00:00Z"];
+		const { printed, says, ended } = begin([
+			...["exports", "run", id, ...range, "--watch", "--interval", "0.2"],
+		]);
+		await says(/of 8760 windows exported/);
+		const [backfill] = (await value(["exports", "backfills", id])).results;
+		const cancelled = await tenantry(["exports", "cancel-backfill", id, backfill.id]);
+		expect(cancelled.code).toBe(0);
+		expect(await ended).toBe(1);
+		expect(printed.err).toMatch(/Error: The backfill ended as Cancelled\.\n$/);
+		expect(printed.out).toMatch(/^id +[\w-]+\n[\s\S]*status +Cancelled\n/);
+	});
+
+	test("logs are followed until they are interrupted", async () => {
+		const id = await create();
+		const { child, printed, says, ended } = begin([
+			...["exports", "logs", id, "--follow", "--interval", "0.2"],
+		]);
+		expect((await tenantry(["exports", "run", id, "--watch", "--interval", "0.2"])).code).toBe(0);
+		await says(/The backfill from .* is complete/);
+		expect((await tenantry(["exports", "run", id, "--watch", "--interval", "0.2"])).code).toBe(0);
+		await says(/The backfill from .* is complete[\s\S]*The backfill from .* is complete/);
+		child.kill("SIGINT");
+		expect(await ended).toBe(130);
+		const { out } = await tenantry(["exports", "logs", id, "--all", "--json"]);
+		const all = out
+			.trimEnd()
+			.split("\n")
+			.map((text) => JSON.parse(text).message)
+			.reverse();
+		expect(printed.err).toBe("");
+		expect(
+			printed.out
+				.trimEnd()
+				.split("\n")
+				.map((text) => text.split("  ")[2]),
+		).toEqual(all);
+	});
+});
+
+describe("commands", () => {
+	test("exist for each operation of the API", () => {
+		const document = JSON.parse(
+			readFileSync(`${import.meta.dirname}/../../../public/openapi.json`, "utf8"),
+		);
+		const operations = Object.entries<Record<string, { summary: string }>>(document.paths)
+			.filter(([path]) => path !== "/openapi.json" && !path.startsWith("/invites/"))
+			.flatMap(([, verbs]) => Object.values(verbs).map(({ summary }) => summary));
+		const commands = GROUPS.flatMap(({ commands }) => commands.map(({ summary }) => summary));
+		expect(commands.sort()).toEqual(operations.sort());
+	});
+
+	test("have examples that they accept", async () => {
+		const leaves = (command: Command): Command[] =>
+			command.commands.length > 0 ? command.commands.flatMap(leaves) : [command];
+		const pathOf = (command: Command): string[] =>
+			command.parent ? [...pathOf(command.parent), command.name()] : [];
+		let examples = 0;
+		for (const path of leaves(programOf()).map(pathOf)) {
+			if (["complete", "completion", "help"].includes(path[0] ?? "")) continue;
+			const program = programOf();
+			let leaf = program;
+			for (const word of path)
+				leaf = leaf.commands.find((command) => command.name() === word) ?? leaf;
+			let help = "";
+			leaf.configureOutput({ writeOut: (text) => (help += text) });
+			leaf.outputHelp();
+			const lines = [...help.replaceAll("\\\n", "").matchAll(/\$ tenantry (.+)/g)];
+			expect(lines, path.join(" ")).not.toEqual([]);
+			for (const [, line = ""] of lines) {
+				const [first = ""] = line.split(/ [<&|]/);
+				const words = [...first.matchAll(/'[^']*'|\S+/g)].map(([word]) =>
+					word.replaceAll("'", "").replace("@file.json", "{}"),
+				);
+				if (words.slice(0, path.length).join() !== path.join()) continue;
+				let ran = false;
+				leaf.action(() => {
+					ran = true;
+				});
+				await program.parseAsync(words, { from: "user" });
+				expect(ran, line).toBe(true);
+				examples += 1;
+			}
+		}
+		expect(examples).toBeGreaterThan(200);
+	});
+});
+
+describe("help", () => {
+	test("shows the options of a command, and examples", async () => {
+		const { code, out } = await tenantry(["exports", "create", "--help"]);
+		expect(code).toBe(0);
+		expect(out).toContain("--interval <text>");
+		expect(out).toContain(
+			"\nExamples:\n  $ tenantry exports create --name 'My name' --destination @file.json --interval hour\n",
+		);
+	});
+
+	test("without a command is an error of usage", async () => {
+		const { code, out, err } = await tenantry([]);
+		expect({ code, out }).toEqual({ code: 2, out: "" });
+		expect(err).toContain("Usage: tenantry [options] [command]");
+	});
+});
+
+describe("completion", () => {
+	test.each(["bash", "zsh", "fish"])("has a script for %s", async (shell) => {
+		const { code, out } = await tenantry(["completion", shell]);
+		expect(code).toBe(0);
+		expect(out).toContain("tenantry complete --");
+		if (shell === "bash") execFileSync("bash", ["-n"], { input: out });
+	});
+
+	test("knows commands, options and their values", async () => {
+		const complete = async (...words: string[]) =>
+			(await tenantry(["complete", "--", ...words])).out
+				.trimEnd()
+				.split("\n")
+				.slice(0, -1)
+				.map((text) => text.split("\t")[0]);
+		expect(await complete("exp")).toEqual(["exports"]);
+		expect(await complete("exports", "b")).toEqual(["backfill", "backfills"]);
+		expect(await complete("exports", "logs", UUID, "--fo")).toEqual(["--follow"]);
+		expect(await complete("exports", "logs", "--level", "")).toEqual([
+			...["DEBUG", "INFO", "WARNING", "ERROR"],
+		]);
+	});
+});

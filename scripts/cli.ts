@@ -1,0 +1,166 @@
+/** Generates packages/cli/src/generated.ts from public/openapi.json: a table of the commands. */
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import type { Command, Field, Group } from "../packages/cli/src/table.ts";
+import { document, type Parameter, resolve, type Schema } from "./client/document.ts";
+import { type Call, calls, parameterName } from "./client/operations.ts";
+
+/** The groups of commands, with the client's resource for each. */
+const GROUPS: Record<string, string> = {
+	organizations: "organizations",
+	members: "members",
+	invites: "invites",
+	domains: "domains",
+	"organization-projects": "organizationProjects",
+	projects: "projects",
+	"project-members": "projectMembers",
+	exports: "batchExports",
+	"project-exports": "projectBatchExports",
+	plugins: "plugins",
+	destinations: "pipelineDestinations",
+	"frontend-apps": "pipelineFrontendApps",
+	"import-apps": "pipelineImportApps",
+	"plugin-configs": "pluginConfigs",
+	events: "events",
+	activity: "activityLog",
+	"project-activity": "projectActivityLog",
+	users: "users",
+	keys: "personalApiKeys",
+	service: "service",
+	health: "health",
+};
+
+const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** `listLogs` is the command `logs`. */
+const commandName = (method: string) => kebab(method).replace(/^list-/, "");
+
+/** The part of a description that fits beside an option. */
+const short = (text: string | undefined) => text?.split("\n\n")[0]?.replaceAll("`", "") ?? "";
+
+/** The types that a value may have, null aside. */
+function typesOf(schema: Schema): string[] {
+	const { type, anyOf, enum: values } = resolve(schema);
+	if (anyOf) {
+		const own = [type ?? []].flat();
+		return anyOf.flatMap((part) => (part.type || part.$ref ? typesOf(part) : own));
+	}
+	return [type ?? (values ? "string" : "object")].flat().filter((name) => name !== "null");
+}
+
+function kindOf(schema: Schema): Field["kind"] {
+	const [type, ...others] = [...new Set(typesOf(schema))];
+	if (others.length > 0) return "json";
+	if (type === "array") {
+		const [item] = typesOf(resolve(schema).items ?? {});
+		if (item === "string") return "strings";
+		return item === "integer" ? "integers" : "json";
+	}
+	return type === "string" || type === "integer" || type === "number" || type === "boolean"
+		? type
+		: "json";
+}
+
+function choicesOf(schema: Schema): string[] {
+	const { enum: values, items } = resolve(schema);
+	const all = values ?? items?.enum ?? [];
+	return all.filter((value) => typeof value === "string");
+}
+
+function fieldOf(name: string, schema: Schema, description?: string): Field {
+	const choices = choicesOf(schema);
+	return {
+		name,
+		kind: kindOf(schema),
+		help: short(description ?? schema.description),
+		...(choices.length > 0 && { choices }),
+	};
+}
+
+const pathField = ({ name, description, schema }: Parameter): Field => {
+	const alias = /@\w+/.exec(JSON.stringify(schema))?.[0];
+	return {
+		name: parameterName(name),
+		kind: "string",
+		help: short(description),
+		...(alias && { alias }),
+	};
+};
+
+function bodyFields({ body }: Call) {
+	const { properties = {}, required = [] } = body ? resolve(body) : {};
+	return Object.entries(properties).map(([name, schema]) => ({
+		...fieldOf(name, schema),
+		...(required.includes(name) && { isRequired: true as const }),
+	}));
+}
+
+/** Fields that few people look for in a list. */
+const MINOR =
+	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|saml_.*|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|value)$/;
+
+/** Fields that a table has room for: neither objects nor lists. */
+function columnsOf({ item }: Call) {
+	const { properties = {} } = item ? resolve(item) : {};
+	const names = Object.entries(properties).flatMap(([name, schema]) => {
+		if (name === "user") return ["user.uuid", "user.email"];
+		if (name === "created_by") return ["created_by.email"];
+		const isShown = !MINOR.test(name) && !/^(json|strings|integers)$/.test(kindOf(schema));
+		return isShown ? [name] : [];
+	});
+	// Members are known by their users.
+	return properties.user && properties.level ? names.filter((name) => name !== "id") : names;
+}
+
+const needsKey = ({ operation: { security } }: Call) =>
+	security.length > 0 && security.every((way) => "personal_api_key" in way);
+
+function commandOf(call: Call): Command {
+	const { operation, method, verb, item, body } = call;
+	const query = operation.parameters.filter(
+		({ in: place, name }) => place === "query" && name !== "cursor",
+	);
+	return {
+		name: commandName(method),
+		method,
+		verb,
+		summary: operation.summary,
+		description: operation.description,
+		path: operation.parameters.filter(({ in: place }) => place === "path").map(pathField),
+		query: query.map(({ name, schema, description }) => fieldOf(name, schema, description)),
+		...(body && { body: bodyFields(call) }),
+		...(operation.requestBody?.required && { needsBody: true as const }),
+		...(!needsKey(call) && { isPublic: true as const }),
+		...(item && { columns: columnsOf(call) }),
+	};
+}
+
+const resources = Map.groupBy(calls(), ({ resource }) => resource);
+
+const groups: Group[] = Object.entries(GROUPS).map(([name, resource]) => {
+	const list = resources.get(resource);
+	if (!list) throw new Error(`The client has no resource ${resource}.`);
+	resources.delete(resource);
+	const about = document.tags.find((tag) => tag.name === list[0]?.operation.tags[0]);
+	const commands = list.map(commandOf);
+	if (new Set(commands.map((command) => command.name)).size < commands.length)
+		throw new Error(`Two commands of ${name} have one name.`);
+	return { name, resource, description: about?.description ?? "", commands };
+});
+if (resources.size > 0)
+	throw new Error(`scripts/cli.ts lacks the resources ${[...resources.keys()].join(", ")}.`);
+
+const path = `${import.meta.dirname}/../packages/cli/src/generated.ts`;
+writeFileSync(
+	path,
+	execFileSync("biome", ["format", `--stdin-file-path=${path}`], {
+		input: `// Generated by scripts/cli.ts from public/openapi.json. Don't edit it.
+import type { Group } from "./table.ts";
+
+/** The commands that call an operation of the API, by group. */
+export const GROUPS: Group[] = ${JSON.stringify(groups)};
+`,
+		encoding: "utf8",
+		maxBuffer: 2 ** 26,
+	}),
+);
