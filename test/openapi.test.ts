@@ -178,14 +178,14 @@ describe("a path accepts the methods in the document, and lists them in Allow", 
 /** The places in a JSON value that are described by a sentence, and lack it. */
 function undescribed(value: unknown, at: string): string[] {
 	if (typeof value !== "object" || value === null) return [];
-	return Object.entries(value).flatMap(([key, inner]) =>
-		key === "properties"
-			? Object.entries<{ description?: string }>(inner).flatMap(([name, field]) => [
-					...(field.description ? [] : [`${at}: ${name}`]),
-					...undescribed(field, at),
-				])
-			: undescribed(inner, at),
-	);
+	return Object.entries(value).flatMap(([key, inner]) => {
+		if (key === "example") return [];
+		if (key !== "properties") return undescribed(inner, at);
+		return Object.entries<{ description?: string }>(inner).flatMap(([name, field]) => [
+			...(field.description ? [] : [`${at}: ${name}`]),
+			...undescribed(field, at),
+		]);
+	});
 }
 
 test("every field, parameter and header is described", () => {
