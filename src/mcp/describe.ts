@@ -22,45 +22,6 @@ function inline(document: unknown, value: unknown, inside: string[] = []): unkno
 	);
 }
 
-/** Examples of strings, by their format. */
-const STRINGS: Record<string, string> = {
-	uuid: "018f2c5e-7a1b-7c3d-9e4f-5a6b7c8d9e0f",
-	email: "ada@example.org",
-	"date-time": "2026-01-31T00:00:00Z",
-	uri: "https://example.org",
-};
-
-function exampleOfString({ format }: Json) {
-	return STRINGS[String(format)] ?? "text";
-}
-
-/** A value that a schema allows: its own example, else one that is made up. */
-export function exampleOf(schema: unknown): unknown {
-	if (!isObject(schema)) return null;
-	const { examples, example, const: constant, enum: choices, default: standard } = schema;
-	const given = [examples, [example], [constant], choices, [standard]]
-		.flatMap((values) => (Array.isArray(values) ? values : []))
-		.find((value) => value !== undefined);
-	if (given !== undefined) return given;
-	const variants = [schema.anyOf, schema.oneOf].find(Array.isArray);
-	if (variants) return exampleOf({ ...schema, anyOf: undefined, oneOf: undefined, ...variants[0] });
-	const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-	if (type === "object") return exampleOfObject(schema);
-	if (type === "array") return [exampleOf(schema.items)];
-	if (type === "string") return exampleOfString(schema);
-	if (type === "boolean") return true;
-	return type === "integer" || type === "number" ? 1 : null;
-}
-
-/** An object with the required fields; with all if none is required. */
-function exampleOfObject({ properties, required }: Json) {
-	const fields = Object.entries(isObject(properties) ? properties : {});
-	const needed = fields.filter(([name]) => Array.isArray(required) && required.includes(name));
-	return Object.fromEntries(
-		(needed.length > 0 ? needed : fields).map(([name, field]) => [name, exampleOf(field)]),
-	);
-}
-
 /** What a model needs to know to call an operation, from the OpenAPI document. */
 export async function describe(caller: Caller, operation: Operation) {
 	const { operationId, summary, method, path, scope } = operation;
@@ -80,6 +41,6 @@ export async function describe(caller: Caller, operation: Operation) {
 		parameters: (Array.isArray(parameters) ? parameters : []).filter((parameter) =>
 			["path", "query"].includes(String(at(parameter, "in"))),
 		),
-		...(isObject(body) && { body, example: at(json, "example") ?? exampleOf(body) }),
+		...(isObject(body) && { body, example: at(json, "example") }),
 	};
 }

@@ -64,7 +64,8 @@ describe("operations", () => {
 			expect(described.text.length).toBeLessThan(50_000);
 			expect(described.text).not.toContain('"$ref"');
 			const wanted = operations.find((item) => item.operation.operationId === operationId);
-			expect(described.parameters).toEqual(wanted?.operation.parameters);
+			const parameters = wanted?.operation.parameters.filter((item) => item.in !== "header");
+			expect(described.parameters).toEqual(parameters);
 			const hasJson = Boolean(wanted?.operation.requestBody?.content["application/json"]);
 			expect([described.body !== undefined, described.example !== undefined]).toEqual([
 				hasJson,

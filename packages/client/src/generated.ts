@@ -2350,7 +2350,7 @@ export interface CreateInviteBody {
 				/** The project's id. */
 				id: number;
 				/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
-				level: 1 | 8 | "member" | "admin";
+				level: (1 | 8) | ("member" | "admin");
 		  }[]
 		| undefined;
 	/** Whether to mail the link; true by default. If false, the answer has `accept_url`. */
@@ -2379,7 +2379,7 @@ export type CreateInvitesBody = {
 				/** The project's id. */
 				id: number;
 				/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
-				level: 1 | 8 | "member" | "admin";
+				level: (1 | 8) | ("member" | "admin");
 		  }[]
 		| undefined;
 	/** Whether to mail the link; true by default. If false, the answer has `accept_url`. */
@@ -5312,7 +5312,7 @@ export interface Invite {
 		/** The project's id. */
 		id: number;
 		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
-		level: 1 | 8 | "member" | "admin";
+		level: (1 | 8) | ("member" | "admin");
 	}[];
 }
 
@@ -5361,7 +5361,7 @@ export interface NewInvite {
 		/** The project's id. */
 		id: number;
 		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
-		level: 1 | 8 | "member" | "admin";
+		level: (1 | 8) | ("member" | "admin");
 	}[];
 	/** The link with which the person can accept, for you to hand over. Only in this answer, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
 	accept_url?: (string | null) | undefined;
@@ -5393,7 +5393,7 @@ export interface NewInvites {
 		/** The project's id. */
 		id: number;
 		/** 1 or `member`: sees the project. 8 or `admin`: may also change it and its members. */
-		level: 1 | 8 | "member" | "admin";
+		level: (1 | 8) | ("member" | "admin");
 	}[];
 	/** The link with which the person can accept, for you to hand over. Only in this answer, and missing if the link was mailed. Null unless your key has the scope `*`, no restrictions and no expiry, as a new user's key has. */
 	accept_url?: (string | null) | undefined;
