@@ -18,7 +18,9 @@ beforeAll(async () => {
 	port = await freePort();
 	for (const name of ["package.json", "wrangler.toml", "scripts", "migrations", "public"])
 		cpSync(name, `${clone}/${name}`, { recursive: true });
-	for (const name of ["src", "node_modules"]) symlinkSync(resolve(name), `${clone}/${name}`);
+	const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "packages"];
+	for (const name of ["src", "node_modules", ...pages])
+		symlinkSync(resolve(name), `${clone}/${name}`);
 });
 
 afterAll(async () => {
