@@ -83,7 +83,7 @@ test("the list can be filtered", async () => {
 	const ada = await join(id, 1);
 	await db
 		.update(users)
-		.set({ first_name: "Ada", last_name: "Byron 100%" })
+		.set({ first_name: "Ulla", last_name: "Byron 100%" })
 		.where(eq(users.id, ada.id));
 	const found = async (query: string) =>
 		(await here("GET", `/members?${query}`)).body.results.map(
@@ -91,7 +91,8 @@ test("the list can be filtered", async () => {
 		);
 	expect(await found(`email=${ada.email.toUpperCase()}`)).toEqual([ada.uuid]);
 	expect(await found(`email=${ada.email.slice(1)}`)).toEqual([]);
-	for (const search of ["ada", "BYRON", "a b", "100%25", ada.email.slice(31, 43)])
+	// None of these can be in the random address of the other member.
+	for (const search of ["ulla", "BYRON", "a b", "100%25", ada.email.slice(31, 43)])
 		expect(await found(`search=${search}`)).toEqual([ada.uuid]);
 	expect(await found("search=%25x")).toEqual([]);
 	expect(await found("search=")).toHaveLength(2);
