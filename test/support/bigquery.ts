@@ -3,13 +3,11 @@
  * emulator lacks: it issues access tokens for signed JWTs and requires them, never runs two jobs with the same ID, finishes
  * jobs after a delay, checks the dataset's location and quotas, and fails on demand.
  */
-import { execFile } from "node:child_process";
 import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
-import { existsSync, renameSync, rmSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { promisify } from "node:util";
 import * as z from "zod";
 import { onDemand, startServer } from "./peers.ts";
+import { pythonWith } from "./python.ts";
 import { serve } from "./registry.ts";
 
 /** The service account, and what it may use. */
@@ -25,28 +23,8 @@ const LOCATION = "europe-west3";
 const SCOPE = "https://www.googleapis.com/auth/bigquery";
 
 const EMULATOR = "bqemulator==1.4.0";
-const venv = `${import.meta.dirname}/../../node_modules/.cache/${EMULATOR}`;
-
-const execute = promisify(execFile);
-
-/** Installs the emulator, once for this copy of the code. */
-async function install() {
-	if (existsSync(venv)) return;
-	// Installed under another name until it is complete, since another test run may be installing it, too.
-	const draft = `${venv}-${process.pid}`;
-	try {
-		await execute("python3", ["-m", "venv", draft]);
-		await execute(`${draft}/bin/python`, [
-			...["-m", "pip", "install", "--retries=1", "--timeout=60"],
-			...["--only-binary=:all:", EMULATOR],
-			...["duckdb==2.0.0", "sqlglot==30.11.0", "numpy==2.4.6"],
-		]);
-		renameSync(draft, venv);
-	} catch (error) {
-		rmSync(draft, { recursive: true, force: true });
-		if (!existsSync(venv)) throw error;
-	}
-}
+/** Pinned, since the emulator leaves their versions open. */
+const DEPENDENCIES = ["duckdb==2.0.0", "sqlglot==30.11.0", "numpy==2.4.6"];
 
 /** An error in the format of Google's APIs. */
 class Refusal extends Error {
@@ -238,9 +216,9 @@ export async function bigqueries() {
 	const jobs = new Map<string, Known>();
 	const counts = new Map<string, number>();
 	const port = await onDemand("BigQuery", async () => {
-		await install();
+		const python = await pythonWith([EMULATOR], DEPENDENCIES);
 		const port = await startServer("bigquery", (port) => [
-			`${venv}/bin/python`,
+			python,
 			`${import.meta.dirname}/bigquery.py`,
 			String(port),
 		]);

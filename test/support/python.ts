@@ -1,34 +1,43 @@
 import { execFile } from "node:child_process";
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { promisify } from "node:util";
 
-/** Readers and writers of Parquet, from PyPI. */
-const PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0"];
-
-const VENV = `${import.meta.dirname}/../../node_modules/.cache/${PACKAGES.join("+")}`;
+const CACHE = `${import.meta.dirname}/../../node_modules/.cache`;
 
 const execute = promisify(execFile);
 
-const interpreter = `${VENV}/bin/python`;
-
-async function install() {
-	if (existsSync(VENV)) return interpreter;
-	// Under another name until it is complete.
-	const draft = `${VENV}-${process.pid}`;
+/**
+ * Installs packages from PyPI into a virtual environment, once for each checkout.
+ * @param more arguments for pip, such as pinned dependencies
+ * @returns the path of its Python
+ * @throws if there is no Python, or no index of packages
+ */
+export async function pythonWith(packages: string[], more: string[] = []) {
+	const venv = `${CACHE}/${packages.join("+")}`;
+	const interpreter = `${venv}/bin/python`;
+	if (existsSync(venv)) return interpreter;
+	mkdirSync(CACHE, { recursive: true });
+	// Under another name until it is complete: another run may be installing it, too.
+	const draft = `${venv}-${process.pid}`;
 	try {
 		await execute("python3", ["-m", "venv", draft]);
 		await execute(`${draft}/bin/python`, [
-			...["-m", "pip", "install", "--retries=1", "--timeout=60"],
-			...["--only-binary=:all:", ...PACKAGES],
+			...["-m", "pip", "install", "--retries=1", "--timeout=60", "--only-binary=:all:"],
+			...more,
+			...packages,
 		]);
-		renameSync(draft, VENV);
-	} catch {
+		renameSync(draft, venv);
+	} catch (error) {
 		rmSync(draft, { recursive: true, force: true });
+		if (!existsSync(venv)) throw error;
 	}
-	return existsSync(VENV) ? interpreter : null;
+	return interpreter;
 }
 
-let installed: ReturnType<typeof install> | undefined;
+/** Readers and writers of Parquet. */
+const PARQUET = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0"];
 
-/** The path of a Python with DuckDB, pyarrow and polars, installed once for each checkout. Null if they can't be installed. */
-export const python = () => (installed ??= install());
+let installed: Promise<string | null> | undefined;
+
+/** The path of a Python with DuckDB, pyarrow and polars. Null if they can't be installed. */
+export const python = () => (installed ??= pythonWith(PARQUET).catch(() => null));
