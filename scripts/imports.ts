@@ -16,6 +16,7 @@ const ORDER = [
 	"dns",
 	"mail",
 	"activity_log",
+	"feed",
 	"exporter",
 	"plugins",
 	"jobs",

@@ -39,6 +39,8 @@ export function list(
 					eq(table.organization_id, tenant.organization),
 					visibleEntries(tenant, table.project_id),
 				);
+	// Literally, because the indexes of these pages are partial.
+	const byCallers = sql`not ${activityLog.is_system}`;
 	const filter = and(
 		equal.scope ? eq(activityLog.scope, equal.scope) : undefined,
 		equal.item_id ? eq(activityLog.item_id, equal.item_id) : undefined,
@@ -49,7 +51,7 @@ export function list(
 		before ? lt(activityLog.created_at, before) : undefined,
 	);
 	return tenant.page(page, select(tenant).$dynamic(), {
-		where: and(ofTenant(activityLog), filter),
+		where: and(ofTenant(activityLog), byCallers, filter),
 		by: [activityLog.created_at, activityLog.id],
 		keys: ({ created_at, id }) => [created_at, id],
 		...(filter

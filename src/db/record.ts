@@ -24,8 +24,10 @@ export type Entry = {
 
 /** An entry with its user, organization and project. */
 type Signed = Entry & {
-	/** null: the operator. */
+	/** null: the operator, or the system. */
 	user_id: number | SQL<number> | null;
+	/** Whether it happened without a caller. */
+	is_system?: boolean;
 	organization: SQL;
 	project: SQL;
 };
@@ -54,6 +56,13 @@ export function record(
 	};
 	return insertWhere(db, activityLog, row, condition);
 }
+
+/**
+ * A statement that writes an event of something that happened without a caller, such as the end of a
+ * run. It is in the feed of events, and not in the pages of the activity log.
+ */
+export const recordEvent = (db: Database, event: Omit<Signed, "user_id">, condition: SQL) =>
+	record(db, { ...event, user_id: null, is_system: true }, condition);
 
 /**
  * A change and its entry, which is written if the change changed a row. Spread them into a batch:

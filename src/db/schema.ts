@@ -707,14 +707,22 @@ export type Change = {
 	after: unknown;
 };
 
-/** The only foreign key is the user's: an entry outlives the item that it is about. */
+/**
+ * The activity log, which is also the feed of events. The only foreign key is the user's: an entry
+ * outlives the item that it is about.
+ */
 export const activityLog = sqliteTable(
 	"activity_log",
 	{
-		id: id(),
+		/**
+		 * The place in the feed. D1 runs one write at a time and assigns the position in it, so positions
+		 * are in the order in which the writes became visible, and none is used twice.
+		 */
+		position: integer().primaryKey({ autoIncrement: true }),
+		id: text().notNull().unique().$defaultFn(v7),
 		organization_id: text(),
 		project_id: integer(),
-		/** null: the operator did it. */
+		/** null: the operator did it, or nobody did (`is_system`). */
 		user_id: integer().references(() => users.id),
 		activity: text().notNull(),
 		scope: text().notNull(),
@@ -722,13 +730,21 @@ export const activityLog = sqliteTable(
 		name: text(),
 		changes: list<Change>(),
 		trigger: text({ mode: "json" }).$type<Record<string, unknown>>(),
+		/** Whether it happened without a caller. The feed of events has these entries, the pages of the log don't. */
+		is_system: boolean().notNull().default(false),
 		created_at: created_at(),
 	},
 	(t) => [
-		index("activity_log_organization").on(t.organization_id, t.created_at, t.id),
-		index("activity_log_project").on(t.project_id, t.created_at, t.id),
-		index("activity_log_item").on(t.organization_id, t.scope, t.item_id, t.created_at, t.id),
+		index("activity_log_organization")
+			.on(t.organization_id, t.created_at, t.id)
+			.where(sql`not is_system`),
+		index("activity_log_project").on(t.project_id, t.created_at, t.id).where(sql`not is_system`),
+		index("activity_log_item")
+			.on(t.organization_id, t.scope, t.item_id, t.created_at, t.id)
+			.where(sql`not is_system`),
 		index("activity_log_created").on(t.created_at),
+		index("activity_log_feed").on(t.organization_id, t.position),
+		index("activity_log_type").on(t.organization_id, t.scope, t.activity, t.position),
 	],
 );
 
@@ -781,8 +797,8 @@ export const idempotencyKeys = sqliteTable(
 );
 
 /**
- * The number of log entries; maintained by triggers, so that a page need not count them.
- * `project_id` 0: no project.
+ * The number of log entries without those of the system; maintained by triggers, so that a page need
+ * not count them. `project_id` 0: no project.
  */
 export const activityCounts = sqliteTable(
 	"activity_counts",

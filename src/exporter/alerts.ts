@@ -1,42 +1,14 @@
-import { and, eq, gte, isNull, lt, or, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
-import { ADMIN } from "../db/levels.ts";
-import { batchExports, members, organizations, users } from "../db/schema.ts";
-import { configured, send } from "../mail/mail.ts";
+import { batchExports } from "../db/schema.ts";
+import { mailAdmins } from "../mail/admins.ts";
+import { configured } from "../mail/mail.ts";
 import { pluralize } from "./run_log.ts";
 
 const DAY_MS = 86_400_000;
 
 /** How many exports one tick sends mail about. */
 const MAX_EXPORTS = 50;
-
-/**
- * Sends a mail to each admin of an organization.
- * @returns false if no mail could be sent; true also if there is no admin, or if mail isn't configured
- */
-export async function mailAdmins(
-	env: Env,
-	organization_id: string,
-	mail: (organization: string) => { subject: string; paragraphs: string[] },
-) {
-	if (!configured(env)) return true;
-	const admins = await drizzle(env.DB)
-		.select({ email: users.email, organization: organizations.name })
-		.from(members)
-		.innerJoin(users, eq(users.id, members.user_id))
-		.innerJoin(organizations, eq(organizations.id, members.organization_id))
-		.where(
-			and(
-				eq(members.organization_id, organization_id),
-				gte(members.level, ADMIN),
-				eq(users.is_active, true),
-			),
-		);
-	const sent: boolean[] = [];
-	for (const { email, organization } of admins)
-		sent.push(await send(env, { to: email, ...mail(organization) }));
-	return sent.length === 0 || sent.includes(true);
-}
 
 type Undelivered = Pick<
 	typeof batchExports.$inferSelect,

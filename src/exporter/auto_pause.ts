@@ -1,7 +1,7 @@
 import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExports, now } from "../db/schema.ts";
-import { mailAdmins } from "./alerts.ts";
+import { mailAdmins } from "../mail/admins.ts";
 import { withLogEntry } from "./run_log.ts";
 
 const DAY = 86_400_000;

@@ -68,6 +68,7 @@ export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
 				where: and(
 					eq(activityLog.organization_id, tenant.organization),
 					eq(activityLog.scope, "Plugin"),
+					sql`not ${activityLog.is_system}`,
 					holds,
 					visiblePlugin(tenant),
 				),

@@ -1,0 +1,79 @@
+import { activityLog, type Change, users } from "../db/schema.ts";
+import { CURRENT_VERSION } from "../http/versions.ts";
+
+/**
+ * The columns of an event, for a statement that joins `activity_log` with `users`. `position` is for
+ * the service only.
+ */
+export const eventColumns = {
+	position: activityLog.position,
+	id: activityLog.id,
+	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
+	is_system: activityLog.is_system,
+	activity: activityLog.activity,
+	scope: activityLog.scope,
+	item_id: activityLog.item_id,
+	project_id: activityLog.project_id,
+	name: activityLog.name,
+	changes: activityLog.changes,
+	trigger: activityLog.trigger,
+	created_at: activityLog.created_at,
+};
+
+/** A row of a statement that selects `eventColumns`. */
+export type EventRow = {
+	position: number;
+	id: string;
+	user: { uuid: string; first_name: string; email: string } | null;
+	is_system: boolean;
+	activity: string;
+	scope: string;
+	item_id: string;
+	project_id: number | null;
+	name: string | null;
+	changes: Change[];
+	trigger: Record<string, unknown> | null;
+	created_at: string;
+};
+
+/** `PluginConfig` → `plugin_config`. */
+const toSnakeCase = (text: string) =>
+	text.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+
+/** `plugin_config` → `PluginConfig`. */
+const toPascalCase = (text: string) =>
+	text.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** The type of an event, such as `plugin_config.created` (docs/events.md#types). */
+export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
+	`${toSnakeCase(scope)}.${activity}`;
+
+/** The scope and activity of the events of a type. Undefined if no event can have it. */
+export function parseType(type: string) {
+	const [, scope, activity] = /^([a-z]+(?:_[a-z]+)*)\.([a-z_]+)$/.exec(type) ?? [];
+	return scope && activity ? { scope: toPascalCase(scope), activity } : undefined;
+}
+
+/** Who did it. */
+function actorOf({ user, is_system }: EventRow) {
+	if (user) return { type: "user" as const, ...user };
+	const type = is_system ? ("system" as const) : ("operator" as const);
+	return { type, uuid: null, first_name: null, email: null };
+}
+
+/** The event as the feed, webhooks and audit files give it (docs/events.md). */
+export const toEvent = (row: EventRow) => ({
+	id: row.id,
+	type: typeOf(row),
+	created_at: row.created_at,
+	api_version: CURRENT_VERSION,
+	actor: actorOf(row),
+	data: {
+		scope: row.scope,
+		item_id: row.item_id,
+		project_id: row.project_id,
+		name: row.name,
+		changes: row.changes,
+		trigger: row.trigger,
+	},
+});
