@@ -32,6 +32,12 @@ const answers = (path: string, seconds: number) =>
 		() => false,
 	);
 
+/**
+ * How often the server is started. wrangler chooses further ports for itself, which another process
+ * may take before they are used.
+ */
+const MAX_STARTS = 3;
+
 /** Whether startup is finished. Until then output is collected, and shown only if startup fails. */
 let started = false;
 let startupOutput = "";
@@ -162,7 +168,12 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(name, 
 const parent = process.ppid;
 setInterval(() => process.ppid === parent || stop(), 1000).unref();
 
-if (!(await isReady(server))) fail(`The server did not start.\n${startupOutput}`);
+for (let starts = 1; !(await isReady(server)); starts++) {
+	if (starts === MAX_STARTS || !startupOutput.includes("Address already in use"))
+		fail(`The server did not start.\n${startupOutput}`);
+	startupOutput = "";
+	server = serve();
+}
 const id = await sample(key);
 console.log(`
 Tenantry listens on ${url}. To try it, paste this into another terminal:
