@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
@@ -33,6 +34,8 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
+		// One file's server and another's tests keep two cores busy. Vitest's default leaves one core idle.
+		maxWorkers: Math.max(2, availableParallelism() - 1),
 		projects: [
 			{
 				resolve: {

@@ -438,8 +438,9 @@ describe("exports", () => {
 		await says(/The backfill from .* is complete[\s\S]*The backfill from .* is complete/);
 		child.kill("SIGINT");
 		expect(await ended).toBe(130);
-		const { out } = await tenantry(["exports", "logs", id, "--all", "--json"]);
-		const all = out
+		const listed = await tenantry(["exports", "logs", id, "--all", "--json"]);
+		expect(listed).toMatchObject({ code: 0, err: "" });
+		const all = listed.out
 			.trimEnd()
 			.split("\n")
 			.map((text) => JSON.parse(text).message)
