@@ -1,3 +1,4 @@
+import { typeOf } from "../db/event_types.ts";
 import { activityLog, type Change, users } from "../db/schema.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 
@@ -35,24 +36,6 @@ export type EventRow = {
 	trigger: Record<string, unknown> | null;
 	created_at: string;
 };
-
-/** `PluginConfig` → `plugin_config`. */
-const toSnakeCase = (text: string) =>
-	text.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
-
-/** `plugin_config` → `PluginConfig`. */
-const toPascalCase = (text: string) =>
-	text.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-
-/** The type of an event, such as `plugin_config.created` (docs/events.md#types). */
-export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
-	`${toSnakeCase(scope)}.${activity}`;
-
-/** The scope and activity of the events of a type. Undefined if no event can have it. */
-export function parseType(type: string) {
-	const [, scope, activity] = /^([a-z]+(?:_[a-z]+)*)\.([a-z_]+)$/.exec(type) ?? [];
-	return scope && activity ? { scope: toPascalCase(scope), activity } : undefined;
-}
 
 /** Who did it. */
 function actorOf({ user, is_system }: EventRow) {

@@ -8,8 +8,9 @@ import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { connect, type Database, rowId } from "../db/client.ts";
+import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
-import { type Entry, record } from "../db/record.ts";
+import { type Details, type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
@@ -331,7 +332,7 @@ export class Tenant {
 	 * @returns the deleted row; undefined if another request deleted it first
 	 */
 	async remove<R>(
-		entry: Omit<Entry, "activity">,
+		entry: Details & { scope: ScopeWith<"deleted"> },
 		removal: Statement & { _: { result: R[] } },
 	): Promise<R | undefined> {
 		const checks = this.#c.var.precondition?.assertions(this.db) ?? [];
@@ -358,7 +359,8 @@ export class Tenant {
 	async patch<R extends { id: string | number }>(
 		row: R,
 		body: object,
-		entryParts: Omit<Entry, "activity" | "item_id" | "changes"> & {
+		entryParts: Omit<Details, "item_id" | "changes"> & {
+			scope: ScopeWith<"updated">;
 			/** Fields whose values the log doesn't show. */
 			masked?: string[];
 		},
@@ -369,7 +371,7 @@ export class Tenant {
 		const { masked, ...rest } = entryParts;
 		const changed = changes(row, body, masked);
 		if (changed.length === 0) return row;
-		const entry = { activity: "updated", item_id: row.id, ...rest };
+		const entry = { activity: "updated" as const, item_id: row.id, ...rest };
 		const [after] = await this.write({
 			...parts(),
 			entry: { ...entry, changes: changed },
