@@ -14,6 +14,7 @@ export const eventColumns = {
 	activity: activityLog.activity,
 	scope: activityLog.scope,
 	item_id: activityLog.item_id,
+	organization_id: activityLog.organization_id,
 	project_id: activityLog.project_id,
 	name: activityLog.name,
 	changes: activityLog.changes,
@@ -30,6 +31,7 @@ export type EventRow = {
 	activity: string;
 	scope: string;
 	item_id: string;
+	organization_id: string | null;
 	project_id: number | null;
 	name: string | null;
 	changes: Change[];
@@ -54,6 +56,7 @@ export const toEvent = (row: EventRow) => ({
 	data: {
 		scope: row.scope,
 		item_id: row.item_id,
+		organization_id: row.organization_id,
 		project_id: row.project_id,
 		name: row.name,
 		changes: row.changes,

@@ -188,7 +188,8 @@ export class Tenant {
 		if (intercepted) return intercepted;
 		const place = this.#place;
 		const denied = checkKey(key, scope, place);
-		const tooMany = await countRequest(this.#c, key.id);
+		// A request counts once, however often it reads.
+		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
 		if (tooMany) throw denied ?? tooMany;
 		// Checked once, with the first read.
 		const isFirst = !denied && !this.#caller;
@@ -231,11 +232,20 @@ export class Tenant {
 		const { organization, project, key } = this;
 		const check = guard(this.db, { hash: key.hash, organization, project });
 		const [[row], ...answers] = await this.db.batch([check, ...queries]);
-		if (row?.key_id || !this.#toPrimary) return [row, ...answers] as const;
-		this.#toPrimary();
-		this.#toPrimary = undefined;
+		if (row?.key_id || !this.usePrimary()) return [row, ...answers] as const;
 		const [[primaryRow], ...primaryAnswers] = await this.db.batch([check, ...queries]);
 		return [primaryRow, ...primaryAnswers] as const;
+	}
+
+	/**
+	 * Makes later reads use the primary instead of a replica.
+	 * @returns whether there was a replica to leave
+	 */
+	usePrimary(): boolean {
+		const isChange = this.#toPrimary !== undefined;
+		this.#toPrimary?.();
+		this.#toPrimary = undefined;
+		return isChange;
 	}
 
 	/** Runs a statement that the response doesn't wait for. */
