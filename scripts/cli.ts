@@ -22,6 +22,7 @@ const GROUPS: Record<string, string> = {
 	"import-apps": "pipelineImportApps",
 	"plugin-configs": "pluginConfigs",
 	events: "events",
+	feed: "feed",
 	activity: "activityLog",
 	"project-activity": "projectActivityLog",
 	users: "users",

@@ -12,6 +12,7 @@ import { documentation } from "./docs/docs.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
+import feed from "./feed/routes.ts";
 import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
 import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
 import { caching } from "./http/etag.ts";
@@ -67,6 +68,7 @@ export const families = [
 	[`${ORGANIZATION}/members`, "organization_member", inOrganization, members],
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
+	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
 	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],

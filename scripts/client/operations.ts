@@ -23,6 +23,7 @@ const RESOURCES: Record<string, string> = {
 	FrontendApp: "pipelineFrontendApps",
 	ImportApp: "pipelineImportApps",
 	Event: "events",
+	FeedEvent: "feed",
 	User: "users",
 	PersonalApiKey: "personalApiKeys",
 	Service: "service",

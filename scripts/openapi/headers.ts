@@ -116,6 +116,10 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 			(hasTag(route) || route.operation.isFile === true) && (status === 200 || status === 304),
 		always: true,
 	},
+	"Content-Disposition": {
+		description: "Suggests a name for the file. Missing unless the response is a file.",
+		on: ({ status, route }) => status === 200 && route.operation.download === true,
+	},
 	"x-d1-bookmark": {
 		description:
 			"The state of the database that the answer shows. Send it with a later request, and that request sees at least this state. Missing if the database was not asked.",
@@ -171,5 +175,11 @@ export const headersOf = (response: Response) =>
 	Object.fromEntries(
 		Object.entries(RESPONSE_HEADERS)
 			.filter(([, { on }]) => on(response))
-			.map(([name]) => [name, { $ref: `#/components/headers/${name}` }]),
+			.map(([name, { description }]) => [
+				name,
+				// A file has no ETag.
+				name === "ETag" && response.status === 200 && response.route.operation.download
+					? { description, schema: STRING }
+					: { $ref: `#/components/headers/${name}` },
+			]),
 	);

@@ -4,6 +4,7 @@ import type { families, publicRoutes } from "../../src/app.ts";
 import * as batchExports from "../../src/batch_exports/reference.ts";
 import domains from "../../src/domains/reference.ts";
 import events from "../../src/events/reference.ts";
+import feed from "../../src/feed/reference.ts";
 import type { Reference } from "../../src/http/reference.ts";
 import invites, { acceptanceReference, pageReference } from "../../src/invites/reference.ts";
 import members from "../../src/members/reference.ts";
@@ -31,6 +32,7 @@ export const references: References = {
 	"/api/organizations/:organization_id/members": members,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
+	"/api/organizations/:organization_id/events": feed,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,

@@ -1,6 +1,7 @@
 /** The responses of operations, and their request bodies. */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
+import { MEDIA } from "../../src/http/download.ts";
 import { ErrorBody } from "../../src/http/errors.ts";
 import { describe } from "../../src/http/reference.ts";
 import { documentedAs, Paging } from "../../src/http/router.ts";
@@ -142,10 +143,12 @@ function errorResponse(status: number, route: Route, own: Record<string, string>
 
 /** The responses of an operation by status, without what all have. */
 function partsOf(route: Route, own: Record<string, string>): [number, object][] {
-	const { status = 200, answer, media, also = {}, within } = route.operation;
+	const { status = 200, answer, media, also = {}, within, download } = route.operation;
 	const example = answerExample(route.id);
+	const json = answer && content(schemaOf(namedPage(answer, within)), undefined, example).content;
+	const files = download ? Object.values(MEDIA).map((type) => text(type).content) : [];
 	const success = {
-		...(answer && content(schemaOf(namedPage(answer, within)), undefined, example)),
+		...(json && { content: Object.assign({}, json, ...files) }),
 		...(media && text(media, example)),
 	};
 	return [

@@ -39,12 +39,23 @@ const ENVELOPE: Record<string, string> = {
 	results: "The results of this page.",
 };
 
+/** The fields of a part of a feed (docs/events.md#follow-the-feed). */
+const FEED_PAGE: Record<string, string> = {
+	results: "The results, oldest first.",
+	next: "The URL of the next results; null if there are none yet.",
+	after:
+		"Where to go on when `next` is null: send it as `after`. It is the id of the last event that was looked at; null if there has never been one.",
+};
+
+const hasAll = (shape: z.ZodObject, names: object) =>
+	Object.keys(names).every((name) => Object.hasOwn(shape.shape, name));
+
 /** Adds the descriptions of an object's fields. */
 function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
 	if (!(shape instanceof z.ZodObject)) return;
-	const isPage = Object.keys(ENVELOPE).every((name) => Object.hasOwn(shape.shape, name));
+	const ofPages = [ENVELOPE, FEED_PAGE].find((names) => hasAll(shape, names)) ?? {};
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description = descriptionOfField(name, shape) ?? (isPage ? ENVELOPE[name] : undefined);
+		const description = descriptionOfField(name, shape) ?? ofPages[name];
 		if (!description || typeof property !== "object" || !schema.properties) continue;
 		// All references to a component are one object; other properties are not yet complete.
 		if (property.$ref) schema.properties[name] = { ...property, description };

@@ -3,10 +3,12 @@ import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
 import { deleteOlderThan } from "../db/client.ts";
 import { ADMIN } from "../db/levels.ts";
+import { paged } from "../db/list.ts";
 import { activityCounts, activityLog, members, projects, users } from "../db/schema.ts";
-import type { Page } from "../http/page.ts";
+import type { Key, Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { userWith, visibleTo } from "../tenant/visible.ts";
+import { complete, grouped, smallChanges } from "./large.ts";
 import { entryColumns, type filters } from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
@@ -24,14 +26,16 @@ function visibleEntries(tenant: Tenant, project_id: Column) {
 	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${visibleProjects}) or (${callerLevel}) >= ${ADMIN})`;
 }
 
+type Filters = z.infer<typeof filters>;
+
 /**
  * Newest first: the entries of the path's project if it names one, else those of the organization.
  */
-export function list(
-	tenant: Tenant,
-	page: Page,
-	{ user, after, before, ...equal }: z.infer<typeof filters>,
-) {
+export const list = (tenant: Tenant, page: Page, given: Filters) =>
+	tenant.page(page, select(tenant).$dynamic(), selection(tenant, given));
+
+/** Which entries `list` has, and in which order. */
+function selection(tenant: Tenant, { user, after, before, ...equal }: Filters) {
 	const ofTenant = <T extends typeof activityLog | typeof activityCounts>(table: T) =>
 		tenant.kind === "project"
 			? eq(table.project_id, tenant.project)
@@ -50,17 +54,52 @@ export function list(
 		after ? gt(activityLog.created_at, after) : undefined,
 		before ? lt(activityLog.created_at, before) : undefined,
 	);
-	return tenant.page(page, select(tenant).$dynamic(), {
+	return {
 		where: and(ofTenant(activityLog), byCallers, filter),
 		by: [activityLog.created_at, activityLog.id],
-		keys: ({ created_at, id }) => [created_at, id],
+		keys: ({ created_at, id }: { created_at: string; id: string }): Key[] => [created_at, id],
 		...(filter
 			? {}
 			: {
 					total: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
 				}),
-	});
+	};
 }
+
+/** How many entries a download reads at a time. */
+const DOWNLOAD_LIMIT = 1000;
+
+/** All entries that `list` has, in groups. Entries that are written meanwhile are newer than the first. */
+export async function* readAll(tenant: Tenant, given: Filters) {
+	const chosen = selection(tenant, given);
+	let keys: Key[] | undefined;
+	do {
+		const after = keys && { count: 0, keys };
+		const page = { limit: DOWNLOAD_LIMIT - 1, offset: 0, after };
+		const [statement] = paged(tenant.db, page, selectSmall(tenant).$dynamic(), chosen);
+		const [rows] = await tenant.read(statement);
+		for (const group of grouped(rows)) yield await complete(tenant, group);
+		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1) : undefined;
+		keys = last && chosen.keys(last);
+	} while (keys);
+}
+
+const {
+	detail: { changes: _, ...detailColumns },
+	...otherColumns
+} = entryColumns;
+
+/** Entries without the changes that are large. */
+const selectSmall = ({ db }: Tenant) =>
+	db
+		.select({
+			...otherColumns,
+			detail: detailColumns,
+			changes: smallChanges(activityLog.changes).mapWith(activityLog.changes),
+			size: sql<number>`octet_length(${activityLog.changes})`,
+		})
+		.from(activityLog)
+		.leftJoin(users, eq(users.id, activityLog.user_id));
 
 const RETENTION_MS = 365 * 86_400_000;
 

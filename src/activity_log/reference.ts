@@ -18,7 +18,7 @@ export const ofOrganization: ActivityLog = {
 				id: "listActivity",
 				summary: "List the activity of an organization",
 				description:
-					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.",
+					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
 			},
 		},
 	},
@@ -32,7 +32,7 @@ export const ofProject: ActivityLog = {
 				id: "listProjectActivity",
 				summary: "List the activity of a project",
 				description:
-					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.",
+					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
 			},
 		},
 	},

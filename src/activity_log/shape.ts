@@ -2,6 +2,14 @@ import * as z from "zod";
 import { activityLog, users } from "../db/schema.ts";
 import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
 
+/** A field that was changed. */
+export const EntryChange = z.object({
+	field: z.string(),
+	action: z.enum(["created", "changed", "deleted"]),
+	before: z.unknown(),
+	after: z.unknown(),
+});
+
 /** docs/organizations.md#activity-log. */
 export const ActivityEntry = z
 	.object({
@@ -19,14 +27,7 @@ export const ActivityEntry = z
 		item_id: z.string(),
 		detail: z.object({
 			name: z.string().nullable(),
-			changes: z.array(
-				z.object({
-					field: z.string(),
-					action: z.enum(["created", "changed", "deleted"]),
-					before: z.unknown(),
-					after: z.unknown(),
-				}),
-			),
+			changes: z.array(EntryChange),
 			trigger: z.record(z.string(), z.unknown()).nullable(),
 		}),
 		created_at: timestamp(),

@@ -65,7 +65,7 @@ export async function of(
 
 /** The activity entry of a test. It is written before anything is sent. */
 const entryOf = ({ type, config }: Destination) => ({
-	activity: "tested",
+	activity: "tested" as const,
 	trigger: { destination: type, endpoint: endpointOf(config) },
 });
 

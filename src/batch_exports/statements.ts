@@ -84,7 +84,7 @@ export const countOf = (
 
 /** The fields of an activity entry that say which export it is about. */
 export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({
-	scope: "BatchExport",
+	scope: "BatchExport" as const,
 	item_id: id,
 	name,
 	project: sql`${team_id}`,

@@ -29,7 +29,7 @@ export type List<S extends SQLiteSelect> = {
  */
 export function paged<S extends SQLiteSelect>(
 	db: Database,
-	page: Page,
+	page: Omit<Page, "url">,
 	select: S,
 	{ where, by, keys: _, order = "desc", seek, total }: List<S>,
 ) {

@@ -744,6 +744,7 @@ export const activityLog = sqliteTable(
 			.where(sql`not is_system`),
 		index("activity_log_created").on(t.created_at),
 		index("activity_log_feed").on(t.organization_id, t.position),
+		index("activity_log_project_feed").on(t.organization_id, t.project_id, t.position),
 		index("activity_log_type").on(t.organization_id, t.scope, t.activity, t.position),
 	],
 );

@@ -111,7 +111,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
 	const unchanged = and(byId(tenant, id), isUnchanged(row));
 	const entry = {
-		scope: "Domain",
+		scope: "Domain" as const,
 		name: body.domain ?? row.domain,
 		masked: ["saml_x509_cert"],
 	};

@@ -1,3 +1,4 @@
+import { typeOf } from "../db/event_types.ts";
 import { activityLog, type Change, users } from "../db/schema.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 
@@ -13,6 +14,7 @@ export const eventColumns = {
 	activity: activityLog.activity,
 	scope: activityLog.scope,
 	item_id: activityLog.item_id,
+	organization_id: activityLog.organization_id,
 	project_id: activityLog.project_id,
 	name: activityLog.name,
 	changes: activityLog.changes,
@@ -29,30 +31,13 @@ export type EventRow = {
 	activity: string;
 	scope: string;
 	item_id: string;
+	organization_id: string | null;
 	project_id: number | null;
 	name: string | null;
 	changes: Change[];
 	trigger: Record<string, unknown> | null;
 	created_at: string;
 };
-
-/** `PluginConfig` → `plugin_config`. */
-const toSnakeCase = (text: string) =>
-	text.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
-
-/** `plugin_config` → `PluginConfig`. */
-const toPascalCase = (text: string) =>
-	text.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-
-/** The type of an event, such as `plugin_config.created` (docs/events.md#types). */
-export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
-	`${toSnakeCase(scope)}.${activity}`;
-
-/** The scope and activity of the events of a type. Undefined if no event can have it. */
-export function parseType(type: string) {
-	const [, scope, activity] = /^([a-z]+(?:_[a-z]+)*)\.([a-z_]+)$/.exec(type) ?? [];
-	return scope && activity ? { scope: toPascalCase(scope), activity } : undefined;
-}
 
 /** Who did it. */
 function actorOf({ user, is_system }: EventRow) {
@@ -71,6 +56,7 @@ export const toEvent = (row: EventRow) => ({
 	data: {
 		scope: row.scope,
 		item_id: row.item_id,
+		organization_id: row.organization_id,
 		project_id: row.project_id,
 		name: row.name,
 		changes: row.changes,

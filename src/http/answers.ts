@@ -53,11 +53,14 @@ type Difference<E, At extends string> = [Extract<E, IsDocumented>] extends [neve
 	? never
 	: Compared<Exclude<E, IsDocumented>, Extract<E, IsDocumented>, At>;
 
+/** A plain `Response`, such as that of a file, has no type to compare. */
 type Compared<Actual, Expected, At extends string> = Actual extends Endpoint
 	? Expected extends Endpoint
-		?
-				| WrongStatus<Actual["status"], Expected["status"], At>
-				| WrongValue<Actual["output"], Expected["output"], At>
+		? string extends Actual["outputFormat"]
+			? never
+			:
+					| WrongStatus<Actual["status"], Expected["status"], At>
+					| WrongValue<Actual["output"], Expected["output"], At>
 		: never
 	: never;
 

@@ -96,6 +96,25 @@ export function envelope<T>(
 	};
 }
 
+/** A part of a feed (docs/events.md#follow-the-feed). */
+export type FeedPage<T> = { results: T[]; next: string | null; after: string | null };
+
+/**
+ * The response for a part of a feed.
+ * @param after the id after which to go on; null if there is none
+ * @param more whether there may be more results now
+ */
+export function feedPage<T>(
+	{ url, limit }: Page,
+	results: T[],
+	{ after, more }: { after: string | null; more: boolean },
+): FeedPage<T> {
+	const next = new URL(url);
+	next.searchParams.set("after", after ?? "");
+	next.searchParams.set("limit", String(limit));
+	return { results, next: more ? next.href : null, after };
+}
+
 /** The page with each result converted by `to`. */
 export const mapResults = <A, B>(page: Envelope<A>, to: (row: A) => B): Envelope<B> => ({
 	...page,

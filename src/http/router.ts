@@ -4,7 +4,7 @@ import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import type { Documented } from "./answers.ts";
-import type { Envelope } from "./page.ts";
+import type { Envelope, FeedPage } from "./page.ts";
 
 /** A router that accepts every path with and without a trailing slash, for every method. */
 export const router = () => new Hono<App>({ strict: false });
@@ -27,6 +27,8 @@ export type Operation = {
 	/** The body is an HTML form of these fields, not JSON. */
 	form?: z.ZodType;
 	query?: z.ZodObject;
+	/** `Accept` may ask for a file of all results (src/http/download.ts). */
+	download?: true;
 };
 
 const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
@@ -115,13 +117,14 @@ const envelopeOf = (item: z.ZodType) => ({
 });
 
 /** 200 with a page of `item`. */
-export const paginated = <I extends z.ZodType>(item: I) =>
+export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "download"> = {}) =>
 	document<Documenting<Envelope<z.output<I>>, 200>, PageInput>({
 		status: 200,
 		get answer() {
 			return z.object(envelopeOf(item));
 		},
 		query: Paging,
+		...more,
 	});
 
 /**
@@ -149,6 +152,27 @@ export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shap
 		},
 		within: shape,
 		query: Paging,
+	});
+
+/** The query parameter of a feed. Only documented here, like those of `Paging`. */
+export const FeedPaging = Paging.pick({ limit: true });
+
+/** 200 with a part of a feed of `item`. */
+export const feedOf = <I extends z.ZodType>(item: I) =>
+	document<
+		Documenting<FeedPage<z.output<I>>, 200>,
+		{ in: { query: { limit?: string } }; out: { query: object } }
+	>({
+		status: 200,
+		get answer() {
+			return z.object({
+				results: z.array(item),
+				next: z.url().nullable(),
+				after: z.guid().nullable(),
+			});
+		},
+		query: FeedPaging,
+		download: true,
 	});
 
 type Nullable<T> = { [K in keyof T]: T[K] | null };

@@ -91,7 +91,7 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		throw forbidden(
 			"You can only change access level of others to lower or equal to your current one.",
 		);
-	const entry = { scope: "Member", name: member.user.email };
+	const entry = { scope: "Member" as const, name: member.user.email };
 	const after = await tenant.patch(member, body, entry, () => ({
 		change: tenant.db
 			.update(members)

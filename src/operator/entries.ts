@@ -1,15 +1,17 @@
 import { sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import type { Database } from "../db/client.ts";
-import { type Entry, withEntry } from "../db/record.ts";
+import type { Kind } from "../db/event_types.ts";
+import { type Details, withEntry } from "../db/record.ts";
 
 /** Marks log entries as the operator's, since they have no user. */
 export const trigger = { job: "operator" };
 
-type OperatorEntry = Omit<Entry, "trigger" | "organization" | "project"> & {
-	/** The id of the organization in whose log it appears; null: in none. */
-	organization: string | null;
-};
+type OperatorEntry = Kind &
+	Omit<Details, "trigger" | "organization" | "project"> & {
+		/** The id of the organization in whose log it appears; null: in none. */
+		organization: string | null;
+	};
 
 /** A change and its entry as the operator's, which is written if the change changed a row. */
 export const withOperatorEntry = <C extends BatchItem<"sqlite">>(

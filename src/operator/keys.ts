@@ -28,8 +28,8 @@ export async function newKey(label: string, scopes: string[]) {
 		mask_value: mask(value),
 	};
 	const entry = {
-		activity: "created",
-		scope: "PersonalApiKey",
+		activity: "created" as const,
+		scope: "PersonalApiKey" as const,
 		item_id: row.id,
 		name: label,
 	};

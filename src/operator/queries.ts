@@ -29,8 +29,8 @@ export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof user
 	const rows = memberships.map(({ organization_id }) => ({
 		id: v7(),
 		organization_id,
-		activity: "deactivated",
-		scope: "User",
+		activity: "deactivated" as const,
+		scope: "User" as const,
 		item_id: uuid,
 		name: email,
 		changes: [{ ...change, before: true, after: false }],

@@ -103,7 +103,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
 	const byId = eq(organizations.id, row.id);
-	const entry = { scope: "Organization", name: body.name ?? row.name };
+	const entry = { scope: "Organization" as const, name: body.name ?? row.name };
 	return tenant.patch(row, body, entry, () => ({
 		change: tenant.db.update(organizations).set(body).where(byId),
 		answer: select(tenant).where(byId),

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { cache, digest, evict, type Key, mask, mint } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { inList, insertWhere } from "../db/client.ts";
+import type { ActivityOf } from "../db/event_types.ts";
 import { members, now, personalApiKeys, projects } from "../db/schema.ts";
 import { doesNotExist, forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
@@ -114,9 +115,13 @@ const toRecord = (tenant: Tenant, row: Row): Key => ({
 	version: row.version,
 });
 
-const entry = (tenant: Tenant, activity: string, { id, label }: Pick<Row, "id" | "label">) => ({
+const entry = <A extends ActivityOf<"PersonalApiKey">>(
+	tenant: Tenant,
+	activity: A,
+	{ id, label }: Pick<Row, "id" | "label">,
+) => ({
 	activity,
-	scope: "PersonalApiKey",
+	scope: "PersonalApiKey" as const,
 	item_id: id,
 	name: label,
 	organization: tenant.currentOrganization,

@@ -147,7 +147,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 	};
 	const enabledAt = enabled && !row.enabled ? { enabled_at: now() } : {};
 	const entry = {
-		scope: "PluginConfig",
+		scope: "PluginConfig" as const,
 		name: body.name ?? row.name ?? row.plugin.name,
 		masked: ["config"],
 	};

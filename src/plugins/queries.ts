@@ -166,7 +166,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	const isCodeChange = changes(before, { capabilities, public_jobs }).length > 0;
 	if (isCodeChange) authorizeCodeChange(tenant, code);
 	const byRowId = eq(plugins.id, before.id);
-	const entry = { scope: "Plugin", name: body.name ?? before.name };
+	const entry = { scope: "Plugin" as const, name: body.name ?? before.name };
 	const after = await tenant.patch(before, body, entry, () => ({
 		before: isCodeChange ? [assertCodeAuthorized(tenant, before.id)] : [],
 		change: tenant.db.update(plugins).set(body).where(byRowId),

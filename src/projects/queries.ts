@@ -98,7 +98,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	const row = found(await find(tenant));
 	const byId = eq(projects.id, row.id);
-	const entry = { scope: "Project", name: body.name ?? row.name };
+	const entry = { scope: "Project" as const, name: body.name ?? row.name };
 	return tenant.patch(row, body, entry, () => ({
 		change: tenant.db.update(projects).set(body).where(byId),
 		answer: select(tenant).where(byId),

@@ -8,8 +8,9 @@ import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { connect, type Database, rowId } from "../db/client.ts";
+import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
-import { type Entry, record } from "../db/record.ts";
+import { type Details, type Entry, record } from "../db/record.ts";
 import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
@@ -187,7 +188,8 @@ export class Tenant {
 		if (intercepted) return intercepted;
 		const place = this.#place;
 		const denied = checkKey(key, scope, place);
-		const tooMany = await countRequest(this.#c, key.id);
+		// A request counts once, however often it reads.
+		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
 		if (tooMany) throw denied ?? tooMany;
 		// Checked once, with the first read.
 		const isFirst = !denied && !this.#caller;
@@ -230,11 +232,20 @@ export class Tenant {
 		const { organization, project, key } = this;
 		const check = guard(this.db, { hash: key.hash, organization, project });
 		const [[row], ...answers] = await this.db.batch([check, ...queries]);
-		if (row?.key_id || !this.#toPrimary) return [row, ...answers] as const;
-		this.#toPrimary();
-		this.#toPrimary = undefined;
+		if (row?.key_id || !this.usePrimary()) return [row, ...answers] as const;
 		const [[primaryRow], ...primaryAnswers] = await this.db.batch([check, ...queries]);
 		return [primaryRow, ...primaryAnswers] as const;
+	}
+
+	/**
+	 * Makes later reads use the primary instead of a replica.
+	 * @returns whether there was a replica to leave
+	 */
+	usePrimary(): boolean {
+		const isChange = this.#toPrimary !== undefined;
+		this.#toPrimary?.();
+		this.#toPrimary = undefined;
+		return isChange;
 	}
 
 	/** Runs a statement that the response doesn't wait for. */
@@ -331,7 +342,7 @@ export class Tenant {
 	 * @returns the deleted row; undefined if another request deleted it first
 	 */
 	async remove<R>(
-		entry: Omit<Entry, "activity">,
+		entry: Details & { scope: ScopeWith<"deleted"> },
 		removal: Statement & { _: { result: R[] } },
 	): Promise<R | undefined> {
 		const checks = this.#c.var.precondition?.assertions(this.db) ?? [];
@@ -358,7 +369,8 @@ export class Tenant {
 	async patch<R extends { id: string | number }>(
 		row: R,
 		body: object,
-		entryParts: Omit<Entry, "activity" | "item_id" | "changes"> & {
+		entryParts: Omit<Details, "item_id" | "changes"> & {
+			scope: ScopeWith<"updated">;
 			/** Fields whose values the log doesn't show. */
 			masked?: string[];
 		},
@@ -369,7 +381,7 @@ export class Tenant {
 		const { masked, ...rest } = entryParts;
 		const changed = changes(row, body, masked);
 		if (changed.length === 0) return row;
-		const entry = { activity: "updated", item_id: row.id, ...rest };
+		const entry = { activity: "updated" as const, item_id: row.id, ...rest };
 		const [after] = await this.write({
 			...parts(),
 			entry: { ...entry, changes: changed },

@@ -15,7 +15,7 @@ import type { Tenant } from "./tenant.ts";
  * Condition on `projects` joined with the user's row of `members`: the project isn't private, or
  * the user has access (docs/organizations.md#projects).
  */
-const isOpenTo = (user_id: number) => sql`(
+export const isOpenTo = (user_id: number) => sql`(
   not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
     select 1 from ${projectMembers}
     where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id}))`;

@@ -4149,6 +4149,44 @@ export const GROUPS: Group[] = [
 		],
 	},
 	{
+		name: "feed",
+		resource: "feed",
+		description:
+			"Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days.",
+		commands: [
+			{
+				name: "list",
+				method: "list",
+				verb: "GET",
+				summary: "Follow what happens in an organization",
+				description:
+					"Lists events, oldest first. Any member may do so. Events of a private project are shown to those who can see it, and events of deleted projects to admins (level 8).\n\nCall `next` until it is null. Then wait, and go on with `after` of the last answer: you get each event once, and none is missed, also while others write. A page may have fewer events than `limit`, or none, although `next` leads on.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all events after `after`, whatever `limit` is.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{
+						name: "after",
+						kind: "string",
+						help: "Only events after the one with this id: after of the last answer. By default, the feed begins with the oldest event.",
+					},
+					{
+						name: "types",
+						kind: "strings",
+						help: "Only events of these types, such as member.updated, or member.* for all that begin so. Repeat the parameter, or separate types by commas. A type that doesn't exist matches nothing.",
+					},
+				],
+				columns: ["id", "type", "created_at", "api_version"],
+			},
+		],
+	},
+	{
 		name: "activity",
 		resource: "activityLog",
 		description:
@@ -4160,7 +4198,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the activity of an organization",
 				description:
-					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.",
+					"Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
 				path: [
 					{
 						name: "organization",
@@ -4219,7 +4257,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the activity of a project",
 				description:
-					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.",
+					"Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.\n\nWith `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.",
 				path: [
 					{
 						name: "project",

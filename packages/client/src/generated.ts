@@ -64,6 +64,7 @@ export const OPERATIONS = {
 		delete: "DELETE /api/organizations/{organization}/projects/{id}",
 	},
 	activityLog: { list: "GET /api/organizations/{organization}/activity_log l" },
+	feed: { list: "GET /api/organizations/{organization}/events l" },
 	plugins: { list: "GET /api/organizations/{organization}/plugins l" },
 	pipelineDestinations: {
 		list: "GET /api/organizations/{organization}/pipeline_destinations l",
@@ -197,6 +198,8 @@ export abstract class Resources {
 	declare readonly organizationProjects: OrganizationProjectsCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly activityLog: ActivityLogCalls;
+	/** Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days. */
+	declare readonly feed: FeedCalls;
 	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly plugins: PluginsCalls;
 	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -705,11 +708,30 @@ export interface ActivityLogCalls {
 	 * List the activity of an organization.
 	 *
 	 * Lists the entries of the organization and of its projects, newest first. Any member may do so. Entries of a private project are shown to those who can see it, and entries of deleted projects to admins (level 8). What somebody changes about themselves, such as a key, is in the log of the organization they work in.
+	 *
+	 * With `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.
 	 */
 	list(
 		parameters: ListActivityParameters | From<"organizations">,
 		options?: RequestOptions,
 	): Pages<ActivityEntry>;
+}
+
+/** Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days. */
+export interface FeedCalls {
+	/**
+	 * Follow what happens in an organization.
+	 *
+	 * Lists events, oldest first. Any member may do so. Events of a private project are shown to those who can see it, and events of deleted projects to admins (level 8).
+	 *
+	 * Call `next` until it is null. Then wait, and go on with `after` of the last answer: you get each event once, and none is missed, also while others write. A page may have fewer events than `limit`, or none, although `next` leads on.
+	 *
+	 * With `Accept: text/csv` or `application/x-ndjson` the answer is a file of all events after `after`, whatever `limit` is.
+	 */
+	list(
+		parameters: ListFeedEventsParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Pages<FeedEvent>;
 }
 
 /** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -1624,6 +1646,8 @@ export interface ProjectActivityLogCalls {
 	 * List the activity of a project.
 	 *
 	 * Lists the entries of the project, its exports and its plugin configs, newest first. Anyone who can see the project may do so.
+	 *
+	 * With `Accept: text/csv` or `application/x-ndjson` the answer is a file of all entries that the filters match, whatever `limit` and `offset` are.
 	 */
 	list(
 		parameters: ListProjectActivityParameters | From<"projects">,
@@ -2516,6 +2540,18 @@ export interface ListActivityParameters {
 	after?: string | undefined;
 	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
+}
+
+/** What `feed.list` is about. */
+export interface ListFeedEventsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** Only events after the one with this id: `after` of the last answer. By default, the feed begins with the oldest event. */
+	after?: string | undefined;
+	/** Only events of these types, such as `member.updated`, or `member.*` for all that begin so. Repeat the parameter, or separate types by commas. A type that doesn't exist matches nothing. */
+	types?: (string[] | string) | undefined;
 }
 
 /** What `plugins.list` is about. */
@@ -5461,7 +5497,7 @@ export interface ActivityEntry {
 		name: string | null;
 		/** Each field that got another value. Empty if the entry is not about fields. */
 		changes: {
-			/** The field's name. Of a plugin's source the file's name; of a `PluginConfigOrder` the id of a config. */
+			/** The field's name. */
 			field: string;
 			/**
 			 * What became of the field.
@@ -5471,9 +5507,9 @@ export interface ActivityEntry {
 			 * - `deleted`: it has no value any more.
 			 */
 			action: "created" | "changed" | "deleted";
-			/** The value before; null for none. `********` for a secret. */
+			/** The value before; null for none. */
 			before: unknown;
-			/** The value after; null for none. `********` for a secret. */
+			/** The value after; null for none. */
 			after: unknown;
 		}[];
 		/** More about the cause, in a form of its own for each activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is nothing to add. */
@@ -5481,6 +5517,126 @@ export interface ActivityEntry {
 	};
 	/** When it was done. */
 	created_at: string;
+}
+
+export interface FeedEventPage {
+	/** The results, oldest first. */
+	results: FeedEvent[];
+	/** The URL of the next results; null if there are none yet. */
+	next: string | null;
+	/** Where to go on when `next` is null: send it as `after`. It is the id of the last event that was looked at; null if there has never been one. */
+	after: string | null;
+}
+
+export interface FeedEvent {
+	/** Identifies the event. Entries of the activity log have the same ids. */
+	id: string;
+	/** What happened: the kind of the object and what was done, such as `member.updated`. New types are added without a new version of the API. */
+	type:
+		| "organization.created"
+		| "organization.updated"
+		| "organization.deleted"
+		| "project.created"
+		| "project.updated"
+		| "project.deleted"
+		| "project_member.created"
+		| "project_member.deleted"
+		| "member.updated"
+		| "member.deleted"
+		| "invite.created"
+		| "invite.accepted"
+		| "invite.deleted"
+		| "domain.created"
+		| "domain.updated"
+		| "domain.verified"
+		| "domain.unverified"
+		| "domain.deleted"
+		| "user.created"
+		| "user.updated"
+		| "user.deactivated"
+		| "personal_api_key.created"
+		| "personal_api_key.updated"
+		| "personal_api_key.rolled"
+		| "personal_api_key.deleted"
+		| "key.expiring"
+		| "plugin.created"
+		| "plugin.updated"
+		| "plugin.source_updated"
+		| "plugin.upgraded"
+		| "plugin.deleted"
+		| "plugin_config.created"
+		| "plugin_config.updated"
+		| "plugin_config.job_triggered"
+		| "plugin_config.deleted"
+		| "plugin_config_order.rearranged"
+		| "plugin_job.failed"
+		| "batch_export.created"
+		| "batch_export.updated"
+		| "batch_export.paused"
+		| "batch_export.unpaused"
+		| "batch_export.tested"
+		| "batch_export.backfilled"
+		| "batch_export.backfill_cancelled"
+		| "batch_export.run_cancelled"
+		| "batch_export.run_retried"
+		| "batch_export.deleted"
+		| "batch_export_destination.tested"
+		| "batch_export_run.completed"
+		| "batch_export_run.failed"
+		| "batch_export_run.skipped";
+	/** When it happened. */
+	created_at: string;
+	/** The version of the API that the event follows. */
+	api_version: string;
+	/** Who did it. */
+	actor: {
+		/**
+		 * The kind of the actor.
+		 *
+		 * - `user`: a person, with one of their keys.
+		 * - `system`: nobody: the service did it by itself, as on a schedule.
+		 * - `operator`: the operator of the service.
+		 */
+		type: "user" | "system" | "operator";
+		/** The user's uuid; null if it wasn't a user. */
+		uuid: string | null;
+		/** The user's first name, as it is now; null if it wasn't a user. */
+		first_name: string | null;
+		/** The user's email address, as it is now; null if it wasn't a user. */
+		email: string | null;
+	};
+	/** What it was done to. */
+	data: {
+		/** The kind of the object, such as `Member`. */
+		scope: string;
+		/** The object's id, as text also if it is a number. */
+		item_id: string;
+		/** The organization's id. */
+		organization_id: string | null;
+		/** The project's id; null if it isn't about a project. */
+		project_id: number | null;
+		/** The object's name when it happened; null if it has none. */
+		name: string | null;
+		/** Each field that got another value. Empty if the event is not about fields. Secrets are `********`. */
+		changes: {
+			/** The field's name. */
+			field: string;
+			/**
+			 * What became of the field.
+			 *
+			 * - `created`: it had no value before.
+			 * - `changed`: it has another value.
+			 * - `deleted`: it has no value any more.
+			 */
+			action: "created" | "changed" | "deleted";
+			/** The value before; null for none. */
+			before: unknown;
+			/** The value after; null for none. */
+			after: unknown;
+		}[];
+		/** More about the event, in a form of its own for each type. Null if there is nothing to add. */
+		trigger: Record<string, unknown> | null;
+	};
 }
 
 export interface ListedPlugin {

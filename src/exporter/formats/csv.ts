@@ -1,17 +1,7 @@
-import type { Column, Row } from "../rows.ts";
+import { record } from "../../http/csv.ts";
+import type { Column } from "../rows.ts";
 import type { Encoder } from "./format.ts";
 import { type LineCompression, lines } from "./lines.ts";
-
-/** What can't stand in a field without quotes. The empty text has them too, since a field without any is null. */
-const NEEDS_QUOTES = /[",\r\n]|^$/;
-
-function field(value: Row[number]) {
-	if (value === null) return "";
-	const text = String(value);
-	return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-const record = (values: Row) => `${values.map(field).join()}\r\n`;
 
 /** At most how many bytes a text takes as a field, with the comma after it. */
 export const fieldBytes = (text: string) => Buffer.byteLength(text) + text.split('"').length + 2;

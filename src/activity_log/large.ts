@@ -1,0 +1,54 @@
+/** Reads entries whose changes are large without holding many of them in memory. */
+import { type Column, sql } from "drizzle-orm";
+import { inList } from "../db/client.ts";
+import { activityLog, type Change } from "../db/schema.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+
+/** Changes of up to this many bytes are read with their entry. Larger ones, such as source code, are read on their own. */
+const MAX_SMALL_BYTES = 16_384;
+
+/** How many bytes of changes are in memory at a time. One entry may have up to 2 MB. */
+export const MAX_BYTES = 4_000_000;
+
+/** SQL for the changes of an entry; null if they are large. */
+export const smallChanges = (changes: Column) =>
+	sql<
+		Change[] | null
+	>`iif(octet_length(${changes}) <= ${sql.raw(String(MAX_SMALL_BYTES))}, ${changes}, null)`;
+
+/** What the functions below need of a row. `changes` is null if they are large. */
+type Row = { id: string; size: number; changes: Change[] | null };
+
+/** The rows in groups, in their order. Each has at most `MAX_BYTES` of changes, or a single row. */
+export function grouped<R extends Row>(rows: R[]): R[][] {
+	const groups: R[][] = [];
+	let bytes = Number.POSITIVE_INFINITY;
+	for (const row of rows) {
+		bytes += row.size;
+		if (bytes > MAX_BYTES) {
+			groups.push([]);
+			bytes = row.size;
+		}
+		groups.at(-1)?.push(row);
+	}
+	return groups;
+}
+
+/** The rows with all their changes. Takes a round trip only if some are large. */
+export async function complete<R extends Row>(tenant: Tenant, rows: R[]) {
+	const large = rows.filter(({ changes }) => changes === null).map(({ id }) => id);
+	const found = large.length > 0 ? await readChanges(tenant, large) : new Map<string, Change[]>();
+	return rows.flatMap((row) => {
+		const changes = row.changes ?? found.get(row.id);
+		// An entry that has just become too old to be kept is left out.
+		return changes ? [{ ...row, changes }] : [];
+	});
+}
+
+async function readChanges(tenant: Tenant, ids: string[]) {
+	const { id, changes } = activityLog;
+	const [rows] = await tenant.read(
+		tenant.db.select({ id, changes }).from(activityLog).where(inList(id, ids)),
+	);
+	return new Map(rows.map((row) => [row.id, row.changes]));
+}

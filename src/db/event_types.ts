@@ -1,0 +1,77 @@
+/**
+ * Everything that activity entries and events can be about: the scopes, each with its activities
+ * (docs/events.md#types). An activity that isn't written any more stays here for 365 days, as long
+ * as its events.
+ */
+export const ACTIVITIES = {
+	Organization: ["created", "updated", "deleted"],
+	Project: ["created", "updated", "deleted"],
+	ProjectMember: ["created", "deleted"],
+	Member: ["updated", "deleted"],
+	Invite: ["created", "accepted", "deleted"],
+	Domain: ["created", "updated", "verified", "unverified", "deleted"],
+	User: ["created", "updated", "deactivated"],
+	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
+	Key: ["expiring"],
+	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],
+	PluginConfig: ["created", "updated", "job_triggered", "deleted"],
+	PluginConfigOrder: ["rearranged"],
+	PluginJob: ["failed"],
+	BatchExport: [
+		"created",
+		"updated",
+		"paused",
+		"unpaused",
+		"tested",
+		"backfilled",
+		"backfill_cancelled",
+		"run_cancelled",
+		"run_retried",
+		"deleted",
+	],
+	BatchExportDestination: ["tested"],
+	BatchExportRun: ["completed", "failed", "skipped"],
+} as const;
+
+/** The kind of an object, such as `PluginConfig`. */
+export type Scope = keyof typeof ACTIVITIES;
+
+/** What can be done with objects of the scope. */
+export type ActivityOf<S extends Scope> = (typeof ACTIVITIES)[S][number];
+
+/** The scopes that have the activity. */
+export type ScopeWith<A extends string> = {
+	[S in Scope]: A extends ActivityOf<S> ? S : never;
+}[Scope];
+
+/** A scope and one of its activities. */
+export type Kind = { [S in Scope]: { scope: S; activity: ActivityOf<S> } }[Scope];
+
+/** `PluginConfig` → `plugin_config`. */
+const toSnakeCase = (text: string) =>
+	text.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+
+/** The type of an event, such as `plugin_config.created`. */
+export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
+	`${toSnakeCase(scope)}.${activity}`;
+
+const KINDS = Object.entries(ACTIVITIES).flatMap(([scope, activities]) =>
+	activities.map((activity) => ({ scope, activity, type: typeOf({ scope, activity }) })),
+);
+
+/** The types of all events. */
+export const EVENT_TYPES: readonly string[] = KINDS.map(({ type }) => type);
+
+/** A type in a filter: a type, or `scope.*` for all types of the scope. It need not exist. */
+export const TYPE_FILTER = /^[a-z]+(?:_[a-z]+)*\.(?:[a-z]+(?:_[a-z]+)*|\*)$/;
+
+/**
+ * The scopes and activities that filters match. Types that don't exist match nothing.
+ * @param types as in `TYPE_FILTER`
+ */
+export const kindsOf = (types: string[]) =>
+	KINDS.filter(({ type }) => types.some((wanted) => matchesType(wanted, type)));
+
+/** Whether a type in a filter matches the type of an event. */
+const matchesType = (wanted: string, type: string) =>
+	wanted.endsWith(".*") ? type.startsWith(wanted.slice(0, -1)) : type === wanted;
