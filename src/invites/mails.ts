@@ -39,10 +39,11 @@ type Created = {
 };
 
 /** Whether the key has no limits, like the first key of a user who is created through the link. */
-const isUnlimited = ({ scopes, organizations, projects, expires_at }: Key) =>
+const isUnlimited = ({ scopes, organizations, projects, allowed_ips, expires_at }: Key) =>
 	scopes.includes("*") &&
 	organizations.length === 0 &&
 	projects.length === 0 &&
+	allowed_ips.length === 0 &&
 	expires_at === null;
 
 const withoutTrailingSlash = (url: string) => url.replace(/\/+$/, "");
