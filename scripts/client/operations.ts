@@ -25,6 +25,8 @@ const RESOURCES: Record<string, string> = {
 	Event: "events",
 	User: "users",
 	PersonalApiKey: "personalApiKeys",
+	ServiceAccount: "serviceAccounts",
+	ServiceAccountKey: "serviceAccountKeys",
 	Service: "service",
 	Health: "health",
 };
@@ -34,6 +36,7 @@ const PARAMETERS: Record<string, string> = {
 	organization_id: "organization",
 	project_id: "project",
 	plugin_config_id: "id",
+	service_account_id: "account",
 	run_id: "run",
 	backfill_id: "backfill",
 	user__uuid: "user",

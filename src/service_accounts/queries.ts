@@ -2,7 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { evict } from "../auth/keys.ts";
-import { inList, insertEach, insertWhere } from "../db/client.ts";
+import { inList, insertWhere } from "../db/client.ts";
 import { MEMBER } from "../db/levels.ts";
 import {
 	members,
@@ -148,7 +148,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 /** @returns undefined if the organization has as many accounts as it can have by now */
 async function write(tenant: Tenant, { name, level = MEMBER, projects }: z.infer<typeof create>) {
 	const { db, organization } = tenant;
-	const id = await tenant.once(v7);
+	const id = v7();
 	const user_id = userOf(id);
 	const exists = sql`${user_id} is not null`;
 	const [row] = await tenant.write({
