@@ -57,7 +57,8 @@ const range = documentAs(
 				issue(value, "invalid_input", "Enter an IP address, or a range such as 203.0.113.0/24."),
 			);
 			return z.NEVER;
-		}),
+		})
+		.pipe(z.string()),
 	z.string().max(50),
 );
 
