@@ -71,6 +71,7 @@ export default defineConfig({
 									// Not the host to which tests send their requests.
 									APP_URL: "https://app.tenantry.test",
 									ALLOW_PRIVATE_DESTINATIONS: "true",
+									USAGE_FLUSH_SECONDS: "0",
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 									...dns,
 									...plugins,

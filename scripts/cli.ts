@@ -27,6 +27,8 @@ const GROUPS: Record<string, string> = {
 	"project-activity": "projectActivityLog",
 	users: "users",
 	keys: "personalApiKeys",
+	"service-accounts": "serviceAccounts",
+	"service-account-keys": "serviceAccountKeys",
 	service: "service",
 	health: "health",
 };

@@ -27,6 +27,7 @@ const ORDER = [
 	"personal_api_keys",
 	"projects",
 	"users",
+	"service_accounts",
 	"project_members",
 	"organizations",
 	"members",

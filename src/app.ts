@@ -8,6 +8,7 @@ import activityLog from "./activity_log/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
+import { ADMIN } from "./db/levels.ts";
 import { documentation } from "./docs/docs.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
@@ -27,16 +28,20 @@ import invites, { acceptance } from "./invites/routes.ts";
 import { mcp } from "./mcp/routes.ts";
 import members from "./members/routes.ts";
 import organizations from "./organizations/routes.ts";
-import personalApiKeys from "./personal_api_keys/routes.ts";
+import { caller } from "./personal_api_keys/owner.ts";
+import apiKeys from "./personal_api_keys/routes.ts";
 import pluginConfigs from "./plugin_configs/routes.ts";
 import { destination, frontendApp, importApp } from "./plugins/families.ts";
 import plugins, { allPlugins } from "./plugins/routes.ts";
 import projectMembers from "./project_members/routes.ts";
 import projects from "./projects/routes.ts";
 import service from "./service.ts";
+import { account } from "./service_accounts/keys.ts";
+import serviceAccounts from "./service_accounts/routes.ts";
 import { safeRetries } from "./tenant/idempotency.ts";
 import {
 	asCaller,
+	atLeast,
 	inOrganization,
 	inProject,
 	onOrganizations,
@@ -59,6 +64,7 @@ type Family = readonly [
 
 const ORGANIZATION = "/api/organizations/:organization_id";
 const PROJECT = "/api/projects/:project_id";
+const SERVICE_ACCOUNT = `${ORGANIZATION}/service_accounts/:service_account_id` as const;
 
 export const families = [
 	["/api/organizations", "organization", onOrganizations, organizations],
@@ -66,6 +72,13 @@ export const families = [
 	[`${ORGANIZATION}/domains`, "organization", inOrganization, domains],
 	[`${ORGANIZATION}/invites`, "organization_member", inOrganization, invites],
 	[`${ORGANIZATION}/members`, "organization_member", inOrganization, members],
+	[`${ORGANIZATION}/service_accounts`, "organization_member", inOrganization, serviceAccounts],
+	[
+		`${SERVICE_ACCOUNT}/keys`,
+		"organization_member",
+		inOrganization,
+		apiKeys(account, atLeast(ADMIN)),
+	],
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
@@ -80,7 +93,7 @@ export const families = [
 	[`${PROJECT}/members`, "project", inProject, projectMembers],
 	[`${PROJECT}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],
-	["/api/personal_api_keys", "personal_api_key", asCaller, personalApiKeys],
+	["/api/personal_api_keys", "personal_api_key", asCaller, apiKeys(caller)],
 ] as const satisfies Family[];
 
 /** Routes that need no key. */

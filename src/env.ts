@@ -32,6 +32,8 @@ export type App = {
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;
 		key: Key & { hash: string };
+		/** The request has counted against the rate of its key. */
+		counts: true | undefined;
 		scope: Scope | typeof ANY_KEY;
 		/** The level that the route requires of the caller. */
 		level: number | undefined;

@@ -1,5 +1,6 @@
 import { deleteExpired } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
+import { deleteOldDays } from "./auth/usage.ts";
 import { deleteOrphans } from "./events/queries.ts";
 import { isStale } from "./jobs/queue.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
@@ -20,6 +21,7 @@ export default {
 			deleteExpired(env),
 			deleteOrphans(env),
 			deleteExpiredKeys(env),
+			deleteOldDays(env),
 			jobs.tick(env, scheduledTime),
 			exports.tick(env, scheduledTime),
 		];

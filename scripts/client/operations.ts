@@ -26,6 +26,8 @@ const RESOURCES: Record<string, string> = {
 	FeedEvent: "feed",
 	User: "users",
 	PersonalApiKey: "personalApiKeys",
+	ServiceAccount: "serviceAccounts",
+	ServiceAccountKey: "serviceAccountKeys",
 	Service: "service",
 	Health: "health",
 };
@@ -35,6 +37,7 @@ const PARAMETERS: Record<string, string> = {
 	organization_id: "organization",
 	project_id: "project",
 	plugin_config_id: "id",
+	service_account_id: "account",
 	run_id: "run",
 	backfill_id: "backfill",
 	user__uuid: "user",

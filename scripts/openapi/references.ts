@@ -9,11 +9,12 @@ import type { Reference } from "../../src/http/reference.ts";
 import invites, { acceptanceReference, pageReference } from "../../src/invites/reference.ts";
 import members from "../../src/members/reference.ts";
 import organizations from "../../src/organizations/reference.ts";
-import personalApiKeys from "../../src/personal_api_keys/reference.ts";
+import * as apiKeys from "../../src/personal_api_keys/reference.ts";
 import pluginConfigs from "../../src/plugin_configs/reference.ts";
 import * as plugins from "../../src/plugins/reference.ts";
 import projectMembers from "../../src/project_members/reference.ts";
 import * as projects from "../../src/projects/reference.ts";
+import serviceAccounts from "../../src/service_accounts/reference.ts";
 import service from "../../src/service_reference.ts";
 import users from "../../src/users/reference.ts";
 
@@ -30,6 +31,9 @@ export const references: References = {
 	"/api/organizations/:organization_id/domains": domains,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
+	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
+		apiKeys.ofServiceAccount,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
 	"/api/organizations/:organization_id/events": feed,
@@ -44,7 +48,7 @@ export const references: References = {
 	"/api/projects/:project_id/members": projectMembers,
 	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
-	"/api/personal_api_keys": personalApiKeys,
+	"/api/personal_api_keys": apiKeys.ofCaller,
 	"/": service,
 	"/api/invites": acceptanceReference,
 	"/invites": pageReference,

@@ -41,17 +41,18 @@ export const ofProject: ActivityLog = {
 describe(ActivityEntry, {
 	id: "Identifies the entry.",
 	user: [
-		"Who did it; null for the operator of the service.",
+		"The user or service account that did it; null for the operator of the service.",
 		{
-			uuid: "Identifies the user.",
-			first_name: "The user's first name, as it is now.",
-			email: "The user's email address, as it is now.",
+			uuid: "Identifies the user, or the service account.",
+			first_name: "The user's first name, or the service account's name, as it is now.",
+			email:
+				"The user's email address, as it is now. Of a service account an address below `.invalid`, to which no mail can be sent.",
 		},
 	],
 	activity:
 		"What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`.",
 	scope:
-		"The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey` or `User`.",
+		"The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey`, `ServiceAccount`, `ServiceAccountKey` or `User`.",
 	item_id:
 		"The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type.",
 	detail: [

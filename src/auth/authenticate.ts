@@ -5,15 +5,16 @@ import { connect } from "../db/client.ts";
 import { personalApiKeys, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
+import { addressOf } from "./addresses.ts";
 import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
+import { countUse } from "./usage.ts";
 
 /**
  * Counts a failed attempt of the caller's address. Returns `refusal`, or a 429 once there are too
  * many.
  */
 export async function countFailure(c: Context<App>, refusal: ApiError) {
-	const address = c.req.header("cf-connecting-ip") ?? "unknown";
-	const { success } = await c.env.AUTH_FAILURES.limit({ key: address });
+	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
 	return success ? refusal : throttled(60);
 }
 
@@ -28,6 +29,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 				scopes: personalApiKeys.scopes,
 				organizations: personalApiKeys.scoped_organizations,
 				projects: personalApiKeys.scoped_projects,
+				allowed_ips: personalApiKeys.allowed_ips,
 				expires_at: personalApiKeys.expires_at,
 				version: personalApiKeys.version,
 			})
@@ -59,7 +61,13 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 		if (failure !== refusal) throw failure;
 		key = await findKey(c, hash);
 	}
-	if (!key || isExpired(key)) throw refusal;
+	if (!key) throw refusal;
+	if (isExpired(key)) {
+		countUse(c, key.id, refusal.status);
+		throw refusal;
+	}
 	c.set("key", { ...key, hash });
 	await next();
+	// Requests of unknown paths don't count, nor those of /mcp, whose requests to the API do.
+	if (c.var.counts) countUse(c, key.id, c.res.status);
 });

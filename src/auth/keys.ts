@@ -10,6 +10,8 @@ const Key = z.object({
 	organizations: z.array(z.string()),
 	/** Empty: all. */
 	projects: z.array(z.int()),
+	/** Addresses and ranges. Empty: any. Records of older code lack it. */
+	allowed_ips: z.array(z.string()).default([]),
 	/** ISO 8601; null: never. */
 	expires_at: z.string().nullable(),
 	/** The version of the API that it was made with. Records of older keys lack it: the first one. */

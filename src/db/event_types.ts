@@ -13,6 +13,8 @@ export const ACTIVITIES = {
 	User: ["created", "updated", "deactivated"],
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
 	Key: ["expiring"],
+	ServiceAccount: ["created", "updated", "deleted"],
+	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
 	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],
 	PluginConfig: ["created", "updated", "job_triggered", "deleted"],
 	PluginConfigOrder: ["rearranged"],

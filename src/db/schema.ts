@@ -42,6 +42,11 @@ export const users = sqliteTable(
 		/** Written by the service that signs people in, outside this code. */
 		is_2fa_enabled: boolean().notNull().default(false),
 		has_social_auth: boolean().notNull().default(false),
+		/**
+		 * Not a person, but a row of `service_accounts`, whose id is this row's `uuid`. The row stays when
+		 * the account is deleted, inactive, since entries of the activity log refer to it.
+		 */
+		is_service_account: boolean().notNull().default(false),
 		current_organization_id: text().references((): AnySQLiteColumn => organizations.id, {
 			onDelete: "set null",
 		}),
@@ -75,6 +80,8 @@ export const organizations = sqliteTable("organizations", {
 	metadata: text().notNull().default("{}"),
 	customer_id: text(),
 	enforce_2fa: boolean(),
+	/** Whether keys that can reach the organization need an `expires_at`. */
+	keys_must_expire: boolean().notNull().default(false),
 	/** Maintained by triggers, so that requests need not count. */
 	active_members: integer().notNull().default(0),
 	created_at: created_at(),
@@ -161,6 +168,8 @@ export const personalApiKeys = sqliteTable(
 		scopes: list<string>(),
 		scoped_organizations: list<string>(),
 		scoped_projects: list<number>(),
+		/** Addresses and ranges in the form of `src/auth/ranges.ts`. Empty: any. */
+		allowed_ips: list<string>(),
 		expires_at: text(),
 		created_at: created_at(),
 		last_used_at: text(),
@@ -172,6 +181,49 @@ export const personalApiKeys = sqliteTable(
 			.$defaultFn(() => CURRENT_VERSION),
 	},
 	(t) => [index("personal_api_keys_user").on(t.user_id)],
+);
+
+/** How often a key was used on a day. Days without use have no row. */
+export const personalApiKeyDays = sqliteTable(
+	"personal_api_key_days",
+	{
+		key_id: text()
+			.notNull()
+			.references(() => personalApiKeys.id, { onDelete: "cascade" }),
+		/** YYYY-MM-DD, in UTC. */
+		day: text().notNull(),
+		/** Includes the refused ones. */
+		requests: integer().notNull(),
+		/** Responses with the status 401, 403 or 429. */
+		refusals: integer().notNull(),
+		last_address: text(),
+	},
+	(t) => [primaryKey({ columns: [t.key_id, t.day] }), index("personal_api_key_days_day").on(t.day)],
+);
+
+/**
+ * An account's access is that of a user: its row of `users` has the keys, that of `members` the
+ * level, and those of `project_members` its private projects. A trigger ends all of it when the
+ * account is deleted.
+ */
+export const serviceAccounts = sqliteTable(
+	"service_accounts",
+	{
+		id: id(),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		user_id: integer()
+			.notNull()
+			.unique()
+			.references(() => users.id),
+		name: text().notNull(),
+		created_by: integer()
+			.notNull()
+			.references(() => users.id),
+		created_at: created_at(),
+	},
+	(t) => [index("service_accounts_organization").on(t.organization_id, t.id)],
 );
 
 /** One entry of Invite.private_project_access, as the client sent it. */

@@ -9,7 +9,12 @@ import { CURRENT_VERSION } from "../http/versions.ts";
 export const eventColumns = {
 	position: activityLog.position,
 	id: activityLog.id,
-	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
+	user: {
+		uuid: users.uuid,
+		first_name: users.first_name,
+		email: users.email,
+		is_service_account: users.is_service_account,
+	},
 	is_system: activityLog.is_system,
 	activity: activityLog.activity,
 	scope: activityLog.scope,
@@ -26,7 +31,7 @@ export const eventColumns = {
 export type EventRow = {
 	position: number;
 	id: string;
-	user: { uuid: string; first_name: string; email: string } | null;
+	user: { uuid: string; first_name: string; email: string; is_service_account: boolean } | null;
 	is_system: boolean;
 	activity: string;
 	scope: string;
@@ -41,7 +46,13 @@ export type EventRow = {
 
 /** Who did it. */
 function actorOf({ user, is_system }: EventRow) {
-	if (user) return { type: "user" as const, ...user };
+	if (user) {
+		const { uuid, first_name, email, is_service_account } = user;
+		// No mail can be sent to the address that a service account's row has.
+		if (is_service_account)
+			return { type: "service_account" as const, uuid, first_name, email: null };
+		return { type: "user" as const, uuid, first_name, email };
+	}
 	const type = is_system ? ("system" as const) : ("operator" as const);
 	return { type, uuid: null, first_name: null, email: null };
 }

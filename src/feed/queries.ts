@@ -7,7 +7,7 @@ import { activityLog, type Change, members, projects, users } from "../db/schema
 import { invalid } from "../http/errors.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { isOpenTo } from "../tenant/visible.ts";
-import type { EventRow } from "./event.ts";
+import { type EventRow, eventColumns } from "./event.ts";
 
 /*
  * The feed is the activity log in the order of positions (docs/events.md#follow-the-feed). D1 runs one
@@ -83,7 +83,7 @@ function scan({ db, organization }: Tenant, { parts, isIn, isWanted, after, limi
 	return db
 		.select({
 			content: sql<string>`scanned.content`,
-			user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
+			user: eventColumns.user,
 		})
 		.from(queue)
 		.leftJoin(users, eq(users.id, sql`scanned.content ->> 'user_id'`));

@@ -40,13 +40,15 @@ describe(FeedEvent, {
 				"The kind of the actor.",
 				{
 					user: "a person, with one of their keys.",
+					service_account: "a service account, with one of its keys.",
 					system: "nobody: the service did it by itself, as on a schedule.",
 					operator: "the operator of the service.",
 				},
 			],
-			uuid: "The user's uuid; null if it wasn't a user.",
-			first_name: "The user's first name, as it is now; null if it wasn't a user.",
-			email: "The user's email address, as it is now; null if it wasn't a user.",
+			uuid: "The uuid of the user or service account; null for others.",
+			first_name:
+				"The user's first name or the service account's name, as it is now; null for others.",
+			email: "The user's email address, as it is now; null for others.",
 		},
 	],
 	data: [

@@ -12,7 +12,7 @@ export const FeedEvent = z
 		created_at: timestamp(),
 		api_version: z.string(),
 		actor: z.object({
-			type: z.enum(["user", "system", "operator"]),
+			type: z.enum(["user", "service_account", "system", "operator"]),
 			uuid: z.guid().nullable(),
 			first_name: z.string().nullable(),
 			email: z.email().nullable(),

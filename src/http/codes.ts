@@ -8,6 +8,7 @@ export const ERROR_CODES = [
 	"empty",
 	"error",
 	"expired",
+	"expiry_required",
 	"idempotency_key_in_use",
 	"idempotency_key_reused",
 	"invalid_choice",

@@ -68,9 +68,12 @@ export const rawText = (max?: number) => trimmed(max);
 /** Text in one line that isn't blank. */
 export const name = (max: number) => text(max).min(1);
 
-/** At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1); labels start and end with a letter or digit. */
+/**
+ * At most 64 characters before the `@` (RFC 5321, section 4.5.3.1.1); labels start and end with a letter or digit. Nobody
+ * has an address below `.invalid` (RFC 6761, section 6.4); those of service accounts are, so that no request can name one.
+ */
 const EMAIL =
-	/^(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
+	/^(?!.*\.invalid$)(?=[^@]{1,64}@)(?:[A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
 
 /** An email address, converted to lower case. */
 export const email = () =>

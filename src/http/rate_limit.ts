@@ -13,6 +13,7 @@ export const REQUESTS = { limit: 480, period: 60 };
 export async function countRequest(c: Context<App>, key: string) {
 	const { limit, period } = REQUESTS;
 	const { success } = await c.env.REQUESTS.limit({ key });
+	c.set("counts", true);
 	c.header("RateLimit-Policy", `"requests";q=${limit};w=${period}`);
 	if (success) return undefined;
 	// The limiter doesn't say when the period began.

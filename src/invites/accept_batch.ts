@@ -209,6 +209,7 @@ export function selectResults(invitation: Invitation, rows: NewRows) {
 					eq(members.organization_id, invite.organization_id),
 					gte(members.level, ADMIN),
 					eq(users.is_active, true),
+					eq(users.is_service_account, false),
 					ne(users.email, invite.target_email),
 				),
 			),

@@ -2,6 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import type * as z from "zod";
+import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { digest, type Key } from "../auth/keys.ts";
 import { aliased, connect } from "../db/client.ts";
@@ -26,7 +27,7 @@ export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
 /**
  * The invite whose link has this token, with the user who has its address, and the request's key.
  * One round trip.
- * @throws 401 for a key that doesn't work, 404 for an unknown token, 429 after too many requests or
+ * @throws 401 for a key that doesn't work, 403 for one that this address may not use, 404 for an unknown token, 429 after too many requests or
  * unknown tokens
  */
 export async function findInvitation(c: Context<App>, token: string) {
@@ -90,6 +91,8 @@ async function checkKey(c: Context<App>, key: Key | undefined) {
 	if (!key) throw badCredentials();
 	const tooMany = await countRequest(c, key.id);
 	if (tooMany) throw tooMany;
+	const denied = await checkAddress(key, addressOf(c));
+	if (denied) throw denied;
 }
 
 /** Whether the request has a key of the user whom the invite is for. */

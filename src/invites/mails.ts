@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
-import { type Mail, send, singleLine } from "../mail/mail.ts";
+import { isReachable, type Mail, send, singleLine } from "../mail/mail.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
 
@@ -19,7 +19,9 @@ const invitation = (invite: z.infer<typeof Invite>, organization: string, url: s
 	const { created_by, target_email, first_name, message, level } = invite;
 	return {
 		to: target_email,
-		reply_to: { name: nameOf(created_by), address: created_by.email },
+		...(isReachable(created_by.email) && {
+			reply_to: { name: nameOf(created_by), address: created_by.email },
+		}),
 		subject: `${nameOf(created_by)} invites you to ${organization}`,
 		paragraphs: [
 			first_name ? `Hello ${singleLine(first_name)},` : "Hello,",
@@ -39,10 +41,11 @@ type Created = {
 };
 
 /** Whether the key has no limits, like the first key of a user who is created through the link. */
-const isUnlimited = ({ scopes, organizations, projects, expires_at }: Key) =>
+const isUnlimited = ({ scopes, organizations, projects, allowed_ips, expires_at }: Key) =>
 	scopes.includes("*") &&
 	organizations.length === 0 &&
 	projects.length === 0 &&
+	allowed_ips.length === 0 &&
 	expires_at === null;
 
 const withoutTrailingSlash = (url: string) => url.replace(/\/+$/, "");

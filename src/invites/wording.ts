@@ -1,5 +1,5 @@
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { singleLine } from "../mail/mail.ts";
+import { isReachable, singleLine } from "../mail/mail.ts";
 
 export type Person = { first_name: string; last_name: string; email: string };
 
@@ -7,10 +7,10 @@ export type Person = { first_name: string; last_name: string; email: string };
 export const nameOf = ({ first_name, last_name, email }: Person) =>
 	singleLine(`${first_name} ${last_name}`) || email;
 
-/** Name and address, for readers who may not know the person. */
+/** Name and address, for readers who may not know the person. A service account has no address. */
 export const introduce = (person: Person) => {
 	const name = nameOf(person);
-	return name === person.email ? name : `${name} (${person.email})`;
+	return name === person.email || !isReachable(person.email) ? name : `${name} (${person.email})`;
 };
 
 /** A membership level in words. */

@@ -24,6 +24,7 @@ export async function mailAdmins(
 				eq(members.organization_id, organization_id),
 				gte(members.level, ADMIN),
 				eq(users.is_active, true),
+				eq(users.is_service_account, false),
 			),
 		);
 	const sent: boolean[] = [];

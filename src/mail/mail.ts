@@ -19,6 +19,9 @@ export type Mail = {
  */
 export const configured = ({ MAIL_FROM, APP_URL }: Env) => MAIL_FROM !== "" && APP_URL !== "";
 
+/** Whether mail can be sent to the address: nobody has one below `.invalid` (RFC 6761, section 6.4). */
+export const isReachable = (address: string) => !address.endsWith(".invalid");
+
 /** Replaces line breaks, other control characters and bidirectional overrides by spaces. */
 export const singleLine = (text: string) =>
 	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();

@@ -80,16 +80,19 @@ async function run(caller: Caller, tool: () => Promise<CallToolResult>): Promise
 
 /** The user, and what the key in use may do. */
 async function whoami(caller: Caller) {
-	const { scopes, organizations, projects, expires_at } = caller.key;
+	const { scopes, organizations, projects, allowed_ips, expires_at } = caller.key;
 	const key = {
 		scopes,
 		scoped_organizations: organizations,
 		scoped_projects: projects,
+		allowed_ips,
 		expires_at,
 	};
 	const answer = await caller.send("GET", "/api/users/@me");
 	if (answer.status === 200) return result({ user: answer.data, key });
-	if (answer.status !== 403) return refused(answer);
+	// Other refusals say more, such as that the key may not be used from the caller's address.
+	if (answer.status !== 403 || !JSON.stringify(answer.data).includes("missing required scope"))
+		return refused(answer);
 	return result({ user: null, key, hint: "To read the user, the key needs the scope user:read." });
 }
 

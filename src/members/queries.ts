@@ -27,6 +27,9 @@ const select = ({ db }: Tenant) =>
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id));
 
+/** WHERE clause: service accounts are no members (docs/organizations.md#service-accounts). */
+const isPerson = eq(users.is_service_account, false);
+
 /** Active members, newest first. */
 export function list(
 	tenant: Tenant,
@@ -41,7 +44,12 @@ export function list(
 	);
 	const total = sql`(select ${organizations.active_members} from ${organizations} where ${organizations.id} = ${tenant.organization})`;
 	return tenant.page(page, select(tenant).$dynamic(), {
-		where: and(eq(members.organization_id, tenant.organization), eq(users.is_active, true), filter),
+		where: and(
+			eq(members.organization_id, tenant.organization),
+			eq(users.is_active, true),
+			isPerson,
+			filter,
+		),
 		...(filter ? {} : { total }),
 		by: [members.joined_at, members.id],
 		keys: ({ joined_at, id }) => [joined_at, id],
@@ -53,6 +61,7 @@ export function list(
 const byUser = (tenant: Tenant, uuid: string) =>
 	and(
 		eq(members.organization_id, tenant.organization),
+		isPerson,
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase()),
 	);
 

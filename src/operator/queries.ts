@@ -99,9 +99,10 @@ export async function listOrganizations({ DB }: Env, { limit }: z.infer<typeof l
 	return { count: total?.count, results };
 }
 
-/** Newest first. */
+/** People, newest first: no service accounts. */
 export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 	const db = drizzle(DB);
+	const isPerson = eq(users.is_service_account, false);
 	const organizationCount = sql<number>`(select count(*) from members where members.user_id = users.id)`;
 	const keyCount = sql<number>`(select count(*) from personal_api_keys where personal_api_keys.user_id = users.id)`;
 	const [results, [total]] = await db.batch([
@@ -115,9 +116,10 @@ export async function listUsers({ DB }: Env, { limit }: z.infer<typeof list>) {
 				created_at: users.created_at,
 			})
 			.from(users)
+			.where(isPerson)
 			.orderBy(desc(users.id))
 			.limit(limit),
-		db.select({ count: count() }).from(users),
+		db.select({ count: count() }).from(users).where(isPerson),
 	]);
 	return { count: total?.count, results };
 }

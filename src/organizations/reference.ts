@@ -53,18 +53,21 @@ const LOGO =
 const JOIN_MAIL = "Whether the other admins and owners get a mail when somebody accepts an invite.";
 const ENFORCE_2FA =
 	"Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.";
+const KEYS_MUST_EXPIRE =
+	"Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working.";
 
 describe(create, {
 	name: NAME,
 	logo_media_id: LOGO,
 	is_member_join_email_enabled: `${JOIN_MAIL} True by default.`,
 	enforce_2fa: ENFORCE_2FA,
+	keys_must_expire: `${KEYS_MUST_EXPIRE} False by default.`,
 });
 
 describe(
 	update,
-	{ is_member_join_email_enabled: JOIN_MAIL },
-	create.omit({ is_member_join_email_enabled: true }),
+	{ is_member_join_email_enabled: JOIN_MAIL, keys_must_expire: KEYS_MUST_EXPIRE },
+	create.omit({ is_member_join_email_enabled: true, keys_must_expire: true }),
 );
 
 describe(Organization, {
@@ -91,5 +94,6 @@ describe(Organization, {
 	metadata: "The text of a JSON object, `{}` by default. Read-only.",
 	customer_id: "The operator's own id for the organization; null for none. Set by the operator.",
 	enforce_2fa: ENFORCE_2FA,
+	keys_must_expire: KEYS_MUST_EXPIRE,
 	member_count: "The number of active members, as decimal text such as `3`.",
 });

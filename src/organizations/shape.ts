@@ -34,6 +34,7 @@ export const Organization = z
 		metadata: z.string(),
 		customer_id: z.string().nullable(),
 		enforce_2fa: z.boolean().nullable(),
+		keys_must_expire: z.boolean(),
 		member_count: z.string(),
 	})
 	.meta({ id: "Organization" });
@@ -43,5 +44,6 @@ export const create = z.object({
 	logo_media_id: uuid().nullable().optional(),
 	is_member_join_email_enabled: boolean().optional(),
 	enforce_2fa: boolean().nullable().optional(),
+	keys_must_expire: boolean().optional(),
 });
 export const update = create.partial();

@@ -1,16 +1,28 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { isAllowed } from "../auth/addresses.ts";
 import { cache, digest, evict, type Key, mask, mint } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { inList, insertWhere } from "../db/client.ts";
+import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
-import { members, now, personalApiKeys, projects } from "../db/schema.ts";
-import { doesNotExist, forbidden, found, invalid } from "../http/errors.ts";
-import { mapResults, type Page } from "../http/page.ts";
-import { grants } from "../tenant/scopes.ts";
-import type { Tenant } from "../tenant/tenant.ts";
-import { visibleTo } from "../tenant/visible.ts";
+import { paged } from "../db/list.ts";
+import { now, personalApiKeyDays, personalApiKeys } from "../db/schema.ts";
+import { found, invalid } from "../http/errors.ts";
+import { envelope, mapResults, type Page } from "../http/page.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import {
+	assertMayGrant,
+	checkExpiry,
+	checkRestrictions,
+	grantsOf,
+	mayLast,
+	restrictions,
+	selectStrict,
+	storedRestrictions,
+	toSql,
+} from "./grants.ts";
+import { type Owner, selectOwner } from "./owner.ts";
 import { type create, toPersonalApiKey, type update as Update } from "./shape.ts";
 
 const MAX_KEYS = 25;
@@ -19,84 +31,62 @@ const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** WHERE clause: the caller's key with this id; `@current` is the key in use. */
-const byId = ({ key }: Tenant, id: string) =>
+/** WHERE clause: the owner's key with this id; `@current` is the key in use. */
+const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
 	and(
-		eq(personalApiKeys.user_id, key.user_id),
+		eq(personalApiKeys.user_id, user_id),
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
 	);
 
-/** Newest first. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
-			where: eq(personalApiKeys.user_id, tenant.key.user_id),
+/**
+ * Newest first.
+ * @throws 404 if there is no such owner
+ */
+export async function list(tenant: Tenant, owner: Owner, page: Page) {
+	const keys = ({ id }: Row) => [id];
+	const [rows, [counted], [user]] = await tenant.read(
+		...paged(tenant.db, page, select(tenant).$dynamic(), {
+			where: eq(personalApiKeys.user_id, owner.user_id),
 			by: [personalApiKeys.id],
-			keys: ({ id }) => [id],
+			keys,
 		}),
-		toPersonalApiKey,
+		selectOwner(tenant, owner),
 	);
+	found(user?.id);
+	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), (row) =>
+		toPersonalApiKey(row),
+	);
+}
 
-export async function find(tenant: Tenant, id: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+export async function find(tenant: Tenant, owner: Owner, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
 	return row && toPersonalApiKey(row);
 }
 
-/** What a key allows. */
-type Grants = Pick<Row, "scopes" | "scoped_organizations" | "scoped_projects" | "expires_at">;
-
-const grantsOf = (body: z.infer<typeof Update>, before?: Grants): Grants => ({
-	scopes: body.scopes ?? before?.scopes ?? [],
-	scoped_organizations: body.scoped_organizations ?? before?.scoped_organizations ?? [],
-	scoped_projects: body.scoped_projects ?? before?.scoped_projects ?? [],
-	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
-});
-
-/**
- * Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list
- * is no restriction.
- */
-const isWithin = <T>(list: T[], limit: T[]) =>
-	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
-
-/**
- * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long
- */
-function assertMayGrant({ caller: { key } }: Tenant, granted: Grants) {
-	const isAllowed =
-		granted.scopes.every((scope) => grants(key.scopes, scope)) &&
-		isWithin(granted.scoped_organizations, key.organizations) &&
-		isWithin(granted.scoped_projects, key.projects) &&
-		(key.expires_at === null ||
-			(granted.expires_at !== null && granted.expires_at <= key.expires_at));
-	if (!isAllowed) throw forbidden("An API key can't give more access than it has itself.");
-}
-
-/**
- * Selects those organizations and projects of the body's restrictions that the key's owner can see.
- */
-const restrictions = ({ db, key }: Tenant, body: z.infer<typeof Update>) =>
-	[
-		db
-			.select({ id: members.organization_id })
-			.from(members)
-			.where(
-				and(
-					eq(members.user_id, key.user_id),
-					inList(members.organization_id, body.scoped_organizations ?? []),
-				),
-			),
-		db
-			.select({ id: projects.id })
-			.from(projects)
-			.where(and(visibleTo(key.user_id), inList(projects.id, body.scoped_projects ?? []))),
-	] as const;
-
-/** @throws 400 for the first id that isn't in `visible` */
-function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible: { id: T }[]) {
-	const visibleIds = new Set(visible.map(({ id }) => id));
-	const index = ids?.findIndex((id) => !visibleIds.has(id)) ?? -1;
-	if (index >= 0) throw doesNotExist(`${attr}__${index}`, ids?.[index]);
+/** The days on which the key was used, newest first. */
+export async function listDays(tenant: Tenant, owner: Owner, id: string, page: Page) {
+	const { key_id, ...columns } = {
+		key_id: personalApiKeyDays.key_id,
+		day: personalApiKeyDays.day,
+		requests: personalApiKeyDays.requests,
+		refusals: personalApiKeyDays.refusals,
+		last_address: personalApiKeyDays.last_address,
+	};
+	const keys = ({ day }: { day: string }) => [day];
+	const theKey = tenant.db
+		.select({ id: personalApiKeys.id })
+		.from(personalApiKeys)
+		.where(byId(tenant, owner, id));
+	const [rows, [counted], [key]] = await tenant.read(
+		...paged(tenant.db, page, tenant.db.select(columns).from(personalApiKeyDays).$dynamic(), {
+			where: eq(key_id, theKey),
+			by: [personalApiKeyDays.day],
+			keys,
+		}),
+		theKey,
+	);
+	found(key);
+	return envelope(page, rows, counted?.count ?? 0, keys);
 }
 
 /** The projects of a body, and which of the two field names it uses for them. */
@@ -105,96 +95,167 @@ const projectsOf = ({ scoped_projects, scoped_teams }: z.infer<typeof Update>) =
 		? { attr: "scoped_projects", scoped_projects }
 		: { attr: "scoped_teams", scoped_projects: scoped_teams };
 
-const toRecord = (tenant: Tenant, row: Row): Key => ({
+const toRecord = (row: Row): Key => ({
 	id: row.id,
-	user_id: tenant.key.user_id,
+	user_id: row.user_id,
 	scopes: row.scopes,
 	organizations: row.scoped_organizations,
 	projects: row.scoped_projects,
+	allowed_ips: row.allowed_ips,
 	expires_at: row.expires_at,
 	version: row.version,
 });
 
 const entry = <A extends ActivityOf<"PersonalApiKey">>(
 	tenant: Tenant,
+	{ isServiceAccount }: Owner,
 	activity: A,
 	{ id, label }: Pick<Row, "id" | "label">,
 ) => ({
 	activity,
-	scope: "PersonalApiKey" as const,
+	scope:
+		isServiceAccount || tenant.caller.is_service_account
+			? ("ServiceAccountKey" as const)
+			: ("PersonalApiKey" as const),
 	item_id: id,
 	name: label,
-	organization: tenant.currentOrganization,
+	organization: isServiceAccount ? tenant.organization : tenant.currentOrganization,
 });
 
-export async function insert(tenant: Tenant, { scoped_teams, ...fields }: z.infer<typeof create>) {
-	const { attr, scoped_projects } = projectsOf({ ...fields, scoped_teams });
-	const body = { ...fields, ...(scoped_projects && { scoped_projects }) };
-	const [organizations, visibleProjects] = await tenant.read(...restrictions(tenant, body));
-	assertMayGrant(tenant, grantsOf(body));
-	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
-	checkRestrictions(attr, scoped_projects, visibleProjects);
+/** SQL: the number of the owner's keys. */
+const countOf = ({ user_id }: Owner) =>
+	sql<number>`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, user_id)})`;
+
+/** The fields of a body, with the projects under one name. */
+function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount }: Owner) {
+	const { scoped_teams: _, scoped_organizations, ...fields } = body;
+	const { attr, scoped_projects } = projectsOf(body);
+	return {
+		attr,
+		body: {
+			...fields,
+			...(scoped_projects && { scoped_projects }),
+			// Keys of service accounts reach their own organization, whatever the body says.
+			...(scoped_organizations && !isServiceAccount && { scoped_organizations }),
+		},
+	};
+}
+
+/**
+ * Creates a key. If another request changes what the rules depend on before the write, they are
+ * checked again.
+ */
+export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof create>) =>
+	retry(async () => {
+		const { attr, body: fields } = fieldsOf(given, owner);
+		const [organizations, visibleProjects, [strict], [user]] = await tenant.read(
+			...restrictions(tenant, owner, fields),
+			selectStrict(tenant, owner, {
+				...toSql(grantsOf(fields)),
+				...(owner.isServiceAccount && { organizations: sql`json_array(${tenant.organization})` }),
+			}),
+			tenant.db
+				.select({
+					id: sql<number | null>`${owner.user_id}`.as("owner_id"),
+					keys: countOf(owner).as("key_count"),
+				})
+				.from(sql`(select 1)`),
+		);
+		found(user?.id);
+		const { organization_id } = tenant.caller;
+		const body = {
+			...fields,
+			...(owner.isServiceAccount && organization_id && { scoped_organizations: [organization_id] }),
+		};
+		const granted = grantsOf(body);
+		await assertMayGrant(tenant, granted);
+		checkRestrictions("scoped_organizations", fields.scoped_organizations, organizations);
+		checkRestrictions(attr, body.scoped_projects, visibleProjects);
+		checkExpiry(granted.expires_at, strict);
+		if (user && user.keys >= MAX_KEYS)
+			throw invalid(
+				null,
+				owner.isServiceAccount
+					? `A service account can have at most ${MAX_KEYS} API keys.`
+					: `A user can have at most ${MAX_KEYS} personal API keys.`,
+			);
+		return write(tenant, owner, body);
+	});
+
+/** @returns undefined if another request has changed what the rules depend on */
+async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>) {
 	const value = await tenant.once(mint);
 	const hash = await digest(value);
 	const id = v7();
 	const [row] = await tenant.write({
-		entry: entry(tenant, "created", { id, label: body.label }),
+		entry: entry(tenant, owner, "created", { id, label: body.label }),
 		change: insertWhere(
 			tenant.db,
 			personalApiKeys,
-			{
-				...body,
-				id,
-				hash,
-				mask_value: mask(value),
-				user_id: tenant.key.user_id,
-			},
-			sql`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, tenant.key.user_id)}) < ${MAX_KEYS}`,
+			{ ...body, id, hash, mask_value: mask(value), user_id: owner.user_id },
+			sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS} and ${mayLast(tenant, owner, grantsOf(body))}`,
 		),
-		answer: select(tenant).where(byId(tenant, id)),
+		answer: select(tenant).where(byId(tenant, owner, id)),
 	});
-	if (!row) throw invalid(null, `A user can have at most ${MAX_KEYS} personal API keys.`);
-	await cache(tenant.env, hash, toRecord(tenant, row));
+	if (!row) return undefined;
+	await cache(tenant.env, hash, toRecord(row));
 	return toPersonalApiKey(row, value);
 }
 
-export async function update(
-	tenant: Tenant,
-	id: string,
-	{ scoped_teams, ...fields }: z.infer<typeof Update>,
-) {
-	const { attr, scoped_projects } = projectsOf({ ...fields, scoped_teams });
-	const body = { ...fields, ...(scoped_projects && { scoped_projects }) };
-	const [[before], organizations, visibleProjects] = await tenant.read(
-		select(tenant).where(byId(tenant, id)),
-		...restrictions(tenant, body),
-	);
-	const row = found(before);
-	const { label, ...access } = body;
-	if (changes(row, access).length > 0) assertMayGrant(tenant, grantsOf(body, row));
-	checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
-	checkRestrictions(attr, scoped_projects, visibleProjects);
-	const logEntry = {
-		...entry(tenant, "updated", { id: row.id, label: label ?? row.label }),
-		// One organization's log must not show which others the key's owner belongs to.
-		masked: ["scoped_organizations", "scoped_projects"],
-	};
-	const after = await tenant.patch(row, body, logEntry, () => ({
-		change: tenant.db.update(personalApiKeys).set(body).where(byId(tenant, row.id)),
-		answer: select(tenant).where(byId(tenant, row.id)),
-	}));
-	await cache(tenant.env, after.hash, toRecord(tenant, after));
-	return toPersonalApiKey(after);
+/** @throws 400 if the key in use could no longer be used from the caller's address */
+async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | undefined) {
+	if (id !== tenant.key.id || !allowed_ips) return;
+	const { address } = tenant;
+	if (!(await isAllowed(allowed_ips, address)))
+		throw invalid(
+			"allowed_ips",
+			`The key in use must allow the address that it is used from: ${address ?? "unknown"}.`,
+		);
 }
 
-export async function remove(tenant: Tenant, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>
+	retry(async () => {
+		const { attr, body } = fieldsOf(given, owner);
+		const its = byId(tenant, owner, id);
+		const [[before], organizations, visibleProjects, [strict]] = await tenant.read(
+			select(tenant).where(its),
+			...restrictions(tenant, owner, body),
+			selectStrict(tenant, owner, { ...storedRestrictions(its), ...toSql(body) }),
+		);
+		const row = found(before);
+		const { label, ...access } = body;
+		const granted = grantsOf(body, row);
+		if (changes(row, access).length > 0) await assertMayGrant(tenant, granted);
+		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
+		checkRestrictions(attr, body.scoped_projects, visibleProjects);
+		await checkLockout(tenant, row.id, body.allowed_ips);
+		if (changes(row, body).length > 0) checkExpiry(granted.expires_at, strict);
+		const logEntry = {
+			...entry(tenant, owner, "updated", { id: row.id, label: label ?? row.label }),
+			// One organization's log must not show which others the key's owner belongs to.
+			masked: ["scoped_organizations", "scoped_projects"],
+		};
+		const after = await tenant.patch(row, body, logEntry, () => ({
+			change: tenant.db
+				.update(personalApiKeys)
+				.set(body)
+				.where(and(byId(tenant, owner, row.id), mayLast(tenant, owner, granted))),
+			answer: select(tenant).where(byId(tenant, owner, row.id)),
+		}));
+		// An organization has come to require an expiry since the read.
+		if (changes(after, body).length > 0) return undefined;
+		await cache(tenant.env, after.hash, toRecord(after));
+		return toPersonalApiKey(after);
+	});
+
+export async function remove(tenant: Tenant, owner: Owner, id: string) {
+	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
 	const row = found(before);
 	const removed = await tenant.remove(
-		entry(tenant, "deleted", row),
+		entry(tenant, owner, "deleted", row),
 		tenant.db
 			.delete(personalApiKeys)
-			.where(byId(tenant, row.id))
+			.where(byId(tenant, owner, row.id))
 			.returning({ id: personalApiKeys.id }),
 	);
 	await evict(tenant.env, row.hash);
@@ -205,34 +266,38 @@ export async function remove(tenant: Tenant, id: string) {
  * Gives the key a new value. The old one stops working at once.
  * @throws 400 if another request rolled or deleted the key first
  */
-export async function roll(tenant: Tenant, id: string) {
-	const [[before]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+export async function roll(tenant: Tenant, owner: Owner, id: string) {
+	const its = byId(tenant, owner, id);
+	const [[before], [strict]] = await tenant.read(
+		select(tenant).where(its),
+		selectStrict(tenant, owner, storedRestrictions(its)),
+	);
 	const row = found(before);
-	assertMayGrant(tenant, row);
+	await assertMayGrant(tenant, row);
+	checkExpiry(row.expires_at, strict);
 	const value = await tenant.once(mint);
 	const hash = await digest(value);
 	const [after] = await tenant.write({
-		entry: entry(tenant, "rolled", row),
+		entry: entry(tenant, owner, "rolled", row),
 		change: tenant.db
 			.update(personalApiKeys)
 			.set({ hash, mask_value: mask(value), last_rolled_at: now() })
 			.where(
 				and(
-					byId(tenant, row.id),
+					byId(tenant, owner, row.id),
 					// Unchanged since `assertMayGrant` checked it.
 					eq(personalApiKeys.hash, row.hash),
 					eq(personalApiKeys.scopes, row.scopes),
 					eq(personalApiKeys.scoped_organizations, row.scoped_organizations),
 					eq(personalApiKeys.scoped_projects, row.scoped_projects),
+					eq(personalApiKeys.allowed_ips, row.allowed_ips),
 					sql`${personalApiKeys.expires_at} is ${row.expires_at}`,
+					mayLast(tenant, owner, row),
 				),
 			),
-		answer: select(tenant).where(and(byId(tenant, row.id), eq(personalApiKeys.hash, hash))),
+		answer: select(tenant).where(and(byId(tenant, owner, row.id), eq(personalApiKeys.hash, hash))),
 	});
 	if (!after) throw invalid(null, "The key was rolled or removed by another request.");
-	await Promise.all([
-		cache(tenant.env, hash, toRecord(tenant, after)),
-		evict(tenant.env, row.hash),
-	]);
+	await Promise.all([cache(tenant.env, hash, toRecord(after)), evict(tenant.env, row.hash)]);
 	return toPersonalApiKey(after, value);
 }

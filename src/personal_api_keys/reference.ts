@@ -1,54 +1,82 @@
 import { describe, type Reference } from "../http/reference.ts";
-import type personalApiKeys from "./routes.ts";
-import { create, PersonalApiKey, update } from "./shape.ts";
+import type apiKeys from "./routes.ts";
+import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
 
-const CANT_SEE =
-	"You don't belong to an organization, or can't see a project, in the restrictions. `attr` has its position.";
+type Operations = Reference<ReturnType<typeof apiKeys>>["operations"];
 
-const reference: Reference<typeof personalApiKeys> = {
+const EXPIRY_REQUIRED =
+	"The key has no `expires_at`, and an organization that it can reach requires one.";
+
+const USAGE =
+	"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.";
+
+export const ofCaller: Reference<ReturnType<typeof apiKeys>> = {
 	tag: {
 		name: "Personal API keys",
 		description:
-			"The keys with which you use this API. Each has scopes, and may be restricted to organizations or projects. `@current` stands for the one in use.",
+			"The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use.",
 	},
-	operations: {
+	operations: operationsOf("PersonalApiKey", {
+		list: "Lists your keys without their values, newest first. Expired keys are listed, too.",
+		cantSee:
+			"You don't belong to an organization, or can't see a project, in the restrictions. `attr` has its position.",
+		full: "You have 25 keys already, or `scoped_projects` and `scoped_teams` list different projects.",
+		access: "",
+		whose: "your keys",
+		others: "Keys of others are a 404.",
+	}),
+};
+
+export const ofServiceAccount: Reference<ReturnType<typeof apiKeys>> = {
+	tag: {
+		name: "Service accounts",
+		description:
+			"Accounts of an organization for programs: they have a level and keys, and outlive the people who made them.",
+	},
+	operations: operationsOf("ServiceAccountKey", {
+		list: "Lists the account's keys without their values, newest first. Requires level 8.",
+		cantSee: "The account can't see a project in the restrictions. `attr` has its position.",
+		full: "The account has 25 keys already, or `scoped_projects` and `scoped_teams` list different projects.",
+		access: " Requires level 8. The key reaches the account's organization only.",
+		whose: "the account's keys",
+		others: "Keys of others are a 404.",
+	}),
+};
+
+type Words = Record<"list" | "cantSee" | "full" | "access" | "whose" | "others", string>;
+
+function operationsOf(word: string, words: Words): Operations {
+	const { cantSee: does_not_exist, full, access, whose, others } = words;
+	const expiry_required = EXPIRY_REQUIRED;
+	return {
 		"/": {
-			get: {
-				id: "listPersonalApiKeys",
-				summary: "List your keys",
-				description:
-					"Lists your keys without their values, newest first. Expired keys are listed, too.",
-			},
+			get: { id: `list${word}s`, summary: `List ${whose}`, description: words.list },
 			post: {
-				id: "createPersonalApiKey",
+				id: `create${word}`,
 				summary: "Create a key",
-				description:
-					"Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.",
-				errors: {
-					does_not_exist: CANT_SEE,
-					invalid_input:
-						"You have 25 keys already, or `scoped_projects` and `scoped_teams` list different projects.",
-				},
+				description: `Only this answer shows the key's \`value\`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403.${access}`,
+				errors: { does_not_exist, expiry_required, invalid_input: full },
 			},
 		},
 		"/:id": {
 			get: {
-				id: "getPersonalApiKey",
+				id: `get${word}`,
 				summary: "Retrieve a key",
-				description: "Answers with one of your keys, without its value. Keys of others are a 404.",
+				description: `Answers with one of ${whose}, without its value. ${others}`,
 			},
 			patch: {
-				id: "updatePersonalApiKey",
+				id: `update${word}`,
 				summary: "Change a key",
-				description:
-					"Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403.",
+				description: `Changes one of ${whose}. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.`,
 				errors: {
-					does_not_exist: CANT_SEE,
-					invalid_input: "`scoped_projects` and `scoped_teams` list different projects.",
+					does_not_exist,
+					expiry_required,
+					invalid_input:
+						"`scoped_projects` and `scoped_teams` list different projects, or the key in use would refuse your address.",
 				},
 			},
 			delete: {
-				id: "revokePersonalApiKey",
+				id: `revoke${word}`,
 				summary: "Revoke a key",
 				description:
 					"Deletes the key. Requests with it are refused from now on, also if it is the one in use.",
@@ -56,24 +84,31 @@ const reference: Reference<typeof personalApiKeys> = {
 		},
 		"/:id/roll": {
 			post: {
-				id: "rollPersonalApiKey",
+				id: `roll${word}`,
 				summary: "Give a key a new value",
 				description:
 					"The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.",
-				errors: { invalid_input: "Another request rolled, changed or revoked the key meanwhile." },
+				errors: {
+					expiry_required,
+					invalid_input: "Another request rolled, changed or revoked the key meanwhile.",
+				},
 			},
 		},
-	},
-};
-export default reference;
+		"/:id/usage": {
+			get: { id: `list${word}Usage`, summary: "List how much a key was used", description: USAGE },
+		},
+	};
+}
 
 const LABEL = "What the key is for, in your own words.";
 const SCOPES =
 	"What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires.";
 const ORGANIZATIONS =
-	"The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later.";
+	"The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent.";
 const PROJECTS =
 	"The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`.";
+const ALLOWED_IPS =
+	"The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403.";
 const TEAMS = "Another name for `scoped_projects`.";
 const EXPIRY = "When the key stops working; null for never";
 const IN_THE_PAST = "A time in the past disables the key.";
@@ -84,6 +119,7 @@ describe(create, {
 	scoped_organizations: `${ORGANIZATIONS} At most 100; empty by default.`,
 	scoped_projects: `${PROJECTS} At most 100; empty by default.`,
 	scoped_teams: `${TEAMS} Set only one of them, or both to the same projects.`,
+	allowed_ips: `${ALLOWED_IPS} At most 50; empty by default.`,
 	expires_at: `${EXPIRY}, which is the default. ${IN_THE_PAST}`,
 });
 
@@ -93,6 +129,7 @@ describe(update, {
 	scoped_organizations: `${ORGANIZATIONS} At most 100. The list replaces the old one.`,
 	scoped_projects: `${PROJECTS} At most 100. The list replaces the old one.`,
 	scoped_teams: `${TEAMS} Set only one of them, or both to the same projects.`,
+	allowed_ips: `${ALLOWED_IPS} At most 50. The list replaces the old one.`,
 	expires_at: `${EXPIRY}. ${IN_THE_PAST}`,
 });
 
@@ -106,8 +143,17 @@ describe(PersonalApiKey, {
 	scoped_organizations: ORGANIZATIONS,
 	scoped_projects: PROJECTS,
 	scoped_teams: `${TEAMS} Always the same list.`,
+	allowed_ips: ALLOWED_IPS,
 	expires_at: `${EXPIRY}.`,
 	created_at: "When the key was created.",
 	last_used_at: "When the key was last used, to within an hour; null if never.",
 	last_rolled_at: "When the key last got a new value; null if never.",
+});
+
+describe(KeyDay, {
+	day: "The day, in UTC.",
+	requests: "How many requests were made with the key, refused ones included.",
+	refusals:
+		"How many of them were refused with a 403 or a 429, or with a 401 because the key had expired.",
+	last_address: "The address that the last of them came from; null if it isn't known.",
 });

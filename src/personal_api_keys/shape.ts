@@ -17,12 +17,23 @@ export const PersonalApiKey = z
 		scoped_projects: z.array(z.int()),
 		/** Another name for `scoped_projects`. */
 		scoped_teams: z.array(z.int()),
+		allowed_ips: z.array(z.string()),
 		expires_at: timestamp().nullable(),
 		created_at: timestamp(),
 		last_used_at: timestamp().nullable(),
 		last_rolled_at: timestamp().nullable(),
 	})
 	.meta({ id: "PersonalApiKey" });
+
+/** docs/keys.md#use-by-day. */
+export const KeyDay = z
+	.object({
+		day: z.iso.date(),
+		requests: z.int(),
+		refusals: z.int(),
+		last_address: z.string().nullable(),
+	})
+	.meta({ id: "KeyDay" });
 
 /** @param value the key itself, where it has just been made */
 export const toPersonalApiKey = (
@@ -34,12 +45,30 @@ export const toPersonalApiKey = (
 	value,
 });
 
+/** An address or a range of addresses, converted to the one form in which they are kept. */
+const range = documentAs(
+	text(50)
+		.min(1)
+		.transform(async (value, context) => {
+			const { normalize } = await import("../auth/ranges.ts");
+			const range = normalize(value);
+			if (range !== undefined) return range;
+			context.issues.push(
+				issue(value, "invalid_input", "Enter an IP address, or a range such as 203.0.113.0/24."),
+			);
+			return z.NEVER;
+		})
+		.pipe(z.string()),
+	z.string().max(50),
+);
+
 const fields = z.object({
 	label: name(40),
 	scopes: set(text().pipe(z.enum(scopes)), 100).min(1),
 	scoped_organizations: set(uuid(), 100).optional(),
 	scoped_projects: set(integer(), 100).optional(),
 	scoped_teams: set(integer(), 100).optional(),
+	allowed_ips: set(range, 50).optional(),
 	expires_at: moment().nullable().optional(),
 });
 

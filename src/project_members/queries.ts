@@ -21,15 +21,25 @@ const select = ({ db }: Tenant) =>
 		.from(projectMembers)
 		.innerJoin(users, eq(users.id, projectMembers.user_id));
 
+/**
+ * WHERE clause: the projects of a service account are its own field, it isn't among their members
+ * (docs/organizations.md#service-accounts).
+ */
+const isPerson = eq(users.is_service_account, false);
+
 const byUser = (tenant: Tenant, uuid: string) =>
 	select(tenant).where(
-		and(eq(projectMembers.project_id, tenant.project), eq(users.uuid, uuid.toLowerCase())),
+		and(
+			eq(projectMembers.project_id, tenant.project),
+			isPerson,
+			eq(users.uuid, uuid.toLowerCase()),
+		),
 	);
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
 	tenant.page(page, select(tenant).$dynamic(), {
-		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true)),
+		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true), isPerson),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],
 	});
@@ -55,6 +65,7 @@ export async function insert(tenant: Tenant, { user_uuid, level }: z.infer<typeo
 					eq(members.organization_id, tenant.organization),
 					eq(users.uuid, user_uuid),
 					eq(users.is_active, true),
+					isPerson,
 				),
 			),
 		byUser(tenant, user_uuid),

@@ -1,4 +1,5 @@
 import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
+import { checkAddress } from "../auth/addresses.ts";
 import { isExpired, type Key } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
 import type { Database } from "../db/client.ts";
@@ -35,10 +36,12 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 			scopes: personalApiKeys.scopes,
 			organizations: personalApiKeys.scoped_organizations,
 			projects: personalApiKeys.scoped_projects,
+			allowed_ips: personalApiKeys.allowed_ips,
 			expires_at: personalApiKeys.expires_at,
 			version: personalApiKeys.version,
 			last_used_at: personalApiKeys.last_used_at,
 			is_active: users.is_active,
+			is_service_account: users.is_service_account,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
 			plugins_access_level: organizations.plugins_access_level,
 			project_id: nullableColumn(projects.id, "project_id"),
@@ -66,6 +69,8 @@ type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 export type Caller = {
 	key: Key;
 	last_used_at: string | null;
+	/** The key is one of a service account (docs/organizations.md#service-accounts). */
+	is_service_account: boolean;
 	/** The higher of `member_level` and `project_level`; 0 without an organization. */
 	level: number;
 	organization_id: string | null;
@@ -84,6 +89,8 @@ type Requirements = {
 	level: number;
 	/** The least `plugins_access_level` of its organization. */
 	plugins: number;
+	/** The caller's address. */
+	address: string | undefined;
 };
 
 /**
@@ -92,19 +99,21 @@ type Requirements = {
  * member: a stranger must not learn those.
  * @throws the error of the first check that fails
  */
-export function authorize(
+export async function authorize(
 	row: GuardRow | undefined,
-	{ place, itself, scope, level: least, plugins }: Requirements,
-): Caller {
+	{ place, itself, scope, level: least, plugins, address }: Requirements,
+): Promise<Caller> {
 	const key = row && toKey(row);
 	if (!key) throw badCredentials();
 	const { organization_id, project_id, level: member_level } = row;
 	const isMember = member_level !== null;
-	const denied = checkKey(key, scope, {
-		...place,
-		organization: place.organization ?? (isMember ? organization_id : null),
-		project: place.project ?? (isMember ? project_id : null),
-	});
+	const denied =
+		(await checkAddress(key, address)) ??
+		checkKey(key, scope, {
+			...place,
+			organization: place.organization ?? (isMember ? organization_id : null),
+			project: place.project ?? (isMember ? project_id : null),
+		});
 	if (denied) throw denied;
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
 	const isHidden = !isMember || (row.access_control && level < ADMIN && !row.project_level);
@@ -118,12 +127,13 @@ export function authorize(
 	}
 	if (place.child && (!project_id || isHidden)) throw notFound("Project not found.");
 	if (level < least) throw insufficientLevel();
-	const { last_used_at, project_level, plugins_access_level } = row;
+	const { last_used_at, is_service_account, project_level, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
 		throw forbidden("Your organization's plugin access level is insufficient.");
 	return {
 		key,
 		last_used_at,
+		is_service_account: is_service_account ?? false,
 		level,
 		organization_id,
 		member_level,
@@ -140,17 +150,20 @@ export function toKey({
 	scopes,
 	organizations,
 	projects,
+	allowed_ips,
 	expires_at,
 	version,
 	is_active,
 }: GuardRow): Key | undefined {
-	if (!(id && user_id && scopes && organizations && projects && is_active)) return undefined;
+	if (!(id && user_id && scopes && organizations && projects && allowed_ips && is_active))
+		return undefined;
 	const key = {
 		id,
 		user_id,
 		scopes,
 		organizations,
 		projects,
+		allowed_ips,
 		expires_at,
 		...(version && { version }),
 	};
@@ -163,13 +176,14 @@ export function toKey({
  */
 export function keyStillWorks(
 	hash: string,
-	{ scopes, organizations: scopedOrganizations, projects: scopedProjects }: Key,
+	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: Key,
 ) {
 	const theKey = and(
 		eq(personalApiKeys.hash, hash),
 		eq(personalApiKeys.scopes, scopes),
 		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
 		eq(personalApiKeys.scoped_projects, scopedProjects),
+		eq(personalApiKeys.allowed_ips, allowed_ips),
 		eq(users.is_active, true),
 	);
 	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;

@@ -4,6 +4,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { v7 } from "uuid";
+import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
@@ -105,6 +106,11 @@ export class Tenant {
 		return this.#c.var.key;
 	}
 
+	/** The caller's address; undefined where nothing tells it. */
+	get address() {
+		return addressOf(this.#c);
+	}
+
 	/**
 	 * The caller, from D1.
 	 * @throws before `read` has returned
@@ -187,7 +193,8 @@ export class Tenant {
 		const intercepted = precondition?.intercept(queries);
 		if (intercepted) return intercepted;
 		const place = this.#place;
-		const denied = checkKey(key, scope, place);
+		const { address } = this;
+		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, place);
 		// A request counts once, however often it reads.
 		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
 		if (tooMany) throw denied ?? tooMany;
@@ -202,8 +209,9 @@ export class Tenant {
 			await evict(this.env, key.hash);
 			throw await countFailure(this.#c, badCredentials());
 		}
-		const caller = authorize(row, {
+		const caller = await authorize(row, {
 			place,
+			address,
 			itself: this.#where.itself ?? false,
 			scope,
 			level,

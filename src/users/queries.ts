@@ -2,7 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
-import { doesNotExist, found } from "../http/errors.ts";
+import { doesNotExist, forbidden, found } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { currentProject, reachableOrganization, visibleProject } from "../tenant/visible.ts";
@@ -13,6 +13,7 @@ const select = (tenant: Tenant, uuid: string) =>
 	tenant.db
 		.select({
 			...userColumns,
+			is_service_account: users.is_service_account,
 			organization_id: sql<string | null>`${tenant.currentOrganization}`.as(
 				"current_organization_id",
 			),
@@ -59,7 +60,7 @@ export async function find(tenant: Tenant, uuid: string) {
 /**
  * Changes the caller's names and current organization and project. A project brings its
  * organization along; another organization without a project resets the current project.
- * @throws 400 if the caller can't see the organization or the project, 404 if `uuid` isn't the
+ * @throws 403 for a service account, 400 if the caller can't see the organization or the project, 404 if `uuid` isn't the
  * caller's
  */
 export async function update(
@@ -74,6 +75,8 @@ export async function update(
 		select(tenant, uuid),
 		selectProject.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
 	);
+	if (tenant.caller.is_service_account)
+		throw forbidden("A service account is changed by an admin of its organization.");
 	const me = toMe(found(row));
 	const leaves = organization && organization !== me.organization?.id;
 	if (organization && !me.organizations.some(({ id }) => id === organization))

@@ -20,7 +20,7 @@ const reference: Reference<typeof users> = {
 				id: "updateUser",
 				summary: "Change yourself",
 				description:
-					"Changes your names, or where you work, for all your keys. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
+					"Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
 				errors: {
 					does_not_exist:
 						"You or your key can't see the organization or the project, or the project belongs to another organization than the one in the body.",
@@ -53,6 +53,8 @@ describe(Membership, {
 describe(
 	Me,
 	{
+		is_service_account:
+			"Whether the key is one of a service account. Then `uuid` is the account's id, `first_name` its name, and no mail can be sent to `email`.",
 		organization:
 			"The organization you work in: the one you chose, else the oldest of your memberships. Null if there is none, or if your key may not reach it.",
 		project:

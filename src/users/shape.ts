@@ -43,6 +43,8 @@ export type Membership = z.infer<typeof Membership>;
 export const Me = z
 	.object({
 		...User.shape,
+		/** Whether the caller is a service account (docs/organizations.md#service-accounts). */
+		is_service_account: z.boolean(),
 		organization: Membership.nullable(),
 		project: Project.nullable(),
 		/** The same as `project`, under the name that published clients expect. */

@@ -80,7 +80,8 @@ describe("with a second version", () => {
 	/** A key that was made with the version that this header names. */
 	const withKey = createMiddleware<App>(async (c, next) => {
 		const version = c.req.header("x-key-version");
-		const key = { id: "", user_id: 1, scopes: [], organizations: [], projects: [], hash: "" };
+		const lists = { scopes: [], organizations: [], projects: [], allowed_ips: [] };
+		const key = { id: "", user_id: 1, hash: "", ...lists };
 		if (version !== undefined)
 			c.set("key", { ...key, expires_at: null, ...(version && { version }) });
 		await next();

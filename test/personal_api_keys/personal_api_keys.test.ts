@@ -33,6 +33,7 @@ test("a new key works, and its value is shown once", async () => {
 		created_at: expect.any(String),
 		last_used_at: null,
 		last_rolled_at: null,
+		allowed_ips: [],
 	});
 	expect((await ask("GET", `${path}/${body.id}`)).body).toEqual({
 		...body,
@@ -62,6 +63,7 @@ test("the value is not stored; KV has the documented record", async () => {
 		scopes: ["user:read"],
 		organizations: [id],
 		projects: [],
+		allowed_ips: [],
 		expires_at: null,
 		version: "2026-11-21",
 	});

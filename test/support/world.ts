@@ -177,6 +177,7 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
 		scopes,
 		organizations: row.scoped_organizations,
 		projects: row.scoped_projects,
+		allowed_ips: row.allowed_ips,
 		expires_at,
 	});
 	return value;

@@ -30,6 +30,7 @@ export const GROUPS: Group[] = [
 					"plugins_access_level",
 					"is_member_join_email_enabled",
 					"enforce_2fa",
+					"keys_must_expire",
 					"member_count",
 				],
 			},
@@ -63,6 +64,11 @@ export const GROUPS: Group[] = [
 						name: "enforce_2fa",
 						kind: "boolean",
 						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
+					},
+					{
+						name: "keys_must_expire",
+						kind: "boolean",
+						help: "Whether API keys that can reach the organization must have an expires_at. Then keys without one can't be created, rolled or changed; those that exist go on working. False by default.",
 					},
 				],
 				needsBody: true,
@@ -120,6 +126,11 @@ export const GROUPS: Group[] = [
 						name: "enforce_2fa",
 						kind: "boolean",
 						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
+					},
+					{
+						name: "keys_must_expire",
+						kind: "boolean",
+						help: "Whether API keys that can reach the organization must have an expires_at. Then keys without one can't be created, rolled or changed; those that exist go on working.",
 					},
 				],
 			},
@@ -4326,7 +4337,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change yourself",
 				description:
-					"Changes your names, or where you work, for all your keys. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
+					"Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.",
 				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
 				query: [],
 				body: [
@@ -4346,7 +4357,7 @@ export const GROUPS: Group[] = [
 		name: "keys",
 		resource: "personalApiKeys",
 		description:
-			"The keys with which you use this API. Each has scopes, and may be restricted to organizations or projects. `@current` stands for the one in use.",
+			"The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use.",
 		commands: [
 			{
 				name: "list",
@@ -4414,7 +4425,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "scoped_organizations",
 						kind: "strings",
-						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100; empty by default.",
+						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default.",
 					},
 					{
 						name: "scoped_projects",
@@ -4425,6 +4436,11 @@ export const GROUPS: Group[] = [
 						name: "scoped_teams",
 						kind: "integers",
 						help: "Another name for scoped_projects. Set only one of them, or both to the same projects.",
+					},
+					{
+						name: "allowed_ips",
+						kind: "strings",
+						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default.",
 					},
 					{
 						name: "expires_at",
@@ -4456,7 +4472,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Change a key",
 				description:
-					"Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403.",
+					"Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.",
 				path: [
 					{
 						name: "id",
@@ -4499,7 +4515,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "scoped_organizations",
 						kind: "strings",
-						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100. The list replaces the old one.",
+						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one.",
 					},
 					{
 						name: "scoped_projects",
@@ -4510,6 +4526,11 @@ export const GROUPS: Group[] = [
 						name: "scoped_teams",
 						kind: "integers",
 						help: "Another name for scoped_projects. Set only one of them, or both to the same projects.",
+					},
+					{
+						name: "allowed_ips",
+						kind: "strings",
+						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one.",
 					},
 					{
 						name: "expires_at",
@@ -4551,6 +4572,430 @@ export const GROUPS: Group[] = [
 					},
 				],
 				query: [],
+			},
+			{
+				name: "usage",
+				method: "listUsage",
+				verb: "GET",
+				summary: "List how much a key was used",
+				description:
+					"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.",
+				path: [
+					{
+						name: "id",
+						kind: "string",
+						help: "The key's id, or @current for the one in use.",
+						alias: "@current",
+					},
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+				],
+				columns: ["day", "requests", "refusals", "last_address"],
+			},
+		],
+	},
+	{
+		name: "service-accounts",
+		resource: "serviceAccounts",
+		description:
+			"Accounts of an organization for programs: they have a level and keys, and outlive the people who made them.",
+		commands: [
+			{
+				name: "list",
+				method: "list",
+				verb: "GET",
+				summary: "List the service accounts of an organization",
+				description: "Lists the accounts, newest first. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+				],
+				columns: ["id", "name", "level", "created_at", "created_by.email", "last_used_at"],
+			},
+			{
+				name: "create",
+				method: "create",
+				verb: "POST",
+				summary: "Create a service account",
+				description: "Requires level 8. Create a key for it next.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [],
+				body: [
+					{
+						name: "name",
+						kind: "string",
+						help: "What the account is for, in your own words. At most 64 characters.",
+						isRequired: true,
+					},
+					{
+						name: "level",
+						kind: "integer",
+						help: "What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. 1 by default.",
+					},
+					{
+						name: "projects",
+						kind: "integers",
+						help: "The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100; empty by default.",
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "get",
+				method: "get",
+				verb: "GET",
+				summary: "Retrieve a service account",
+				description: "Answers with the account. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The service account's id." },
+				],
+				query: [],
+			},
+			{
+				name: "update",
+				method: "update",
+				verb: "PATCH",
+				summary: "Change a service account",
+				description:
+					"Requires level 8. Changes apply to the next request with any of the account's keys.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The service account's id." },
+				],
+				query: [],
+				body: [
+					{
+						name: "name",
+						kind: "string",
+						help: "What the account is for, in your own words. At most 64 characters.",
+					},
+					{
+						name: "level",
+						kind: "integer",
+						help: "What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further.",
+					},
+					{
+						name: "projects",
+						kind: "integers",
+						help: "The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100. The list replaces the old one.",
+					},
+				],
+			},
+			{
+				name: "delete",
+				method: "delete",
+				verb: "DELETE",
+				summary: "Delete a service account",
+				description:
+					"Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The service account's id." },
+				],
+				query: [],
+			},
+		],
+	},
+	{
+		name: "service-account-keys",
+		resource: "serviceAccountKeys",
+		description:
+			"Accounts of an organization for programs: they have a level and keys, and outlive the people who made them.",
+		commands: [
+			{
+				name: "list",
+				method: "list",
+				verb: "GET",
+				summary: "List the account's keys",
+				description:
+					"Lists the account's keys without their values, newest first. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+				],
+				columns: [
+					"id",
+					"label",
+					"mask_value",
+					"expires_at",
+					"created_at",
+					"last_used_at",
+					"last_rolled_at",
+				],
+			},
+			{
+				name: "create",
+				method: "create",
+				verb: "POST",
+				summary: "Create a key",
+				description:
+					"Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403. Requires level 8. The key reaches the account's organization only.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+				],
+				query: [],
+				body: [
+					{
+						name: "label",
+						kind: "string",
+						help: "What the key is for, in your own words. At most 40 characters.",
+						isRequired: true,
+					},
+					{
+						name: "scopes",
+						kind: "strings",
+						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one.",
+						choices: [
+							"*",
+							"organization:read",
+							"organization:write",
+							"organization_member:read",
+							"organization_member:write",
+							"project:read",
+							"project:write",
+							"batch_export:read",
+							"batch_export:write",
+							"plugin:read",
+							"plugin:write",
+							"activity_log:read",
+							"activity_log:write",
+							"personal_api_key:read",
+							"personal_api_key:write",
+							"user:read",
+							"user:write",
+						],
+						isRequired: true,
+					},
+					{
+						name: "scoped_organizations",
+						kind: "strings",
+						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default.",
+					},
+					{
+						name: "scoped_projects",
+						kind: "integers",
+						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100; empty by default.",
+					},
+					{
+						name: "scoped_teams",
+						kind: "integers",
+						help: "Another name for scoped_projects. Set only one of them, or both to the same projects.",
+					},
+					{
+						name: "allowed_ips",
+						kind: "strings",
+						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default.",
+					},
+					{
+						name: "expires_at",
+						kind: "string",
+						help: "When the key stops working; null for never, which is the default. A time in the past disables the key.",
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "get",
+				method: "get",
+				verb: "GET",
+				summary: "Retrieve a key",
+				description:
+					"Answers with one of the account's keys, without its value. Keys of others are a 404.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+					{ name: "id", kind: "string", help: "The key's id." },
+				],
+				query: [],
+			},
+			{
+				name: "update",
+				method: "update",
+				verb: "PATCH",
+				summary: "Change a key",
+				description:
+					"Changes one of the account's keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+					{ name: "id", kind: "string", help: "The key's id." },
+				],
+				query: [],
+				body: [
+					{
+						name: "label",
+						kind: "string",
+						help: "What the key is for, in your own words. At most 40 characters.",
+					},
+					{
+						name: "scopes",
+						kind: "strings",
+						help: "What the key may do: <object>:read, <object>:write, which includes reading, or * for everything. Each operation names the scope that it requires. At least one. The list replaces the old one.",
+						choices: [
+							"*",
+							"organization:read",
+							"organization:write",
+							"organization_member:read",
+							"organization_member:write",
+							"project:read",
+							"project:write",
+							"batch_export:read",
+							"batch_export:write",
+							"plugin:read",
+							"plugin:write",
+							"activity_log:read",
+							"activity_log:write",
+							"personal_api_key:read",
+							"personal_api_key:write",
+							"user:read",
+							"user:write",
+						],
+					},
+					{
+						name: "scoped_organizations",
+						kind: "strings",
+						help: "The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one.",
+					},
+					{
+						name: "scoped_projects",
+						kind: "integers",
+						help: "The ids of the projects that the key may reach, each by its integer id. An empty list means all that you can see. A key restricted to projects can't use paths that begin with /api/organizations. At most 100. The list replaces the old one.",
+					},
+					{
+						name: "scoped_teams",
+						kind: "integers",
+						help: "Another name for scoped_projects. Set only one of them, or both to the same projects.",
+					},
+					{
+						name: "allowed_ips",
+						kind: "strings",
+						help: "The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as 203.0.113.0/24. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one.",
+					},
+					{
+						name: "expires_at",
+						kind: "string",
+						help: "When the key stops working; null for never. A time in the past disables the key.",
+					},
+				],
+			},
+			{
+				name: "revoke",
+				method: "revoke",
+				verb: "DELETE",
+				summary: "Revoke a key",
+				description:
+					"Deletes the key. Requests with it are refused from now on, also if it is the one in use.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+					{ name: "id", kind: "string", help: "The key's id." },
+				],
+				query: [],
+			},
+			{
+				name: "roll",
+				method: "roll",
+				verb: "POST",
+				summary: "Give a key a new value",
+				description:
+					"The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+					{ name: "id", kind: "string", help: "The key's id." },
+				],
+				query: [],
+			},
+			{
+				name: "usage",
+				method: "listUsage",
+				verb: "GET",
+				summary: "List how much a key was used",
+				description:
+					"Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "account", kind: "string", help: "The service account's id." },
+					{ name: "id", kind: "string", help: "The key's id." },
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+				],
+				columns: ["day", "requests", "refusals", "last_address"],
 			},
 		],
 	},

@@ -56,6 +56,22 @@ export const OPERATIONS = {
 		update: "PATCH /api/organizations/{organization}/members/{user} b",
 		remove: "DELETE /api/organizations/{organization}/members/{user}",
 	},
+	serviceAccounts: {
+		list: "GET /api/organizations/{organization}/service_accounts l",
+		create: "POST /api/organizations/{organization}/service_accounts b",
+		get: "GET /api/organizations/{organization}/service_accounts/{id}",
+		update: "PATCH /api/organizations/{organization}/service_accounts/{id} b",
+		delete: "DELETE /api/organizations/{organization}/service_accounts/{id}",
+	},
+	serviceAccountKeys: {
+		list: "GET /api/organizations/{organization}/service_accounts/{account}/keys l",
+		create: "POST /api/organizations/{organization}/service_accounts/{account}/keys b",
+		get: "GET /api/organizations/{organization}/service_accounts/{account}/keys/{id}",
+		update: "PATCH /api/organizations/{organization}/service_accounts/{account}/keys/{id} b",
+		revoke: "DELETE /api/organizations/{organization}/service_accounts/{account}/keys/{id}",
+		roll: "POST /api/organizations/{organization}/service_accounts/{account}/keys/{id}/roll",
+		listUsage: "GET /api/organizations/{organization}/service_accounts/{account}/keys/{id}/usage l",
+	},
 	organizationProjects: {
 		list: "GET /api/organizations/{organization}/projects l",
 		create: "POST /api/organizations/{organization}/projects b",
@@ -177,6 +193,7 @@ export const OPERATIONS = {
 		update: "PATCH /api/personal_api_keys/{id} b",
 		revoke: "DELETE /api/personal_api_keys/{id}",
 		roll: "POST /api/personal_api_keys/{id}/roll",
+		listUsage: "GET /api/personal_api_keys/{id}/usage l",
 	},
 	service: { get: "GET /" },
 	health: { get: "GET /healthz" },
@@ -194,6 +211,10 @@ export abstract class Resources {
 	declare readonly invites: InvitesCalls;
 	/** The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add somebody, create an invite. */
 	declare readonly members: MembersCalls;
+	/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+	declare readonly serviceAccounts: ServiceAccountsCalls;
+	/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+	declare readonly serviceAccountKeys: ServiceAccountKeysCalls;
 	/** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
 	declare readonly organizationProjects: OrganizationProjectsCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
@@ -222,7 +243,7 @@ export abstract class Resources {
 	declare readonly projectActivityLog: ProjectActivityLogCalls;
 	/** You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths. */
 	declare readonly users: UsersCalls;
-	/** The keys with which you use this API. Each has scopes, and may be restricted to organizations or projects. `@current` stands for the one in use. */
+	/** The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use. */
 	declare readonly personalApiKeys: PersonalApiKeysCalls;
 	/** The service itself. These operations need no key. */
 	declare readonly service: ServiceCalls;
@@ -645,6 +666,136 @@ export interface MembersCalls {
 		parameters: RemoveMemberParameters | From<"members">,
 		options?: RequestOptions,
 	): Promise<void>;
+}
+
+/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+export interface ServiceAccountsCalls {
+	/**
+	 * List the service accounts of an organization.
+	 *
+	 * Lists the accounts, newest first. Requires level 8.
+	 */
+	list(
+		parameters: ListServiceAccountsParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Pages<Received<ServiceAccount, "serviceAccountKeys">>;
+
+	/**
+	 * Create a service account.
+	 *
+	 * Requires level 8. Create a key for it next.
+	 */
+	create(
+		parameters: CreateServiceAccountParameters | From<"organizations">,
+		body: CreateServiceAccountBody,
+		options?: RequestOptions,
+	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+
+	/**
+	 * Retrieve a service account.
+	 *
+	 * Answers with the account. Requires level 8.
+	 */
+	get(
+		parameters: GetServiceAccountParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+
+	/**
+	 * Change a service account.
+	 *
+	 * Requires level 8. Changes apply to the next request with any of the account's keys.
+	 */
+	update(
+		parameters: UpdateServiceAccountParameters | From<"serviceAccountKeys">,
+		body: UpdateServiceAccountBody,
+		options?: RequestOptions,
+	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+
+	/**
+	 * Delete a service account.
+	 *
+	 * Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.
+	 */
+	delete(
+		parameters: DeleteServiceAccountParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Promise<void>;
+}
+
+/** Accounts of an organization for programs: they have a level and keys, and outlive the people who made them. */
+export interface ServiceAccountKeysCalls {
+	/**
+	 * List the account's keys.
+	 *
+	 * Lists the account's keys without their values, newest first. Requires level 8.
+	 */
+	list(
+		parameters: ListServiceAccountKeysParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Pages<Received<PersonalApiKey, "serviceAccountKeys">>;
+
+	/**
+	 * Create a key.
+	 *
+	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403. Requires level 8. The key reaches the account's organization only.
+	 */
+	create(
+		parameters: CreateServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		body: CreateServiceAccountKeyBody,
+		options?: RequestOptions,
+	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
+
+	/**
+	 * Retrieve a key.
+	 *
+	 * Answers with one of the account's keys, without its value. Keys of others are a 404.
+	 */
+	get(
+		parameters: GetServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
+
+	/**
+	 * Change a key.
+	 *
+	 * Changes one of the account's keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.
+	 */
+	update(
+		parameters: UpdateServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		body: UpdateServiceAccountKeyBody,
+		options?: RequestOptions,
+	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
+
+	/**
+	 * Revoke a key.
+	 *
+	 * Deletes the key. Requests with it are refused from now on, also if it is the one in use.
+	 */
+	revoke(
+		parameters: RevokeServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Promise<void>;
+
+	/**
+	 * Give a key a new value.
+	 *
+	 * The old value stops working at once. Only this answer shows the new `value`: store it. Scopes, restrictions and expiry stay. A key that may do more than the one in use, or lives longer, can't be rolled: that is a 403.
+	 */
+	roll(
+		parameters: RollServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
+
+	/**
+	 * List how much a key was used.
+	 *
+	 * Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.
+	 */
+	listUsage(
+		parameters: ListServiceAccountKeyUsageParameters | From<"serviceAccountKeys">,
+		options?: RequestOptions,
+	): Pages<KeyDay>;
 }
 
 /** A project has events, exports and plugin configs. A private one is seen only by admins of the organization and its own members. `@current` stands for the one you work in. */
@@ -1670,7 +1821,7 @@ export interface UsersCalls {
 	/**
 	 * Change yourself.
 	 *
-	 * Changes your names, or where you work, for all your keys. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.
+	 * Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.
 	 */
 	update(
 		parameters: UpdateUserParameters | From<"users">,
@@ -1679,7 +1830,7 @@ export interface UsersCalls {
 	): Promise<Received<Me, "users">>;
 }
 
-/** The keys with which you use this API. Each has scopes, and may be restricted to organizations or projects. `@current` stands for the one in use. */
+/** The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use. */
 export interface PersonalApiKeysCalls {
 	/**
 	 * List your keys.
@@ -1714,7 +1865,7 @@ export interface PersonalApiKeysCalls {
 	/**
 	 * Change a key.
 	 *
-	 * Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403.
+	 * Changes one of your keys. The next request with the key is checked against its new scopes and restrictions. Fields that aren't in the body stay as they are. A key can't be given more than the key in use may do, or a longer life: that is a 403. The key in use must allow the address that it is used from.
 	 */
 	update(
 		parameters: UpdatePersonalApiKeyParameters | From<"personalApiKeys">,
@@ -1741,6 +1892,16 @@ export interface PersonalApiKeysCalls {
 		parameters: RollPersonalApiKeyParameters | From<"personalApiKeys">,
 		options?: RequestOptions,
 	): Promise<Received<PersonalApiKey, "personalApiKeys">>;
+
+	/**
+	 * List how much a key was used.
+	 *
+	 * Lists the days (UTC) of the last 90 on which the key was used, newest first. Days without use are left out. The numbers are written after the responses, up to half a minute later.
+	 */
+	listUsage(
+		parameters: ListPersonalApiKeyUsageParameters | From<"personalApiKeys">,
+		options?: RequestOptions,
+	): Pages<KeyDay>;
 }
 
 /** The service itself. These operations need no key. */
@@ -1781,6 +1942,8 @@ export interface CreateOrganizationBody {
 	is_member_join_email_enabled?: boolean | undefined;
 	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
 	enforce_2fa?: (boolean | null) | undefined;
+	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. False by default. */
+	keys_must_expire?: boolean | undefined;
 }
 
 /** What `organizations.get` is about. */
@@ -1805,6 +1968,8 @@ export interface UpdateOrganizationBody {
 	is_member_join_email_enabled?: boolean | undefined;
 	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
 	enforce_2fa?: (boolean | null) | undefined;
+	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
+	keys_must_expire?: boolean | undefined;
 }
 
 /** What `organizations.delete` is about. */
@@ -2456,6 +2621,214 @@ export interface RemoveMemberParameters {
 	organization: Alias<"@current">;
 	/** The uuid of the member's user, or `@me` for yourself. */
 	user: Alias<"@me">;
+}
+
+/** What `serviceAccounts.list` is about. */
+export interface ListServiceAccountsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+}
+
+/** What `serviceAccounts.create` is about. */
+export interface CreateServiceAccountParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `createServiceAccount`. */
+export interface CreateServiceAccountBody {
+	/** What the account is for, in your own words. At most 64 characters. */
+	name: string;
+	/** What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. 1 by default. */
+	level?: (1 | 8) | undefined;
+	/** The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100; empty by default. */
+	projects?: number[] | undefined;
+}
+
+/** What `serviceAccounts.get` is about. */
+export interface GetServiceAccountParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	id: string;
+}
+
+/** What `serviceAccounts.update` is about. */
+export interface UpdateServiceAccountParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	id: string;
+}
+
+/** The body of `updateServiceAccount`. */
+export interface UpdateServiceAccountBody {
+	/** What the account is for, in your own words. At most 64 characters. */
+	name?: string | undefined;
+	/** What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. */
+	level?: (1 | 8) | undefined;
+	/** The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. At most 100. The list replaces the old one. */
+	projects?: number[] | undefined;
+}
+
+/** What `serviceAccounts.delete` is about. */
+export interface DeleteServiceAccountParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	id: string;
+}
+
+/** What `serviceAccountKeys.list` is about. */
+export interface ListServiceAccountKeysParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+}
+
+/** What `serviceAccountKeys.create` is about. */
+export interface CreateServiceAccountKeyParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+}
+
+/** The body of `createServiceAccountKey`. */
+export interface CreateServiceAccountKeyBody {
+	/** What the key is for, in your own words. At most 40 characters. */
+	label: string;
+	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. */
+	scopes: (
+		| "*"
+		| "organization:read"
+		| "organization:write"
+		| "organization_member:read"
+		| "organization_member:write"
+		| "project:read"
+		| "project:write"
+		| "batch_export:read"
+		| "batch_export:write"
+		| "plugin:read"
+		| "plugin:write"
+		| "activity_log:read"
+		| "activity_log:write"
+		| "personal_api_key:read"
+		| "personal_api_key:write"
+		| "user:read"
+		| "user:write"
+	)[];
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default. */
+	scoped_organizations?: string[] | undefined;
+	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
+	scoped_projects?: number[] | undefined;
+	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
+	scoped_teams?: number[] | undefined;
+	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default. */
+	allowed_ips?: string[] | undefined;
+	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
+	expires_at?: (string | null) | undefined;
+}
+
+/** What `serviceAccountKeys.get` is about. */
+export interface GetServiceAccountKeyParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+	/** The key's id. */
+	id: string;
+}
+
+/** What `serviceAccountKeys.update` is about. */
+export interface UpdateServiceAccountKeyParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+	/** The key's id. */
+	id: string;
+}
+
+/** The body of `updateServiceAccountKey`. */
+export interface UpdateServiceAccountKeyBody {
+	/** What the key is for, in your own words. At most 40 characters. */
+	label?: string | undefined;
+	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. At least one. The list replaces the old one. */
+	scopes?:
+		| (
+				| "*"
+				| "organization:read"
+				| "organization:write"
+				| "organization_member:read"
+				| "organization_member:write"
+				| "project:read"
+				| "project:write"
+				| "batch_export:read"
+				| "batch_export:write"
+				| "plugin:read"
+				| "plugin:write"
+				| "activity_log:read"
+				| "activity_log:write"
+				| "personal_api_key:read"
+				| "personal_api_key:write"
+				| "user:read"
+				| "user:write"
+		  )[]
+		| undefined;
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one. */
+	scoped_organizations?: string[] | undefined;
+	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
+	scoped_projects?: number[] | undefined;
+	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
+	scoped_teams?: number[] | undefined;
+	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one. */
+	allowed_ips?: string[] | undefined;
+	/** When the key stops working; null for never. A time in the past disables the key. */
+	expires_at?: (string | null) | undefined;
+}
+
+/** What `serviceAccountKeys.revoke` is about. */
+export interface RevokeServiceAccountKeyParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+	/** The key's id. */
+	id: string;
+}
+
+/** What `serviceAccountKeys.roll` is about. */
+export interface RollServiceAccountKeyParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+	/** The key's id. */
+	id: string;
+}
+
+/** What `serviceAccountKeys.listUsage` is about. */
+export interface ListServiceAccountKeyUsageParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The service account's id. */
+	account: string;
+	/** The key's id. */
+	id: string;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
 }
 
 /** What `organizationProjects.list` is about. */
@@ -4111,12 +4484,14 @@ export interface CreatePersonalApiKeyBody {
 		| "user:read"
 		| "user:write"
 	)[];
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100; empty by default. */
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
 	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100; empty by default. */
 	scoped_projects?: number[] | undefined;
 	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
+	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50; empty by default. */
+	allowed_ips?: string[] | undefined;
 	/** When the key stops working; null for never, which is the default. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
@@ -4159,12 +4534,14 @@ export interface UpdatePersonalApiKeyBody {
 				| "user:write"
 		  )[]
 		| undefined;
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100. The list replaces the old one. */
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one. */
 	scoped_organizations?: string[] | undefined;
 	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. At most 100. The list replaces the old one. */
 	scoped_projects?: number[] | undefined;
 	/** Another name for `scoped_projects`. Set only one of them, or both to the same projects. */
 	scoped_teams?: number[] | undefined;
+	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. At most 50. The list replaces the old one. */
+	allowed_ips?: string[] | undefined;
 	/** When the key stops working; null for never. A time in the past disables the key. */
 	expires_at?: (string | null) | undefined;
 }
@@ -4179,6 +4556,16 @@ export interface RevokePersonalApiKeyParameters {
 export interface RollPersonalApiKeyParameters {
 	/** The key's id, or `@current` for the one in use. */
 	id: Alias<"@current">;
+}
+
+/** What `personalApiKeys.listUsage` is about. */
+export interface ListPersonalApiKeyUsageParameters {
+	/** The key's id, or `@current` for the one in use. */
+	id: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
 }
 
 /** What `invites.preview` is about. */
@@ -4252,6 +4639,8 @@ export interface Organization {
 	customer_id: string | null;
 	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
 	enforce_2fa: boolean | null;
+	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
+	keys_must_expire: boolean;
 	/** The number of active members, as decimal text such as `3`. */
 	member_count: string;
 }
@@ -5384,7 +5773,7 @@ export interface NewInvite {
 	level: 1 | 8 | 15;
 	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
 	is_expired: boolean;
-	/** The inviter. */
+	/** The user, or the service account, who created it. */
 	created_by: User;
 	/** When the invite was created. It works for three days from then. */
 	created_at: string;
@@ -5416,7 +5805,7 @@ export interface NewInvites {
 	level: 1 | 8 | 15;
 	/** Whether the invite can't be accepted any more: it is three days old, or its inviter may no longer invite to this level. */
 	is_expired: boolean;
-	/** The inviter. */
+	/** The user, or the service account, who created it. */
 	created_by: User;
 	/** When the invite was created. It works for three days from then. */
 	created_at: string;
@@ -5456,6 +5845,81 @@ export interface Member {
 	has_social_auth: boolean;
 }
 
+export interface ServiceAccount {
+	/** Identifies the account, in paths too. In the activity log it is the `uuid` of the user. */
+	id: string;
+	/** What the account is for, in your own words. At most 64 characters. */
+	name: string;
+	/** What it may do in the organization: 1 as a member, 8 as an admin. Its keys' scopes limit that further. */
+	level: 1 | 8;
+	/** The ids of the private projects that it may see, besides those that any member can see. With level 8 it sees all. */
+	projects: number[];
+	/** When the account was created. */
+	created_at: string;
+	/** The user, or the service account, who created it. */
+	created_by: User;
+	/** When one of its keys was last used, to within an hour; null if none was. */
+	last_used_at: string | null;
+}
+
+export interface PersonalApiKey {
+	/** Identifies the key, in paths too. It isn't secret. */
+	id: string;
+	/** What the key is for, in your own words. */
+	label: string;
+	/** The key itself, for the header `Authorization: Bearer <value>`. Only in the answer that creates or rolls the key; null in all others. */
+	value: string | null;
+	/** The last four characters of the value, as `tnt_…abcd`, to tell keys apart. */
+	mask_value: string;
+	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. */
+	scopes: (
+		| "*"
+		| "organization:read"
+		| "organization:write"
+		| "organization_member:read"
+		| "organization_member:write"
+		| "project:read"
+		| "project:write"
+		| "batch_export:read"
+		| "batch_export:write"
+		| "plugin:read"
+		| "plugin:write"
+		| "activity_log:read"
+		| "activity_log:write"
+		| "personal_api_key:read"
+		| "personal_api_key:write"
+		| "user:read"
+		| "user:write"
+	)[];
+	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. */
+	scoped_organizations: string[];
+	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. */
+	scoped_projects: number[];
+	/** Another name for `scoped_projects`. Always the same list. */
+	scoped_teams: number[];
+	/** The addresses that the key may be used from: IPv4 or IPv6, each an address or a range such as `203.0.113.0/24`. An empty list means any. From elsewhere, requests are a 403. */
+	allowed_ips: string[];
+	/** When the key stops working; null for never. */
+	expires_at: string | null;
+	/** When the key was created. */
+	created_at: string;
+	/** When the key was last used, to within an hour; null if never. */
+	last_used_at: string | null;
+	/** When the key last got a new value; null if never. */
+	last_rolled_at: string | null;
+}
+
+export interface KeyDay {
+	/** The day, in UTC. */
+	day: string;
+	/** How many requests were made with the key, refused ones included. */
+	requests: number;
+	/** How many of them were refused with a 403 or a 429, or with a 401 because the key had expired. */
+	refusals: number;
+	/** The address that the last of them came from; null if it isn't known. */
+	last_address: string | null;
+}
+
 export interface Project {
 	/** Identifies the project, in paths too. Other resources call it `team_id`. */
 	id: number;
@@ -5476,18 +5940,18 @@ export interface Project {
 export interface ActivityEntry {
 	/** Identifies the entry. */
 	id: string;
-	/** Who did it; null for the operator of the service. */
+	/** The user or service account that did it; null for the operator of the service. */
 	user: {
-		/** Identifies the user. */
+		/** Identifies the user, or the service account. */
 		uuid: string;
-		/** The user's first name, as it is now. */
+		/** The user's first name, or the service account's name, as it is now. */
 		first_name: string;
-		/** The user's email address, as it is now. */
+		/** The user's email address, as it is now. Of a service account an address below `.invalid`, to which no mail can be sent. */
 		email: string;
 	} | null;
 	/** What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`. */
 	activity: string;
-	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey` or `User`. */
+	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey`, `ServiceAccount`, `ServiceAccountKey` or `User`. */
 	scope: string;
 	/** The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type. */
 	item_id: string;
@@ -6198,6 +6662,8 @@ export interface Me {
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
+	/** Whether the key is one of a service account. Then `uuid` is the account's id, `first_name` its name, and no mail can be sent to `email`. */
+	is_service_account: boolean;
 	/** The organization you work in: the one you chose, else the oldest of your memberships. Null if there is none, or if your key may not reach it. */
 	organization: {
 		/** Identifies the organization. */
@@ -6235,51 +6701,6 @@ export interface Me {
 		/** The user's level: 1 for a member, 8 for an admin, 15 for an owner. */
 		membership_level: 1 | 8 | 15;
 	}[];
-}
-
-export interface PersonalApiKey {
-	/** Identifies the key, in paths too. It isn't secret. */
-	id: string;
-	/** What the key is for, in your own words. */
-	label: string;
-	/** The key itself, for the header `Authorization: Bearer <value>`. Only in the answer that creates or rolls the key; null in all others. */
-	value: string | null;
-	/** The last four characters of the value, as `tnt_…abcd`, to tell keys apart. */
-	mask_value: string;
-	/** What the key may do: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires. */
-	scopes: (
-		| "*"
-		| "organization:read"
-		| "organization:write"
-		| "organization_member:read"
-		| "organization_member:write"
-		| "project:read"
-		| "project:write"
-		| "batch_export:read"
-		| "batch_export:write"
-		| "plugin:read"
-		| "plugin:write"
-		| "activity_log:read"
-		| "activity_log:write"
-		| "personal_api_key:read"
-		| "personal_api_key:write"
-		| "user:read"
-		| "user:write"
-	)[];
-	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. */
-	scoped_organizations: string[];
-	/** The ids of the projects that the key may reach, each by its integer `id`. An empty list means all that you can see. A key restricted to projects can't use paths that begin with `/api/organizations`. */
-	scoped_projects: number[];
-	/** Another name for `scoped_projects`. Always the same list. */
-	scoped_teams: number[];
-	/** When the key stops working; null for never. */
-	expires_at: string | null;
-	/** When the key was created. */
-	created_at: string;
-	/** When the key was last used, to within an hour; null if never. */
-	last_used_at: string | null;
-	/** When the key last got a new value; null if never. */
-	last_rolled_at: string | null;
 }
 
 export interface Service {

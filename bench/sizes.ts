@@ -1,0 +1,63 @@
+/** How large rows are in the database, with their index entries: measured on the project's own tables. */
+import { readdirSync, readFileSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+
+const MIGRATIONS = `${import.meta.dirname}/../migrations`;
+
+/** Enough rows that half-filled pages don't count. */
+const ROWS = 5_000;
+
+/** The database with the project's tables. */
+export function migrated(db: DatabaseSync) {
+	for (const file of readdirSync(MIGRATIONS).sort())
+		if (file.endsWith(".sql")) db.exec(readFileSync(`${MIGRATIONS}/${file}`, "utf8"));
+	// Rows are inserted without what they refer to.
+	db.exec("pragma foreign_keys = off");
+	return db;
+}
+
+const UUID =
+	"lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-7' || hex(randomblob(2)) || '-' || hex(randomblob(2)) || '-' || hex(randomblob(6)))";
+const NOW = "'2026-01-01T00:00:00.000Z'";
+
+/** Statements that insert a typical row; `n` is its number. */
+const INSERTS: Record<string, string> = {
+	organization: `insert into organizations (id, name, slug, plugins_access_level, created_at, updated_at)
+		select ${UUID}, 'An organization ' || n, 'an-organization-' || n, 6, ${NOW}, ${NOW} from numbers`,
+	members: `insert into members (id, organization_id, user_id, level, joined_at, updated_at)
+		select ${UUID}, ${UUID}, n, 1, ${NOW}, ${NOW} from numbers`,
+	keys: `insert into personal_api_keys (id, user_id, label, hash, mask_value, scopes, created_at, version)
+		select ${UUID}, n, 'A key of the CI', hex(randomblob(32)), 'tnt_…abcd', '["organization:read","project:read"]', ${NOW}, '2026-11-21' from numbers`,
+	runs: `insert into batch_export_runs (id, batch_export_id, status, data_interval_start, data_interval_end, fingerprint, created_at, started_at, finished_at, last_updated_at)
+		select ${UUID}, '0b1fee40-0000-7000-8000-000000000000', 'Completed', ${NOW}, 'T' || n, hex(randomblob(16)), ${NOW}, ${NOW}, ${NOW}, ${NOW} from numbers`,
+	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)
+		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', printf('%.*c', 150, 'x') from numbers`,
+	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
+		select ${UUID}, ${UUID}, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
+	event: `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, _inserted_at)
+		select 7, ${UUID}, 'page viewed', ${UUID}, printf('%.*c', 400, 'x'), ${NOW}, ${NOW}, ${NOW} from numbers`,
+};
+
+/** Bytes of a row of each kind. */
+export function sizes(db: DatabaseSync): Record<string, number> {
+	const size = () =>
+		Number(
+			Object(
+				db
+					.prepare(
+						"select page_count * page_size as bytes from pragma_page_count, pragma_page_size",
+					)
+					.get(),
+			).bytes,
+		);
+	db.exec(
+		`create temp view numbers as with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${ROWS}) select n from numbers`,
+	);
+	return Object.fromEntries(
+		Object.entries(INSERTS).map(([name, insert]) => {
+			const before = size();
+			db.exec(insert);
+			return [name, (size() - before) / ROWS];
+		}),
+	);
+}

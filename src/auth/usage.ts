@@ -1,0 +1,93 @@
+import { lt, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Context } from "hono";
+import { insertEach } from "../db/client.ts";
+import { now, personalApiKeyDays, personalApiKeys } from "../db/schema.ts";
+import type { App } from "../env.ts";
+import { addressOf } from "./addresses.ts";
+
+/*
+ * How the use of keys is counted (docs/keys.md#use-by-day). Each isolate adds up what it has seen, and
+ * writes the sums after the response, so that no request waits for it.
+ */
+
+type Use = typeof personalApiKeyDays.$inferInsert;
+
+/** How many sums an isolate holds. With more, they are written at once. */
+const MAX_SUMS = 1_000;
+
+/** The longest text of an address (RFC 4291, section 2.2). */
+const MAX_ADDRESS_CHARACTERS = 45;
+
+/** What was not written yet, by key and day. */
+const sums = new Map<string, Use>();
+
+/** When the next write is due, in milliseconds since 1970. */
+let dueAt = 0;
+
+function add(use: Use) {
+	const name = `${use.key_id} ${use.day}`;
+	const before = sums.get(name);
+	if (!before && sums.size >= MAX_SUMS) return;
+	sums.set(name, {
+		...use,
+		requests: use.requests + (before?.requests ?? 0),
+		refusals: use.refusals + (before?.refusals ?? 0),
+		last_address: use.last_address ?? before?.last_address ?? null,
+	});
+}
+
+/** Adds the sums to those of other isolates. Keys that were revoked since are left out. */
+const insert = ({ DB }: Env, uses: Use[]) =>
+	insertEach(
+		drizzle(DB),
+		personalApiKeyDays,
+		uses,
+		sql`exists (select 1 from ${personalApiKeys} where ${personalApiKeys.id} = value ->> 'key_id')`,
+	).onConflictDoUpdate({
+		target: [personalApiKeyDays.key_id, personalApiKeyDays.day],
+		set: {
+			requests: sql`requests + excluded.requests`,
+			refusals: sql`refusals + excluded.refusals`,
+			last_address: sql`coalesce(excluded.last_address, last_address)`,
+		},
+	});
+
+/** Writes all sums after `delay` milliseconds. If that fails, they are kept for the next write. */
+async function flush(env: Env, delay = 0) {
+	if (delay > 0) await scheduler.wait(delay);
+	const uses = [...sums.values()];
+	sums.clear();
+	if (uses.length === 0) return;
+	try {
+		await insert(env, uses);
+	} catch (error) {
+		console.error(
+			JSON.stringify({ warning: "The use of keys was not written", error: String(error) }),
+		);
+		for (const use of uses) add(use);
+	}
+}
+
+/** Counts a request of a key. The sums are written later, at most every `USAGE_FLUSH_SECONDS`. */
+export function countUse(c: Context<App>, key_id: string, status: number) {
+	const { env, executionCtx } = c;
+	const refusals = [401, 403, 429].includes(status) ? 1 : 0;
+	const last_address = addressOf(c)?.slice(0, MAX_ADDRESS_CHARACTERS) ?? null;
+	add({ key_id, day: now().slice(0, 10), requests: 1, refusals, last_address });
+	const delay = Number(env.USAGE_FLUSH_SECONDS) * 1000;
+	if (sums.size >= MAX_SUMS) executionCtx.waitUntil(flush(env));
+	else if (Date.now() >= dueAt) {
+		dueAt = Date.now() + delay;
+		executionCtx.waitUntil(flush(env, delay));
+	}
+}
+
+const RETENTION_MS = 90 * 86_400_000;
+
+/** Deletes days that are older than the retention period, ten thousand at most. */
+export const deleteOldDays = async ({ DB }: Env) => {
+	const before = new Date(Date.now() - RETENTION_MS).toISOString().slice(0, 10);
+	const old = sql`select rowid from ${personalApiKeyDays} where ${lt(personalApiKeyDays.day, before)} limit 10000`;
+	await drizzle(DB).delete(personalApiKeyDays).where(sql`rowid in (${old})`);
+};

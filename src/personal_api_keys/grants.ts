@@ -1,0 +1,138 @@
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { isAllowed } from "../auth/addresses.ts";
+import { inList } from "../db/client.ts";
+import { members, organizations, personalApiKeys, projects } from "../db/schema.ts";
+import { doesNotExist, forbidden, invalid } from "../http/errors.ts";
+import { grants } from "../tenant/scopes.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { visibleTo } from "../tenant/visible.ts";
+import type { Owner } from "./owner.ts";
+import type { update } from "./shape.ts";
+
+type Body = z.infer<typeof update>;
+
+/** What a key allows. */
+export type Grants = Pick<
+	typeof personalApiKeys.$inferSelect,
+	"scopes" | "scoped_organizations" | "scoped_projects" | "allowed_ips" | "expires_at"
+>;
+
+/** What a key allows that is made from a body, or changed by it. */
+export const grantsOf = (body: Body, before?: Grants): Grants => ({
+	scopes: body.scopes ?? before?.scopes ?? [],
+	scoped_organizations: body.scoped_organizations ?? before?.scoped_organizations ?? [],
+	scoped_projects: body.scoped_projects ?? before?.scoped_projects ?? [],
+	allowed_ips: body.allowed_ips ?? before?.allowed_ips ?? [],
+	expires_at: body.expires_at === undefined ? (before?.expires_at ?? null) : body.expires_at,
+});
+
+/**
+ * Whether a key restricted to `list` reaches no more than one restricted to `limit`. An empty list
+ * is no restriction.
+ */
+const isWithin = <T>(list: T[], limit: T[]) =>
+	limit.length === 0 || (list.length > 0 && list.every((id) => limit.includes(id)));
+
+/** Like `isWithin`, for lists of addresses and ranges. */
+async function areWithin(list: string[], limit: string[]) {
+	if (limit.length === 0) return true;
+	const within = await Promise.all(list.map((range) => isAllowed(limit, range)));
+	return list.length > 0 && within.every(Boolean);
+}
+
+/**
+ * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long
+ */
+export async function assertMayGrant({ caller: { key } }: Tenant, granted: Grants) {
+	const mayGrant =
+		granted.scopes.every((scope) => grants(key.scopes, scope)) &&
+		isWithin(granted.scoped_organizations, key.organizations) &&
+		isWithin(granted.scoped_projects, key.projects) &&
+		(await areWithin(granted.allowed_ips, key.allowed_ips)) &&
+		(key.expires_at === null ||
+			(granted.expires_at !== null && granted.expires_at <= key.expires_at));
+	if (!mayGrant) throw forbidden("An API key can't give more access than it has itself.");
+}
+
+/** Selects those organizations and projects of the body's restrictions that the owner can see. */
+export const restrictions = ({ db }: Tenant, { user_id }: Owner, body: Body) =>
+	[
+		db
+			.select({ id: members.organization_id })
+			.from(members)
+			.where(
+				and(
+					eq(members.user_id, user_id),
+					inList(members.organization_id, body.scoped_organizations ?? []),
+				),
+			),
+		db
+			.select({ id: projects.id })
+			.from(projects)
+			.where(and(visibleTo(user_id), inList(projects.id, body.scoped_projects ?? []))),
+	] as const;
+
+/** @throws 400 for the first id that isn't in `visible` */
+export function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible: { id: T }[]) {
+	const visibleIds = new Set(visible.map(({ id }) => id));
+	const index = ids?.findIndex((id) => !visibleIds.has(id)) ?? -1;
+	if (index >= 0) throw doesNotExist(`${attr}__${index}`, ids?.[index]);
+}
+
+/**
+ * Selects an organization that a key with these restrictions can reach and whose keys must expire
+ * (docs/keys.md#keys-that-must-expire).
+ * @param restrictions JSON of the two lists, as SQL
+ */
+export function selectStrict(
+	{ db }: Tenant,
+	{ user_id }: Owner,
+	{
+		organizations: only = sql`'[]'`,
+		projects: onlyIn = sql`'[]'`,
+	}: { organizations?: SQL; projects?: SQL },
+) {
+	const reaches = sql`(${only} = '[]' or ${organizations.id} in (select value from json_each(${only})))
+    and (${onlyIn} = '[]' or exists (
+      select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
+        and ${projects.id} in (select value from json_each(${onlyIn}))))`;
+	return db
+		.select({ name: organizations.name })
+		.from(members)
+		.innerJoin(organizations, eq(organizations.id, members.organization_id))
+		.where(and(eq(members.user_id, user_id), eq(organizations.keys_must_expire, true), reaches))
+		.orderBy(members.organization_id)
+		.limit(1);
+}
+
+/** Restrictions, as `selectStrict` takes them; only those that are given. */
+export const toSql = ({ scoped_organizations, scoped_projects }: Body) => ({
+	...(scoped_organizations && { organizations: sql`${JSON.stringify(scoped_organizations)}` }),
+	...(scoped_projects && { projects: sql`${JSON.stringify(scoped_projects)}` }),
+});
+
+/**
+ * The restrictions of the key that is stored, as `selectStrict` takes them.
+ * @param its the WHERE clause of the key
+ */
+export const storedRestrictions = (its: SQL | undefined) => ({
+	organizations: sql`(select ${personalApiKeys.scoped_organizations} from ${personalApiKeys} where ${its})`,
+	projects: sql`(select ${personalApiKeys.scoped_projects} from ${personalApiKeys} where ${its})`,
+});
+
+/** SQL condition: no organization demands of such a key that it expires. */
+export const mayLast = (tenant: Tenant, owner: Owner, granted: Grants) =>
+	granted.expires_at === null
+		? sql`not exists ${selectStrict(tenant, owner, toSql(granted))}`
+		: sql`true`;
+
+/** @throws 400 if the key doesn't expire, and the organization demands it */
+export function checkExpiry(expires_at: string | null, strict: { name: string } | undefined) {
+	if (expires_at === null && strict)
+		throw invalid(
+			"expires_at",
+			`API keys that can reach the organization "${strict.name}" must expire: set expires_at.`,
+			"expiry_required",
+		);
+}

@@ -1,0 +1,16 @@
+import { and, eq, sql } from "drizzle-orm";
+import { serviceAccounts } from "../db/schema.ts";
+import type { OwnerOf } from "../personal_api_keys/owner.ts";
+
+/** The service account in the path, as the owner of keys. */
+export const account: OwnerOf = (c) => {
+	const id = c.req.param("service_account_id") ?? "";
+	const its = and(
+		eq(serviceAccounts.id, id.toLowerCase()),
+		eq(serviceAccounts.organization_id, c.var.tenant.organization),
+	);
+	return {
+		user_id: sql`(select ${serviceAccounts.user_id} from ${serviceAccounts} where ${its})`,
+		isServiceAccount: true,
+	};
+};

@@ -1,0 +1,241 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { evict } from "../auth/keys.ts";
+import { inList, insertWhere } from "../db/client.ts";
+import { MEMBER } from "../db/levels.ts";
+import {
+	members,
+	now,
+	personalApiKeys,
+	projectMembers,
+	projects,
+	serviceAccounts,
+	users,
+} from "../db/schema.ts";
+import { doesNotExist, found, invalid } from "../http/errors.ts";
+import type { Page } from "../http/page.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import { visibleProject } from "../tenant/visible.ts";
+import { userColumns } from "../users/shape.ts";
+import type { create, ServiceAccount, update as Update } from "./shape.ts";
+
+const MAX_ACCOUNTS = 50;
+
+type Level = z.infer<typeof ServiceAccount>["level"];
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: serviceAccounts.id,
+			name: serviceAccounts.name,
+			level: sql<Level>`(select ${members.level} from ${members}
+          where ${members.organization_id} = ${serviceAccounts.organization_id} and ${members.user_id} = ${serviceAccounts.user_id})`.as(
+				"level",
+			),
+			projects:
+				sql`(select json_group_array(${projectMembers.project_id} order by ${projectMembers.project_id}) from ${projectMembers}
+          where ${projectMembers.organization_id} = ${serviceAccounts.organization_id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`
+					.mapWith((json): number[] => JSON.parse(json))
+					.as("projects"),
+			created_at: serviceAccounts.created_at,
+			created_by: userColumns,
+			last_used_at: sql<
+				string | null
+			>`(select max(${personalApiKeys.last_used_at}) from ${personalApiKeys}
+          where ${personalApiKeys.user_id} = ${serviceAccounts.user_id})`.as("last_used_at"),
+		})
+		.from(serviceAccounts)
+		.innerJoin(users, eq(users.id, serviceAccounts.created_by));
+
+/** WHERE clause: the organization's account with this id. */
+const byId = (tenant: Tenant, id: string) =>
+	and(
+		eq(serviceAccounts.organization_id, tenant.organization),
+		eq(serviceAccounts.id, id.toLowerCase()),
+	);
+
+/** Newest first. */
+export const list = (tenant: Tenant, page: Page) =>
+	tenant.page(page, select(tenant).$dynamic(), {
+		where: eq(serviceAccounts.organization_id, tenant.organization),
+		by: [serviceAccounts.id],
+		keys: ({ id }) => [id],
+		total: countOf(tenant),
+	});
+
+export async function find(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	return row;
+}
+
+/** SQL: the number of the organization's accounts. */
+const countOf = ({ organization }: Tenant) =>
+	sql<number>`(select count(*) from ${serviceAccounts} where ${serviceAccounts.organization_id} = ${organization})`;
+
+/** Selects those of the projects that are the organization's and that the caller can see. */
+const selectProjects = (tenant: Tenant, ids: number[] = []) =>
+	tenant.db
+		.select({ id: projects.id })
+		.from(projects)
+		.where(
+			and(
+				eq(projects.organization_id, tenant.organization),
+				inList(projects.id, ids),
+				visibleProject(tenant),
+			),
+		);
+
+/** @throws 400 for the first project that isn't in `visible` */
+function checkProjects(ids: number[] = [], visible: { id: number }[]) {
+	const index = ids.findIndex((id) => !visible.some((project) => project.id === id));
+	if (index >= 0) throw doesNotExist(`projects__${index}`, ids[index]);
+}
+
+/** SQL: the id of the account's user. */
+const userOf = (id: string) =>
+	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
+
+/**
+ * Adds the account to the projects that it isn't a member of. Projects that were deleted meanwhile
+ * are left out.
+ */
+function joinProjects({ db }: Tenant, id: string, ids: number[] = []) {
+	const at = now();
+	const rows = ids.map((project_id) => ({ id: v7(), project_id }));
+	return db.insert(projectMembers).select(
+		db
+			.select({
+				id: sql<string>`value ->> 'id'`.as("id"),
+				project_id: projects.id,
+				organization_id: projects.organization_id,
+				user_id: serviceAccounts.user_id,
+				level: sql<number>`${MEMBER}`.as("level"),
+				joined_at: sql<string>`${at}`.as("joined_at"),
+				updated_at: sql<string>`${at}`.as("updated_at"),
+			})
+			.from(serviceAccounts)
+			.innerJoin(projects, eq(projects.organization_id, serviceAccounts.organization_id))
+			.innerJoin(
+				sql`json_each(${JSON.stringify(rows)})`,
+				sql`${projects.id} = value ->> 'project_id'`,
+			)
+			.where(
+				and(
+					eq(serviceAccounts.id, id),
+					sql`not exists (select 1 from ${projectMembers} where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`,
+				),
+			),
+	);
+}
+
+/**
+ * Creates an account: a user that isn't a person, with its membership. If another request creates
+ * the last one that there is room for, the limit is checked again.
+ */
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(async () => {
+		const [[counted], visible] = await tenant.read(
+			tenant.db.select({ accounts: countOf(tenant).as("accounts") }).from(sql`(select 1)`),
+			selectProjects(tenant, body.projects),
+		);
+		if (counted && counted.accounts >= MAX_ACCOUNTS)
+			throw invalid(null, `An organization can have at most ${MAX_ACCOUNTS} service accounts.`);
+		checkProjects(body.projects, visible);
+		return write(tenant, body);
+	});
+
+/** @returns undefined if the organization has as many accounts as it can have by now */
+async function write(tenant: Tenant, { name, level = MEMBER, projects }: z.infer<typeof create>) {
+	const { db, organization } = tenant;
+	const id = v7();
+	const user_id = userOf(id);
+	const exists = sql`${user_id} is not null`;
+	const [row] = await tenant.write({
+		entry: { activity: "created", scope: "ServiceAccount", item_id: id, name },
+		change: insertWhere(
+			db,
+			users,
+			{ uuid: id, email: addressOf(id), first_name: name, is_service_account: true },
+			sql`${countOf(tenant)} < ${MAX_ACCOUNTS}`,
+		),
+		after: () => [
+			insertWhere(
+				db,
+				serviceAccounts,
+				{ id, organization_id: organization, user_id, name, created_by: tenant.key.user_id },
+				exists,
+			),
+			insertWhere(db, members, { organization_id: organization, user_id, level }, exists),
+			joinProjects(tenant, id, projects),
+		],
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	return row;
+}
+
+/**
+ * The address of an account's user, whose column is never empty. No mail can be sent to it, and no
+ * request can name it (`email` in src/http/fields.ts).
+ */
+const addressOf = (id: string) => `${id}@service-account.invalid`;
+
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const { db } = tenant;
+	const [[before], visible] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		selectProjects(tenant, body.projects),
+	);
+	const row = found(before);
+	checkProjects(body.projects, visible);
+	const projects = body.projects?.toSorted((a, b) => a - b);
+	const { name, level } = body;
+	const user_id = userOf(row.id);
+	const entry = { scope: "ServiceAccount" as const, name: name ?? row.name };
+	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
+		change: db
+			.update(serviceAccounts)
+			.set({ name: name ?? row.name })
+			.where(byId(tenant, row.id)),
+		after: () => [
+			...(name ? [db.update(users).set({ first_name: name }).where(eq(users.id, user_id))] : []),
+			...(level ? [db.update(members).set({ level }).where(eq(members.user_id, user_id))] : []),
+			...(projects
+				? [
+						db
+							.delete(projectMembers)
+							.where(
+								and(
+									eq(projectMembers.user_id, user_id),
+									sql`not ${inList(projectMembers.project_id, projects)}`,
+								),
+							),
+						joinProjects(tenant, row.id, projects),
+					]
+				: []),
+		],
+		answer: select(tenant).where(byId(tenant, row.id)),
+	}));
+}
+
+/** Deletes an account. A trigger ends its keys and its memberships. */
+export async function remove(tenant: Tenant, id: string) {
+	const [[before], keys] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		tenant.db
+			.select({ hash: personalApiKeys.hash })
+			.from(personalApiKeys)
+			.innerJoin(serviceAccounts, eq(serviceAccounts.user_id, personalApiKeys.user_id))
+			.where(byId(tenant, id)),
+	);
+	const row = found(before);
+	const removed = await tenant.remove(
+		{ scope: "ServiceAccount", item_id: row.id, name: row.name },
+		tenant.db
+			.delete(serviceAccounts)
+			.where(byId(tenant, row.id))
+			.returning({ id: serviceAccounts.id }),
+	);
+	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
+	found(removed);
+}
