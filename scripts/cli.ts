@@ -23,6 +23,7 @@ const GROUPS: Record<string, string> = {
 	"plugin-configs": "pluginConfigs",
 	events: "events",
 	activity: "activityLog",
+	"audit-streams": "auditStreams",
 	"project-activity": "projectActivityLog",
 	users: "users",
 	keys: "personalApiKeys",

@@ -36,6 +36,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	projects: [PROJECT, "The project's id, or `@current` for your current one."],
 	personal_api_keys: [uuidOr("@current"), "The key's id, or `@current` for the one in use."],
 	batch_exports: [UUID, "The export's id."],
+	audit_streams: [UUID, "The stream's id."],
 	domains: [UUID, "The domain's id."],
 	invites: [UUID, "The invite's id."],
 	pipeline_destinations: [INTEGER, "The plugin's id."],

@@ -111,16 +111,14 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 			destination: await merged(streamCipher(tenant.env, row.id), row.destination, destination),
 		}),
 	};
-	const after = { ...row, ...set };
-	const { scope, name } = activityOf(after);
-	const answer = await tenant.patch(row, set, { scope, name, masked: ["destination"] }, () => ({
+	const { name = row.name, enabled = row.enabled } = body;
+	const isRestarted =
+		changes(row, { destination: set.destination, enabled: set.enabled }).length > 0;
+	const entry = { scope: "AuditStream", name, masked: ["destination"] };
+	const answer = await tenant.patch(row, set, entry, () => ({
 		change: tenant.db
 			.update(auditStreams)
-			.set({
-				...set,
-				...(changes(row, { destination: set.destination, enabled: set.enabled }).length > 0 &&
-					restarting(after.enabled ?? row.enabled)),
-			})
+			.set({ ...set, ...(isRestarted && restarting(enabled)) })
 			.where(
 				and(
 					byId(tenant, id),

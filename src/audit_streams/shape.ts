@@ -2,8 +2,8 @@ import * as z from "zod";
 import type { Destination } from "../db/schema.ts";
 import { check } from "../exporter/destinations/config.ts";
 import { shown } from "../exporter/secrets.ts";
-import { boolean, choice, name, timestamp } from "../http/fields.ts";
 import { invalid } from "../http/errors.ts";
+import { boolean, choice, name, timestamp } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { checkedBy } from "../http/valid.ts";
 

@@ -14,7 +14,4 @@ export const retryAfterOf = (error: unknown) =>
 
 /** How many milliseconds to wait after a failed try: 5 s, 15 s, 45 s, 2 min, or what Retry-After says. */
 export const delayAfter = (tries: number, error: unknown) =>
-	Math.max(
-		Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS),
-		retryAfterOf(error),
-	);
+	Math.max(Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS), retryAfterOf(error));

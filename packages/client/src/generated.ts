@@ -64,6 +64,14 @@ export const OPERATIONS = {
 		delete: "DELETE /api/organizations/{organization}/projects/{id}",
 	},
 	activityLog: { list: "GET /api/organizations/{organization}/activity_log l" },
+	auditStreams: {
+		list: "GET /api/organizations/{organization}/audit_streams l",
+		create: "POST /api/organizations/{organization}/audit_streams b",
+		get: "GET /api/organizations/{organization}/audit_streams/{id}",
+		update: "PATCH /api/organizations/{organization}/audit_streams/{id} b",
+		delete: "DELETE /api/organizations/{organization}/audit_streams/{id}",
+		test: "POST /api/organizations/{organization}/audit_streams/{id}/test b",
+	},
 	plugins: { list: "GET /api/organizations/{organization}/plugins l" },
 	pipelineDestinations: {
 		list: "GET /api/organizations/{organization}/pipeline_destinations l",
@@ -197,6 +205,8 @@ export abstract class Resources {
 	declare readonly organizationProjects: OrganizationProjectsCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly activityLog: ActivityLogCalls;
+	/** Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading. */
+	declare readonly auditStreams: AuditStreamsCalls;
 	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly plugins: PluginsCalls;
 	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -710,6 +720,72 @@ export interface ActivityLogCalls {
 		parameters: ListActivityParameters | From<"organizations">,
 		options?: RequestOptions,
 	): Pages<ActivityEntry>;
+}
+
+/** Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading. */
+export interface AuditStreamsCalls {
+	/**
+	 * List the audit streams.
+	 *
+	 * Lists the organization's streams, newest first. Requires level 8.
+	 */
+	list(
+		parameters: ListAuditStreamsParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Pages<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Create an audit stream.
+	 *
+	 * Requires level 8. The first files are written within minutes. An organization can have five streams.
+	 */
+	create(
+		parameters: CreateAuditStreamParameters | From<"organizations">,
+		body: CreateAuditStreamBody,
+		options?: RequestOptions,
+	): Promise<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Retrieve an audit stream.
+	 *
+	 * Requires level 8. Answers with the stream, and with the number and the digest of its last file, to compare a copy of the files with.
+	 */
+	get(
+		parameters: GetAuditStreamParameters | From<"auditStreams">,
+		options?: RequestOptions,
+	): Promise<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Change an audit stream.
+	 *
+	 * Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream whose destination was changed, or that is enabled again, goes on within a minute where it had stopped.
+	 */
+	update(
+		parameters: UpdateAuditStreamParameters | From<"auditStreams">,
+		body: UpdateAuditStreamBody,
+		options?: RequestOptions,
+	): Promise<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Delete an audit stream.
+	 *
+	 * Requires level 8. Files stay in the bucket. What was not delivered yet isn't any more.
+	 */
+	delete(
+		parameters: DeleteAuditStreamParameters | From<"auditStreams">,
+		options?: RequestOptions,
+	): Promise<void>;
+
+	/**
+	 * Test the destination of an audit stream.
+	 *
+	 * Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.
+	 */
+	test(
+		parameters: TestAuditStreamParameters | From<"auditStreams">,
+		body?: TestAuditStreamBody,
+		options?: RequestOptions,
+	): Promise<BatchExportTrial>;
 }
 
 /** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -2516,6 +2592,106 @@ export interface ListActivityParameters {
 	after?: string | undefined;
 	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
+}
+
+/** What `auditStreams.list` is about. */
+export interface ListAuditStreamsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+}
+
+/** What `auditStreams.create` is about. */
+export interface CreateAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `createAuditStream`. */
+export interface CreateAuditStreamBody {
+	/** The stream's name. */
+	name: string;
+	/** The bucket. */
+	destination: {
+		/** `S3` or `R2`. */
+		type: "S3" | "R2";
+		/** Its settings, as of an [export](../exports.md#destinations), without those that say what files contain. The prefix has no variables. */
+		config?: Record<string, unknown> | undefined;
+	};
+	/** Whether the stream delivers. One that is enabled again leaves nothing out. True by default. */
+	enabled?: boolean | undefined;
+	/**
+	 * Where the stream begins; `start` by default.
+	 *
+	 * - `start`: with all entries that are kept.
+	 * - `now`: with its own creation.
+	 */
+	from?: ("start" | "now") | undefined;
+}
+
+/** What `auditStreams.get` is about. */
+export interface GetAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** What `auditStreams.update` is about. */
+export interface UpdateAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** The body of `updateAuditStream`. */
+export interface UpdateAuditStreamBody {
+	/** The stream's name. */
+	name?: string | undefined;
+	/** The bucket. */
+	destination?:
+		| {
+				/** The kind of bucket, which can't be changed. */
+				type?: ("S3" | "R2") | undefined;
+				/** The settings to change. Null removes one. */
+				config?: Record<string, unknown> | undefined;
+		  }
+		| undefined;
+	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
+	enabled?: boolean | undefined;
+}
+
+/** What `auditStreams.delete` is about. */
+export interface DeleteAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** What `auditStreams.test` is about. */
+export interface TestAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** The body of `testAuditStream`. */
+export interface TestAuditStreamBody {
+	/** The bucket. */
+	destination?:
+		| {
+				/** The kind of bucket, which can't be changed. */
+				type?: ("S3" | "R2") | undefined;
+				/** The settings to change. Null removes one. */
+				config?: Record<string, unknown> | undefined;
+		  }
+		| undefined;
 }
 
 /** What `plugins.list` is about. */
@@ -5451,7 +5627,7 @@ export interface ActivityEntry {
 	} | null;
 	/** What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`. */
 	activity: string;
-	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey` or `User`. */
+	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `AuditStream`, `PersonalApiKey` or `User`. */
 	scope: string;
 	/** The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type. */
 	item_id: string;
@@ -5480,6 +5656,42 @@ export interface ActivityEntry {
 		trigger: Record<string, unknown> | null;
 	};
 	/** When it was done. */
+	created_at: string;
+}
+
+export interface AuditStream {
+	/** Identifies the stream, in paths, keys and files. */
+	id: string;
+	/** The stream's name. */
+	name: string;
+	/** The bucket. */
+	destination: {
+		/** `S3` or `R2`. */
+		type: "S3" | "R2";
+		/** Its settings without its secrets. */
+		config: Record<string, unknown>;
+	};
+	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
+	enabled: boolean;
+	/** The number of the last file, from 1; 0 before there is one. */
+	sequence: number;
+	/** The digest of the last line of that file, in hex. Before there is one, the SHA-256 of the stream's id. */
+	digest: string;
+	/** The key of that file; null before there is one. */
+	last_file: string | null;
+	/** When that file was written; null before there is one. */
+	last_delivered_at: string | null;
+	/** All entries that were written before this time are delivered; null until the stream has caught up for the first time. */
+	delivered_until: string | null;
+	/** How many entries the files have. */
+	delivered_events: number;
+	/** How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for very long. */
+	missing_events: number;
+	/** Why the latest try failed, for people; null if it didn't. */
+	latest_error: string | null;
+	/** When the stream delivers next; null while it is paused. */
+	next_attempt_at: string | null;
+	/** When the stream was created. */
 	created_at: string;
 }
 
