@@ -24,6 +24,7 @@ const GROUPS: Record<string, string> = {
 	events: "events",
 	feed: "feed",
 	activity: "activityLog",
+	"audit-streams": "auditStreams",
 	"project-activity": "projectActivityLog",
 	users: "users",
 	keys: "personalApiKeys",

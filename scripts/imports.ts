@@ -22,6 +22,7 @@ const ORDER = [
 	"jobs",
 	"plugin_configs",
 	"batch_exports",
+	"audit_streams",
 	"domains",
 	"events",
 	"personal_api_keys",

@@ -5,6 +5,7 @@ import { requestId } from "hono/request-id";
 import { secureHeaders } from "hono/secure-headers";
 import type { MergeSchemaPath, Schema } from "hono/types";
 import activityLog from "./activity_log/routes.ts";
+import auditStreams from "./audit_streams/routes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
@@ -82,6 +83,7 @@ export const families = [
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
+	[`${ORGANIZATION}/audit_streams`, "activity_log", inOrganization, auditStreams],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
 	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],

@@ -13,9 +13,10 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [exports, jobs] = await Promise.all([
+		const [exports, jobs, auditStreams] = await Promise.all([
 			import("./exporter/schedule.ts"),
 			import("./jobs/tasks.ts"),
+			import("./audit_streams/deliver.ts"),
 		]);
 		const tasks = [
 			deleteExpired(env),
@@ -24,6 +25,7 @@ export default {
 			deleteOldDays(env),
 			jobs.tick(env, scheduledTime),
 			exports.tick(env, scheduledTime),
+			auditStreams.tick(env, scheduledTime),
 		];
 		// One failure must not stop the others.
 		for (const task of await Promise.allSettled(tasks))

@@ -17,6 +17,7 @@ const RESOURCES: Record<string, string> = {
 	Invite: "invites",
 	Domain: "domains",
 	Activity: "activityLog",
+	AuditStream: "auditStreams",
 	Plugin: "plugins",
 	PluginConfig: "pluginConfigs",
 	Destination: "pipelineDestinations",

@@ -39,6 +39,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	service_accounts: [UUID, "The service account's id."],
 	keys: [UUID, "The key's id."],
 	batch_exports: [UUID, "The export's id."],
+	audit_streams: [UUID, "The stream's id."],
 	domains: [UUID, "The domain's id."],
 	invites: [UUID, "The invite's id."],
 	pipeline_destinations: [INTEGER, "The plugin's id."],

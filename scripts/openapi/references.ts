@@ -1,6 +1,7 @@
 /** The text of every family, by the path where it is mounted. */
 import * as activityLog from "../../src/activity_log/reference.ts";
 import type { families, publicRoutes } from "../../src/app.ts";
+import auditStreams from "../../src/audit_streams/reference.ts";
 import * as batchExports from "../../src/batch_exports/reference.ts";
 import domains from "../../src/domains/reference.ts";
 import events from "../../src/events/reference.ts";
@@ -37,6 +38,7 @@ export const references: References = {
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
 	"/api/organizations/:organization_id/events": feed,
+	"/api/organizations/:organization_id/audit_streams": auditStreams,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,

@@ -1,6 +1,13 @@
+import { ACTIVITIES } from "../db/event_types.ts";
 import { describe, type Reference } from "../http/reference.ts";
 import type activityLog from "./routes.ts";
 import { ActivityEntry, filters } from "./shape.ts";
+
+/** The scopes of entries that have a caller. */
+const LOGGED_SCOPES = Object.keys(ACTIVITIES)
+	.filter((scope) => !["Key", "PluginJob", "BatchExportRun"].includes(scope))
+	.map((scope) => `\`${scope}\``)
+	.join(", ");
 
 type ActivityLog = Reference<typeof activityLog>;
 
@@ -51,8 +58,7 @@ describe(ActivityEntry, {
 	],
 	activity:
 		"What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`.",
-	scope:
-		"The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey`, `ServiceAccount`, `ServiceAccountKey` or `User`.",
+	scope: `The kind of the object: ${LOGGED_SCOPES}.`,
 	item_id:
 		"The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type.",
 	detail: [

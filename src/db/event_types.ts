@@ -31,6 +31,7 @@ export const ACTIVITIES = {
 		"run_retried",
 		"deleted",
 	],
+	AuditStream: ["created", "updated", "tested", "failed", "deleted"],
 	BatchExportDestination: ["tested"],
 	BatchExportRun: ["completed", "failed", "skipped"],
 } as const;

@@ -1,4 +1,4 @@
-import { and, DrizzleQueryError, eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExportRuns, now } from "../db/schema.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
@@ -7,12 +7,11 @@ import { Misconfigured, Superseded } from "./destinations/destination.ts";
 import { end, type Progress, sentence } from "./end.ts";
 import { claimNext, type Launched } from "./launch.ts";
 import { isCurrent, logOf } from "./loaded.ts";
+import { reason } from "./reason.ts";
 import { withLogEntry } from "./run_log.ts";
 import { advance } from "./series.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 import { delayAfter, MAX_TRIES } from "./tries.ts";
-
-const MAX_ERROR_LENGTH = 2000;
 
 /** The run that an instance continues with, and how long it waits before. */
 export type Turn = Launched & { wait_ms: number };
@@ -108,14 +107,6 @@ async function countTry(
 		),
 	]);
 }
-
-/** The message of an error, without the SQL and the values of a statement. */
-const messageOf = (error: unknown): string => {
-	if (error instanceof DrizzleQueryError) return messageOf(error.cause);
-	return error instanceof Error ? error.message || error.name : String(error);
-};
-
-const reason = (error: unknown) => messageOf(error).slice(0, MAX_ERROR_LENGTH);
 
 /**
  * Ends a run after its step has failed at every retry.

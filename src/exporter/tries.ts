@@ -8,11 +8,10 @@ const MAX_DELAY_MS = 2 * 60_000;
 /** The longest Retry-After that is honoured. */
 const MAX_RETRY_AFTER_MS = 60 * 60_000;
 
+/** How many milliseconds a server asked to wait, at most an hour; 0 if it didn't. */
+export const retryAfterOf = (error: unknown) =>
+	error instanceof Unavailable ? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS) : 0;
+
 /** How many milliseconds to wait after a failed try: 5 s, 15 s, 45 s, 2 min, or what Retry-After says. */
 export const delayAfter = (tries: number, error: unknown) =>
-	Math.max(
-		Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS),
-		error instanceof Unavailable
-			? Math.min((error.retry_after ?? 0) * 1000, MAX_RETRY_AFTER_MS)
-			: 0,
-	);
+	Math.max(Math.min(MIN_DELAY_MS * 3 ** (tries - 1), MAX_DELAY_MS), retryAfterOf(error));

@@ -37,6 +37,11 @@ const objects: [string, string, (home: World) => string][] = [
 		"BatchExport",
 		({ id, batch_export }) => `/api/organizations/${id}/batch_exports/${batch_export}`,
 	],
+	[
+		"an audit stream",
+		"AuditStream",
+		({ id, audit_stream }) => `/api/organizations/${id}/audit_streams/${audit_stream}`,
+	],
 	["a key", "PersonalApiKey", ({ key_id }) => `/api/personal_api_keys/${key_id}`],
 ];
 

@@ -50,6 +50,7 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 	const ids: [prefix: string, used: unknown[], spare: unknown[]][] = [
 		["/api/organizations", [world.organization, "@current", world.strangers], organizations],
 		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
+		["/audit_streams", world.auditStreams.slice(0, 1), world.auditStreams.slice(1)],
 		["/batch_exports", [world.batch_export], world.spareExports],
 		["/domains", domains.slice(0, 1), domains.slice(1)],
 		["/invites", [], invites.map(({ id }) => id)],

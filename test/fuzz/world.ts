@@ -133,6 +133,12 @@ export async function populate(
 			make("/api/projects", { name: `Spare ${i}`, organization }),
 		),
 		domains: await several(SPARES, domain),
+		auditStreams: await several(SPARES, (i) =>
+			make(`${base}/audit_streams`, {
+				name: `Stream ${i}`,
+				destination: { type: "R2", config: { prefix: "fuzz" } },
+			}),
+		),
 		invites: await several(SPARES, (i) => invite(`invited-${i}`, 1)),
 		plugins,
 		sparePlugins: await several(SPARES, (i) =>

@@ -11,6 +11,7 @@ export type World = Awaited<ReturnType<typeof world>> & {
 	config: number;
 	member: string;
 	batch_export: string;
+	audit_stream: string;
 	run: string;
 	ended_run: string;
 	backfill: string;
@@ -39,6 +40,7 @@ const route =
 const organizations = route("/api/organizations");
 const domains = route("/api/organizations/:organization_id/domains");
 const invites = route("/api/organizations/:organization_id/invites");
+const auditStreams = route("/api/organizations/:organization_id/audit_streams");
 const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const keys = route("/api/personal_api_keys");
@@ -184,6 +186,15 @@ const added: Route[] = [
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
+	auditStreams("GET", "", "activity_log:read"),
+	auditStreams("POST", "", "activity_log:write", () => ({
+		name: "New",
+		destination: { type: "R2", config: { prefix: "audit" } },
+	})),
+	auditStreams("GET", "/:id", "activity_log:read"),
+	auditStreams("PATCH", "/:id", "activity_log:write", () => ({ name: "Renamed" })),
+	auditStreams("DELETE", "/:id", "activity_log:write"),
+	auditStreams("POST", "/:id/test", "activity_log:write"),
 	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
 		projects("GET", "", "project:read"),
 		projects("POST", "", "project:write", () => ({ name: "New" })),
@@ -235,6 +246,7 @@ export function subject(path: string, world: World) {
 		"/pipeline_frontend_apps": world.frontend,
 		"/pipeline_import_apps": world.importer,
 		"/plugin_configs": world.config,
+		"/audit_streams": world.audit_stream,
 		"/batch_exports": world.batch_export,
 		"/domains": world.domain,
 		"/invites": world.invite,

@@ -5,8 +5,10 @@ import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
+import { genesis } from "../../src/audit_streams/chain.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import {
+	auditStreams,
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
@@ -231,6 +233,7 @@ export async function furnished() {
 	const member = await join(home.id, 1);
 	const [key_id, domain, invite] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
+	const audit_stream = v7();
 	await db.batch([
 		db.insert(projectMembers).values({
 			project_id: home.project,
@@ -259,6 +262,14 @@ export async function furnished() {
 			created_by: home.owner.id,
 			emailing_attempt_made: false,
 			token_hash: v7(),
+		}),
+		db.insert(auditStreams).values({
+			id: audit_stream,
+			organization_id: home.id,
+			name: "Stream",
+			destination: { type: "R2", config: { prefix: "audit" } },
+			enabled: false,
+			digest: genesis(audit_stream),
 		}),
 		db.insert(batchExports).values({
 			id: batch_export,
@@ -335,6 +346,7 @@ export async function furnished() {
 		invite,
 		member: member.uuid,
 		batch_export,
+		audit_stream,
 		backfill,
 		run,
 		ended_run,

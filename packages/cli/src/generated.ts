@@ -4257,6 +4257,163 @@ export const GROUPS: Group[] = [
 		],
 	},
 	{
+		name: "audit-streams",
+		resource: "auditStreams",
+		description:
+			"Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading.",
+		commands: [
+			{
+				name: "list",
+				method: "list",
+				verb: "GET",
+				summary: "List the audit streams",
+				description: "Lists the organization's streams, newest first. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+				],
+				columns: [
+					"id",
+					"name",
+					"enabled",
+					"sequence",
+					"digest",
+					"last_file",
+					"last_delivered_at",
+					"delivered_until",
+					"delivered_events",
+					"missing_events",
+					"latest_error",
+					"next_attempt_at",
+					"created_at",
+				],
+			},
+			{
+				name: "create",
+				method: "create",
+				verb: "POST",
+				summary: "Create an audit stream",
+				description:
+					"Requires level 8. The first files are written within minutes. An organization can have five streams.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [],
+				body: [
+					{ name: "name", kind: "string", help: "The stream's name.", isRequired: true },
+					{ name: "destination", kind: "json", help: "The bucket.", isRequired: true },
+					{
+						name: "enabled",
+						kind: "boolean",
+						help: "Whether the stream delivers. One that is enabled again leaves nothing out. True by default.",
+					},
+					{
+						name: "from",
+						kind: "string",
+						help: "Where the stream begins; start by default.",
+						choices: ["start", "now"],
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "get",
+				method: "get",
+				verb: "GET",
+				summary: "Retrieve an audit stream",
+				description:
+					"Requires level 8. Answers with the stream, and with the number and the digest of its last file, to compare a copy of the files with.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The stream's id." },
+				],
+				query: [],
+			},
+			{
+				name: "update",
+				method: "update",
+				verb: "PATCH",
+				summary: "Change an audit stream",
+				description:
+					"Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream whose destination was changed, or that is enabled again, goes on within a minute where it had stopped.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The stream's id." },
+				],
+				query: [],
+				body: [
+					{ name: "name", kind: "string", help: "The stream's name." },
+					{ name: "destination", kind: "json", help: "The bucket." },
+					{
+						name: "enabled",
+						kind: "boolean",
+						help: "Whether the stream delivers. One that is enabled again leaves nothing out.",
+					},
+				],
+			},
+			{
+				name: "delete",
+				method: "delete",
+				verb: "DELETE",
+				summary: "Delete an audit stream",
+				description:
+					"Requires level 8. Files stay in the bucket. What was not delivered yet isn't any more.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The stream's id." },
+				],
+				query: [],
+			},
+			{
+				name: "test",
+				method: "test",
+				verb: "POST",
+				summary: "Test the destination of an audit stream",
+				description:
+					"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The stream's id." },
+				],
+				query: [],
+				body: [{ name: "destination", kind: "json", help: "The bucket." }],
+			},
+		],
+	},
+	{
 		name: "project-activity",
 		resource: "projectActivityLog",
 		description:

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { configs } from "./config.ts";
 import { type Destination, Misconfigured } from "./destination.ts";
+import type { OpenBucket } from "./files/bucket.ts";
 import { TIMEOUT_MS } from "./send.ts";
 
 /**
@@ -59,4 +60,20 @@ export async function destinationOf(
 		default:
 			throw new Misconfigured(`There is no destination "${type}".`);
 	}
+}
+
+/**
+ * The bucket of an S3 or R2 destination, for files that are not exports.
+ * @param config with decrypted secrets
+ * @throws Misconfigured if the type or the config isn't valid any more
+ */
+export async function bucketOf(
+	env: Env,
+	{ type, config }: { type: string; config: unknown },
+	timeoutMs: number,
+): Promise<OpenBucket> {
+	if (type === "S3")
+		return (await import("./s3.ts")).openBucket(env, parse(configs.S3, config), timeoutMs);
+	if (type === "R2") return { bucket: (await import("./r2.ts")).r2Bucket(env), steps: {} };
+	throw new Misconfigured(`${type} is not a bucket.`);
 }

@@ -26,9 +26,9 @@ const unlessGone = <T>(promise: Promise<T>) =>
 		throw error;
 	});
 
-/** The worker's own bucket. Each project has a folder, so that none replaces another's files. */
-export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
-	const bucket: Bucket = {
+/** The worker's own bucket. */
+export function r2Bucket({ EXPORTS }: Env): Bucket {
+	return {
 		async put(key, body, contentType, mark) {
 			await EXPORTS.put(key, body, {
 				httpMetadata: { contentType },
@@ -62,5 +62,8 @@ export function r2({ EXPORTS }: Env, config: Config<"R2">): Destination<State> {
 		},
 		remove: (key) => EXPORTS.delete(key),
 	};
-	return files(bucket, config, (job) => String(job?.team_id ?? TRIALS));
 }
+
+/** The worker's own bucket. Each project has a folder, so that none replaces another's files. */
+export const r2 = (env: Env, config: Config<"R2">): Destination<State> =>
+	files(r2Bucket(env), config, (job) => String(job?.team_id ?? TRIALS));

@@ -1,5 +1,6 @@
 import type { Config } from "./config.ts";
 import type { Destination } from "./destination.ts";
+import type { OpenBucket } from "./files/bucket.ts";
 import type { State } from "./files/uploads.ts";
 import { files } from "./files.ts";
 import { bucketOf } from "./s3/bucket.ts";
@@ -26,6 +27,21 @@ export function bucketUrl({
 		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
 }
 
+/** The bucket of a config, and the steps with which a test of it begins. */
+export function openBucket(
+	env: Env,
+	config: Config<"S3">,
+	timeoutMs: number,
+	dialect = AMAZON,
+): OpenBucket {
+	const base = bucketUrl(config);
+	const client = connect(env, config, base, { timeoutMs, dialect });
+	return {
+		bucket: bucketOf(client, config, base),
+		steps: { reach: client.reach, "sign in": client.signIn },
+	};
+}
+
 /** Amazon S3 and compatible services. */
 export function s3(
 	env: Env,
@@ -33,10 +49,6 @@ export function s3(
 	timeoutMs: number,
 	dialect = AMAZON,
 ): Destination<State> {
-	const base = bucketUrl(config);
-	const client = connect(env, config, base, { timeoutMs, dialect });
-	return files(bucketOf(client, config, base), config, () => "", {
-		reach: client.reach,
-		"sign in": client.signIn,
-	});
+	const { bucket, steps } = openBucket(env, config, timeoutMs, dialect);
+	return files(bucket, config, () => "", steps);
 }

@@ -1,4 +1,7 @@
-/** Which export and which upload wrote an object; both are in its metadata. */
+/**
+ * Which export and which upload wrote an object; both are in its metadata. Of a file of an audit stream: the stream and the
+ * digest of the file.
+ */
 export type Mark = { export_id: string; upload: string };
 
 /** The mark of an object that no export wrote. */
@@ -36,3 +39,6 @@ export type Bucket = {
 	mark(key: string): Promise<Mark | null>;
 	remove(key: string): Promise<void>;
 };
+
+/** A bucket that was opened, and the steps with which a test of it begins. */
+export type OpenBucket = { bucket: Bucket; steps: Record<string, () => Promise<unknown>> };

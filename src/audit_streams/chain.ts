@@ -1,0 +1,32 @@
+/** The hash chain of an audit stream (docs/audit.md#the-hash-chain). */
+import { createHash } from "node:crypto";
+
+/** The first field of the first line of each file. */
+export const FORMAT = "tenantry-audit/1";
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+/** The digest before the first line of a stream. */
+export const genesis = (stream_id: string) => sha256(stream_id);
+
+/**
+ * A line of a file: `entry` with the digest of the line before, and with its own, which is the SHA-256 of the line's
+ * JSON without it.
+ */
+export function link(entry: object, previous: string) {
+	const json = JSON.stringify({ ...entry, previous });
+	const digest = sha256(json);
+	return { line: `${json.slice(0, -1)},"digest":"${digest}"}\n`, digest };
+}
+
+/** The first line of a file, before it is linked. `first` and `last` are the numbers of its entries. */
+export type Header = {
+	format: typeof FORMAT;
+	stream: string;
+	organization: string;
+	sequence: number;
+	first: number;
+	last: number;
+	count: number;
+	missing: number;
+};

@@ -1,0 +1,122 @@
+/** Delivers the streams that are due (docs/audit.md). */
+import { asc } from "drizzle-orm";
+import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { auditStreams } from "../db/schema.ts";
+import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
+import type { Bucket } from "../exporter/destinations/files/bucket.ts";
+import { bucketOf } from "../exporter/destinations/index.ts";
+import { opened } from "../exporter/secrets.ts";
+import type { Stream } from "./entries.ts";
+import { type File, nextFile } from "./file.ts";
+import { fileName, keyOf } from "./keys.ts";
+import { streamCipher } from "./queries.ts";
+import {
+	claim,
+	fail,
+	finish,
+	HOUR_MS,
+	isDue,
+	iso,
+	keepPlan,
+	recordFile,
+	release,
+} from "./state.ts";
+
+/** How many streams one tick delivers, how many of them at a time, and for how long it begins with further ones. */
+const MAX_STREAMS = 200;
+const CONCURRENCY = 6;
+const MAX_TICK_MS = 45_000;
+
+/** How many files of a stream one tick writes. */
+const MAX_FILES = 5;
+
+/** How long a bucket may be silent. */
+const TIMEOUT_MS = 20_000;
+
+/** After any entry: the time up to which a stream delivers whose organization was deleted. */
+const FOREVER = "9999-12-31T23:59:59.999Z";
+
+/** The work of every minute. Streams take turns, so a slow bucket delays no other stream. */
+export async function tick(env: Env, at: number) {
+	const due = await drizzle(env.DB)
+		.select({ id: auditStreams.id })
+		.from(auditStreams)
+		.where(isDue(at))
+		.orderBy(asc(auditStreams.next_attempt_at))
+		.limit(MAX_STREAMS);
+	const deadline = performance.now() + MAX_TICK_MS;
+	const queue = due.values();
+	const work = async () => {
+		for (const { id } of queue) {
+			if (performance.now() > deadline) return;
+			await turn(env, id, at).catch((error: unknown) => {
+				if (!(error instanceof Superseded))
+					console.error(JSON.stringify({ audit_stream: id, error: String(error) }));
+			});
+		}
+	};
+	await Promise.all(Array.from({ length: Math.min(CONCURRENCY, due.length) }, work));
+}
+
+/** Delivers the next files of a stream, unless another tick is at it. */
+async function turn(env: Env, id: string, at: number) {
+	const stream = await claim(drizzle(env.DB), id, at);
+	if (!stream) return;
+	try {
+		await deliver(env, stream, at);
+	} catch (error) {
+		if (error instanceof Superseded) throw error;
+		await fail(env, stream, error, at);
+	}
+}
+
+async function deliver(env: Env, claimed: Stream, at: number) {
+	const db = drizzle(env.DB);
+	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
+	const { bucket } = await bucketOf(env, destination, TIMEOUT_MS);
+	const until = claimed.organization_deleted_at === null ? iso(at - (at % HOUR_MS)) : FOREVER;
+	let stream = claimed;
+	for (let files = 0; files < MAX_FILES; files += 1) {
+		const next = await deliverNext(db, bucket, stream, until);
+		if (!next) return finish(db, stream, at);
+		stream = next;
+	}
+	return release(db, stream, at);
+}
+
+/**
+ * Writes the next file. What it has is stored before, so that another try writes the same bytes.
+ * @returns the stream after it; null if there is nothing to deliver
+ */
+async function deliverNext(db: DrizzleD1Database, bucket: Bucket, stream: Stream, until: string) {
+	const { file } = stream;
+	// An earlier try may have been cut off after it had written the file.
+	if (file) {
+		const key = keyOf(stream, fileName(file));
+		if (await isWritten(bucket, stream, key, file.digest)) return recordFile(db, stream, file, key);
+	}
+	const next = await nextFile(db, stream, until);
+	if (!next) return null;
+	const key = keyOf(stream, fileName(next.plan));
+	const planned = await keepPlan(db, stream, next.plan);
+	if (!file || fileName(file) !== fileName(next.plan))
+		await isWritten(bucket, stream, key, next.plan.digest);
+	await put(bucket, stream, key, next);
+	return recordFile(db, planned, next.plan, key);
+}
+
+const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) =>
+	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
+
+/**
+ * Whether the bucket has the file already.
+ * @throws Misconfigured if somebody else wrote an object of that name
+ */
+async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {
+	const mark = await bucket.mark(key);
+	if (mark && mark.export_id !== id)
+		throw new Misconfigured(
+			`There is another object at ${key}, which is not of this stream. It was not replaced: move it, or change the prefix.`,
+		);
+	return mark?.upload === digest;
+}

@@ -1,0 +1,58 @@
+import type * as z from "zod";
+import type { TestResult } from "../batch_exports/shape.ts";
+import { endpointOf } from "../exporter/destinations/config.ts";
+import { merged, opened } from "../exporter/secrets.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { keyOf } from "./keys.ts";
+import { activityOf, read, streamCipher } from "./queries.ts";
+import type { test as Test } from "./shape.ts";
+
+/** Shorter than in a delivery, since a user is waiting for the response. */
+const TEST_TIMEOUT_MS = 10_000;
+
+/** In characters. */
+const MAX_ERROR_LENGTH = 2000;
+
+/** Tests the destination of a stream, with the changes in the body. */
+export async function of(
+	tenant: Tenant,
+	id: string,
+	{ destination = {} }: z.infer<typeof Test>,
+): Promise<z.infer<typeof TestResult>> {
+	const row = await read(tenant, id);
+	const cipher = streamCipher(tenant.env, row.id);
+	const stored = await merged(cipher, row.destination, destination);
+	await tenant.log({
+		...activityOf(row),
+		activity: "tested",
+		trigger: { destination: stored.type, endpoint: endpointOf(stored.config) },
+	});
+	const { organization_id } = tenant.caller;
+	const stream = { ...row, organization_id: organization_id ?? "", destination: stored };
+	const [{ bucketOf }, { runSteps }, { NO_MARK }] = await Promise.all([
+		import("../exporter/destinations/index.ts"),
+		import("../exporter/destinations/steps.ts"),
+		import("../exporter/destinations/files/bucket.ts"),
+	]);
+	const { bucket, steps } = await bucketOf(
+		tenant.env,
+		await opened(cipher, stored),
+		TEST_TIMEOUT_MS,
+	);
+	const results = await runSteps({
+		...steps,
+		write: async () => {
+			const key = keyOf(stream, `.tenantry-test-${crypto.randomUUID()}`);
+			await bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK);
+			// A bucket may forbid that objects are removed. No delivery needs that.
+			await bucket.remove(key).catch(() => {});
+		},
+	});
+	return {
+		success: results.every(({ error }) => error === null),
+		steps: results.map(({ name, error }) => ({
+			name,
+			error: error === null ? null : error.slice(0, MAX_ERROR_LENGTH),
+		})),
+	};
+}

@@ -1,0 +1,115 @@
+/** The entries of the activity log that a stream has not delivered yet. */
+import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
+import type { DrizzleD1Database } from "drizzle-orm/d1";
+import { inList } from "../db/client.ts";
+import { type AuditFile, activityLog, type auditStreams, users } from "../db/schema.ts";
+import { eventColumns } from "../feed/event.ts";
+
+export type Stream = typeof auditStreams.$inferSelect;
+
+/** The most entries of a file, and about how many bytes they have as text. */
+export const MAX_ENTRIES = 10_000;
+const MAX_BYTES = 8_000_000;
+
+/** The most users of a file, who are stored with its plan: a value of D1 has at most 2,000,000 bytes. */
+const MAX_USERS = 1000;
+
+/** How much is read at a time. */
+const MAX_PAGE_ENTRIES = 1000;
+const MAX_PAGE_BYTES = 1_000_000;
+
+/** About how many bytes a line has besides the texts that are counted. */
+const FRAME_BYTES = 700;
+
+const { position, organization_id, user_id, changes, trigger, name, created_at } = activityLog;
+
+const size = sql<number>`(octet_length(${changes}) + coalesce(octet_length(${trigger}), 0) + coalesce(octet_length(${name}), 0))`;
+
+/** The positions, sizes and users of the entries after `after`, at most a file of them. */
+const survey = (db: DrizzleD1Database, stream: Stream, after: number, limit: number) =>
+	db
+		.select({ position, user_id, created_at, size })
+		.from(activityLog)
+		.where(and(eq(organization_id, stream.organization_id), gt(position, after)))
+		.orderBy(asc(position))
+		.limit(limit);
+
+type Surveyed = Awaited<ReturnType<typeof survey>>[number];
+
+/** The entries up to the first that was made at `until` or later, as far as they fit into one file. */
+function fitting(entries: Surveyed[], until: string) {
+	const known = new Set<number>();
+	let bytes = 0;
+	const end = entries.findIndex((entry, i) => {
+		if (entry.user_id !== null) known.add(entry.user_id);
+		bytes += entry.size + FRAME_BYTES;
+		const isFull = i > 0 && (bytes > MAX_BYTES || known.size > MAX_USERS);
+		return entry.created_at >= until || isFull;
+	});
+	return end === -1 ? entries : entries.slice(0, end);
+}
+
+/** Which entries the next file has. Null if there are none before `until`. */
+export async function planFile(
+	db: DrizzleD1Database,
+	stream: Stream,
+	until: string,
+): Promise<Omit<AuditFile, "digest"> | null> {
+	const entries = fitting(await survey(db, stream, stream.position, MAX_ENTRIES), until);
+	const [first, last] = [entries[0], entries.at(-1)];
+	if (!first || !last) return null;
+	const { uuid, first_name, email, is_service_account } = users;
+	const ids = [...new Set(entries.map((entry) => entry.user_id))];
+	const known = await db
+		.select({ id: users.id, uuid, first_name, email, is_service_account })
+		.from(users)
+		.where(inList(users.id, ids));
+	return {
+		sequence: stream.sequence + 1,
+		after: stream.position,
+		to: last.position,
+		count: entries.length,
+		first_at: first.created_at,
+		missing: stream.missing_events,
+		users: Object.fromEntries(known.map(({ id, ...user }) => [id, user])),
+	};
+}
+
+/** The last positions of the pages in which the entries of a file are read. */
+function pageEnds(entries: Surveyed[]) {
+	const ends: number[] = [];
+	let count = 0;
+	let bytes = 0;
+	for (const [i, entry] of entries.entries()) {
+		count += 1;
+		bytes += entry.size;
+		const next = entries[i + 1];
+		if (next && count < MAX_PAGE_ENTRIES && bytes + next.size <= MAX_PAGE_BYTES) continue;
+		ends.push(entry.position);
+		count = 0;
+		bytes = 0;
+	}
+	return ends;
+}
+
+/** The entries of a file, page by page, with its users as they were when it was planned. */
+export async function* pagesOf(
+	db: DrizzleD1Database,
+	stream: Stream,
+	file: Omit<AuditFile, "digest">,
+) {
+	const surveyed = await survey(db, stream, file.after, file.count);
+	const { user: _, ...columns } = eventColumns;
+	let { after } = file;
+	for (const end of pageEnds(surveyed.filter((entry) => entry.position <= file.to))) {
+		const rows = await db
+			.select({ ...columns, user_id })
+			.from(activityLog)
+			.where(
+				and(eq(organization_id, stream.organization_id), gt(position, after), lte(position, end)),
+			)
+			.orderBy(asc(position));
+		yield rows.map((row) => ({ ...row, user: file.users[String(row.user_id)] ?? null }));
+		after = end;
+	}
+}

@@ -1,0 +1,73 @@
+import type { DrizzleD1Database } from "drizzle-orm/d1";
+import type { AuditFile } from "../db/schema.ts";
+import { toEvent } from "../feed/event.ts";
+import { FORMAT, type Header, link } from "./chain.ts";
+import { pagesOf, planFile, type Stream } from "./entries.ts";
+
+/** A file that is to be written. */
+export type File = { plan: AuditFile; body: Uint8Array };
+
+/** The first line of a file. */
+const headerOf = (
+	stream: Pick<Stream, "id" | "organization_id" | "delivered_events">,
+	{ sequence, count, missing }: Pick<AuditFile, "sequence" | "count" | "missing">,
+): Header => ({
+	format: FORMAT,
+	stream: stream.id,
+	organization: stream.organization_id,
+	sequence,
+	first: stream.delivered_events + 1,
+	last: stream.delivered_events + count,
+	count,
+	missing,
+});
+
+/**
+ * Builds a file in one pass, so that only its compressed bytes and one page of entries are in memory.
+ * @returns null if an entry is gone that the plan has
+ */
+async function build(
+	db: DrizzleD1Database,
+	stream: Stream,
+	plan: Omit<AuditFile, "digest">,
+): Promise<File | null> {
+	let { line, digest } = link(headerOf(stream, plan), stream.digest);
+	let number = stream.delivered_events;
+	const gzip = new CompressionStream("gzip");
+	const body = new Response(gzip.readable).bytes();
+	const writer = gzip.writable.getWriter();
+	const encoder = new TextEncoder();
+	const write = (text: string) => writer.write(encoder.encode(text));
+	try {
+		await write(line);
+		for await (const rows of pagesOf(db, stream, plan)) {
+			let page = "";
+			for (const row of rows) {
+				number += 1;
+				({ line, digest } = link({ number, ...toEvent(row) }, digest));
+				page += line;
+			}
+			await write(page);
+		}
+		await writer.close();
+	} catch (error) {
+		await writer.abort(error);
+		await body.catch(() => {});
+		throw error;
+	}
+	const isWhole = number === stream.delivered_events + plan.count;
+	return isWhole ? { plan: { ...plan, digest }, body: await body } : null;
+}
+
+/** The next file of a stream, with the entries that were made before `until`. Null if there are none. */
+export async function nextFile(
+	db: DrizzleD1Database,
+	stream: Stream,
+	until: string,
+): Promise<File | null> {
+	const planned = stream.file && (await build(db, stream, stream.file));
+	// A new version of the service may write the same entries in another form, and entries that are too old are deleted.
+	if (planned && planned.plan.digest === stream.file?.digest) return planned;
+	const plan = await planFile(db, stream, until);
+	return plan && build(db, stream, plan);
+}

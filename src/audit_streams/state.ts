@@ -1,0 +1,173 @@
+/** What is stored about the deliveries of a stream. */
+import { and, eq, lte, or, sql } from "drizzle-orm";
+import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { recordEvent } from "../db/record.ts";
+import { type AuditFile, auditStreams, now } from "../db/schema.ts";
+import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
+import { reason } from "../exporter/reason.ts";
+import { retryAfterOf } from "../exporter/tries.ts";
+import { delay } from "../exporter/windows.ts";
+import { mailAdmins } from "../mail/admins.ts";
+import type { Stream } from "./entries.ts";
+
+const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** How long a stream belongs to the tick that has claimed it: longer than a delivery takes. */
+const CLAIM_MS = 10 * MINUTE_MS;
+
+/** How long temporary errors may go on before the admins are told. */
+const PATIENCE_MS = 6 * HOUR_MS;
+
+/** How long a stream tries to deliver the rest after its organization was deleted. */
+const CLOSING_MS = 7 * DAY_MS;
+
+export const iso = (at: number) => new Date(at).toISOString();
+
+/** The condition for streams that are due, and that no tick has claimed. */
+export const isDue = (at: number) =>
+	and(
+		lte(auditStreams.next_attempt_at, iso(at)),
+		or(sql`${auditStreams.claimed_until} is null`, lte(auditStreams.claimed_until, iso(at))),
+	);
+
+/** Claims a stream. Undefined if another tick was faster. */
+export async function claim(db: DrizzleD1Database, id: string, at: number) {
+	const [stream] = await db
+		.update(auditStreams)
+		.set({ claim: sql`${auditStreams.claim} + 1`, claimed_until: iso(at + CLAIM_MS) })
+		.where(and(eq(auditStreams.id, id), isDue(at)))
+		.returning();
+	return stream;
+}
+
+/** The condition that nobody has claimed or changed the stream since. */
+const isCurrent = ({ id, claim }: Stream) =>
+	and(eq(auditStreams.id, id), eq(auditStreams.claim, claim));
+
+/**
+ * Changes the stream's row.
+ * @throws Superseded if another tick has claimed it, or if somebody has changed, paused or deleted it
+ */
+async function write(db: DrizzleD1Database, stream: Stream, set: Partial<Stream>): Promise<Stream> {
+	const [row] = await db.update(auditStreams).set(set).where(isCurrent(stream)).returning();
+	if (!row) throw new Superseded();
+	return row;
+}
+
+/** Stores which file comes next, before it is written. */
+export const keepPlan = (db: DrizzleD1Database, stream: Stream, file: AuditFile) =>
+	write(db, stream, { file });
+
+const SUCCEEDED = { tries: 0, failing_since: null, latest_error: null };
+
+/** Takes note of a file that is in the bucket. The next one follows it. */
+export const recordFile = (db: DrizzleD1Database, stream: Stream, file: AuditFile, key: string) =>
+	write(db, stream, {
+		position: file.to,
+		sequence: file.sequence,
+		digest: file.digest,
+		delivered_events: stream.delivered_events + file.count,
+		last_file: key,
+		last_delivered_at: now(),
+		file: null,
+		...SUCCEEDED,
+	});
+
+/** Ends a turn of a stream that has more to deliver: it goes on with the next tick. */
+export async function release(db: DrizzleD1Database, stream: Stream, at: number) {
+	await write(db, stream, { next_attempt_at: iso(at), claimed_until: null });
+}
+
+/** When a stream continues after the hour that ends at `end`: a few minutes later, at a fixed delay of its own. */
+const startAfter = ({ id }: Stream, end: number) => iso(end + delay(id, "hour"));
+
+/** Deletes the stream of an organization that was deleted. */
+async function remove(db: DrizzleD1Database, stream: Stream) {
+	await db.delete(auditStreams).where(isCurrent(stream));
+}
+
+/** The stream has delivered everything before the current hour. It continues after the hour. */
+export async function finish(db: DrizzleD1Database, stream: Stream, at: number) {
+	if (stream.organization_deleted_at !== null) return remove(db, stream);
+	const hour = at - (at % HOUR_MS);
+	await write(db, stream, {
+		delivered_until: iso(hour),
+		next_attempt_at: startAfter(stream, hour + HOUR_MS),
+		claimed_until: null,
+		...SUCCEEDED,
+	});
+}
+
+/** How long to wait after a failed try: 1, 2, 4, … minutes, at most an hour, or what Retry-After says. */
+const pauseAfter = (tries: number, error: unknown) =>
+	error instanceof Misconfigured
+		? HOUR_MS
+		: Math.max(Math.min(MINUTE_MS * 2 ** (tries - 1), HOUR_MS), retryAfterOf(error));
+
+/** Whether a deleted organization's stream has failed for so long that it gives up. */
+const givesUp = ({ organization_deleted_at }: Stream, at: number) =>
+	organization_deleted_at !== null && Date.parse(organization_deleted_at) < at - CLOSING_MS;
+
+/**
+ * Stores why a try failed and when the next one is. Records an event and mails the admins, at most once a day: at once about a
+ * permanent error, and about temporary ones when they go on for hours.
+ */
+export async function fail(env: Env, stream: Stream, error: unknown, at: number) {
+	const db = drizzle(env.DB);
+	if (givesUp(stream, at)) return remove(db, stream);
+	const tries = stream.tries + 1;
+	const latest_error = reason(error);
+	const failing_since = stream.failing_since ?? iso(at);
+	const row = await write(db, stream, {
+		tries,
+		latest_error,
+		failing_since,
+		next_attempt_at: iso(at + pauseAfter(tries, error)),
+		claimed_until: null,
+	});
+	const isLasting = error instanceof Misconfigured || Date.parse(failing_since) <= at - PATIENCE_MS;
+	if (isLasting) await tellAdmins(env, db, row, latest_error, at);
+}
+
+async function tellAdmins(
+	env: Env,
+	db: DrizzleD1Database,
+	{ id, name, organization_id }: Stream,
+	latest_error: string,
+	at: number,
+) {
+	const { told_at } = auditStreams;
+	const told = db
+		.update(auditStreams)
+		.set({ told_at: iso(at) })
+		.where(
+			and(eq(auditStreams.id, id), or(sql`${told_at} is null`, lte(told_at, iso(at - DAY_MS)))),
+		);
+	const [{ meta }] = await db.batch([
+		told,
+		recordEvent(
+			db,
+			{
+				activity: "failed",
+				scope: "AuditStream",
+				item_id: id,
+				name,
+				trigger: { error: latest_error },
+				organization: sql`${organization_id}`,
+				project: sql`null`,
+			},
+			// The statement before it changed the row.
+			sql`changes() > 0`,
+		),
+	]);
+	if (meta.changes === 0) return;
+	await mailAdmins(env, organization_id, (organization) => ({
+		subject: `The audit stream ${name} of ${organization} fails`,
+		paragraphs: [
+			`The audit stream ${name} can't deliver the activity log: ${latest_error}`,
+			"It tries again every hour, and leaves nothing out. Entries that are not delivered are deleted 395 days after they were written.",
+		],
+	}));
+}
