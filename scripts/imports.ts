@@ -30,6 +30,7 @@ const ORDER = [
 	"project_members",
 	"organizations",
 	"members",
+	"notifications",
 	"invites",
 	"operator",
 	"mcp",

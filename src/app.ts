@@ -25,6 +25,7 @@ import invitePage from "./invites/page.ts";
 import invites, { acceptance } from "./invites/routes.ts";
 import { mcp } from "./mcp/routes.ts";
 import members from "./members/routes.ts";
+import notifications from "./notifications/routes.ts";
 import organizations from "./organizations/routes.ts";
 import personalApiKeys from "./personal_api_keys/routes.ts";
 import pluginConfigs from "./plugin_configs/routes.ts";
@@ -67,6 +68,7 @@ export const families = [
 	[`${ORGANIZATION}/members`, "organization_member", inOrganization, members],
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
+	[`${ORGANIZATION}/notifications`, "organization", inOrganization, notifications],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
 	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],

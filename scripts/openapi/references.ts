@@ -7,6 +7,7 @@ import events from "../../src/events/reference.ts";
 import type { Reference } from "../../src/http/reference.ts";
 import invites, { acceptanceReference, pageReference } from "../../src/invites/reference.ts";
 import members from "../../src/members/reference.ts";
+import notifications from "../../src/notifications/reference.ts";
 import organizations from "../../src/organizations/reference.ts";
 import personalApiKeys from "../../src/personal_api_keys/reference.ts";
 import pluginConfigs from "../../src/plugin_configs/reference.ts";
@@ -31,6 +32,7 @@ export const references: References = {
 	"/api/organizations/:organization_id/members": members,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
+	"/api/organizations/:organization_id/notifications": notifications,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,

@@ -122,7 +122,10 @@ export function objectPath(path: string) {
  * object without a GET has no ETag, so only `*` matches it.
  */
 export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
-	const path = objectPath(at);
+	const has = (method: string) =>
+		routes.some((route) => route.method === method && route.path === at);
+	// Settings are an object without an id in its path.
+	const path = has("GET") && has("PATCH") ? at : objectPath(at);
 	const get = routes.findLast((route) => route.method === "GET" && route.path === path);
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {

@@ -64,6 +64,10 @@ export const OPERATIONS = {
 		delete: "DELETE /api/organizations/{organization}/projects/{id}",
 	},
 	activityLog: { list: "GET /api/organizations/{organization}/activity_log l" },
+	notifications: {
+		get: "GET /api/organizations/{organization}/notifications",
+		update: "PATCH /api/organizations/{organization}/notifications b",
+	},
 	plugins: { list: "GET /api/organizations/{organization}/plugins l" },
 	pipelineDestinations: {
 		list: "GET /api/organizations/{organization}/pipeline_destinations l",
@@ -197,6 +201,8 @@ export abstract class Resources {
 	declare readonly organizationProjects: OrganizationProjectsCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly activityLog: ActivityLogCalls;
+	/** Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type. */
+	declare readonly notifications: NotificationsCalls;
 	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly plugins: PluginsCalls;
 	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -710,6 +716,30 @@ export interface ActivityLogCalls {
 		parameters: ListActivityParameters | From<"organizations">,
 		options?: RequestOptions,
 	): Pages<ActivityEntry>;
+}
+
+/** Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type. */
+export interface NotificationsCalls {
+	/**
+	 * Retrieve the notifications.
+	 *
+	 * Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.
+	 */
+	get(
+		parameters: GetNotificationsParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Promise<Notifications>;
+
+	/**
+	 * Change the notifications.
+	 *
+	 * Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.
+	 */
+	update(
+		parameters: UpdateNotificationsParameters | From<"organizations">,
+		body: UpdateNotificationsBody,
+		options?: RequestOptions,
+	): Promise<Notifications>;
 }
 
 /** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -2516,6 +2546,38 @@ export interface ListActivityParameters {
 	after?: string | undefined;
 	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
+}
+
+/** What `notifications.get` is about. */
+export interface GetNotificationsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** What `notifications.update` is about. */
+export interface UpdateNotificationsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `updateNotifications`. */
+export interface UpdateNotificationsBody {
+	/** The types to change, each at most once. */
+	subscriptions?:
+		| {
+				/** The type of the events. */
+				type:
+					| "batch_export.paused"
+					| "batch_export_run.failed"
+					| "batch_export_run.skipped"
+					| "batch_export_run.completed"
+					| "plugin_job.failed"
+					| "key.expiring"
+					| "domain.unverified";
+				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. */
+				recipients: ("admins" | "owner") | string[];
+		  }[]
+		| undefined;
 }
 
 /** What `plugins.list` is about. */
@@ -5481,6 +5543,35 @@ export interface ActivityEntry {
 	};
 	/** When it was done. */
 	created_at: string;
+}
+
+export interface Notifications {
+	/** All types that can be mailed, always in the same order. */
+	subscriptions: Subscription[];
+}
+
+export interface Subscription {
+	/**
+	 * The type of the events.
+	 *
+	 * - `batch_export.paused`: an export was paused because its runs failed. Mailed to admins by default.
+	 * - `batch_export_run.failed`: a run of an export failed. Mailed to admins by default.
+	 * - `batch_export_run.skipped`: windows of an export were skipped after downtime. Mailed to admins by default.
+	 * - `batch_export_run.completed`: a run of an export is complete. Not mailed by default.
+	 * - `plugin_job.failed`: a job or task of a plugin failed. Not mailed by default.
+	 * - `key.expiring`: an API key expires within seven days. Mailed to its owner by default.
+	 * - `domain.unverified`: the DNS no longer has the challenge of a verified domain. Mailed to admins by default.
+	 */
+	type:
+		| "batch_export.paused"
+		| "batch_export_run.failed"
+		| "batch_export_run.skipped"
+		| "batch_export_run.completed"
+		| "plugin_job.failed"
+		| "key.expiring"
+		| "domain.unverified";
+	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
+	recipients: ("admins" | "owner") | string[];
 }
 
 export interface ListedPlugin {
