@@ -117,15 +117,16 @@ export function objectPath(path: string) {
 	return isParameter(segments.at(-1)) ? segments.join("/") : undefined;
 }
 
+/** Whether a PATCH of the path changes settings: an object without an id. */
+export const isSettings = (path: string) => path === "/";
+
 /**
  * The routes of a family at `at` compare `If-Match` with the ETag of the object that they change. An
  * object without a GET has no ETag, so only `*` matches it.
  */
 export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
-	const has = (method: string) =>
-		routes.some((route) => route.method === method && route.path === at);
-	// Settings are an object without an id in its path.
-	const path = has("GET") && has("PATCH") ? at : objectPath(at);
+	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);
+	const path = isPatched && isSettings(at) ? at : objectPath(at);
 	const get = routes.findLast((route) => route.method === "GET" && route.path === path);
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {

@@ -22,12 +22,15 @@ import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
 import type { Launched } from "../../src/exporter/launch.ts";
 import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
+import { tick as sendDigests } from "../../src/notifications/digest.ts";
 import * as azure from "../support/azure.ts";
 import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import { duckdb, received } from "../support/exporting.ts";
+import { outbox } from "../support/mail.ts";
 import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
+import { systemEvents } from "../support/system_events.ts";
 import { eventually, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
@@ -806,10 +809,28 @@ describe("a destination that", () => {
 		["/status/429", 'answered 429: "Oops".'],
 		["/close", "127.0.0.1"],
 	])("is %s is tried five times", async (path, why) => {
-		const { backfill, here, path: at, export_id } = await exporting(HTTP(path), 3);
+		const { backfill, here, path: at, export_id, id, project } = await exporting(HTTP(path), 3);
 		const run = await backfill();
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, export_id));
-		expect(row?.undelivered_windows).toBe(1);
+		const window = { data_interval_start: HOUR.start_at, data_interval_end: HOUR.end_at };
+		expect(await systemEvents(id)).toMatchObject([
+			{
+				type: "batch_export_run.failed",
+				item_id: run.id,
+				project_id: project,
+				name: "Export",
+				trigger: {
+					run_id: run.id,
+					batch_export_id: export_id,
+					backfill_id: expect.any(String),
+					...window,
+					status: "FailedRetryable",
+					attempt: 1,
+					rows: 0,
+					error: expect.stringContaining(why),
+					next_step: "Retry the run when the destination works again.",
+				},
+			},
+		]);
 		expect(run).toMatchObject({
 			status: "FailedRetryable",
 			latest_error: expect.stringContaining(why),
@@ -851,13 +872,13 @@ describe("a destination that", () => {
 	});
 
 	test("rejects rows fails the run at once; three failures in a row pause the export and mail the admins, once a day", async () => {
-		const sent: string[] = [];
-		const EMAIL = {
-			...env.EMAIL,
-			send: async (message: { to: string }) => {
-				sent.push(message.to);
-				return { messageId: "" };
-			},
+		const { take, env: mailing } = outbox();
+		const start = Date.now();
+		/** Who got a mail that an export was paused, by a tick after so many hours. */
+		const mailedIn = async (hours: number) => {
+			await sendDigests({ ...env, ...mailing }, start + hours * 3_600_000 + 60_000);
+			const mails = take().filter(({ text }) => text.includes(home.id));
+			return mails.filter(({ subject }) => subject.includes("paused")).map(({ to }) => to);
 		};
 		const home = await exporting(HTTP("/status/403"), 3);
 		const admin = await join(home.id, 8);
@@ -866,7 +887,7 @@ describe("a destination that", () => {
 		const fail = async (n: number) => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
-			const attempt = await opened(run, { EMAIL } as Partial<Env>);
+			const attempt = await opened(run);
 			expect(await part(attempt)).toBeNull();
 			await afterRun(attempt);
 			expect((await find()).status).toBe("Failed");
@@ -880,7 +901,12 @@ describe("a destination that", () => {
 			await fail(n);
 		}
 		expect(await paused()).toBe(true);
-		expect(sent.sort()).toEqual([home.owner.email, admin.email].sort());
+		const admins = [home.owner.email, admin.email].sort();
+		expect((await mailedIn(0)).sort()).toEqual(admins);
+		expect((await systemEvents(home.id)).map(({ type }) => type)).toEqual([
+			...Array(3).fill("batch_export_run.failed"),
+			"batch_export.paused",
+		]);
 		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
 		expect(body.results[0].message).toBe(
 			"The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export.",
@@ -891,7 +917,9 @@ describe("a destination that", () => {
 			await fail(n);
 		}
 		expect(await paused()).toBe(true);
-		expect(sent).toHaveLength(2);
+		expect(await mailedIn(23)).toEqual([]);
+		expect((await mailedIn(24)).sort()).toEqual(admins);
+		expect(await mailedIn(49)).toEqual([]);
 	});
 
 	test("fails three runs gets its export paused, even if a run between them was cancelled", async () => {
