@@ -133,7 +133,7 @@ export function ifMatch(mount: string, routes: RouterRoute[], at: string): Middl
 		const header = c.req.header("if-match");
 		const isRead = ["GET", "HEAD"].includes(c.req.method);
 		// A path such as `/bulk` also matches `/:id`.
-		const isOwn = routePath(c, -1) === `${mount}${at}`;
+		const isOwn = routePath(c, -1) === (isSettings(at) ? mount : `${mount}${at}`);
 		if (header !== undefined && path !== undefined && !isRead && isOwn)
 			c.set("precondition", new Precondition(c, tagsIn(header), object));
 		await next();

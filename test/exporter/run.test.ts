@@ -31,7 +31,7 @@ import { duckdb, received } from "../support/exporting.ts";
 import { outbox } from "../support/mail.ts";
 import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { systemEvents } from "../support/system_events.ts";
-import { eventually, withoutPatience } from "../support/time.ts";
+import { eventually, stopClock, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
 /** The hour of a day that `fill` spreads events over. */
@@ -941,6 +941,85 @@ describe("a destination that", () => {
 		expect(await paused()).toBe(false);
 		expect(await next(4)).toBe("Failed");
 		expect(await paused()).toBe(true);
+	});
+});
+
+describe("the end of a run", () => {
+	/** A run of 10 rows that fails at each try, or of a destination that takes everything. */
+	const ending = async (destination: object) => {
+		stopClock();
+		const home = await exporting(destination, 10);
+		const { run } = await launched(home.export_id);
+		const types = async () => (await systemEvents(home.id)).map(({ type }) => type);
+		return { ...home, run, types };
+	};
+
+	test("is an event, with what was exported", async () => {
+		const { id, project, export_id, run } = await ending({ type: "NoOp", config: {} });
+		await carried(run);
+		expect(await systemEvents(id)).toEqual([
+			{
+				type: "batch_export_run.completed",
+				item_id: run.run_id,
+				project_id: project,
+				name: "Export",
+				changes: [],
+				trigger: {
+					run_id: run.run_id,
+					batch_export_id: export_id,
+					backfill_id: null,
+					data_interval_start: HOUR.start_at,
+					data_interval_end: HOUR.end_at,
+					status: "Completed",
+					attempt: 1,
+					rows: 10,
+					bytes: expect.any(Number),
+					seconds: 0,
+					error: null,
+					next_step: null,
+				},
+			},
+		]);
+	});
+
+	test("is one event, also if the step is repeated, or fails after it", async () => {
+		const { run, types } = await ending({ type: "NoOp", config: {} });
+		await carried(run);
+		const stale = await opened(run);
+		await part(stale);
+		await giveUp(env, run, new Error("The machine is gone."));
+		expect(await types()).toEqual(["batch_export_run.completed"]);
+	});
+
+	test("is one event, also if two attempts find at once that it failed", async () => {
+		const { run, types, here, path } = await ending(HTTP("/status/403"));
+		const both = [await opened(run), await opened(run)];
+		for (const attempt of both) expect(await part(attempt)).toBeNull();
+		expect(await types()).toEqual(["batch_export_run.failed"]);
+		const { body } = await here("GET", `${path}/metrics`);
+		expect(body.results).toMatchObject([{ failures: 1 }]);
+	});
+
+	test("is no event, and the run doesn't end, if the event can't be written", async () => {
+		const { run, types } = await ending({ type: "NoOp", config: {} });
+		const attempt = await opened(run, {
+			DB: Object.assign(Object.create(env.DB), {
+				prepare: (query: string) => env.DB.prepare(query),
+				batch: async (statements: D1PreparedStatement[]) =>
+					env.DB.batch([...statements, env.DB.prepare("insert into assertions values (0, 1, 1)")]),
+			}),
+		});
+		await part(attempt).catch(() => {});
+		const { finished_at } = (await opened(run)).loaded.run;
+		expect(finished_at).toBeNull();
+		expect(await types()).toEqual([]);
+	});
+
+	test("isn't an event if the run is cancelled", async () => {
+		const { run, types, here, path } = await ending({ type: "NoOp", config: {} });
+		await here("POST", `${path}/runs/${run.run_id}/cancel`);
+		await carried(run);
+		expect(await types()).toEqual([]);
 	});
 });
 
