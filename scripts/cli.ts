@@ -11,6 +11,7 @@ const GROUPS: Record<string, string> = {
 	members: "members",
 	invites: "invites",
 	domains: "domains",
+	notifications: "notifications",
 	"organization-projects": "organizationProjects",
 	projects: "projects",
 	"project-members": "projectMembers",

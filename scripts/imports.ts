@@ -32,6 +32,7 @@ const ORDER = [
 	"project_members",
 	"organizations",
 	"members",
+	"notifications",
 	"invites",
 	"operator",
 	"mcp",

@@ -28,6 +28,7 @@ import invitePage from "./invites/page.ts";
 import invites, { acceptance } from "./invites/routes.ts";
 import { mcp } from "./mcp/routes.ts";
 import members from "./members/routes.ts";
+import notifications from "./notifications/routes.ts";
 import organizations from "./organizations/routes.ts";
 import { caller } from "./personal_api_keys/owner.ts";
 import apiKeys from "./personal_api_keys/routes.ts";
@@ -84,6 +85,7 @@ export const families = [
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
 	[`${ORGANIZATION}/audit_streams`, "activity_log", inOrganization, auditStreams],
+	[`${ORGANIZATION}/notifications`, "organization", inOrganization, notifications],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
 	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],

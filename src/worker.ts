@@ -13,10 +13,13 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [exports, jobs, auditStreams] = await Promise.all([
+		const [exports, jobs, ...others] = await Promise.all([
 			import("./exporter/schedule.ts"),
 			import("./jobs/tasks.ts"),
 			import("./audit_streams/deliver.ts"),
+			import("./domains/recheck.ts"),
+			import("./notifications/digest.ts"),
+			import("./personal_api_keys/expiry.ts"),
 		]);
 		const tasks = [
 			deleteExpired(env),
@@ -25,7 +28,7 @@ export default {
 			deleteOldDays(env),
 			jobs.tick(env, scheduledTime),
 			exports.tick(env, scheduledTime),
-			auditStreams.tick(env, scheduledTime),
+			...others.map(({ tick }) => tick(env, scheduledTime)),
 		];
 		// One failure must not stop the others.
 		for (const task of await Promise.allSettled(tasks))

@@ -16,6 +16,7 @@ const RESOURCES: Record<string, string> = {
 	Member: "members",
 	Invite: "invites",
 	Domain: "domains",
+	Notifications: "notifications",
 	Activity: "activityLog",
 	AuditStream: "auditStreams",
 	Plugin: "plugins",

@@ -9,6 +9,7 @@ import feed from "../../src/feed/reference.ts";
 import type { Reference } from "../../src/http/reference.ts";
 import invites, { acceptanceReference, pageReference } from "../../src/invites/reference.ts";
 import members from "../../src/members/reference.ts";
+import notifications from "../../src/notifications/reference.ts";
 import organizations from "../../src/organizations/reference.ts";
 import * as apiKeys from "../../src/personal_api_keys/reference.ts";
 import pluginConfigs from "../../src/plugin_configs/reference.ts";
@@ -39,6 +40,7 @@ export const references: References = {
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
 	"/api/organizations/:organization_id/events": feed,
 	"/api/organizations/:organization_id/audit_streams": auditStreams,
+	"/api/organizations/:organization_id/notifications": notifications,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,

@@ -1,6 +1,6 @@
 /** What the document knows of a route. */
 import type { Operation } from "../../src/http/router.ts";
-import { objectPath } from "../../src/tenant/precondition.ts";
+import { isSettings, objectPath } from "../../src/tenant/precondition.ts";
 
 export type Route = {
 	/** The id of its operation. */
@@ -31,4 +31,6 @@ export const hasTag = (route: Route) =>
 
 /** Whether the route changes one object, so that it takes `If-Match`. */
 export const takesIfMatch = ({ method, below, open }: Route) =>
-	!open && method !== "GET" && objectPath(below) !== undefined;
+	!open &&
+	method !== "GET" &&
+	(objectPath(below) !== undefined || (method === "PATCH" && isSettings(below)));

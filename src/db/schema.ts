@@ -179,8 +179,16 @@ export const personalApiKeys = sqliteTable(
 			.notNull()
 			.default(FIRST_VERSION)
 			.$defaultFn(() => CURRENT_VERSION),
+		/** The `expires_at` that the event `key.expiring` was last written for. */
+		announced_expiry: text(),
 	},
-	(t) => [index("personal_api_keys_user").on(t.user_id)],
+	(t) => [
+		index("personal_api_keys_user").on(t.user_id),
+		// For the keys that the event is due for.
+		index("personal_api_keys_expiring")
+			.on(t.expires_at)
+			.where(sql`expires_at is not null and announced_expiry is not expires_at`),
+	],
 );
 
 /** How often a key was used on a day. Days without use have no row. */
@@ -292,8 +300,16 @@ export const domains = sqliteTable(
 		saml_entity_id: text(),
 		saml_acs_url: text(),
 		saml_x509_cert: text(),
+		/** When the challenge of a verified domain is looked up again; empty: at once. */
+		recheck_at: text().notNull().default(""),
+		/** How many of these look-ups in a row didn't find it, and when the first of them was. */
+		failed_rechecks: integer().notNull().default(0),
+		missing_since: text(),
 	},
-	(t) => [index("domains_organization").on(t.organization_id, t.domain)],
+	(t) => [
+		index("domains_organization").on(t.organization_id, t.domain),
+		index("domains_recheck").on(t.recheck_at).where(sql`verified_at is not null`),
+	],
 );
 
 /** What a plugin's code exports. Empty lists are left out. */
@@ -526,14 +542,6 @@ export const batchExports = sqliteTable(
 		/** The end of the next scheduled window, and when its run is due. */
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
-		/** When admins were last mailed that the export fails. */
-		mailed_at: text(),
-		/**
-		 * How many windows failed or were skipped since admins were last mailed about them, and when
-		 * that was.
-		 */
-		undelivered_windows: integer().notNull().default(0),
-		undelivered_mailed_at: text(),
 		/** The number of runs and of log entries; maintained by triggers. */
 		runs: integer().notNull().default(0),
 		log_entries: integer().notNull().default(0),
@@ -543,9 +551,6 @@ export const batchExports = sqliteTable(
 		index("batch_exports_project").on(t.project_id, t.id),
 		index("batch_exports_due").on(t.due_at).where(sql`not paused and not deleted`),
 		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
-		index("batch_exports_undelivered")
-			.on(t.undelivered_mailed_at)
-			.where(sql`undelivered_windows > 0`),
 	],
 );
 
@@ -866,6 +871,55 @@ export const auditStreams = sqliteTable(
 	(t) => [
 		index("audit_streams_organization").on(t.organization_id, t.id),
 		index("audit_streams_due").on(t.next_attempt_at).where(sql`next_attempt_at is not null`),
+	],
+);
+
+/**
+ * What an organization has mailed of one type of events, where that isn't the default
+ * (docs/notifications.md).
+ */
+export const notifications = sqliteTable(
+	"notifications",
+	{
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		/** The type, as the activity log has it. */
+		scope: text().notNull(),
+		activity: text().notNull(),
+		/** A word or a list of uuids; null: the default. A trigger reads it, too. */
+		recipients: text({ mode: "json" }).$type<Recipients>(),
+		/** The earliest time of the next mail of this type. */
+		next_mail_at: text().notNull().default(""),
+	},
+	(t) => [primaryKey({ columns: [t.organization_id, t.scope, t.activity] })],
+);
+
+/** Who gets the mails of a type: admins, the owner of what it is about, or these users. */
+export type Recipients = "admins" | "owner" | string[];
+
+/**
+ * Which items have events that weren't mailed yet. A trigger on `activity_log` writes here in the
+ * transaction of the event.
+ */
+export const alerts = sqliteTable(
+	"alerts",
+	{
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		scope: text().notNull(),
+		activity: text().notNull(),
+		/** The export, plugin config, key or domain. */
+		subject: text().notNull(),
+		/** The first of its events that wasn't mailed; null: all were. */
+		position: integer(),
+		/** The earliest time of the next mail because of it. */
+		due_at: text().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.scope, t.activity, t.subject] }),
+		index("alerts_due").on(t.due_at),
 	],
 );
 

@@ -8,10 +8,12 @@ import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
+import { nextRecheck } from "./recheck.ts";
 import type { create, Domain, update as Update, Verified } from "./shape.ts";
 import { findChallenge } from "./verify.ts";
 
-const { organization_id, claimed_at, ...columns } = getTableColumns(domains);
+const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
+	getTableColumns(domains);
 
 const select = ({ db }: Tenant) => db.select(columns).from(domains);
 
@@ -176,7 +178,7 @@ export async function verify(tenant: Tenant, id: string): Promise<z.infer<typeof
 		},
 		change: tenant.db
 			.update(domains)
-			.set({ verified_at: now() })
+			.set({ verified_at: now(), recheck_at: nextRecheck(Date.now()) })
 			.where(
 				and(
 					byId(tenant, id),

@@ -9,14 +9,27 @@ export async function findChallenge(
 	domain: string,
 	challenge: string,
 ): Promise<string | null> {
+	const found = await lookUpChallenge(resolver, domain, challenge);
+	return found?.error ?? null;
+}
+
+/**
+ * As `findChallenge`, but also says whether the DNS answered (`isAnswer`) or the resolver failed.
+ */
+export async function lookUpChallenge(
+	resolver: string,
+	domain: string,
+	challenge: string,
+): Promise<{ error: string; isAnswer: boolean } | null> {
 	const name = `_tenantry-challenge.${domain}`;
 	const records = await resolve(resolver, name, "TXT");
-	if ("error" in records) return records.error;
+	if ("error" in records) return { error: records.error, isAnswer: false };
 	const texts = records.flatMap((record) =>
 		record.type === "TXT" ? [[record.data].flat().join("")] : [],
 	);
 	if (texts.includes(challenge)) return null;
-	if (texts.length === 0) return `There is no TXT record at ${name}.`;
+	const missing = (error: string) => ({ error, isAnswer: true });
+	if (texts.length === 0) return missing(`There is no TXT record at ${name}.`);
 	const seen = texts.slice(0, 5).map((text) => JSON.stringify(text.slice(0, 100)));
-	return `No TXT record at ${name} is the challenge. Found: ${seen.join(", ")}.`;
+	return missing(`No TXT record at ${name} is the challenge. Found: ${seen.join(", ")}.`);
 }

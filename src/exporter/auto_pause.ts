@@ -1,32 +1,32 @@
-import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
+import { changes } from "../db/changes.ts";
+import { recordEvent } from "../db/record.ts";
 import { batchExports, now } from "../db/schema.ts";
-import { mailAdmins } from "../mail/admins.ts";
-import { withLogEntry } from "./run_log.ts";
-
-const DAY = 86_400_000;
+import type { Loaded } from "./loaded.ts";
+import { isLogged, withLogEntry } from "./run_log.ts";
 
 const MAX_RUNS_EXAMINED = 24;
 const MAX_FAILURES_IN_A_ROW = 3;
 
 /**
- * Pauses an export if its last three runs failed, and mails the organization's admins at most once a day. Cancelled runs
- * and runs before the last pause don't count (docs/exports.md#runs).
+ * Pauses the export of a run that failed, and writes an event, if its last three runs failed. Cancelled runs and runs
+ * before the last pause don't count (docs/exports.md#runs).
  */
-export async function pauseIfFailing(
-	env: Env,
-	{ id, organization_id }: Pick<typeof batchExports.$inferSelect, "id" | "organization_id">,
-) {
+export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 	const db = drizzle(env.DB);
+	const { id, organization_id, project_id, name, last_paused_at } = batchExport;
 	const failing = sql`(select count(*) = ${MAX_FAILURES_IN_A_ROW} and min(status = 'Failed') from (
 		select status from (
 			select id, status, finished_at from batch_export_runs where batch_export_id = ${id} order by id desc limit ${MAX_RUNS_EXAMINED})
 		where finished_at > coalesce(${batchExports.last_paused_at}, '') and status <> 'Cancelled'
 		order by finished_at desc, id desc limit ${MAX_FAILURES_IN_A_ROW}))`;
 	const at = now();
-	const yesterday = new Date(Date.now() - DAY).toISOString();
-	const { mailed_at } = batchExports;
-	const [, , [toMail]] = await db.batch([
+	const entry_id = v7();
+	const reason = `Its last ${MAX_FAILURES_IN_A_ROW} runs failed.`;
+	const next_step = "Fix the errors in the log, then unpause the export.";
+	await db.batch([
 		...withLogEntry(
 			db,
 			db
@@ -41,30 +41,31 @@ export async function pauseIfFailing(
 					),
 				),
 			{
+				id: entry_id,
 				batch_export_id: id,
 				level: "ERROR",
-				message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. Fix the errors in the log, then unpause the export.`,
+				message: `The export was paused: its last ${MAX_FAILURES_IN_A_ROW} runs failed. ${next_step}`,
 			},
 		),
-		db
-			.update(batchExports)
-			.set({ mailed_at: at, last_updated_at: at })
-			.where(
-				and(
-					eq(batchExports.id, id),
-					eq(batchExports.last_paused_at, at),
-					or(isNull(mailed_at), lt(mailed_at, yesterday)),
-				),
-			)
-			.returning({ name: batchExports.name }),
+		recordEvent(
+			db,
+			{
+				activity: "paused",
+				scope: "BatchExport",
+				item_id: id,
+				name,
+				changes: changes({ paused: false, last_paused_at }, { paused: true, last_paused_at: at }),
+				trigger: {
+					batch_export_id: id,
+					reason,
+					run_id: run.id,
+					error: run.latest_error,
+					next_step,
+				},
+				organization: sql`${organization_id}`,
+				project: sql`${project_id}`,
+			},
+			isLogged(entry_id),
+		),
 	]);
-	if (!toMail) return;
-	const { name } = toMail;
-	await mailAdmins(env, organization_id, (organization) => ({
-		subject: `The batch export ${name} of ${organization} was paused`,
-		paragraphs: [
-			`The last ${MAX_FAILURES_IN_A_ROW} runs of the batch export ${name} failed, so it was paused. The errors are in its log.`,
-			"Fix them, then unpause the export. You can also have it export the windows that it missed.",
-		],
-	}));
 }

@@ -1,11 +1,13 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
-import { batchExportDays, batchExportRuns, batchExports, now } from "../db/schema.ts";
+import { recordEvent } from "../db/record.ts";
+import { batchExportDays, batchExportRuns, now } from "../db/schema.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, type Loaded, logOf } from "./loaded.ts";
-import { pluralize, withLogEntry } from "./run_log.ts";
+import { isLogged, pluralize, withLogEntry } from "./run_log.ts";
 import { MAX_TRIES } from "./tries.ts";
 
 /** The progress of a run. */
@@ -43,6 +45,12 @@ type Outcome = Progress &
 		| { status: "Failed" | "FailedRetryable"; latest_error: string }
 	);
 
+/** What to do after a run has failed. */
+const NEXT_STEP = {
+	Failed: "Fix the cause, then retry the run.",
+	FailedRetryable: "Retry the run when the destination works again.",
+};
+
 /** The text with a full stop at its end. */
 export const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
@@ -55,10 +63,38 @@ function describeEnd(run: Loaded["run"], outcome: Outcome, seconds: number) {
 		case "Completed":
 			return `${window} is complete: ${figures}${describeFiles(outcome.files)}.${describeUnfit(unfit_values)}`;
 		case "Failed":
-			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, because the error is permanent. Fix the cause, then retry the run. Totals: ${figures}.`;
+			return `${window} failed: ${sentence(latest_error ?? "")} It was not tried again, because the error is permanent. ${NEXT_STEP.Failed} Totals: ${figures}.`;
 		case "FailedRetryable":
-			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} Retry the run when the destination works again. Totals: ${figures}.`;
+			return `${window} failed after ${MAX_TRIES} tries in a row without progress: ${sentence(latest_error ?? "")} ${NEXT_STEP.FailedRetryable} Totals: ${figures}.`;
 	}
+}
+
+/** The event of a run that has ended (docs/notifications.md#events). */
+function eventOf({ run, batchExport }: Loaded, outcome: Outcome, seconds: number) {
+	const { status, records_completed, bytes, latest_error } = outcome;
+	const { id: run_id, batch_export_id, data_interval_start, data_interval_end } = run;
+	return {
+		activity: status === "Completed" ? ("completed" as const) : ("failed" as const),
+		scope: "BatchExportRun" as const,
+		item_id: run_id,
+		name: batchExport.name,
+		trigger: {
+			run_id,
+			batch_export_id,
+			backfill_id: run.backfill_id,
+			data_interval_start,
+			data_interval_end,
+			status,
+			attempt: run.attempt,
+			rows: records_completed,
+			bytes,
+			seconds,
+			error: latest_error,
+			next_step: status === "Completed" ? null : NEXT_STEP[status],
+		},
+		organization: sql`${batchExport.organization_id}`,
+		project: sql`${batchExport.project_id}`,
+	};
 }
 
 /** The statement that adds a run to the totals of its day, if `condition` holds. */
@@ -74,7 +110,7 @@ const addToDay = (db: Database, figures: typeof batchExportDays.$inferInsert, co
 	});
 
 /**
- * Ends the run and logs its outcome. Changes nothing if the run has ended, or if another attempt has taken over. Removes the
+ * Ends the run, logs its outcome and writes its event. Changes nothing if the run has ended, or if another attempt has taken over. Removes the
  * unfinished output of a run that has ended without success.
  */
 export async function end(attempt: Attempt, outcome: Outcome) {
@@ -85,8 +121,8 @@ export async function end(attempt: Attempt, outcome: Outcome) {
 	const at = now();
 	const seconds = Math.max(0, Date.parse(at) - Date.parse(outcome.started_at)) / 1000;
 	const isComplete = status === "Completed";
-	const hasEnded = sql`exists (select 1 from batch_export_runs as ended where ended.id = ${run.id}
-		and ended.attempt = ${launched.attempt} and ended.finished_at = ${at})`;
+	const entry_id = v7();
+	const hasEnded = isLogged(entry_id);
 	const set = {
 		status,
 		latest_error,
@@ -105,18 +141,11 @@ export async function end(attempt: Attempt, outcome: Outcome) {
 	const [{ meta }] = await db.batch([
 		...withLogEntry(db, db.update(batchExportRuns).set(set).where(isCurrent(launched)), {
 			...logOf(run),
+			id: entry_id,
 			level: isComplete ? "INFO" : "ERROR",
 			message: describeEnd(run, outcome, seconds),
 		}),
-		db
-			.update(batchExports)
-			.set({
-				undelivered_windows: sql`${batchExports.undelivered_windows} + 1`,
-				last_updated_at: sql`${batchExports.last_updated_at}`,
-			})
-			.where(
-				and(eq(batchExports.id, run.batch_export_id), sql`${status} <> 'Completed'`, hasEnded),
-			),
+		recordEvent(db, eventOf(attempt.loaded, outcome, seconds), hasEnded),
 		addToDay(
 			db,
 			{

@@ -142,7 +142,7 @@ export async function afterRun({ env, launched, loaded }: Attempt): Promise<Laun
 	const db = drizzle(env.DB);
 	const { attempt, finished_at, status, backfill_id } = loaded.run;
 	if (attempt !== launched.attempt || finished_at === null) return null;
-	if (status === "Failed") await pauseIfFailing(env, loaded.batchExport);
+	if (status === "Failed") await pauseIfFailing(env, loaded);
 	if (backfill_id !== null) await advance(db, backfill_id);
 	return claimNext(db, loaded.run);
 }

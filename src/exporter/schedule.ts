@@ -3,18 +3,18 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import {
+	activityLog,
 	batchExportBackfills,
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
 } from "../db/schema.ts";
-import { mailUndelivered } from "./alerts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { load } from "./loaded.ts";
 import { pluralize } from "./run_log.ts";
 import { advance } from "./series.ts";
-import { dueWindows, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
+import { dueWindows, LENGTHS, MAX_CATCH_UP_WINDOWS } from "./windows.ts";
 
 /**
  * How many exports one batch schedules. All their missed runs are one value of D1, which is limited to 2,000,000 bytes.
@@ -38,7 +38,7 @@ const iso = (at: number) => new Date(at).toISOString();
 
 /**
  * The work of every minute: inserts the runs of windows that are due, adds the next runs of stalled backfills, launches
- * waiting and lost runs, mails admins about windows that were not delivered, and removes leftovers.
+ * waiting and lost runs, and removes leftovers.
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
@@ -47,9 +47,13 @@ export async function tick(env: Env, scheduledTime: number) {
 	await advanceBackfills(db);
 	await launch(env, waiting);
 	await launchLost(env, scheduledTime);
-	await mailUndelivered(env, scheduledTime);
 	await cleanUp(env, scheduledTime);
 }
+
+type Due = Pick<
+	typeof batchExports.$inferSelect,
+	"id" | "organization_id" | "project_id" | "name" | "interval" | "next_end_at"
+>;
 
 /**
  * Inserts the due runs of at most `BATCH_SIZE` exports.
@@ -59,6 +63,9 @@ async function insertDueRuns(db: Database, at: number) {
 	const due = await db
 		.select({
 			id: batchExports.id,
+			organization_id: batchExports.organization_id,
+			project_id: batchExports.project_id,
+			name: batchExports.name,
 			interval: batchExports.interval,
 			start_at: batchExports.start_at,
 			end_at: batchExports.end_at,
@@ -89,37 +96,54 @@ async function insertDueRuns(db: Database, at: number) {
 			data_interval_end: end,
 		})),
 	);
-	const entries = plans
-		.filter(({ passed }) => passed > 0)
-		.map((plan) => ({
-			...common(plan),
-			level: "WARNING" as const,
-			message: `Skipped: ${pluralize(plan.passed, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
-		}));
-	const updates = plans.map((plan) => ({
+	const skipping = plans.filter(({ passed }) => passed > 0);
+	const entries = skipping.map((plan) => ({
 		...common(plan),
-		...plan.next,
-		passed: plan.passed,
+		level: "WARNING" as const,
+		message: `Skipped: ${pluralize(plan.passed, "window")}, starting with the one that ended at ${plan.row.next_end_at}. At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up. Export the others with a backfill.`,
 	}));
+	const skipped = skipping.map((plan) => ({ ...common(plan), ...eventOf(plan) }));
+	const updates = plans.map((plan) => ({ ...common(plan), ...plan.next }));
 	/** The export hasn't changed since it was read, so concurrent ticks and requests don't interfere. */
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
-	const { last_updated_at, undelivered_windows } = batchExports;
 	await db.batch([
 		insertEach(db, batchExportRuns, runs, isUnchanged).onConflictDoNothing(),
 		insertEach(db, batchExportLogEntries, entries, isUnchanged),
+		insertEach(db, activityLog, skipped, isUnchanged),
 		db
 			.update(batchExports)
 			.set({
 				next_end_at: sql`value ->> 'next_end_at'`,
 				due_at: sql`value ->> 'due_at'`,
-				undelivered_windows: sql`${undelivered_windows} + (value ->> 'passed')`,
-				last_updated_at: sql`${last_updated_at}`,
+				last_updated_at: sql`${batchExports.last_updated_at}`,
 			})
 			.from(sql`json_each(${JSON.stringify(updates)})`)
 			.where(sql`${batchExports.id} = value ->> 'batch_export_id' and ${isUnchanged}`),
 	]);
 	return due.length;
+}
+
+/** The event of the windows that an export skips: one for all of them (docs/notifications.md#events). */
+function eventOf({ row, passed }: { row: Due; passed: number }) {
+	const start = Date.parse(row.next_end_at) - LENGTHS[row.interval];
+	return {
+		organization_id: row.organization_id,
+		project_id: row.project_id,
+		is_system: true,
+		activity: "skipped",
+		scope: "BatchExportRun",
+		item_id: row.id,
+		name: row.name,
+		trigger: {
+			batch_export_id: row.id,
+			windows: passed,
+			data_interval_start: iso(start),
+			data_interval_end: iso(start + passed * LENGTHS[row.interval]),
+			error: `At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up.`,
+			next_step: "Export this range with a backfill.",
+		},
+	};
 }
 
 /** Adds the next run to backfills that have stalled because their instance is gone. */

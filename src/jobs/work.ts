@@ -2,6 +2,7 @@ import { and, eq, exists, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
+import { recordEvent } from "../db/record.ts";
 import {
 	now,
 	organizations,
@@ -117,10 +118,10 @@ export async function work(env: Env) {
 	const job = await claim(db);
 	if (!job) return;
 	if (job.more) await wakeNext(env);
-	const { id, kind, name, payload } = job;
+	const { kind, name, payload } = job;
 	const skip = (reason: string) => {
 		const error = `The ${kind} ${name} was not run: ${reason}.`;
-		return finish(db, id, job, [step("ERROR", error)], error);
+		return finish(db, job, [step("ERROR", error)], error);
 	};
 	const reason = whyNotRunnable(job);
 	if (reason !== null) return skip(reason);
@@ -129,7 +130,7 @@ export async function work(env: Env) {
 		fieldsOf(job.config_schema),
 		job.config,
 	).catch((error: unknown) => {
-		console.error(JSON.stringify({ job: id, error: String(error) }));
+		console.error(JSON.stringify({ job: job.id, error: String(error) }));
 	});
 	if (!decrypted) return skip("the secrets of its config can't be decrypted");
 	const { config, secrets } = decrypted;
@@ -144,24 +145,44 @@ export async function work(env: Env) {
 	});
 	return finish(
 		db,
-		id,
 		job,
 		[...entries, ...(error === null ? [step("INFO", `The ${kind} ${name} is done.`)] : [])],
 		error,
 	);
 }
 
+/** A job that ends, and the config that it belongs to. */
+type Ending = ConfigRef & Pick<typeof pluginJobs.$inferSelect, "id" | "kind" | "name">;
+
+const NEXT_STEP = {
+	job: "Fix the error, then start the job again.",
+	task: "Fix the error. The task runs again when it is due the next time.",
+};
+
+/** The event of a job that failed (docs/notifications.md#events). */
+const failureOf = ({ id, kind, name, ...ref }: Ending, error: string) => ({
+	activity: "failed" as const,
+	scope: "PluginJob" as const,
+	item_id: id,
+	name,
+	trigger: {
+		job_id: id,
+		kind,
+		plugin_id: ref.plugin_id,
+		plugin_config_id: ref.plugin_config_id,
+		error,
+		next_step: NEXT_STEP[kind],
+	},
+	organization: sql`(select ${pluginConfigs.organization_id} from ${pluginConfigs} where ${pluginConfigs.id} = ${ref.plugin_config_id})`,
+	project: sql`${ref.team_id}`,
+});
+
 /**
- * Stores the result and log of a job, unless it has ended already: `tick` fails jobs that run for
+ * Stores the result and log of a job, and an event if it failed, unless it has ended already: `tick` fails jobs that run for
  * too long.
  */
-async function finish(
-	db: Database,
-	id: number,
-	ref: ConfigRef,
-	entries: Entry[],
-	error: string | null,
-) {
+async function finish(db: Database, job: Ending, entries: Entry[], error: string | null) {
+	const { id, plugin_config_id } = job;
 	const unfinished = exists(
 		db.select({ id: pluginJobs.id }).from(pluginJobs).where(isUnfinished(id)),
 	);
@@ -169,8 +190,9 @@ async function finish(
 		db
 			.update(pluginConfigs)
 			.set({ error })
-			.where(and(eq(pluginConfigs.id, ref.plugin_config_id), unfinished)),
-		...write(db, ref, entries, unfinished),
+			.where(and(eq(pluginConfigs.id, plugin_config_id), unfinished)),
+		...write(db, job, entries, unfinished),
+		...(error === null ? [] : [recordEvent(db, failureOf(job, error), sql`${unfinished}`)]),
 		db
 			.update(pluginJobs)
 			.set({ status: error === null ? "done" : "failed", finished_at: now() })
@@ -186,6 +208,9 @@ export async function fail(env: Env, id: number, why: string) {
 	const db = drizzle(env.DB);
 	const [job] = await db
 		.select({
+			id: pluginJobs.id,
+			kind: pluginJobs.kind,
+			name: pluginJobs.name,
 			team_id: pluginConfigs.project_id,
 			plugin_id: pluginConfigs.plugin_id,
 			plugin_config_id: pluginJobs.plugin_config_id,
@@ -193,5 +218,5 @@ export async function fail(env: Env, id: number, why: string) {
 		.from(pluginJobs)
 		.innerJoin(pluginConfigs, eq(pluginConfigs.id, pluginJobs.plugin_config_id))
 		.where(isUnfinished(id));
-	if (job) await finish(db, id, job, [step("ERROR", why)], why);
+	if (job) await finish(db, job, [step("ERROR", why)], why);
 }

@@ -37,7 +37,13 @@ export const KeyDay = z
 
 /** @param value the key itself, where it has just been made */
 export const toPersonalApiKey = (
-	{ hash: _, user_id: __, version: ___, ...row }: typeof personalApiKeys.$inferSelect,
+	{
+		hash: _,
+		user_id: __,
+		version: ___,
+		announced_expiry: ____,
+		...row
+	}: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,
 ): z.infer<typeof PersonalApiKey> => ({
 	...row,

@@ -117,19 +117,23 @@ export function objectPath(path: string) {
 	return isParameter(segments.at(-1)) ? segments.join("/") : undefined;
 }
 
+/** Whether a PATCH of the path changes settings: an object without an id. */
+export const isSettings = (path: string) => path === "/";
+
 /**
  * The routes of a family at `at` compare `If-Match` with the ETag of the object that they change. An
  * object without a GET has no ETag, so only `*` matches it.
  */
 export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
-	const path = objectPath(at);
+	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);
+	const path = isPatched && isSettings(at) ? at : objectPath(at);
 	const get = routes.findLast((route) => route.method === "GET" && route.path === path);
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
 		const header = c.req.header("if-match");
 		const isRead = ["GET", "HEAD"].includes(c.req.method);
 		// A path such as `/bulk` also matches `/:id`.
-		const isOwn = routePath(c, -1) === `${mount}${at}`;
+		const isOwn = routePath(c, -1) === (isSettings(at) ? mount : `${mount}${at}`);
 		if (header !== undefined && path !== undefined && !isRead && isOwn)
 			c.set("precondition", new Precondition(c, tagsIn(header), object));
 		await next();

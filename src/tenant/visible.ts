@@ -15,13 +15,13 @@ import type { Tenant } from "./tenant.ts";
  * Condition on `projects` joined with the user's row of `members`: the project isn't private, or
  * the user has access (docs/organizations.md#projects).
  */
-export const isOpenTo = (user_id: number | SQL<number>) => sql`(
+export const isOpenTo = (user_id: number | Column | SQL<number>) => sql`(
   not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
     select 1 from ${projectMembers}
     where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id}))`;
 
 /** Condition on `projects`: the user can see the project. */
-export const visibleTo = (user_id: number | SQL<number>) => sql`exists (
+export const visibleTo = (user_id: number | Column | SQL<number>) => sql`exists (
   select 1 from ${members}
   where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpenTo(user_id)})`;
 

@@ -22,13 +22,16 @@ import { Misconfigured } from "../../src/exporter/destinations/destination.ts";
 import type { Launched } from "../../src/exporter/launch.ts";
 import { afterRun, giveUp, part } from "../../src/exporter/run.ts";
 import { tick } from "../../src/exporter/schedule.ts";
+import { tick as sendDigests } from "../../src/notifications/digest.ts";
 import * as azure from "../support/azure.ts";
 import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
 import { duckdb, received } from "../support/exporting.ts";
+import { outbox } from "../support/mail.ts";
 import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
-import { eventually, withoutPatience } from "../support/time.ts";
+import { systemEvents } from "../support/system_events.ts";
+import { eventually, stopClock, withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
 /** The hour of a day that `fill` spreads events over. */
@@ -806,10 +809,28 @@ describe("a destination that", () => {
 		["/status/429", 'answered 429: "Oops".'],
 		["/close", "127.0.0.1"],
 	])("is %s is tried five times", async (path, why) => {
-		const { backfill, here, path: at, export_id } = await exporting(HTTP(path), 3);
+		const { backfill, here, path: at, export_id, id, project } = await exporting(HTTP(path), 3);
 		const run = await backfill();
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.id, export_id));
-		expect(row?.undelivered_windows).toBe(1);
+		const window = { data_interval_start: HOUR.start_at, data_interval_end: HOUR.end_at };
+		expect(await systemEvents(id)).toMatchObject([
+			{
+				type: "batch_export_run.failed",
+				item_id: run.id,
+				project_id: project,
+				name: "Export",
+				trigger: {
+					run_id: run.id,
+					batch_export_id: export_id,
+					backfill_id: expect.any(String),
+					...window,
+					status: "FailedRetryable",
+					attempt: 1,
+					rows: 0,
+					error: expect.stringContaining(why),
+					next_step: "Retry the run when the destination works again.",
+				},
+			},
+		]);
 		expect(run).toMatchObject({
 			status: "FailedRetryable",
 			latest_error: expect.stringContaining(why),
@@ -851,13 +872,13 @@ describe("a destination that", () => {
 	});
 
 	test("rejects rows fails the run at once; three failures in a row pause the export and mail the admins, once a day", async () => {
-		const sent: string[] = [];
-		const EMAIL = {
-			...env.EMAIL,
-			send: async (message: { to: string }) => {
-				sent.push(message.to);
-				return { messageId: "" };
-			},
+		const { take, env: mailing } = outbox();
+		const start = Date.now();
+		/** Who got a mail that an export was paused, by a tick after so many hours. */
+		const mailedIn = async (hours: number) => {
+			await sendDigests({ ...env, ...mailing }, start + hours * 3_600_000 + 60_000);
+			const mails = take().filter(({ text }) => text.includes(home.id));
+			return mails.filter(({ subject }) => subject.includes("paused")).map(({ to }) => to);
 		};
 		const home = await exporting(HTTP("/status/403"), 3);
 		const admin = await join(home.id, 8);
@@ -866,7 +887,7 @@ describe("a destination that", () => {
 		const fail = async (n: number) => {
 			const end = `2026-01-01T13:00:0${n}.000Z`;
 			const { run, find } = await launched(home.export_id, end);
-			const attempt = await opened(run, { EMAIL } as Partial<Env>);
+			const attempt = await opened(run);
 			expect(await part(attempt)).toBeNull();
 			await afterRun(attempt);
 			expect((await find()).status).toBe("Failed");
@@ -880,7 +901,12 @@ describe("a destination that", () => {
 			await fail(n);
 		}
 		expect(await paused()).toBe(true);
-		expect(sent.sort()).toEqual([home.owner.email, admin.email].sort());
+		const admins = [home.owner.email, admin.email].sort();
+		expect((await mailedIn(0)).sort()).toEqual(admins);
+		expect((await systemEvents(home.id)).map(({ type }) => type)).toEqual([
+			...Array(3).fill("batch_export_run.failed"),
+			"batch_export.paused",
+		]);
 		const { body } = await home.here("GET", `${home.path}/logs?level=ERROR`);
 		expect(body.results[0].message).toBe(
 			"The export was paused: its last 3 runs failed. Fix the errors in the log, then unpause the export.",
@@ -891,7 +917,9 @@ describe("a destination that", () => {
 			await fail(n);
 		}
 		expect(await paused()).toBe(true);
-		expect(sent).toHaveLength(2);
+		expect(await mailedIn(23)).toEqual([]);
+		expect((await mailedIn(24)).sort()).toEqual(admins);
+		expect(await mailedIn(49)).toEqual([]);
 	});
 
 	test("fails three runs gets its export paused, even if a run between them was cancelled", async () => {
@@ -913,6 +941,85 @@ describe("a destination that", () => {
 		expect(await paused()).toBe(false);
 		expect(await next(4)).toBe("Failed");
 		expect(await paused()).toBe(true);
+	});
+});
+
+describe("the end of a run", () => {
+	/** A run of 10 rows that fails at each try, or of a destination that takes everything. */
+	const ending = async (destination: object) => {
+		stopClock();
+		const home = await exporting(destination, 10);
+		const { run } = await launched(home.export_id);
+		const types = async () => (await systemEvents(home.id)).map(({ type }) => type);
+		return { ...home, run, types };
+	};
+
+	test("is an event, with what was exported", async () => {
+		const { id, project, export_id, run } = await ending({ type: "NoOp", config: {} });
+		await carried(run);
+		expect(await systemEvents(id)).toEqual([
+			{
+				type: "batch_export_run.completed",
+				item_id: run.run_id,
+				project_id: project,
+				name: "Export",
+				changes: [],
+				trigger: {
+					run_id: run.run_id,
+					batch_export_id: export_id,
+					backfill_id: null,
+					data_interval_start: HOUR.start_at,
+					data_interval_end: HOUR.end_at,
+					status: "Completed",
+					attempt: 1,
+					rows: 10,
+					bytes: expect.any(Number),
+					seconds: 0,
+					error: null,
+					next_step: null,
+				},
+			},
+		]);
+	});
+
+	test("is one event, also if the step is repeated, or fails after it", async () => {
+		const { run, types } = await ending({ type: "NoOp", config: {} });
+		await carried(run);
+		const stale = await opened(run);
+		await part(stale);
+		await giveUp(env, run, new Error("The machine is gone."));
+		expect(await types()).toEqual(["batch_export_run.completed"]);
+	});
+
+	test("is one event, also if two attempts find at once that it failed", async () => {
+		const { run, types, here, path } = await ending(HTTP("/status/403"));
+		const both = [await opened(run), await opened(run)];
+		for (const attempt of both) expect(await part(attempt)).toBeNull();
+		expect(await types()).toEqual(["batch_export_run.failed"]);
+		const { body } = await here("GET", `${path}/metrics`);
+		expect(body.results).toMatchObject([{ failures: 1 }]);
+	});
+
+	test("is no event, and the run doesn't end, if the event can't be written", async () => {
+		const { run, types } = await ending({ type: "NoOp", config: {} });
+		const attempt = await opened(run, {
+			DB: Object.assign(Object.create(env.DB), {
+				prepare: (query: string) => env.DB.prepare(query),
+				batch: async (statements: D1PreparedStatement[]) =>
+					env.DB.batch([...statements, env.DB.prepare("insert into assertions values (0, 1, 1)")]),
+			}),
+		});
+		await part(attempt).catch(() => {});
+		const { finished_at } = (await opened(run)).loaded.run;
+		expect(finished_at).toBeNull();
+		expect(await types()).toEqual([]);
+	});
+
+	test("isn't an event if the run is cancelled", async () => {
+		const { run, types, here, path } = await ending({ type: "NoOp", config: {} });
+		await here("POST", `${path}/runs/${run.run_id}/cancel`);
+		await carried(run);
+		expect(await types()).toEqual([]);
 	});
 });
 

@@ -10,7 +10,8 @@ import {
 } from "../../src/db/schema.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
-import { db, join, times, weighing, world } from "../support/world.ts";
+import { systemEvents } from "../support/system_events.ts";
+import { db, times, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -138,40 +139,27 @@ describe("a tick", () => {
 		});
 	});
 
-	test("mails the admins about all windows that were not delivered: at once, then once a day", async () => {
-		const { export_id, owner, id } = await due(hour - 30 * HOUR);
-		await join(id, 1);
-		const sent: string[] = [];
-		let works = false;
-		const EMAIL = {
-			...env.EMAIL,
-			send: async ({ to }: { to: string }) => {
-				if (!works) throw new Error("Not now.");
-				sent.push(to);
-				return { messageId: "" };
+	test("writes one event for all windows that are skipped, however many, and however many ticks race", async () => {
+		const { export_id, id, project } = await due(hour - 30 * HOUR);
+		await Promise.all([tick(still, late(hour)), tick(still, late(hour))]);
+		await tick(still, late(hour));
+		expect(await systemEvents(id)).toEqual([
+			{
+				type: "batch_export_run.skipped",
+				item_id: export_id,
+				project_id: project,
+				name: "Export",
+				changes: [],
+				trigger: {
+					batch_export_id: export_id,
+					windows: 7,
+					data_interval_start: iso(hour - 31 * HOUR),
+					data_interval_end: iso(hour - 24 * HOUR),
+					error: "At most 24 missed windows are caught up.",
+					next_step: "Export this range with a backfill.",
+				},
 			},
-		};
-		const its = eq(batchExports.id, export_id);
-		const untold = async () =>
-			(await db.select().from(batchExports).where(its))[0]?.undelivered_windows;
-		/** How many mails there were about it, after a tick in so many hours. */
-		const mailsIn = async (hours: number) => {
-			const at = late(hour) + hours * HOUR;
-			await tick({ ...still, ...({ EMAIL } as Partial<Env>) }, at);
-			return sent.filter((to) => to === owner.email).length;
-		};
-		expect(await mailsIn(0)).toBe(0);
-		expect(await untold()).toBe(7);
-		works = true;
-		expect(await mailsIn(0)).toBe(1);
-		expect(await untold()).toBe(0);
-		await db.update(batchExports).set({ undelivered_windows: 2 }).where(its);
-		expect(await mailsIn(0)).toBe(1);
-		expect(await untold()).toBe(2);
-		await db.update(batchExports).set({ paused: true }).where(its);
-		expect(await mailsIn(25)).toBe(2);
-		expect(await untold()).toBe(0);
-		expect(await mailsIn(50)).toBe(2);
+		]);
 	});
 
 	test("launches the runs of one export one after another", async () => {

@@ -21,6 +21,7 @@ import { allowedHosts, Outbound } from "../../src/jobs/outbound.ts";
 import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";
 import { wrong } from "../support/refusals.ts";
+import { systemEvents } from "../support/system_events.ts";
 import { eventually } from "../support/time.ts";
 import { cost, db, weighing, world } from "../support/world.ts";
 
@@ -153,13 +154,31 @@ test("a sealed field that is no longer secret is decrypted for the plugin, but s
 });
 
 test("a failed job sets the error and the rate, and isn’t run again", async () => {
-	const { start, read, ended, logs } = await home();
+	const { start, read, ended, logs, organization, project, id, latest } = await home();
 	await start({ type: "greet", payload: {} });
 	await ended();
 	await start({ type: "fail" });
 	await eventually(async () => expect((await read()).error).toContain("It broke with ***"));
 	expect(await read()).toMatchObject({ delivery_rate_24h: "0.5" });
 	expect((await logs()).filter((line: string) => line.includes("It broke"))).toHaveLength(1);
+	const job = await latest();
+	expect(await systemEvents(organization)).toEqual([
+		{
+			type: "plugin_job.failed",
+			item_id: String(job?.id),
+			project_id: project,
+			name: "fail",
+			changes: [],
+			trigger: {
+				job_id: job?.id,
+				kind: "job",
+				plugin_id: expect.any(Number),
+				plugin_config_id: id,
+				error: expect.stringContaining("It broke with ***"),
+				next_step: "Fix the error, then start the job again.",
+			},
+		},
+	]);
 });
 
 test.each([
@@ -684,7 +703,7 @@ describe("the queue", () => {
 	);
 
 	test("doesn’t overwrite the result of a job that was failed while it ran", async () => {
-		const { id, latest, ended, logs, read } = await home(
+		const { id, organization, latest, ended, logs, read } = await home(
 			"exports.jobs = { slow: (_, { storage }) => storage.get('k') }",
 		);
 		const batch = env.DB.batch.bind(env.DB);
@@ -712,6 +731,9 @@ describe("the queue", () => {
 		const message = "The job was cut off by a restart, and is not run again.";
 		expect((await read()).error).toBe(message);
 		expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${message}`);
+		expect(await systemEvents(organization)).toMatchObject([
+			{ type: "plugin_job.failed", name: "slow", trigger: { error: message } },
+		]);
 	});
 });
 

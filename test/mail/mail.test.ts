@@ -4,6 +4,7 @@ import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { users } from "../../src/db/schema.ts";
 import { compose, type Mail, send } from "../../src/mail/mail.ts";
+import { decoded, headers, outbox } from "../support/mail.ts";
 import { call, db, join, person, world } from "../support/world.ts";
 
 const FROM = "tenantry@example.com";
@@ -14,18 +15,6 @@ const mail = (more: Partial<Mail> = {}): Mail => ({
 	paragraphs: ["Some text."],
 	...more,
 });
-
-/** The header lines, unfolded. */
-const headers = (message: string) =>
-	(message.split("\r\n\r\n")[0] ?? "").replace(/\r\n[ \t]/g, " ").split("\r\n");
-
-/** Decodes the quoted-printable parts. */
-const decoded = (message: string) => {
-	const bytes = message
-		.replace(/=\r\n/g, "")
-		.replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
-	return new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)));
-};
 
 describe("a message", () => {
 	test("has the same content as text and as HTML", async () => {
@@ -128,21 +117,6 @@ test("an error of the binding is logged without the mail's content", async () =>
 	expect(String(error.mock.calls)).not.toMatch(/secret|you@/);
 	error.mockRestore();
 });
-
-/** A binding that records mails. */
-function outbox() {
-	const sent: { from: string; to: string }[] = [];
-	const messages: string[] = [];
-	const EMAIL = {
-		...env.EMAIL,
-		send: async (message: { from: string; to: string }) => {
-			sent.push({ from: message.from, to: message.to });
-			messages.push(String(Reflect.get(message, "EmailMessage::raw")));
-			return { messageId: "" };
-		},
-	};
-	return { sent, messages, env: { EMAIL } as Partial<Env> };
-}
 
 describe("mail is sent", () => {
 	test("for an invite to its address, unless send_email is false or mail isn't configured", async () => {

@@ -195,6 +195,10 @@ const added: Route[] = [
 	auditStreams("PATCH", "/:id", "activity_log:write", () => ({ name: "Renamed" })),
 	auditStreams("DELETE", "/:id", "activity_log:write"),
 	auditStreams("POST", "/:id/test", "activity_log:write"),
+	organizations("GET", "/:organization_id/notifications", "organization:read"),
+	organizations("PATCH", "/:organization_id/notifications", "organization:write", ({ owner }) => ({
+		subscriptions: [{ type: "plugin_job.failed", recipients: [owner.uuid] }],
+	})),
 	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
 		projects("GET", "", "project:read"),
 		projects("POST", "", "project:write", () => ({ name: "New" })),

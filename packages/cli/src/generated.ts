@@ -603,6 +603,51 @@ export const GROUPS: Group[] = [
 		],
 	},
 	{
+		name: "notifications",
+		resource: "notifications",
+		description:
+			"Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type.",
+		commands: [
+			{
+				name: "get",
+				method: "get",
+				verb: "GET",
+				summary: "Retrieve the notifications",
+				description:
+					"Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [],
+			},
+			{
+				name: "update",
+				method: "update",
+				verb: "PATCH",
+				summary: "Change the notifications",
+				description:
+					"Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [],
+				body: [
+					{ name: "subscriptions", kind: "json", help: "The types to change, each at most once." },
+				],
+			},
+		],
+	},
+	{
 		name: "organization-projects",
 		resource: "organizationProjects",
 		description:

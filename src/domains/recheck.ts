@@ -1,0 +1,90 @@
+import { and, eq, isNotNull, lte, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Database } from "../db/client.ts";
+import { recordEvent } from "../db/record.ts";
+import { domains } from "../db/schema.ts";
+import { lookUpChallenge } from "./verify.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** How often the challenge of a verified domain is looked up. */
+const INTERVAL_MS = 24 * HOUR_MS;
+
+/** How long to wait after the resolver failed, or a look-up was cut off. */
+const RETRY_MS = HOUR_MS;
+
+/** How many look-ups in a row have to miss the challenge before admins are told. */
+const MAX_FAILURES = 3;
+
+/** How many domains a tick looks up, all at once. */
+const BATCH_SIZE = 20;
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/** When a domain that was looked up just now is looked up again. */
+export const nextRecheck = (at: number) => iso(at + INTERVAL_MS);
+
+type Domain = typeof domains.$inferSelect;
+
+/**
+ * Looks up the challenges of verified domains that are due. A domain whose challenge is missing
+ * stays verified: a mistake in the DNS must not change how people sign in. After three look-ups in
+ * a row, on three days, an event tells that it is missing (docs/organizations.md#domains).
+ */
+export async function tick(env: Env, at: number) {
+	const db = drizzle(env.DB);
+	const due = await db
+		.select({ id: domains.id })
+		.from(domains)
+		.where(and(isNotNull(domains.verified_at), lte(domains.recheck_at, iso(at))))
+		.orderBy(domains.recheck_at)
+		.limit(BATCH_SIZE);
+	await Promise.all(due.map(({ id }) => recheck(env, db, id, at)));
+}
+
+async function recheck(env: Env, db: Database, id: string, at: number) {
+	const claimed_until = iso(at + RETRY_MS);
+	// Of two ticks, one gets the domain.
+	const [domain] = await db
+		.update(domains)
+		.set({ recheck_at: claimed_until })
+		.where(and(eq(domains.id, id), lte(domains.recheck_at, iso(at))))
+		.returning();
+	if (!domain) return;
+	const missing = await lookUpChallenge(env.DOH_URL, domain.domain, domain.verification_challenge);
+	if (missing && !missing.isAnswer) return;
+	await store(db, domain, at, missing?.error);
+}
+
+/** @param error why the challenge wasn't found; undefined if it was */
+async function store(db: Database, domain: Domain, at: number, error: string | undefined) {
+	const { id, organization_id, recheck_at } = domain;
+	const failed_rechecks = error === undefined ? 0 : domain.failed_rechecks + 1;
+	const missing_since = error === undefined ? null : (domain.missing_since ?? iso(at));
+	const isUnchanged = and(eq(domains.id, id), eq(domains.recheck_at, recheck_at));
+	await db.batch([
+		recordEvent(
+			db,
+			{
+				activity: "unverified",
+				scope: "Domain",
+				item_id: id,
+				name: domain.domain,
+				trigger: {
+					missing_since,
+					failed_rechecks,
+					error,
+					next_step:
+						"Publish the domain's verification_challenge as a TXT record again, or delete the domain.",
+				},
+				organization: sql`${organization_id}`,
+				project: sql`null`,
+			},
+			sql`${failed_rechecks === MAX_FAILURES} and exists (select 1 from ${domains} where ${isUnchanged})`,
+		),
+		db
+			.update(domains)
+			.set({ failed_rechecks, missing_since, recheck_at: nextRecheck(at) })
+			.where(isUnchanged),
+	]);
+}

@@ -1,0 +1,138 @@
+import type { EventRow } from "../feed/event.ts";
+import { type Mail, singleLine } from "../mail/mail.ts";
+import type { Type } from "./types.ts";
+
+/** What mails need of an event. */
+export type Event = Pick<
+	EventRow,
+	"position" | "item_id" | "project_id" | "name" | "trigger" | "created_at"
+>;
+
+/** How many events a mail lists; the others are counted. */
+const MAX_LISTED = 20;
+
+const MAX_ERROR_LENGTH = 300;
+
+/** A value of an event's trigger, as text; empty if it is missing. */
+const detail = ({ trigger }: Event, name: string) => singleLine(String(trigger?.[name] ?? ""));
+
+const shortened = (text: string) =>
+	text.length > MAX_ERROR_LENGTH ? `${text.slice(0, MAX_ERROR_LENGTH).toWellFormed()}…` : text;
+
+const errorOf = (event: Event) => shortened(detail(event, "error"));
+
+const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+const windowOf = (event: Event) =>
+	`${detail(event, "data_interval_start")} to ${detail(event, "data_interval_end")}`;
+
+const ofExport = (event: Event) =>
+	`/api/projects/${event.project_id}/batch_exports/${detail(event, "batch_export_id")}`;
+
+const ofRun = (event: Event) => `${ofExport(event)}/runs/${detail(event, "run_id")}`;
+
+type Wording = {
+	/** The subject, for `n` events of the organization. */
+	subject: (n: string, isOne: boolean, organization: string) => string;
+	/** What happened; the item's name stands before it. */
+	line: (event: Event) => string;
+	/** The path of the item. */
+	path: (event: Event, organization_id: string) => string;
+	/** What the events mean, and what to do. */
+	advice: string;
+};
+
+const WORDINGS: Record<Type, Wording> = {
+	"batch_export.paused": {
+		subject: (n, isOne, of) => `${n} batch export${isOne ? " was" : "s were"} paused in ${of}`,
+		line: (event) => `${detail(event, "reason")} The last error: ${errorOf(event)}`,
+		path: ofExport,
+		advice:
+			"Fix the errors in the log of the export, then unpause it. You can also have it export the windows that it missed.",
+	},
+	"batch_export_run.failed": {
+		subject: (n, isOne, of) => `${n} run${isOne ? "" : "s"} of batch exports failed in ${of}`,
+		line: (event) => `${windowOf(event)}: ${errorOf(event)} ${detail(event, "next_step")}`,
+		path: ofRun,
+		advice:
+			"Some or all rows of these windows are missing from the destination. Retry the runs when the cause is fixed.",
+	},
+	"batch_export_run.skipped": {
+		subject: (n, isOne, of) => `${n} batch export${isOne ? "" : "s"} skipped windows in ${of}`,
+		line: (event) =>
+			`${count(Number(detail(event, "windows")), "window")} from ${windowOf(event)}. ${errorOf(event)}`,
+		path: ofExport,
+		advice:
+			"The rows of these windows are missing from the destination. Export them with a backfill.",
+	},
+	"batch_export_run.completed": {
+		subject: (n, isOne, of) =>
+			`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
+		line: (event) => `${windowOf(event)}: ${count(Number(detail(event, "rows")), "row")}`,
+		path: ofRun,
+		advice: "The rows of these windows have arrived at the destination.",
+	},
+	"plugin_job.failed": {
+		subject: (n, isOne, of) => `${n} plugin job${isOne ? "" : "s"} failed in ${of}`,
+		line: errorOf,
+		path: (event) =>
+			`/api/projects/${event.project_id}/plugin_configs/${detail(event, "plugin_config_id")}/logs`,
+		advice: "The log of the plugin config says more.",
+	},
+	"key.expiring": {
+		subject: (n, isOne, of) => `${n} API key${isOne ? " expires" : "s expire"} soon in ${of}`,
+		line: (event) => `${detail(event, "mask_value")} expires at ${detail(event, "expires_at")}`,
+		path: (event) => `/api/personal_api_keys/${event.item_id}`,
+		advice:
+			"Requests with an expired key are refused. Give the key a later expires_at, or replace it before then.",
+	},
+	"domain.unverified": {
+		subject: (n, isOne, of) =>
+			`${n} domain${isOne ? " has" : "s have"} lost the DNS record that verifies ${isOne ? "it" : "them"} in ${of}`,
+		line: (event) => `missing since ${detail(event, "missing_since")}: ${errorOf(event)}`,
+		path: (event, organization_id) =>
+			`/api/organizations/${organization_id}/domains/${event.item_id}`,
+		advice:
+			"The domain stays verified, and nothing changes for people who sign in. Publish its verification_challenge as a TXT record again, or delete the domain.",
+	},
+};
+
+export type Digest = {
+	type: Type;
+	organization: { id: string; name: string };
+	/** Oldest first. */
+	events: Event[];
+	/** Whether there were others, which aren't in `events`. */
+	isMore: boolean;
+};
+
+/** The mail about events of one type (docs/notifications.md#mails). */
+export function compose(
+	appUrl: string,
+	{ type, organization, events, isMore }: Digest,
+): Omit<Mail, "to"> {
+	const { subject, line, path, advice } = WORDINGS[type];
+	const base = appUrl.replace(/\/+$/, "");
+	const n = events.length;
+	const listed = events.slice(0, MAX_LISTED).map((event) => {
+		const name = event.name ? `${singleLine(event.name)}: ` : "";
+		return `${event.created_at} – ${name}${line(event)}\n${base}${path(event, organization.id)}`;
+	});
+	const others = n - listed.length;
+	const rest = isMore
+		? `And more than ${others} others.`
+		: others > 0
+			? `And ${others} more.`
+			: undefined;
+	return {
+		subject: subject(isMore ? `More than ${n}` : String(n), n === 1 && !isMore, organization.name),
+		paragraphs: [
+			`Since the last mail about this, in ${singleLine(organization.name)} on Tenantry:`,
+			...listed,
+			...(rest ? [rest] : []),
+			advice,
+			`You get this mail because of the notifications of ${singleLine(organization.name)} for ${type}. An admin can change who gets it, or turn it off: PATCH ${base}/api/organizations/${organization.id}/notifications`,
+		],
+		link: { label: "About notifications", url: `${base}/docs/notifications` },
+	};
+}

@@ -1,0 +1,130 @@
+import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { changes } from "../db/changes.ts";
+import { inList } from "../db/client.ts";
+import { alerts, members, notifications, organizations, users } from "../db/schema.ts";
+import { doesNotExist, found } from "../http/errors.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import type { Notifications, update as Update } from "./shape.ts";
+import { columnsOf, effective, TYPES } from "./types.ts";
+
+/** SQL: the uuids of the active members in the list of a row of `notifications`, as JSON. */
+const activeRecipients = sql`(select json_group_array(listed.value)
+	from json_each(notifications.recipients) as listed join users as u on u.uuid = listed.value
+	join members as m on m.user_id = u.id and m.organization_id = notifications.organization_id where u.is_active)`
+	.mapWith((json): string[] => JSON.parse(json))
+	.as("active");
+
+/** Selects what the organization has set. */
+const select = ({ db, organization }: Tenant) =>
+	db
+		.select({
+			scope: notifications.scope,
+			activity: notifications.activity,
+			recipients: notifications.recipients,
+			active: activeRecipients,
+		})
+		.from(notifications)
+		.where(eq(notifications.organization_id, organization));
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toNotifications = (rows: Row[]): z.infer<typeof Notifications> => ({
+	subscriptions: TYPES.map((type) => {
+		const { scope, activity } = columnsOf(type);
+		const row = rows.find((row) => row.scope === scope && row.activity === activity);
+		return { type, recipients: effective(type, row?.recipients ?? null, row?.active ?? []) };
+	}),
+});
+
+export async function find(tenant: Tenant) {
+	const [rows] = await tenant.read(select(tenant));
+	return toNotifications(rows);
+}
+
+type Subscriptions = z.infer<typeof Notifications>["subscriptions"];
+
+/** @throws 400 for the first uuid that isn't of an active member */
+function checkMembers(wanted: Subscriptions, known: { uuid: string }[]) {
+	const uuids = new Set(known.map(({ uuid }) => uuid));
+	for (const [i, { recipients }] of wanted.entries())
+		for (const [j, uuid] of Array.isArray(recipients) ? recipients.entries() : [])
+			if (!uuids.has(uuid)) throw doesNotExist(`subscriptions__${i}__recipients__${j}`, uuid);
+}
+
+/** Selects the active members among those that a body lists. */
+const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
+	db
+		.select({ uuid: users.uuid })
+		.from(users)
+		.innerJoin(
+			members,
+			and(eq(members.user_id, users.id), eq(members.organization_id, organization)),
+		)
+		.where(
+			and(
+				eq(users.is_active, true),
+				inList(
+					users.uuid,
+					wanted.flatMap(({ recipients }) => (Array.isArray(recipients) ? recipients : [])),
+				),
+			),
+		);
+
+/** Changes the subscriptions in the body; the others stay as they are. */
+export async function update(
+	tenant: Tenant,
+	{ subscriptions: wanted = [] }: z.infer<typeof Update>,
+) {
+	const { db, organization } = tenant;
+	const [rows, known, [itself]] = await tenant.read(
+		select(tenant),
+		selectMembers(tenant, wanted),
+		db
+			.select({ id: organizations.id, name: organizations.name })
+			.from(organizations)
+			.where(eq(organizations.id, organization)),
+	);
+	checkMembers(wanted, known);
+	const before = toNotifications(rows);
+	const was = new Map(before.subscriptions.map((one) => [one.type, one]));
+	const changed = wanted.filter((one) => changes(was.get(one.type) ?? {}, one).length > 0);
+	if (changed.length === 0) return before;
+	const { id, name } = found(itself);
+	const settings = JSON.stringify(
+		changed.map(({ type, recipients }) => ({ ...columnsOf(type), recipients })),
+	);
+	const after = await tenant.write({
+		entry: {
+			activity: "updated",
+			scope: "Organization",
+			item_id: id,
+			name,
+			changes: changes(
+				{ notifications: changed.map(({ type }) => was.get(type)) },
+				{ notifications: changed },
+			),
+		},
+		change: db
+			.insert(notifications)
+			.select(
+				sql`select ${id}, value ->> 'scope', value ->> 'activity', value -> 'recipients', '' from json_each(${settings}) where true`,
+			)
+			.onConflictDoUpdate({
+				target: [notifications.organization_id, notifications.scope, notifications.activity],
+				set: { recipients: sql`excluded.recipients` },
+			}),
+		after: () => [
+			// What isn't mailed any more isn't waiting any more.
+			db.delete(alerts).where(
+				and(
+					eq(alerts.organization_id, id),
+					sql`(${alerts.scope}, ${alerts.activity}) in (select value ->> 'scope', value ->> 'activity'
+							from json_each(${settings}) where value -> 'recipients' = '[]')`,
+				),
+			),
+		],
+		answer: select(tenant),
+	});
+	return toNotifications(after);
+}

@@ -1,0 +1,87 @@
+import { and, eq, gte, or, sql } from "drizzle-orm";
+import { type Database, inList } from "../db/client.ts";
+import { ADMIN } from "../db/levels.ts";
+import { members, projects, type Recipients, users } from "../db/schema.ts";
+import { visibleTo } from "../tenant/visible.ts";
+import type { Event } from "./mails.ts";
+import { effective, type Type } from "./types.ts";
+
+/** The owner of the key that an event is about; undefined if it is about something else. */
+const ownerOf = ({ trigger }: Event) =>
+	typeof trigger?.user_uuid === "string" ? trigger.user_uuid : undefined;
+
+/**
+ * Selects the people who may get a mail about the events: active members who are admins, or whose
+ * uuid is in `uuids`, each with those of the events' projects that they can see.
+ */
+const selectPeople = (db: Database, organization_id: string, uuids: string[], events: Event[]) => {
+	const inEvents = inList(
+		projects.id,
+		events.map(({ project_id }) => project_id),
+	);
+	const isOwn = eq(projects.organization_id, organization_id);
+	return db
+		.select({
+			uuid: users.uuid,
+			email: users.email,
+			level: members.level,
+			projects:
+				sql`(select json_group_array(${projects.id}) from ${projects} where ${and(inEvents, isOwn, visibleTo(users.id))})`
+					.mapWith((json): number[] => JSON.parse(json))
+					.as("visible_projects"),
+		})
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.where(
+			and(
+				eq(members.organization_id, organization_id),
+				eq(users.is_active, true),
+				or(gte(members.level, ADMIN), inList(users.uuid, uuids)),
+			),
+		);
+};
+
+type Person = Awaited<ReturnType<typeof selectPeople>>[number];
+
+const isAdmin = ({ level }: Person) => level >= ADMIN;
+
+/** As for entries of the activity log: what a deleted project left behind is for admins. */
+const canSee = (person: Person, { project_id }: Event) =>
+	project_id === null || isAdmin(person) || person.projects.includes(project_id);
+
+/**
+ * Who gets a mail, and about which of the events. An event that none of the recipients may see goes
+ * to the admins.
+ * @param set what the organization has set; null: the default
+ */
+export async function addressees(
+	db: Database,
+	organization_id: string,
+	{ type, set, events }: { type: Type; set: Recipients | null; events: Event[] },
+): Promise<Map<string, Event[]>> {
+	const listed = Array.isArray(set) ? set : [];
+	const owners = events.flatMap((event) => ownerOf(event) ?? []);
+	const people = await selectPeople(db, organization_id, [...listed, ...owners], events);
+	const recipients = effective(
+		type,
+		set,
+		people.map(({ uuid }) => uuid),
+	);
+	const isChosen = (person: Person, event: Event) =>
+		recipients === "admins"
+			? isAdmin(person)
+			: recipients === "owner"
+				? person.uuid === ownerOf(event)
+				: recipients.includes(person.uuid);
+	const mails = new Map<string, Event[]>();
+	if (recipients.length === 0) return mails;
+	for (const event of events) {
+		const chosen = people.filter((person) => isChosen(person, event) && canSee(person, event));
+		for (const { email } of chosen.length > 0 ? chosen : people.filter(isAdmin))
+			mails
+				.set(email, mails.get(email) ?? [])
+				.get(email)
+				?.push(event);
+	}
+	return mails;
+}

@@ -1,0 +1,65 @@
+import { describe, type Reference } from "../http/reference.ts";
+import type notifications from "./routes.ts";
+import { Notifications, Subscription, update } from "./shape.ts";
+
+const reference: Reference<typeof notifications> = {
+	tag: {
+		name: "Notifications",
+		description:
+			"Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type.",
+	},
+	operations: {
+		"/": {
+			get: {
+				id: "getNotifications",
+				summary: "Retrieve the notifications",
+				description:
+					"Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.",
+			},
+			patch: {
+				id: "updateNotifications",
+				summary: "Change the notifications",
+				description:
+					"Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.",
+				errors: {
+					invalid_input: "A type is listed twice.",
+					does_not_exist: "One of `recipients` isn't an active member of the organization.",
+				},
+			},
+		},
+	},
+};
+export default reference;
+
+const RECIPIENTS =
+	"Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody.";
+
+describe(Subscription, {
+	type: [
+		"The type of the events.",
+		{
+			"batch_export.paused":
+				"an export was paused because its runs failed. Mailed to admins by default.",
+			"batch_export_run.failed": "a run of an export failed. Mailed to admins by default.",
+			"batch_export_run.skipped":
+				"windows of an export were skipped after downtime. Mailed to admins by default.",
+			"batch_export_run.completed": "a run of an export is complete. Not mailed by default.",
+			"plugin_job.failed": "a job or task of a plugin failed. Not mailed by default.",
+			"key.expiring": "an API key expires within seven days. Mailed to its owner by default.",
+			"domain.unverified":
+				"the DNS no longer has the challenge of a verified domain. Mailed to admins by default.",
+		},
+	],
+	recipients: `${RECIPIENTS} Members who have left are left out; if everybody on a list has left, it is \`admins\`.`,
+});
+
+describe(Notifications, {
+	subscriptions: "All types that can be mailed, always in the same order.",
+});
+
+describe(update, {
+	subscriptions: [
+		"The types to change, each at most once.",
+		{ type: "The type of the events.", recipients: RECIPIENTS },
+	],
+});

@@ -1,0 +1,117 @@
+import { and, eq, lte, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { v7 } from "uuid";
+import { type Database, inList, insertEach } from "../db/client.ts";
+import { activityLog, members, personalApiKeys, users } from "../db/schema.ts";
+
+const DAY_MS = 86_400_000;
+
+/** How long before a key expires the event is written. */
+const NOTICE_MS = 7 * DAY_MS;
+
+/** Keys that are made to last for less get no event: who makes them knows. */
+const MIN_LIFETIME_MS = DAY_MS;
+
+/** How many keys a tick handles. */
+const BATCH_SIZE = 50;
+
+const { announced_expiry, expires_at } = personalApiKeys;
+
+/** Literally the condition of the index. */
+const isUnannounced = sql`${expires_at} is not null and ${announced_expiry} is not ${expires_at}`;
+
+/**
+ * Writes the event `key.expiring` of keys that expire within seven days, once for each key and
+ * `expires_at`, in each organization that the key reaches (docs/notifications.md#events).
+ */
+export async function tick(env: Env, at: number) {
+	const db = drizzle(env.DB);
+	const due = await db
+		.select()
+		.from(personalApiKeys)
+		.where(and(isUnannounced, lte(expires_at, new Date(at + NOTICE_MS).toISOString())))
+		.orderBy(expires_at)
+		.limit(BATCH_SIZE);
+	if (due.length === 0) return;
+	const isWorthwhile = ({ expires_at, created_at }: (typeof due)[number]) =>
+		expires_at !== null &&
+		Date.parse(expires_at) > at &&
+		Date.parse(expires_at) - Date.parse(created_at) >= MIN_LIFETIME_MS;
+	await announce(db, due, await selectReached(db, due.filter(isWorthwhile)));
+}
+
+type Key = typeof personalApiKeys.$inferSelect;
+
+/**
+ * Selects the organizations that the keys reach, one row for each key and organization: those of
+ * the key's restrictions, else all of its owner's.
+ */
+const selectReached = (db: Database, keys: Key[]) =>
+	db
+		.select({
+			key_id: personalApiKeys.id,
+			organization_id: members.organization_id,
+			user_uuid: users.uuid,
+		})
+		.from(personalApiKeys)
+		.innerJoin(users, eq(users.id, personalApiKeys.user_id))
+		.innerJoin(members, eq(members.user_id, users.id))
+		.where(
+			and(
+				inList(
+					personalApiKeys.id,
+					keys.map(({ id }) => id),
+				),
+				eq(users.is_active, true),
+				sql`(${personalApiKeys.scoped_organizations} = '[]' or ${members.organization_id} in
+					(select value from json_each(${personalApiKeys.scoped_organizations})))`,
+				sql`(${personalApiKeys.scoped_projects} = '[]' or exists (select 1 from projects as p
+					where p.organization_id = ${members.organization_id}
+					and p.id in (select value from json_each(${personalApiKeys.scoped_projects}))))`,
+			),
+		);
+
+/** Writes the events, and notes that they were written. */
+async function announce(
+	db: Database,
+	due: Key[],
+	reached: Awaited<ReturnType<typeof selectReached>>,
+) {
+	const byId = new Map(due.map((key) => [key.id, key]));
+	const events = reached.flatMap(({ key_id, organization_id, user_uuid }) => {
+		const key = byId.get(key_id);
+		return key ? [{ ...eventOf(key, user_uuid), organization_id }] : [];
+	});
+	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
+		and k.expires_at = value ->> 'expires_at' and k.announced_expiry is not k.expires_at)`;
+	// After expires_at was changed to another time and back.
+	const isNew = sql`not exists (select 1 from activity_log as told
+		where told.organization_id = value ->> 'organization_id' and told.scope = 'Key' and told.activity = 'expiring'
+		and told.item_id = value ->> 'item_id' and told."trigger" ->> 'expires_at' = value ->> 'expires_at')`;
+	await db.batch([
+		insertEach(db, activityLog, events, sql`${stillDue} and ${isNew}`),
+		db
+			.update(personalApiKeys)
+			.set({ announced_expiry: expires_at })
+			.where(
+				sql`(${personalApiKeys.id}, ${expires_at}) in (select value ->> 'id', value ->> 'expires_at'
+					from json_each(${JSON.stringify(due.map(({ id, expires_at }) => ({ id, expires_at })))}))`,
+			),
+	]);
+}
+
+const eventOf = ({ id, label, mask_value, expires_at }: Key, user_uuid: string) => ({
+	id: v7(),
+	expires_at,
+	is_system: true,
+	activity: "expiring",
+	scope: "Key",
+	item_id: id,
+	name: label,
+	trigger: {
+		user_uuid,
+		mask_value,
+		expires_at,
+		next_step: "Give the key a later expires_at, or replace it before then.",
+	},
+});
