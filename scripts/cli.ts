@@ -24,6 +24,7 @@ const GROUPS: Record<string, string> = {
 	events: "events",
 	activity: "activityLog",
 	"project-activity": "projectActivityLog",
+	webhooks: "webhooks",
 	users: "users",
 	keys: "personalApiKeys",
 	service: "service",

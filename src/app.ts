@@ -45,6 +45,7 @@ import {
 import { ifMatch } from "./tenant/precondition.ts";
 import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import users from "./users/routes.ts";
+import webhooks from "./webhooks/routes.ts";
 
 type Routes = Hono<App, Schema, string>;
 
@@ -67,6 +68,7 @@ export const families = [
 	[`${ORGANIZATION}/members`, "organization_member", inOrganization, members],
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
+	[`${ORGANIZATION}/webhooks`, "webhook", inOrganization, webhooks],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
 	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],

@@ -25,6 +25,7 @@ const RESOURCES: Record<string, string> = {
 	Event: "events",
 	User: "users",
 	PersonalApiKey: "personalApiKeys",
+	Webhook: "webhooks",
 	Service: "service",
 	Health: "health",
 };
@@ -36,6 +37,7 @@ const PARAMETERS: Record<string, string> = {
 	plugin_config_id: "id",
 	run_id: "run",
 	backfill_id: "backfill",
+	delivery_id: "delivery",
 	user__uuid: "user",
 	user_uuid: "user",
 	uuid: "user",

@@ -15,6 +15,7 @@ import projectMembers from "../../src/project_members/reference.ts";
 import * as projects from "../../src/projects/reference.ts";
 import service from "../../src/service_reference.ts";
 import users from "../../src/users/reference.ts";
+import webhooks from "../../src/webhooks/reference.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 
@@ -31,6 +32,7 @@ export const references: References = {
 	"/api/organizations/:organization_id/members": members,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
+	"/api/organizations/:organization_id/webhooks": webhooks,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,

@@ -37,6 +37,7 @@ const objects: [string, string, (home: World) => string][] = [
 		"BatchExport",
 		({ id, batch_export }) => `/api/organizations/${id}/batch_exports/${batch_export}`,
 	],
+	["a webhook", "Webhook", ({ id, webhook }) => `/api/organizations/${id}/webhooks/${webhook}`],
 	["a key", "PersonalApiKey", ({ key_id }) => `/api/personal_api_keys/${key_id}`],
 ];
 

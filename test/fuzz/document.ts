@@ -51,6 +51,7 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 		["/api/organizations", [world.organization, "@current", world.strangers], organizations],
 		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
 		["/batch_exports", [world.batch_export], world.spareExports],
+		["/webhooks", world.webhooks.slice(0, 1), world.webhooks.slice(1)],
 		["/domains", domains.slice(0, 1), domains.slice(1)],
 		["/invites", [], invites.map(({ id }) => id)],
 		["/pipeline_destinations", [plugins.destination], world.sparePlugins],

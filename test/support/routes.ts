@@ -4,6 +4,8 @@ import type { world } from "./world.ts";
 export type World = Awaited<ReturnType<typeof world>> & {
 	key_id: string;
 	domain: string;
+	webhook: string;
+	delivery: string;
 	invite: string;
 	destination: number;
 	frontend: number;
@@ -41,6 +43,7 @@ const domains = route("/api/organizations/:organization_id/domains");
 const invites = route("/api/organizations/:organization_id/invites");
 const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
+const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
 
 const [exportsOfOrganization, exportsOfProject] = [
@@ -184,6 +187,16 @@ const added: Route[] = [
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
+	webhooks("GET", "", "webhook:read"),
+	webhooks("POST", "", "webhook:write", () => ({ url: "https://192.0.2.1/hook", enabled: false })),
+	webhooks("GET", "/:id", "webhook:read"),
+	webhooks("PATCH", "/:id", "webhook:write", () => ({ description: "Changed" })),
+	webhooks("DELETE", "/:id", "webhook:write"),
+	webhooks("POST", "/:id/test", "webhook:write"),
+	webhooks("POST", "/:id/roll", "webhook:write"),
+	webhooks("POST", "/:id/replay", "webhook:write", () => ({ since: "2026-01-01T00:00:00Z" })),
+	webhooks("GET", "/:id/deliveries", "webhook:read"),
+	webhooks("POST", "/:id/deliveries/:delivery_id/replay", "webhook:write"),
 	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
 		projects("GET", "", "project:read"),
 		projects("POST", "", "project:write", () => ({ name: "New" })),
@@ -237,6 +250,7 @@ export function subject(path: string, world: World) {
 		"/plugin_configs": world.config,
 		"/batch_exports": world.batch_export,
 		"/domains": world.domain,
+		"/webhooks": world.webhook,
 		"/invites": world.invite,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
@@ -256,6 +270,7 @@ export const address = (path: string, world: World) =>
 		.replace(":run_id/retry", `${world.ended_run}/retry`)
 		.replace(":run_id", world.run)
 		.replace(":backfill_id", world.backfill)
+		.replace(":delivery_id", world.delivery)
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(/:id|:plugin_config_id/, subject(path, world));

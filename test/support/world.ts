@@ -7,6 +7,7 @@ import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import {
+	activityLog,
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
@@ -21,8 +22,11 @@ import {
 	projectMembers,
 	projects,
 	users,
+	webhookDeliveries,
+	webhooks,
 } from "../../src/db/schema.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
+import { newSecret, sealSecret } from "../../src/webhooks/secret.ts";
 import { assertDocumented } from "./contract.ts";
 import { patiently } from "./time.ts";
 
@@ -228,7 +232,8 @@ const NOT_DUE = {
 export async function furnished() {
 	const home = await world();
 	const member = await join(home.id, 1);
-	const [key_id, domain, invite] = [v7(), v7(), v7()];
+	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
+	const event = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	await db.batch([
 		db.insert(projectMembers).values({
@@ -258,6 +263,34 @@ export async function furnished() {
 			created_by: home.owner.id,
 			emailing_attempt_made: false,
 			token_hash: v7(),
+		}),
+		db.insert(activityLog).values({
+			id: event,
+			organization_id: home.id,
+			activity: "paused",
+			scope: "BatchExport",
+			item_id: batch_export,
+			is_system: true,
+		}),
+		db.insert(webhooks).values({
+			id: webhook,
+			organization_id: home.id,
+			url: `${env.RECEIVER_URL}/hooks/${webhook}`,
+			// It gets no event of itself.
+			types: ["nothing.happened"],
+			selectors: ["Nothing.happened"],
+			secret: await sealSecret(env, webhook, newSecret()),
+			position: 0,
+		}),
+		db.insert(webhookDeliveries).values({
+			webhook_id: webhook,
+			number: 1,
+			id: delivery,
+			event_id: event,
+			type: "batch_export.paused",
+			status: "delivered",
+			response_status: 200,
+			duration_ms: 12,
 		}),
 		db.insert(batchExports).values({
 			id: batch_export,
@@ -331,6 +364,8 @@ export async function furnished() {
 		...home,
 		key_id,
 		domain,
+		webhook,
+		delivery,
 		invite,
 		member: member.uuid,
 		batch_export,

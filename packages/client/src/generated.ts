@@ -64,6 +64,19 @@ export const OPERATIONS = {
 		delete: "DELETE /api/organizations/{organization}/projects/{id}",
 	},
 	activityLog: { list: "GET /api/organizations/{organization}/activity_log l" },
+	webhooks: {
+		list: "GET /api/organizations/{organization}/webhooks l",
+		create: "POST /api/organizations/{organization}/webhooks b",
+		get: "GET /api/organizations/{organization}/webhooks/{id}",
+		update: "PATCH /api/organizations/{organization}/webhooks/{id} b",
+		delete: "DELETE /api/organizations/{organization}/webhooks/{id}",
+		test: "POST /api/organizations/{organization}/webhooks/{id}/test",
+		roll: "POST /api/organizations/{organization}/webhooks/{id}/roll",
+		replay: "POST /api/organizations/{organization}/webhooks/{id}/replay b",
+		listDeliveries: "GET /api/organizations/{organization}/webhooks/{id}/deliveries l",
+		replayDelivery:
+			"POST /api/organizations/{organization}/webhooks/{id}/deliveries/{delivery}/replay",
+	},
 	plugins: { list: "GET /api/organizations/{organization}/plugins l" },
 	pipelineDestinations: {
 		list: "GET /api/organizations/{organization}/pipeline_destinations l",
@@ -197,6 +210,8 @@ export abstract class Resources {
 	declare readonly organizationProjects: OrganizationProjectsCalls;
 	/** Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days; secrets are masked. */
 	declare readonly activityLog: ActivityLogCalls;
+	/** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
+	declare readonly webhooks: WebhooksCalls;
 	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly plugins: PluginsCalls;
 	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -710,6 +725,112 @@ export interface ActivityLogCalls {
 		parameters: ListActivityParameters | From<"organizations">,
 		options?: RequestOptions,
 	): Pages<ActivityEntry>;
+}
+
+/** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
+export interface WebhooksCalls {
+	/**
+	 * List the webhooks.
+	 *
+	 * Lists the organization's webhooks, newest first. Requires level 8.
+	 */
+	list(
+		parameters: ListWebhooksParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Pages<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Add a webhook.
+	 *
+	 * Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets the events from now on, its own `webhook.created` being the first. An organization can have 20 webhooks.
+	 */
+	create(
+		parameters: CreateWebhookParameters | From<"organizations">,
+		body: CreateWebhookBody,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Retrieve a webhook.
+	 *
+	 * Answers with the webhook, and how its deliveries go. Requires level 8.
+	 */
+	get(
+		parameters: GetWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Change a webhook.
+	 *
+	 * Requires level 8. Fields that aren't in the body stay as they are. A change of `url`, `types` or `enabled` makes the next event due at once. Events that happen while a webhook is disabled wait until it is enabled. Answers with the webhook.
+	 */
+	update(
+		parameters: UpdateWebhookParameters | From<"webhooks">,
+		body: UpdateWebhookBody,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Delete a webhook.
+	 *
+	 * Requires level 8. Ends its deliveries, also those that are under way.
+	 */
+	delete(
+		parameters: DeleteWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<void>;
+
+	/**
+	 * Test a webhook.
+	 *
+	 * Requires level 8. Sends an event of the type `webhook.test` at once, also if the webhook is disabled, and answers with what came of it. The answer is a 200 in either case: `status` and `error` say whether your endpoint took the event.
+	 */
+	test(
+		parameters: TestWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<WebhookDelivery>;
+
+	/**
+	 * Roll the secret of a webhook.
+	 *
+	 * Requires level 8. The answer has a new `secret`; it isn't shown again. For 24 hours deliveries have two signatures, one of the new secret and one of the old.
+	 */
+	roll(
+		parameters: RollWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Deliver the events since a time.
+	 *
+	 * Requires level 8. Delivers every event since a time, again where it was delivered before, and goes on from there. Events before that time are not delivered any more: so a time after an event that your endpoint refuses is the way past it.
+	 */
+	replay(
+		parameters: ReplayWebhookParameters | From<"webhooks">,
+		body: ReplayWebhookBody,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * List the deliveries of a webhook.
+	 *
+	 * Lists the attempts to deliver events, newest first. The last 100 are kept. Requires level 8.
+	 */
+	listDeliveries(
+		parameters: ListWebhookDeliveriesParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Pages<Received<WebhookDelivery, "webhooks">>;
+
+	/**
+	 * Deliver an event again.
+	 *
+	 * Requires level 8. Sends the event of a delivery again, at once and out of order, and answers with what came of it. That has no effect on other deliveries.
+	 */
+	replayDelivery(
+		parameters: ReplayWebhookDeliveryParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<Received<WebhookDelivery, "webhooks">>;
 }
 
 /** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -2518,6 +2639,126 @@ export interface ListActivityParameters {
 	before?: string | undefined;
 }
 
+/** What `webhooks.list` is about. */
+export interface ListWebhooksParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+}
+
+/** What `webhooks.create` is about. */
+export interface CreateWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `createWebhook`. */
+export interface CreateWebhookBody {
+	/** Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network. */
+	url: string;
+	/** Which events it gets: types such as `member.updated`, or `member.*` for all that begin so, at most 100. Empty for all events. Empty by default. */
+	types?: string[] | undefined;
+	/** A text of yours, at most 400 characters. Empty by default. */
+	description?: string | undefined;
+	/** Whether events are delivered. True by default. */
+	enabled?: boolean | undefined;
+}
+
+/** What `webhooks.get` is about. */
+export interface GetWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.update` is about. */
+export interface UpdateWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** The body of `updateWebhook`. */
+export interface UpdateWebhookBody {
+	/** Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network. */
+	url?: string | undefined;
+	/** Which events it gets: types such as `member.updated`, or `member.*` for all that begin so, at most 100. Empty for all events. A change concerns the events that were not delivered yet. */
+	types?: string[] | undefined;
+	/** A text of yours, at most 400 characters. */
+	description?: string | undefined;
+	/** Whether events are delivered. While they aren't, they wait, for as long as the activity log keeps them. */
+	enabled?: boolean | undefined;
+}
+
+/** What `webhooks.delete` is about. */
+export interface DeleteWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.test` is about. */
+export interface TestWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.roll` is about. */
+export interface RollWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.replay` is about. */
+export interface ReplayWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** The body of `replayWebhook`. */
+export interface ReplayWebhookBody {
+	/** The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future passes over all events up to now. */
+	since: string;
+}
+
+/** What `webhooks.listDeliveries` is about. */
+export interface ListWebhookDeliveriesParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+	/** Only attempts with this result. May be repeated. */
+	status?: (("delivered" | "failed")[] | "delivered" | "failed") | undefined;
+	/** Only attempts with events of this type. Case matters. */
+	type?: string | undefined;
+}
+
+/** What `webhooks.replayDelivery` is about. */
+export interface ReplayWebhookDeliveryParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+	/** The delivery's id. */
+	delivery: string;
+}
+
 /** What `plugins.list` is about. */
 export interface ListPluginsParameters {
 	/** The organization's id, or `@current` for your current one. */
@@ -4074,6 +4315,8 @@ export interface CreatePersonalApiKeyBody {
 		| "personal_api_key:write"
 		| "user:read"
 		| "user:write"
+		| "webhook:read"
+		| "webhook:write"
 	)[];
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -4121,6 +4364,8 @@ export interface UpdatePersonalApiKeyBody {
 				| "personal_api_key:write"
 				| "user:read"
 				| "user:write"
+				| "webhook:read"
+				| "webhook:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. At most 100. The list replaces the old one. */
@@ -5483,6 +5728,71 @@ export interface ActivityEntry {
 	created_at: string;
 }
 
+export interface Webhook {
+	/** Identifies the webhook, in paths too. */
+	id: string;
+	/** Where events are sent. */
+	url: string;
+	/** Which events it gets, as types or as beginnings such as `member.*`. Empty: all events. */
+	types: string[];
+	/** A text of yours. */
+	description: string;
+	/** Whether events are delivered. */
+	enabled: boolean;
+	/** Why the service disabled the webhook: its endpoint answered 410, or failed for five days. Null if it didn't. */
+	disabled_reason: string | null;
+	/** The secret that signs, `whsec_` and Base64: only in the answers to creating and rolling, else null. */
+	secret: string | null;
+	/** Until when the secret before the last roll signs, too; null if it doesn't. */
+	previous_secret_expires_at: string | null;
+	/** When a delivery failed for the first time since the last one that succeeded; null if the last one succeeded. */
+	failing_since: string | null;
+	/** Why the last delivery failed; null if it succeeded. */
+	last_error: string | null;
+	/** When the next event is due to be sent, or was sent just now; null if there is none, or the webhook is disabled. */
+	next_attempt_at: string | null;
+	/** How many events were deleted, 365 days after they happened, before they could be delivered. */
+	missed_events: number;
+	/** The last attempt, a test included; null if there was none. */
+	last_delivery: WebhookDelivery | null;
+	/** When it was added. */
+	created_at: string;
+}
+
+export interface WebhookDelivery {
+	/** Identifies the attempt. */
+	id: string;
+	/** Identifies the event: the `webhook-id` header that was sent. */
+	event_id: string;
+	/** The type of the event. */
+	type: string;
+	/**
+	 * Why the event was sent.
+	 *
+	 * - `event`: its turn had come.
+	 * - `replay`: a request asked to send it again.
+	 * - `test`: a request asked for a test.
+	 */
+	reason: "event" | "replay" | "test";
+	/** How often the event was tried when its turn had come, this attempt included. */
+	attempt: number;
+	/**
+	 * What came of it.
+	 *
+	 * - `delivered`: the endpoint answered with a status of 200 to 299 within 15 seconds.
+	 * - `failed`: it didn't; `error` says why.
+	 */
+	status: "delivered" | "failed";
+	/** The status of the endpoint's response; null if there was none. */
+	response_status: number | null;
+	/** How long it took, in milliseconds. */
+	duration_ms: number;
+	/** Why the event was not delivered, for people, with the beginning of the response; null if it was delivered. */
+	error: string | null;
+	/** When the attempt ended. */
+	created_at: string;
+}
+
 export interface ListedPlugin {
 	/** Identifies the plugin, in paths too. It is the same in all organizations. */
 	id: number;
@@ -6109,6 +6419,8 @@ export interface PersonalApiKey {
 		| "personal_api_key:write"
 		| "user:read"
 		| "user:write"
+		| "webhook:read"
+		| "webhook:write"
 	)[];
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. */
 	scoped_organizations: string[];
