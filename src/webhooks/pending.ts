@@ -10,6 +10,16 @@ const PAGE_BYTES = 1_000_000;
 /** Whose events, after which place in the feed, of which types (src/webhooks/types.ts). All are SQL. */
 export type Pending = { organization: SQL; after: SQL; selectors: SQL };
 
+/** The events after a place in the feed that a webhook gets. */
+export const pendingOf = (
+	{ organization_id, selectors }: { organization_id: string; selectors: string[] },
+	after: number,
+) => ({
+	organization: sql`${organization_id}`,
+	after: sql`${after}`,
+	selectors: sql`${JSON.stringify(selectors)}`,
+});
+
 /**
  * SQL for the places of the next `limit` events, in order. Each type is a seek in an index, so what
  * other types the feed has costs nothing: a selector without an activity is first resolved to the

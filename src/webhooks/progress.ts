@@ -7,7 +7,7 @@ import type { EventRow } from "../feed/event.ts";
 import type { Wake } from "../tenant/wake.ts";
 import type { Outcome } from "./attempt.ts";
 import { deleteOldDeliveries, insertDeliveries, type toDelivery } from "./deliveries.ts";
-import { isPending, selectPending } from "./pending.ts";
+import { isPending, pendingOf, selectPending } from "./pending.ts";
 import { MAX_FAILING_MS, nextAttempt } from "./retries.ts";
 import { nameOf } from "./shape.ts";
 
@@ -111,13 +111,6 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
 				: null,
 	};
 }
-
-/** The events after a place in the feed that a webhook gets. */
-const pendingOf = ({ organization_id, selectors }: Webhook, after: number) => ({
-	organization: sql`${organization_id}`,
-	after: sql`${after}`,
-	selectors: sql`${JSON.stringify(selectors)}`,
-});
 
 /**
  * Records a round, if the worker still has the webhook.
