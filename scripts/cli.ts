@@ -27,6 +27,7 @@ const GROUPS: Record<string, string> = {
 	activity: "activityLog",
 	"audit-streams": "auditStreams",
 	"project-activity": "projectActivityLog",
+	webhooks: "webhooks",
 	users: "users",
 	keys: "personalApiKeys",
 	"service-accounts": "serviceAccounts",

@@ -18,6 +18,7 @@ const ORDER = [
 	"activity_log",
 	"feed",
 	"exporter",
+	"webhooks",
 	"plugins",
 	"jobs",
 	"plugin_configs",

@@ -53,6 +53,7 @@ import {
 import { ifMatch } from "./tenant/precondition.ts";
 import { type ScopeObject, scope } from "./tenant/scopes.ts";
 import users from "./users/routes.ts";
+import webhooks from "./webhooks/routes.ts";
 
 type Routes = Hono<App, Schema, string>;
 
@@ -86,6 +87,7 @@ export const families = [
 	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
 	[`${ORGANIZATION}/audit_streams`, "activity_log", inOrganization, auditStreams],
 	[`${ORGANIZATION}/notifications`, "organization", inOrganization, notifications],
+	[`${ORGANIZATION}/webhooks`, "webhook", inOrganization, webhooks],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
 	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
 	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { deleteExpired } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
@@ -8,6 +9,36 @@ import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 export { ExportRun } from "./exporter/workflow.ts";
 export { Outbound } from "./jobs/outbound.ts";
 export { Operator } from "./operator/entrypoint.ts";
+
+const logError = (error: unknown) => console.error(JSON.stringify({ error: String(error) }));
+
+async function runJob(message: Message, env: Env) {
+	const { work } = await import("./jobs/work.ts");
+	const run = isStale(message) ? Promise.resolve() : work(env);
+	await run.then(
+		() => message.ack(),
+		(error: unknown) => {
+			logError(error);
+			message.retry({ delaySeconds: 30 });
+		},
+	);
+}
+
+const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
+
+/**
+ * Starts to deliver a webhook's events. The message is done at once: if this worker is killed, the
+ * clock sends another one.
+ */
+function startDelivery(message: Message, env: Env, context: ExecutionContext) {
+	message.ack();
+	if (isStale(message)) return;
+	const run = async () => {
+		const { deliver } = await import("./webhooks/deliver.ts");
+		await deliver(env, Wake.parse(message.body));
+	};
+	context.waitUntil(run().catch(logError));
+}
 
 export default {
 	fetch: app.fetch,
@@ -20,6 +51,7 @@ export default {
 			import("./domains/recheck.ts"),
 			import("./notifications/digest.ts"),
 			import("./personal_api_keys/expiry.ts"),
+			import("./webhooks/schedule.ts"),
 		]);
 		const tasks = [
 			deleteExpired(env),
@@ -32,19 +64,12 @@ export default {
 		];
 		// One failure must not stop the others.
 		for (const task of await Promise.allSettled(tasks))
-			if (task.status === "rejected") console.error(JSON.stringify({ error: String(task.reason) }));
+			if (task.status === "rejected") logError(task.reason);
 	},
 
-	async queue({ messages }, env) {
-		const { work } = await import("./jobs/work.ts");
-		const handle = async (message: Message) => (isStale(message) ? undefined : work(env));
+	async queue({ messages, queue }, env, context) {
 		for (const message of messages)
-			await handle(message).then(
-				() => message.ack(),
-				(error: unknown) => {
-					console.error(JSON.stringify({ error: String(error) }));
-					message.retry({ delaySeconds: 30 });
-				},
-			);
+			if (queue.startsWith("tenantry-deliveries")) startDelivery(message, env, context);
+			else await runJob(message, env);
 	},
 } satisfies ExportedHandler<Env>;

@@ -30,6 +30,7 @@ const RESOURCES: Record<string, string> = {
 	PersonalApiKey: "personalApiKeys",
 	ServiceAccount: "serviceAccounts",
 	ServiceAccountKey: "serviceAccountKeys",
+	Webhook: "webhooks",
 	Service: "service",
 	Health: "health",
 };
@@ -42,6 +43,7 @@ const PARAMETERS: Record<string, string> = {
 	service_account_id: "account",
 	run_id: "run",
 	backfill_id: "backfill",
+	delivery_id: "delivery",
 	user__uuid: "user",
 	user_uuid: "user",
 	uuid: "user",

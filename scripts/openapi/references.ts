@@ -19,6 +19,7 @@ import * as projects from "../../src/projects/reference.ts";
 import serviceAccounts from "../../src/service_accounts/reference.ts";
 import service from "../../src/service_reference.ts";
 import users from "../../src/users/reference.ts";
+import webhooks from "../../src/webhooks/reference.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 
@@ -41,6 +42,7 @@ export const references: References = {
 	"/api/organizations/:organization_id/events": feed,
 	"/api/organizations/:organization_id/audit_streams": auditStreams,
 	"/api/organizations/:organization_id/notifications": notifications,
+	"/api/organizations/:organization_id/webhooks": webhooks,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,

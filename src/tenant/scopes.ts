@@ -11,6 +11,7 @@ export const objects = [
 	"activity_log",
 	"personal_api_key",
 	"user",
+	"webhook",
 ] as const;
 export type ScopeObject = (typeof objects)[number];
 export type Scope = `${ScopeObject}:${"read" | "write"}`;

@@ -21,6 +21,7 @@ import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
+import { selectDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
 
@@ -296,8 +297,20 @@ export class Tenant {
 				result: answer ?? change,
 				answer,
 				changed: first ? changed : sql`true`,
+				entries,
 			},
 		);
+	}
+
+	/** Selects the webhooks that entries have made due: the last statement of a batch. */
+	#selectDue(entries: Pick<Entry, "organization">[]) {
+		const organizations = entries.map(({ organization }) => organization ?? this.organization);
+		return selectDue(this.db, organizations);
+	}
+
+	/** Has webhooks get their events, after the response. */
+	#wake(due: Wake[] = []) {
+		this.#c.executionCtx.waitUntil(wake(this.env, due));
 	}
 
 	/**
@@ -310,7 +323,13 @@ export class Tenant {
 			result,
 			answer,
 			changed,
-		}: { result: Statement; answer?: Statement | undefined; changed: SQL },
+			entries,
+		}: {
+			result: Statement;
+			answer?: Statement | undefined;
+			changed: SQL;
+			entries: Pick<Entry, "organization">[];
+		},
 	) {
 		const { idempotency, precondition } = this.#c.var;
 		if (idempotency?.isDone) {
@@ -328,7 +347,9 @@ export class Tenant {
 			...checks,
 			...statements,
 			...(retries ? [retries.last] : []),
+			this.#selectDue(entries),
 		]);
+		this.#wake(results.at(-1));
 		return results[checks.length + statements.indexOf(result)];
 	}
 
@@ -341,7 +362,7 @@ export class Tenant {
 	/** Writes an activity entry for an action that changes no row, in one round trip. */
 	async log(entry: Entry) {
 		const logged = this.#record(entry, sql`true`);
-		await this.#run([logged], { result: logged, changed: sql`true` });
+		await this.#run([logged], { result: logged, changed: sql`true`, entries: [entry] });
 	}
 
 	/**
@@ -359,7 +380,9 @@ export class Tenant {
 			...checks,
 			removal,
 			this.#record({ activity: "deleted", ...entry }),
+			this.#selectDue([entry]),
 		]);
+		this.#wake(results.at(-1));
 		return results[checks.length]?.[0];
 	}
 

@@ -42,6 +42,7 @@ const objects: [string, string, (home: World) => string][] = [
 		"AuditStream",
 		({ id, audit_stream }) => `/api/organizations/${id}/audit_streams/${audit_stream}`,
 	],
+	["a webhook", "Webhook", ({ id, webhook }) => `/api/organizations/${id}/webhooks/${webhook}`],
 	["a key", "PersonalApiKey", ({ key_id }) => `/api/personal_api_keys/${key_id}`],
 ];
 

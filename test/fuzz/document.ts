@@ -52,6 +52,7 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
 		["/audit_streams", world.auditStreams.slice(0, 1), world.auditStreams.slice(1)],
 		["/batch_exports", [world.batch_export], world.spareExports],
+		["/webhooks", world.webhooks.slice(0, 1), world.webhooks.slice(1)],
 		["/domains", domains.slice(0, 1), domains.slice(1)],
 		["/invites", [], invites.map(({ id }) => id)],
 		["/pipeline_destinations", [plugins.destination], world.sparePlugins],

@@ -114,6 +114,8 @@ export async function populate(
 	]);
 	await ask("POST", `${below}/members`, { user_uuid: member.uuid, level: 1 });
 	const domain = (i: number) => make(`${base}/domains`, { domain: `fuzz-${i}.example.com` });
+	const webhook = () =>
+		make(`${base}/webhooks`, { url: `${url}/nowhere`, types: ["nothing.happened"] });
 	const newKey = (label: string) => make("/api/personal_api_keys", { label, scopes: ["*"] });
 	const first = await exported("Export");
 	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
@@ -139,6 +141,7 @@ export async function populate(
 				destination: { type: "R2", config: { prefix: "fuzz" } },
 			}),
 		),
+		webhooks: await several(SPARES, webhook),
 		invites: await several(SPARES, (i) => invite(`invited-${i}`, 1)),
 		plugins,
 		sparePlugins: await several(SPARES, (i) =>

@@ -73,7 +73,9 @@ const changing = guarded.filter(
 /** Routes that change one object, which has no GET. */
 const NO_GET = guarded.filter(
 	({ method, path }) =>
-		(["PATCH", "DELETE"].includes(method) || path.includes(":backfill_id")) &&
+		(["PATCH", "DELETE"].includes(method) ||
+			path.includes(":backfill_id") ||
+			path.includes(":delivery_id")) &&
 		!path.endsWith("/rearrange") &&
 		!gets.some((get) => get.path === objectOf(path)),
 );

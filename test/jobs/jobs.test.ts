@@ -431,8 +431,9 @@ async function deliver(bindings: Partial<Env> = {}, timestamp = new Date()) {
 	const batch = createMessageBatch("tenantry-jobs", [
 		{ id: "1", timestamp, attempts: 1, body: {} },
 	]);
-	await worker.queue(batch, { ...env, ...bindings });
-	return getQueueResult(batch, createExecutionContext());
+	const context = createExecutionContext();
+	await worker.queue(batch, { ...env, ...bindings }, context);
+	return getQueueResult(batch, context);
 }
 
 describe("a waiting job", () => {
@@ -545,7 +546,11 @@ test("if the runtime has no sandbox, the job fails and its log says why", async 
 		const batch = createMessageBatch("tenantry-jobs", [
 			{ id: "1", timestamp: new Date(), attempts: 1, body: {} },
 		]);
-		await worker.queue(batch, Object.assign(Object.create(null), bindings));
+		await worker.queue(
+			batch,
+			Object.assign(Object.create(null), bindings),
+			createExecutionContext(),
+		);
 	} while (!/sandbox/i.test((await logs()).join()));
 	expect(await latest()).toMatchObject({ status: "failed" });
 	expect((await logs()).at(-1)).toMatch(/^SYSTEM ERROR .*sandbox/i);

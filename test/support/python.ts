@@ -34,6 +34,9 @@ export async function pythonWith(packages: string[], more: string[] = []) {
 	return interpreter;
 }
 
+/** The library of Standard Webhooks that its authors publish for Python. */
+export const STANDARD_WEBHOOKS = "standardwebhooks==1.1.0";
+
 /** Readers and writers of Parquet. */
 const PARQUET = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0"];
 

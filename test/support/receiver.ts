@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { promisify } from "node:util";
-import { python } from "./python.ts";
+import { python, pythonWith, STANDARD_WEBHOOKS } from "./python.ts";
 import { serve } from "./registry.ts";
 
 /** A request that the receiver got. */
@@ -72,6 +72,53 @@ async function parquetReaders(file: Uint8Array) {
 }
 
 /**
+ * What the published library of Standard Webhooks for Python says of messages (webhooks.py), as JSON; null where it can't be
+ * installed.
+ */
+async function pythonVerdicts(messages: string) {
+	const interpreter = await pythonWith([STANDARD_WEBHOOKS]).catch(() => null);
+	if (!interpreter) return "null";
+	const script = `${import.meta.dirname}/webhooks.py`;
+	const child = execFile(interpreter, [script], { maxBuffer: 2 ** 28 });
+	child.stdin?.end(messages);
+	const { stdout } = child;
+	let text = "";
+	for await (const chunk of stdout ?? []) text += chunk;
+	return text;
+}
+
+/** The bytes of a response that is larger than any that should be read. */
+const HUGE_BYTES = 2 ** 26;
+
+/** Answers in one of the ways of `/plan`. */
+function answerAs(way: string, request: IncomingMessage, response: ServerResponse) {
+	switch (way) {
+		case "hang":
+			return;
+		case "close":
+			return request.socket.destroy();
+		case "cut":
+			response.writeHead(500, { "content-length": 100 });
+			return response.write("cut", () => request.socket.destroy());
+		case "drip":
+			return response.write("a body that never ends");
+		case "huge":
+			response.statusCode = 500;
+			return response.end(Buffer.alloc(HUGE_BYTES, "x"));
+		case "slow":
+			return setTimeout(() => response.end(), 300);
+		case "redirect":
+			return response.writeHead(302, { location: `http://${request.headers.host}/ok/x` }).end();
+		default: {
+			const [status = "", wait] = way.split("-");
+			if (wait) response.setHeader("retry-after", wait);
+			response.statusCode = Number(status);
+			return response.end(status === "204" ? undefined : `Oops ${status}`);
+		}
+	}
+}
+
+/**
  * A server that stores the requests to each path. Its response depends on the path:
  * - `/batches/<name>` accepts events, each Idempotency-Key once.
  * - `/status/<n>` responds with that status, `/status/<n>/<value>` also with that Retry-After.
@@ -81,6 +128,10 @@ async function parquetReaders(file: Uint8Array) {
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
  * - `/parquet` responds with what pyarrow and polars read in the file in the body, or null if they aren't installed.
+ * - `/plan/<ways>/<name>` responds in the first of the ways, then in the second, and so on, and in the end with a 200. The
+ *   ways are separated by commas: a status, one with a Retry-After (`503-60`), `hang`, `close`, `cut`, `drip`, `huge`, `slow`,
+ *   `redirect`. `*` repeats the way before it for ever.
+ * - `/verify` responds with what Python says of the messages in the body, or null if it isn't installed.
  * - `/unlisted` is a bucket that can't be listed.
  * - `GET /received/<path>` responds with the requests to that path.
  */
@@ -115,6 +166,14 @@ export async function receivers() {
 				return;
 			case "close":
 				return request.socket.destroy();
+			case "plan": {
+				const ways = name.split(",");
+				const way = ways.at(-1) === "*" ? (ways[before.length] ?? "*") : ways[before.length];
+				if (way) return answerAs(way === "*" ? (ways.at(-2) ?? "") : way, request, response);
+				return say({});
+			}
+			case "verify":
+				return response.end(await pythonVerdicts(body.toString()));
 			case "status":
 				if (value) response.setHeader("retry-after", decodeURIComponent(value));
 				return fail(Number(name));

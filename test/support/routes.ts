@@ -4,6 +4,8 @@ import type { world } from "./world.ts";
 export type World = Awaited<ReturnType<typeof world>> & {
 	key_id: string;
 	domain: string;
+	webhook: string;
+	delivery: string;
 	invite: string;
 	destination: number;
 	frontend: number;
@@ -43,6 +45,7 @@ const invites = route("/api/organizations/:organization_id/invites");
 const auditStreams = route("/api/organizations/:organization_id/audit_streams");
 const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
+const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
 
 const [exportsOfOrganization, exportsOfProject] = [
@@ -199,6 +202,16 @@ const added: Route[] = [
 	organizations("PATCH", "/:organization_id/notifications", "organization:write", ({ owner }) => ({
 		subscriptions: [{ type: "plugin_job.failed", recipients: [owner.uuid] }],
 	})),
+	webhooks("GET", "", "webhook:read"),
+	webhooks("POST", "", "webhook:write", () => ({ url: "https://192.0.2.1/hook", enabled: false })),
+	webhooks("GET", "/:id", "webhook:read"),
+	webhooks("PATCH", "/:id", "webhook:write", () => ({ description: "Changed" })),
+	webhooks("DELETE", "/:id", "webhook:write"),
+	webhooks("POST", "/:id/test", "webhook:write"),
+	webhooks("POST", "/:id/roll", "webhook:write"),
+	webhooks("POST", "/:id/replay", "webhook:write", () => ({ since: "2026-01-01T00:00:00Z" })),
+	webhooks("GET", "/:id/deliveries", "webhook:read"),
+	webhooks("POST", "/:id/deliveries/:delivery_id/replay", "webhook:write"),
 	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
 		projects("GET", "", "project:read"),
 		projects("POST", "", "project:write", () => ({ name: "New" })),
@@ -253,6 +266,7 @@ export function subject(path: string, world: World) {
 		"/audit_streams": world.audit_stream,
 		"/batch_exports": world.batch_export,
 		"/domains": world.domain,
+		"/webhooks": world.webhook,
 		"/invites": world.invite,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
@@ -272,6 +286,7 @@ export const address = (path: string, world: World) =>
 		.replace(":run_id/retry", `${world.ended_run}/retry`)
 		.replace(":run_id", world.run)
 		.replace(":backfill_id", world.backfill)
+		.replace(":delivery_id", world.delivery)
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(/:id|:plugin_config_id/, subject(path, world));

@@ -8,6 +8,7 @@ import { app } from "../../src/app.ts";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import {
+	activityLog,
 	auditStreams,
 	batchExportBackfills,
 	batchExportRuns,
@@ -23,8 +24,11 @@ import {
 	projectMembers,
 	projects,
 	users,
+	webhookDeliveries,
+	webhooks,
 } from "../../src/db/schema.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
+import { newSecret, sealSecret } from "../../src/webhooks/secret.ts";
 import { assertDocumented } from "./contract.ts";
 import { patiently } from "./time.ts";
 
@@ -231,7 +235,8 @@ const NOT_DUE = {
 export async function furnished() {
 	const home = await world();
 	const member = await join(home.id, 1);
-	const [key_id, domain, invite] = [v7(), v7(), v7()];
+	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
+	const event = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
 	await db.batch([
@@ -270,6 +275,34 @@ export async function furnished() {
 			destination: { type: "R2", config: { prefix: "audit" } },
 			enabled: false,
 			digest: genesis(audit_stream),
+		}),
+		db.insert(activityLog).values({
+			id: event,
+			organization_id: home.id,
+			activity: "paused",
+			scope: "BatchExport",
+			item_id: batch_export,
+			is_system: true,
+		}),
+		db.insert(webhooks).values({
+			id: webhook,
+			organization_id: home.id,
+			url: `${env.RECEIVER_URL}/hooks/${webhook}`,
+			// It gets no event of itself.
+			types: ["nothing.happened"],
+			selectors: ["Nothing.happened"],
+			secret: await sealSecret(env, webhook, newSecret()),
+			position: 0,
+		}),
+		db.insert(webhookDeliveries).values({
+			webhook_id: webhook,
+			number: 1,
+			id: delivery,
+			event_id: event,
+			type: "batch_export.paused",
+			status: "delivered",
+			response_status: 200,
+			duration_ms: 12,
 		}),
 		db.insert(batchExports).values({
 			id: batch_export,
@@ -343,6 +376,8 @@ export async function furnished() {
 		...home,
 		key_id,
 		domain,
+		webhook,
+		delivery,
 		invite,
 		member: member.uuid,
 		batch_export,

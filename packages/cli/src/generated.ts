@@ -4518,6 +4518,284 @@ export const GROUPS: Group[] = [
 		],
 	},
 	{
+		name: "webhooks",
+		resource: "webhooks",
+		description:
+			"URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8.",
+		commands: [
+			{
+				name: "list",
+				method: "list",
+				verb: "GET",
+				summary: "List the webhooks",
+				description: "Lists the organization's webhooks, newest first. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+				],
+				columns: [
+					"id",
+					"url",
+					"description",
+					"enabled",
+					"disabled_reason",
+					"secret",
+					"previous_secret_expires_at",
+					"failing_since",
+					"last_error",
+					"next_attempt_at",
+					"missed_events",
+					"created_at",
+				],
+			},
+			{
+				name: "create",
+				method: "create",
+				verb: "POST",
+				summary: "Add a webhook",
+				description:
+					"Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets the events from now on, its own `webhook.created` being the first. An organization can have 20 webhooks.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+				],
+				query: [],
+				body: [
+					{
+						name: "url",
+						kind: "string",
+						help: "Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network.",
+						isRequired: true,
+					},
+					{
+						name: "types",
+						kind: "strings",
+						help: "Which events it gets: types such as member.updated, or member.* for all that begin so, at most 100. Empty for all events. Empty by default.",
+					},
+					{
+						name: "description",
+						kind: "string",
+						help: "A text of yours, at most 400 characters. Empty by default.",
+					},
+					{
+						name: "enabled",
+						kind: "boolean",
+						help: "Whether events are delivered. True by default.",
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "get",
+				method: "get",
+				verb: "GET",
+				summary: "Retrieve a webhook",
+				description: "Answers with the webhook, and how its deliveries go. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [],
+			},
+			{
+				name: "update",
+				method: "update",
+				verb: "PATCH",
+				summary: "Change a webhook",
+				description:
+					"Requires level 8. Fields that aren't in the body stay as they are. A change of `url`, `types` or `enabled` makes the next event due at once. Events that happen while a webhook is disabled wait until it is enabled. Answers with the webhook.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [],
+				body: [
+					{
+						name: "url",
+						kind: "string",
+						help: "Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network.",
+					},
+					{
+						name: "types",
+						kind: "strings",
+						help: "Which events it gets: types such as member.updated, or member.* for all that begin so, at most 100. Empty for all events. A change concerns the events that were not delivered yet.",
+					},
+					{ name: "description", kind: "string", help: "A text of yours, at most 400 characters." },
+					{
+						name: "enabled",
+						kind: "boolean",
+						help: "Whether events are delivered. While they aren't, they wait, for as long as the activity log keeps them.",
+					},
+				],
+			},
+			{
+				name: "delete",
+				method: "delete",
+				verb: "DELETE",
+				summary: "Delete a webhook",
+				description: "Requires level 8. Ends its deliveries, also those that are under way.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [],
+			},
+			{
+				name: "test",
+				method: "test",
+				verb: "POST",
+				summary: "Test a webhook",
+				description:
+					"Requires level 8. Sends an event of the type `webhook.test` at once, also if the webhook is disabled, and answers with what came of it. The answer is a 200 in either case: `status` and `error` say whether your endpoint took the event.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [],
+			},
+			{
+				name: "roll",
+				method: "roll",
+				verb: "POST",
+				summary: "Roll the secret of a webhook",
+				description:
+					"Requires level 8. The answer has a new `secret`; it isn't shown again. For 24 hours deliveries have two signatures, one of the new secret and one of the old.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [],
+			},
+			{
+				name: "replay",
+				method: "replay",
+				verb: "POST",
+				summary: "Deliver the events since a time",
+				description:
+					"Requires level 8. Delivers every event since a time, again where it was delivered before, and goes on from there. Events before that time are not delivered any more: so a time after an event that your endpoint refuses is the way past it.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [],
+				body: [
+					{
+						name: "since",
+						kind: "string",
+						help: "The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future passes over all events up to now.",
+						isRequired: true,
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "deliveries",
+				method: "listDeliveries",
+				verb: "GET",
+				summary: "List the deliveries of a webhook",
+				description:
+					"Lists the attempts to deliver events, newest first. The last 100 are kept. Requires level 8.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+				],
+				query: [
+					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
+					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "status",
+						kind: "strings",
+						help: "Only attempts with this result. May be repeated.",
+						choices: ["delivered", "failed"],
+					},
+					{
+						name: "type",
+						kind: "string",
+						help: "Only attempts with events of this type. Case matters.",
+					},
+				],
+				columns: [
+					"id",
+					"event_id",
+					"type",
+					"reason",
+					"attempt",
+					"status",
+					"response_status",
+					"duration_ms",
+					"error",
+					"created_at",
+				],
+			},
+			{
+				name: "replay-delivery",
+				method: "replayDelivery",
+				verb: "POST",
+				summary: "Deliver an event again",
+				description:
+					"Requires level 8. Sends the event of a delivery again, at once and out of order, and answers with what came of it. That has no effect on other deliveries.",
+				path: [
+					{
+						name: "organization",
+						kind: "string",
+						help: "The organization's id, or @current for your current one.",
+						alias: "@current",
+					},
+					{ name: "id", kind: "string", help: "The webhook's id." },
+					{ name: "delivery", kind: "string", help: "The delivery's id." },
+				],
+				query: [],
+			},
+		],
+	},
+	{
 		name: "users",
 		resource: "users",
 		description:
@@ -4621,6 +4899,8 @@ export const GROUPS: Group[] = [
 							"personal_api_key:write",
 							"user:read",
 							"user:write",
+							"webhook:read",
+							"webhook:write",
 						],
 						isRequired: true,
 					},
@@ -4712,6 +4992,8 @@ export const GROUPS: Group[] = [
 							"personal_api_key:write",
 							"user:read",
 							"user:write",
+							"webhook:read",
+							"webhook:write",
 						],
 					},
 					{

@@ -57,7 +57,7 @@ async function textOf({ body }: Response) {
 }
 
 /** A Retry-After in seconds. The header has seconds or a date (RFC 9110, section 10.2.3). */
-function retryAfter(headers: Headers) {
+export function retryAfter(headers: Headers) {
 	const value = headers.get("retry-after");
 	if (value === null) return undefined;
 	const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
@@ -84,9 +84,14 @@ export function sender(env: Env, timeoutMs: number) {
 	/**
 	 * Sends a request. Redirects are not followed.
 	 * @param secrets what no error message may contain
+	 * @param needsBody whether the body of a response is read; the text of others is empty
 	 * @throws a plain error with a message for the user if there is no response
 	 */
-	async function exchange(request: Request, secrets: string[]): Promise<Answer> {
+	async function exchange(
+		request: Request,
+		secrets: string[],
+		needsBody: (response: Response) => boolean = () => true,
+	): Promise<Answer> {
 		const url = new URL(request.url);
 		const address = addressOf(url);
 		assertPublic(await hosts.check(url.hostname));
@@ -96,7 +101,8 @@ export function sender(env: Env, timeoutMs: number) {
 				signal: AbortSignal.timeout(timeoutMs),
 			});
 			const { status, headers } = answer;
-			const text = await textOf(answer);
+			if (!needsBody(answer)) await answer.body?.cancel();
+			const text = needsBody(answer) ? await textOf(answer) : "";
 			return {
 				status,
 				headers,

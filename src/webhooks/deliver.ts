@@ -1,0 +1,99 @@
+import { drizzle } from "drizzle-orm/d1";
+import { type EventRow, toEvent } from "../feed/event.ts";
+import { mailAdmins } from "../mail/admins.ts";
+import { type Wake, wake } from "../tenant/wake.ts";
+import { attempts, type Endpoint } from "./attempt.ts";
+import { toDelivery } from "./deliveries.ts";
+import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
+import { openSecrets } from "./secret.ts";
+import { nameOf } from "./shape.ts";
+
+/*
+ * How events get to a webhook (docs/webhooks.md#how-events-are-delivered).
+ *
+ * The feed is the queue: `position` says up to where a webhook's events are delivered, and
+ * `next_attempt_at` when the next one is due. A trigger sets the latter when an event is written. A
+ * worker takes the webhook for itself (`lease`), sends the events one after the other, and records
+ * every second how far it came. If it is killed, another goes on from there when the lease has
+ * expired. So an event may be sent twice, and none is left out.
+ */
+
+/** How often a worker records what it has delivered. */
+const RECORD_MS = 1000;
+
+/** Then another message goes on: a worker has thirty seconds, and an attempt may take fifteen. */
+const WORK_MS = 10_000;
+
+/** A message can be delayed for so long. The clock sends the later ones. */
+const MINUTE_MS = 60_000;
+
+/** Sends events until one fails, or it is time to record. */
+async function send(
+	attempt: ReturnType<typeof attempts>,
+	endpoint: Endpoint,
+	{ id: webhook, position, failures }: Webhook,
+	events: EventRow[],
+): Promise<Round> {
+	const until = Date.now() + RECORD_MS;
+	const round: Round = { deliveries: [], position, failure: undefined };
+	for (const row of events) {
+		if (Date.now() > until) break;
+		const event = toEvent(row);
+		const { id, type } = event;
+		const outcome = await attempt(endpoint, { id, payload: JSON.stringify(event) });
+		const isFirst = round.deliveries.length === 0;
+		round.deliveries.push(
+			toDelivery(webhook, {
+				event_id: id,
+				type,
+				attempt: isFirst ? failures + 1 : 1,
+				...outcome,
+			}),
+		);
+		if (outcome.error !== null) {
+			round.failure = outcome;
+			break;
+		}
+		round.position = row.position;
+	}
+	return round;
+}
+
+/** Mails the admins that the service has disabled a webhook. */
+const mailDisabled = (env: Env, webhook: Webhook) =>
+	mailAdmins(env, webhook.organization_id, (organization) => ({
+		subject: `A webhook of ${organization} was disabled`,
+		paragraphs: [
+			`The webhook to ${nameOf(webhook)} was disabled. ${webhook.disabled_reason}`,
+			`The last error: ${webhook.last_error}`,
+			"Its events wait, for as long as the activity log keeps them. Fix the endpoint and enable the webhook again: it then gets them all, in order.",
+		],
+	}));
+
+/** After an event failed: plans the next attempt, or tells that there is none. */
+async function afterFailure(env: Env, webhook: Webhook): Promise<unknown> {
+	const { id, next_attempt_at } = webhook;
+	if (next_attempt_at === null) return mailDisabled(env, webhook);
+	const delay = Date.parse(next_attempt_at) - Date.now();
+	if (delay > MINUTE_MS) return undefined;
+	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);
+}
+
+/** Delivers a webhook's events, oldest first, until there are no more, one fails, or time is up. */
+export async function deliver(env: Env, message: Wake) {
+	const db = drizzle(env.DB);
+	const attempt = attempts(env);
+	const until = Date.now() + WORK_MS;
+	let claimed = await claim(db, message);
+	while (claimed) {
+		const { webhook, events } = claimed;
+		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };
+		endpoint.secrets.catch(() => {});
+		const round = await send(attempt, endpoint, webhook, events);
+		claimed = await recordRound(db, webhook, round, events.slice(round.deliveries.length));
+		if (!claimed || claimed.webhook.next_attempt_at === null || round.failure) break;
+		const { id, lease } = claimed.webhook;
+		if (Date.now() > until) return wake(env, [{ webhook: id, ...(lease && { lease }) }]);
+	}
+	return claimed && claimed.webhook.failures > 0 ? afterFailure(env, claimed.webhook) : undefined;
+}

@@ -1,0 +1,75 @@
+import { eq, type SQL, sql } from "drizzle-orm";
+import type { Database } from "../db/client.ts";
+import { activityLog, users } from "../db/schema.ts";
+import { eventColumns } from "../feed/event.ts";
+
+/** How many events a page has, and how many bytes of changes: both keep a worker's memory small. */
+const PAGE_EVENTS = 100;
+const PAGE_BYTES = 1_000_000;
+
+/** Whose events, after which place in the feed, of which types (src/webhooks/types.ts). All are SQL. */
+export type Pending = { organization: SQL; after: SQL; selectors: SQL };
+
+/** The events after a place in the feed that a webhook gets. */
+export const pendingOf = (
+	{ organization_id, selectors }: { organization_id: string; selectors: string[] },
+	after: number,
+) => ({
+	organization: sql`${organization_id}`,
+	after: sql`${after}`,
+	selectors: sql`${JSON.stringify(selectors)}`,
+});
+
+/**
+ * SQL for the places of the next `limit` events, in order. Each type is a seek in an index, so what
+ * other types the feed has costs nothing: a selector without an activity is first resolved to the
+ * activities that occur, by one seek for each.
+ */
+const positions = ({ organization, after, selectors }: Pending, limit: number) => sql`
+	with recursive selector(scope, activity) as (
+		select substr(value, 1, instr(value || '.', '.') - 1), nullif(substr(value, instr(value || '.', '.') + 1), '')
+		from json_each(${selectors})),
+	occurring(scope, activity) as (
+		select scope, (select min(activity) from activity_log
+			where organization_id = ${organization} and scope = selector.scope)
+		from selector where activity is null
+		union
+		select scope, (select min(log.activity) from activity_log as log
+			where log.organization_id = ${organization} and log.scope = occurring.scope and log.activity > occurring.activity)
+		from occurring where activity is not null),
+	kind(scope, activity) as (
+		select scope, activity from selector where activity is not null
+		union select scope, activity from occurring where activity is not null)
+	select position from (
+		select position from (
+			select position from activity_log
+			where organization_id = ${organization} and position > ${after} and ${selectors} = '[]'
+			order by position limit ${limit})
+		union all
+		select value from kind, json_each((
+			select json_group_array(position) from (
+				select position from activity_log
+				where organization_id = ${organization} and scope = kind.scope and activity = kind.activity
+					and position > ${after}
+				order by position limit ${limit}))))
+	order by position limit ${limit}`;
+
+/** SQL condition: there is an event to deliver. */
+export const isPending = (pending: Pending) => sql`exists (${positions(pending, 1)})`;
+
+/** The next events to deliver, in order. */
+export const selectPending = (db: Database, pending: Pending) =>
+	db
+		.select(eventColumns)
+		.from(activityLog)
+		.leftJoin(users, eq(users.id, activityLog.user_id))
+		.where(
+			sql`${activityLog.position} in (
+				select position from (
+					select next.position, sum(octet_length(sized.changes) + coalesce(octet_length(sized.trigger), 0))
+						over (order by next.position rows between unbounded preceding and 1 preceding) as bytes
+					from (${positions(pending, PAGE_EVENTS)}) as next
+					join activity_log as sized on sized.position = next.position)
+				where coalesce(bytes, 0) < ${PAGE_BYTES})`,
+		)
+		.orderBy(activityLog.position);

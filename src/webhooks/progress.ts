@@ -1,0 +1,148 @@
+/** Where a worker starts, and how it records how far it came (deliver.ts). */
+import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
+import { type Database, runBatch } from "../db/client.ts";
+import { recordEvent } from "../db/record.ts";
+import { now, webhooks } from "../db/schema.ts";
+import type { EventRow } from "../feed/event.ts";
+import type { Wake } from "../tenant/wake.ts";
+import type { Outcome } from "./attempt.ts";
+import { deleteOldDeliveries, insertDeliveries, type toDelivery } from "./deliveries.ts";
+import { isPending, pendingOf, selectPending } from "./pending.ts";
+import { MAX_FAILING_MS, nextAttempt } from "./retries.ts";
+import { nameOf } from "./shape.ts";
+
+/** Longer than an attempt may take, with what is done before and after it. */
+const LEASE_MS = 45_000;
+
+/** Clocks differ: a message may arrive before its webhook is due by this one. */
+const CLOCK_SKEW_MS = 1000;
+
+export type Webhook = typeof webhooks.$inferSelect;
+
+/** What became of some events. */
+export type Round = {
+	/** The attempts; all but the last have succeeded, and the last one unless there is a `failure`. */
+	deliveries: ReturnType<typeof toDelivery>[];
+	/** The place in the feed of the last event that was delivered. */
+	position: number;
+	failure: Outcome | undefined;
+};
+
+const from = (at: number) => new Date(at).toISOString();
+
+const leaseEnd = () => from(Date.now() + LEASE_MS);
+
+/** WHERE clause: this worker has the webhook. */
+const isMine = ({ id, lease }: Pick<Webhook, "id" | "lease">) =>
+	and(eq(webhooks.id, id), eq(webhooks.lease, lease ?? ""));
+
+/** Takes a webhook that is due, and its next events. Undefined if it isn't due, or another worker has it. */
+export async function claim(db: Database, { webhook: id, lease: handedOver = "" }: Wake) {
+	const lease = crypto.randomUUID();
+	const columnOf = (name: string) =>
+		sql`(select ${sql.raw(name)} from webhooks where id = ${id} and lease = ${lease})`;
+	const [[webhook], events] = await db.batch([
+		db
+			.update(webhooks)
+			.set({ lease, leased_until: leaseEnd() })
+			.where(
+				and(
+					eq(webhooks.id, id),
+					eq(webhooks.enabled, true),
+					lte(webhooks.next_attempt_at, from(Date.now() + CLOCK_SKEW_MS)),
+					or(
+						isNull(webhooks.leased_until),
+						lte(webhooks.leased_until, now()),
+						eq(webhooks.lease, handedOver),
+					),
+				),
+			)
+			.returning(),
+		selectPending(db, {
+			organization: columnOf("organization_id"),
+			after: columnOf("position"),
+			selectors: columnOf("selectors"),
+		}),
+	]);
+	return webhook && { webhook, events };
+}
+
+/** The changes of the row after events were delivered. The lease ends if there are no more. */
+function afterSuccess(webhook: Webhook, { deliveries, position }: Round, rest: EventRow[]) {
+	const more = rest.length > 0 ? sql`true` : isPending(pendingOf(webhook, position));
+	return {
+		position,
+		...(deliveries.length > 0 && { failures: 0, failing_since: null, last_error: null }),
+		next_attempt_at: sql<string>`case when ${more} then ${now()} end`,
+		leased_until: sql<string>`case when ${more} then ${leaseEnd()} end`,
+	};
+}
+
+/** Why the service disables a webhook after a failure; null if it doesn't. */
+function whyDisabled({ isGone }: Outcome, failingSince: number) {
+	if (isGone) return "The endpoint answered 410 (Gone).";
+	const isTooLong = Date.now() - failingSince >= MAX_FAILING_MS;
+	return isTooLong ? "No event could be delivered for five days." : null;
+}
+
+/** The changes of the row after an event failed. The lease ends. */
+function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Outcome) {
+	const hasSucceeded = deliveries.length > 1;
+	const failing_since = (!hasSucceeded && webhook.failing_since) || now();
+	const failures = hasSucceeded ? 1 : webhook.failures + 1;
+	const disabled_reason = whyDisabled(failure, Date.parse(failing_since));
+	return {
+		position,
+		failures,
+		failing_since,
+		last_error: failure.error,
+		leased_until: null,
+		enabled: disabled_reason === null,
+		disabled_reason,
+		next_attempt_at:
+			disabled_reason === null
+				? from(
+						nextAttempt(Date.now(), {
+							failures,
+							failingSince: Date.parse(failing_since),
+							retryAfter: failure.retry_after,
+						}),
+					)
+				: null,
+	};
+}
+
+/**
+ * Records a round, if the worker still has the webhook.
+ * @param rest the events that were read and not yet sent
+ * @returns the webhook and the next events; undefined if the webhook was deleted, changed or disabled
+ */
+export async function recordRound(db: Database, webhook: Webhook, round: Round, rest: EventRow[]) {
+	const { deliveries, failure, position } = round;
+	const stillMine = sql`exists (select 1 from webhooks where ${isMine(webhook)})`;
+	const failed = failure && afterFailure(webhook, round, failure);
+	const reason = failed?.disabled_reason;
+	const hasDeliveries = deliveries.length > 0;
+	const event = {
+		activity: "disabled" as const,
+		scope: "Webhook" as const,
+		item_id: webhook.id,
+		name: nameOf(webhook),
+		trigger: { reason, error: failure?.error },
+		organization: sql`${webhook.organization_id}`,
+		project: sql`null`,
+	};
+	const { rows, events } = await runBatch(db, {
+		kept: hasDeliveries ? insertDeliveries(db, webhook.id, deliveries, stillMine) : undefined,
+		old: hasDeliveries ? deleteOldDeliveries(db, webhook.id) : undefined,
+		event: reason ? recordEvent(db, event, stillMine) : undefined,
+		rows: db
+			.update(webhooks)
+			.set(failed ?? afterSuccess(webhook, round, rest))
+			.where(isMine(webhook))
+			.returning(),
+		events: failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position)),
+	});
+	const [row] = rows;
+	return row && { webhook: row, events: events ?? rest };
+}

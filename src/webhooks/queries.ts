@@ -1,0 +1,227 @@
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { changes } from "../db/changes.ts";
+import { insertWhere } from "../db/client.ts";
+import type { ActivityOf } from "../db/event_types.ts";
+import { now, webhooks } from "../db/schema.ts";
+import { found, invalid } from "../http/errors.ts";
+import { mapResults, type Page } from "../http/page.ts";
+import type { Tenant } from "../tenant/tenant.ts";
+import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
+import {
+	type create,
+	nameOf,
+	type replay as Replay,
+	type update as Update,
+	type Webhook,
+	type WebhookDelivery,
+} from "./shape.ts";
+import { selectorsOf } from "./types.ts";
+
+const MAX_WEBHOOKS = 20;
+
+/** Replaces the lease of a worker, which thereby stops: what it does is no longer what it should. */
+const TAKE_LEASE = { lease: null, leased_until: null };
+
+const columns = getTableColumns(webhooks);
+
+const lastDelivery = sql<z.infer<typeof WebhookDelivery> | null>`(
+	select json_object('id', last.id, 'event_id', last.event_id, 'type', last.type, 'reason', last.reason,
+		'attempt', last.attempt, 'status', last.status, 'response_status', last.response_status,
+		'duration_ms', last.duration_ms, 'error', last.error, 'created_at', last.created_at)
+	from webhook_deliveries as last where last.webhook_id = ${webhooks.id} order by last.number desc limit 1)`
+	.mapWith((text: string) => JSON.parse(text))
+	.as("last_delivery");
+
+const select = ({ db }: Tenant) =>
+	db.select({ ...columns, last_delivery: lastDelivery }).from(webhooks);
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+/** @param secret only after it was made */
+function toWebhook(row: Row, secret: string | null = null): z.infer<typeof Webhook> {
+	const { id, url, types, description, enabled, disabled_reason, failing_since } = row;
+	const { last_error, next_attempt_at, missed_events, last_delivery, created_at } = row;
+	const until = row.previous_secret_expires_at;
+	const previous_secret_expires_at = until !== null && until > now() ? until : null;
+	return {
+		...{ id, url, types, description, enabled, disabled_reason },
+		...{ secret, previous_secret_expires_at },
+		...{ failing_since, last_error, next_attempt_at, missed_events },
+		...{ last_delivery, created_at },
+	};
+}
+
+const ofOrganization = (tenant: Tenant) => eq(columns.organization_id, tenant.organization);
+
+export const byId = (tenant: Tenant, id: string) =>
+	and(ofOrganization(tenant), eq(columns.id, id.toLowerCase()));
+
+/** Newest first. */
+export const list = async (tenant: Tenant, page: Page) =>
+	mapResults(
+		await tenant.page(page, select(tenant).$dynamic(), {
+			where: ofOrganization(tenant),
+			by: [columns.id],
+			keys: ({ id }) => [id],
+		}),
+		(row) => toWebhook(row),
+	);
+
+async function read(tenant: Tenant, id: string) {
+	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));
+	return row;
+}
+
+export async function find(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	return row && toWebhook(row);
+}
+
+export const entryOf = <A extends ActivityOf<"Webhook">>(
+	activity: A,
+	row: { id: string; url: string },
+) => ({
+	activity,
+	scope: "Webhook" as const,
+	item_id: row.id,
+	name: nameOf(row),
+});
+
+/** @throws 400 if the host of the url is in a private network, or has no address */
+async function checkHost(tenant: Tenant, url: string) {
+	const { checkPublicHost } = await import("../dns/reach.ts");
+	const failure = await tenant.once(() => checkPublicHost(tenant.env, new URL(url).hostname));
+	// A resolver that doesn't answer is no reason to refuse: each delivery asks it again.
+	if (failure && !failure.retryable) throw invalid("url", failure.error);
+}
+
+/** SQL for the last place in the feed. */
+const END = sql<number>`coalesce((select max(position) from activity_log), 0)`;
+
+export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	await tenant.read();
+	await checkHost(tenant, body.url);
+	const id = v7();
+	const secret = await tenant.once(newSecret);
+	const [row] = await tenant.write({
+		entry: entryOf("created", { id, url: body.url }),
+		change: insertWhere(
+			tenant.db,
+			webhooks,
+			{
+				...body,
+				id,
+				organization_id: tenant.organization,
+				selectors: selectorsOf(body.types ?? []),
+				secret: await sealSecret(tenant.env, id, secret),
+				position: END,
+			},
+			sql`(select count(*) from ${webhooks} where ${ofOrganization(tenant)}) < ${MAX_WEBHOOKS}`,
+		),
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	if (!row) throw invalid(null, `An organization can have at most ${MAX_WEBHOOKS} webhooks.`);
+	return toWebhook(row, secret);
+}
+
+/** Forgets that deliveries failed, and makes the next event due now. */
+const restart = (enabled: boolean | undefined) => ({
+	...TAKE_LEASE,
+	failures: 0,
+	failing_since: null,
+	last_error: null,
+	disabled_reason: null,
+	next_attempt_at: sql<string>`case when ${enabled ?? columns.enabled} then ${now()} end`,
+});
+
+/** If all events are delivered, other types are those of later events only. */
+const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
+	then ${END} else ${columns.position} end`;
+
+/** The change of a row: if it isn't about the description alone, deliveries start anew. */
+function changeOf(row: Row, body: z.infer<typeof Update>) {
+	const { description: _, ...rest } = body;
+	const retyped = changes(row, { types: body.types }).length > 0;
+	return {
+		...body,
+		...(changes(row, rest).length > 0 && restart(body.enabled)),
+		...(body.types &&
+			retyped && { selectors: selectorsOf(body.types), position: positionForTypes }),
+	};
+}
+
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const row = found(await read(tenant, id));
+	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
+	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
+	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({
+		change: tenant.db.update(webhooks).set(changeOf(row, body)).where(byId(tenant, row.id)),
+		answer: select(tenant).where(byId(tenant, row.id)),
+	}));
+	return toWebhook(after);
+}
+
+export async function remove(tenant: Tenant, id: string) {
+	const row = found(await read(tenant, id));
+	const { activity: _, ...entry } = entryOf("deleted", row);
+	const removed = await tenant.remove(
+		entry,
+		tenant.db.delete(webhooks).where(byId(tenant, row.id)).returning({ id: columns.id }),
+	);
+	found(removed);
+}
+
+/**
+ * Gives a webhook a new secret. For a day, the old one signs, too.
+ * @throws 400 if another request rolled it first
+ */
+export async function roll(tenant: Tenant, id: string) {
+	const row = found(await read(tenant, id));
+	const secret = await tenant.once(newSecret);
+	const sealed = await sealSecret(tenant.env, row.id, secret);
+	const [after] = await tenant.write({
+		entry: entryOf("rolled", row),
+		change: tenant.db
+			.update(webhooks)
+			.set({
+				...TAKE_LEASE,
+				secret: sealed,
+				previous_secret: row.secret,
+				previous_secret_expires_at: new Date(Date.now() + ROLL_MS).toISOString(),
+			})
+			.where(and(byId(tenant, row.id), eq(columns.secret, row.secret))),
+		answer: select(tenant).where(and(byId(tenant, row.id), eq(columns.secret, sealed))),
+	});
+	if (!after) throw invalid(null, "The webhook was rolled or removed by another request.");
+	return toWebhook(after, secret);
+}
+
+/** An event can be written that long after its `created_at`. */
+const MAX_WRITE_MS = 60_000;
+
+/**
+ * SQL for the place in the feed before the organization's first event since a time. Places are nearly
+ * in the order of time: an index finds where to start looking.
+ */
+const placeBefore = (tenant: Tenant, since: string) => sql<number>`coalesce((
+	select position - 1 from activity_log
+	where organization_id = ${tenant.organization} and created_at >= ${since} and position >= (
+		select position from activity_log where created_at >= ${new Date(Date.parse(since) - MAX_WRITE_MS).toISOString()}
+		order by created_at limit 1)
+	order by position limit 1), ${END})`;
+
+/** Delivers all events since a time again, and none before it. */
+export async function replay(tenant: Tenant, id: string, { since }: z.infer<typeof Replay>) {
+	const row = found(await read(tenant, id));
+	const [after] = await tenant.write({
+		entry: { ...entryOf("replayed", row), trigger: { since } },
+		change: tenant.db
+			.update(webhooks)
+			.set({ ...restart(undefined), position: placeBefore(tenant, since), missed_events: 0 })
+			.where(byId(tenant, row.id)),
+		answer: select(tenant).where(byId(tenant, row.id)),
+	});
+	return toWebhook(found(after));
+}

@@ -1,0 +1,43 @@
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** The pauses after the first failures of an event; then always the last (docs/webhooks.md#retries). */
+const PAUSES_MS = [
+	5000,
+	5 * MINUTE,
+	30 * MINUTE,
+	2 * HOUR,
+	5 * HOUR,
+	10 * HOUR,
+	14 * HOUR,
+	20 * HOUR,
+];
+
+const MAX_PAUSE_MS = 20 * HOUR;
+
+/** Spreads the attempts of endpoints that failed at the same time. */
+const JITTER = 0.1;
+
+/** How long an endpoint may fail before it is disabled. */
+export const MAX_FAILING_MS = 5 * 24 * HOUR;
+
+/**
+ * When an event is tried again, in milliseconds since 1970.
+ * @param failures how often it has failed
+ * @param failingSince when the endpoint failed first after its last success; the last attempt is
+ * `MAX_FAILING_MS` later
+ * @param retryAfter seconds that the endpoint asks to wait
+ */
+export function nextAttempt(
+	at: number,
+	{
+		failures,
+		failingSince,
+		retryAfter = 0,
+	}: { failures: number; failingSince: number; retryAfter?: number | undefined },
+) {
+	const pause = PAUSES_MS[failures - 1] ?? MAX_PAUSE_MS;
+	const spread = pause * (1 + Math.random() * JITTER);
+	const wanted = Math.min(Math.max(spread, retryAfter * 1000), MAX_PAUSE_MS);
+	return Math.min(at + wanted, Math.max(failingSince + MAX_FAILING_MS, at + 1000));
+}

@@ -1,0 +1,49 @@
+import { ADMIN } from "../db/levels.ts";
+import { found } from "../http/errors.ts";
+import { page } from "../http/page.ts";
+import { created, noContent, ok, paginated, router } from "../http/router.ts";
+import { atLeast } from "../tenant/middleware.ts";
+import { body, query } from "../tenant/valid.ts";
+import * as webhooks from "./queries.ts";
+import * as sending from "./sending.ts";
+import { create, filters, replay, update, Webhook, WebhookDelivery } from "./shape.ts";
+
+/** docs/webhooks.md */
+export default router()
+	.get("/", paginated(Webhook), atLeast(ADMIN), async (c) =>
+		c.json(await webhooks.list(c.var.tenant, page(c))),
+	)
+	.post("/", created(Webhook), atLeast(ADMIN), body(create), async (c) =>
+		c.json(await webhooks.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.get("/:id", ok(Webhook), atLeast(ADMIN), async (c) =>
+		c.json(found(await webhooks.find(c.var.tenant, c.req.param("id")))),
+	)
+	.patch("/:id", ok(Webhook), atLeast(ADMIN), body(update, webhooks.find), async (c) =>
+		c.json(await webhooks.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+	)
+	.delete("/:id", noContent(), atLeast(ADMIN), async (c) => {
+		await webhooks.remove(c.var.tenant, c.req.param("id"));
+		return c.body(null, 204);
+	})
+	.post("/:id/test", ok(WebhookDelivery), atLeast(ADMIN), async (c) =>
+		c.json(await sending.test(c.var.tenant, c.req.param("id"))),
+	)
+	.post("/:id/roll", ok(Webhook), atLeast(ADMIN), async (c) =>
+		c.json(await webhooks.roll(c.var.tenant, c.req.param("id"))),
+	)
+	.post("/:id/replay", ok(Webhook), atLeast(ADMIN), body(replay, webhooks.find), async (c) =>
+		c.json(await webhooks.replay(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+	)
+	.get(
+		"/:id/deliveries",
+		paginated(WebhookDelivery),
+		atLeast(ADMIN),
+		query(filters, webhooks.find),
+		async (c) =>
+			c.json(await sending.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
+	)
+	.post("/:id/deliveries/:delivery_id/replay", ok(WebhookDelivery), atLeast(ADMIN), async (c) => {
+		const { id, delivery_id } = c.req.param();
+		return c.json(await sending.replay(c.var.tenant, id, delivery_id));
+	});

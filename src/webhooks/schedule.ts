@@ -1,0 +1,38 @@
+import { lte, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { webhooks } from "../db/schema.ts";
+import { wake } from "../tenant/wake.ts";
+
+/** How many webhooks one tick wakes. Those that are due for longest come first. */
+const MAX_WEBHOOKS = 1000;
+
+/** The most messages that a queue accepts in one batch. */
+const MESSAGES = 100;
+
+/** The next tick is that far away. */
+const MINUTE_MS = 60_000;
+
+/**
+ * Runs every minute: sends a message for each webhook that is due before the next tick, delayed until
+ * then. A webhook whose worker may still be alive gets its message when the lease expires, so that a
+ * worker that was killed is missed for a minute at most.
+ */
+export async function tick(env: Env, at: number) {
+	const { id, next_attempt_at, leased_until } = webhooks;
+	const due = await drizzle(env.DB)
+		.select({ id, next_attempt_at, leased_until })
+		.from(webhooks)
+		// As in the index, which is partial.
+		.where(
+			sql`${webhooks.enabled} and ${lte(next_attempt_at, new Date(at + MINUTE_MS).toISOString())}`,
+		)
+		.orderBy(next_attempt_at)
+		.limit(MAX_WEBHOOKS);
+	const messages = due.map((row) => {
+		const moments = [row.next_attempt_at, row.leased_until].map((text) => Date.parse(text ?? ""));
+		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;
+		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
+	});
+	for (let i = 0; i < messages.length; i += MESSAGES)
+		await wake(env, messages.slice(i, i + MESSAGES));
+}

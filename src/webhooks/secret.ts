@@ -1,0 +1,38 @@
+import { cipherOf } from "../auth/secrets.ts";
+import type { webhooks } from "../db/schema.ts";
+
+/** How long the secret before a roll signs, too (docs/webhooks.md#rolling-the-secret). */
+export const ROLL_MS = 24 * 3_600_000;
+
+/** The field that secrets are sealed for, in whichever column they are. */
+const FIELD = "secret";
+
+const cipher = (env: Env, id: string) => cipherOf(env, "webhooks", id);
+
+/** A new secret: `whsec_` and 32 random bytes in Base64. */
+export const newSecret = () => `whsec_${crypto.getRandomValues(new Uint8Array(32)).toBase64()}`;
+
+/** @param id of the webhook */
+export const sealSecret = (env: Env, id: string, secret: string) =>
+	cipher(env, id).seal(FIELD, secret);
+
+type Row = Pick<
+	typeof webhooks.$inferSelect,
+	"id" | "secret" | "previous_secret" | "previous_secret_expires_at"
+>;
+
+/**
+ * The secrets that sign at the moment, newest first.
+ * @throws if one can't be decrypted, with a message for the user
+ */
+export async function openSecrets(env: Env, row: Row) {
+	const { secret, previous_secret, previous_secret_expires_at: until } = row;
+	const isRolling = until !== null && Date.parse(until) > Date.now();
+	const sealed = [secret, ...(previous_secret && isRolling ? [previous_secret] : [])];
+	try {
+		return await Promise.all(sealed.map((text) => cipher(env, row.id).unseal(FIELD, text)));
+	} catch (error) {
+		console.error(JSON.stringify({ webhook: row.id, error: String(error) }));
+		throw new Error("The webhook's secret can't be decrypted. Roll it.");
+	}
+}

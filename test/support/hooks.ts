@@ -1,0 +1,93 @@
+/** Webhooks for tests, and what their endpoints got. */
+import { env } from "cloudflare:workers";
+import { asc, eq } from "drizzle-orm";
+import { activityLog, webhookDeliveries, webhooks } from "../../src/db/schema.ts";
+import { received } from "./exporting.ts";
+import { eventually } from "./time.ts";
+import { db, type world } from "./world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
+
+/** Adds a webhook through the API. Its endpoint answers in these ways first, see `/plan` of the receiver. */
+export async function hook(home: Home, ways = "", body: object = {}) {
+	const path = ways ? `/plan/${ways}/${crypto.randomUUID()}` : `/hooks/${crypto.randomUUID()}`;
+	const answer = await home.here("POST", "/webhooks", {
+		body: { url: env.RECEIVER_URL + path, ...body },
+	});
+	const { id, secret } = answer.body;
+	const at = `/webhooks/${id}`;
+	/** The messages that the endpoint got. */
+	const messages = () => received(path);
+	const read = async () => (await home.here("GET", at)).body;
+	const row = async () => {
+		const [row] = await db.select().from(webhooks).where(eq(webhooks.id, id));
+		if (!row) throw new Error("There is no webhook.");
+		return row;
+	};
+	return {
+		id,
+		secret,
+		path,
+		at,
+		messages,
+		read,
+		row,
+		/** The ids of the events that the endpoint got, in order. */
+		ids: async () => (await messages()).map(({ headers }) => headers["webhook-id"]),
+		/** The types of the events that the endpoint got, in order. */
+		types: async () =>
+			(await messages()).map(({ text }): string => (text ? JSON.parse(text).type : "")),
+		patch: (change: object) => home.here("PATCH", at, { body: change }),
+		/** The attempts, oldest first. */
+		deliveries: () =>
+			db
+				.select()
+				.from(webhookDeliveries)
+				.where(eq(webhookDeliveries.webhook_id, id))
+				.orderBy(asc(webhookDeliveries.number)),
+		/** Waits until it has no more events to deliver. */
+		idle: () =>
+			eventually(async () => {
+				const { next_attempt_at, leased_until, failures } = await row();
+				if (next_attempt_at !== null || leased_until !== null || failures > 0)
+					throw new Error("It isn't idle.");
+			}),
+		/** Waits until as many attempts have failed. */
+		failed: (failures: number) =>
+			eventually(async () => {
+				const now = await row();
+				if (now.failures !== failures) throw new Error(`It failed ${now.failures} times.`);
+				return now;
+			}),
+		/** Makes the next event due now, without waking a worker. */
+		due: (change: Partial<typeof webhooks.$inferInsert> = {}) =>
+			db
+				.update(webhooks)
+				.set({ next_attempt_at: "2026-01-01T00:00:00.000Z", ...change })
+				.where(eq(webhooks.id, id)),
+	};
+}
+
+export type Hook = Awaited<ReturnType<typeof hook>>;
+
+/** The organization's feed: all of its entries, oldest first. */
+export const feedOf = (home: Home) =>
+	db
+		.select()
+		.from(activityLog)
+		.where(eq(activityLog.organization_id, home.id))
+		.orderBy(asc(activityLog.position));
+
+let renamed = 0;
+
+/** Causes an event of the type `organization.updated`. */
+export const change = (home: Home, env?: Partial<Env>) =>
+	home.here("PATCH", "", { body: { name: `Name ${renamed++}` }, ...(env && { env }) });
+
+/** A queue that loses its messages. */
+export const lossy = {
+	DELIVERIES: Object.assign(Object.create(null), {
+		send: async () => {},
+		sendBatch: async () => {},
+	}),
+} satisfies Partial<Env>;
