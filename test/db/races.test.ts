@@ -37,6 +37,17 @@ const objects: [string, string, (home: World) => string][] = [
 		"BatchExport",
 		({ id, batch_export }) => `/api/organizations/${id}/batch_exports/${batch_export}`,
 	],
+	[
+		"a service account",
+		"ServiceAccount",
+		({ id, account }) => `/api/organizations/${id}/service_accounts/${account}`,
+	],
+	[
+		"a service account's key",
+		"ServiceAccountKey",
+		({ id, account, account_key }) =>
+			`/api/organizations/${id}/service_accounts/${account}/keys/${account_key}`,
+	],
 	["a key", "PersonalApiKey", ({ key_id }) => `/api/personal_api_keys/${key_id}`],
 ];
 
