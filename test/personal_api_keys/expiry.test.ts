@@ -93,6 +93,15 @@ describe("where keys must expire", () => {
 		expect(narrowed.body).toMatchObject({ scoped_organizations: [other.id], expires_at: null });
 	});
 
+	test("the key that accepting an invite gives needn't: it is a new user's only way in", async () => {
+		const { here } = await strict();
+		const target_email = `${crypto.randomUUID()}@tenantry.test`;
+		const invite = await here("POST", "/invites", { body: { target_email, send_email: false } });
+		const token = invite.body.accept_url.split("/").at(-1);
+		const accepted = await call("POST", `/api/invites/${token}/accept`);
+		expect(accepted.body.personal_api_key).toMatchObject({ scopes: ["*"], expires_at: null });
+	});
+
 	test("a service account's keys must, too", async () => {
 		const { here } = await strict();
 		const account = (await here("POST", "/service_accounts", { body: { name: "CI" } })).body;

@@ -19,7 +19,18 @@ import { mailAdmins } from "../../src/mail/admins.ts";
 import { run } from "../../src/operator/run.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { eventually } from "../support/time.ts";
-import { call, cost, db, join, keyFor, person, racing, times, world } from "../support/world.ts";
+import {
+	call,
+	cost,
+	db,
+	join,
+	keyFor,
+	person,
+	racing,
+	serviceAccount,
+	times,
+	world,
+} from "../support/world.ts";
 
 const INSUFFICIENT = forbidden("Your organization access level is insufficient.");
 const TOO_MUCH = forbidden("An API key can't give more access than it has itself.");
@@ -175,19 +186,9 @@ describe("a service account", () => {
 	});
 
 	test("is one of at most 50, even if requests race", async () => {
-		const { here, owner, id } = await world();
-		await times(40, (i) =>
-			db.insert(users).values({ email: `${id}-${i}@service-account.invalid` }),
-		);
-		const rows = (await db.select().from(users)).filter(({ email }) => email.startsWith(id));
-		await times(40, (i) =>
-			db.insert(serviceAccounts).values({
-				organization_id: id,
-				user_id: rows[i]?.id ?? 0,
-				name: `${i}`,
-				created_by: owner.id,
-			}),
-		);
+		const home = await world();
+		const { here } = home;
+		for (let i = 0; i < 40; i++) await serviceAccount(home);
 		const answers = await Promise.all(
 			Array.from({ length: 20 }, () => here("POST", "/service_accounts", { body: { name: "x" } })),
 		);
