@@ -50,6 +50,12 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 	const ids: [prefix: string, used: unknown[], spare: unknown[]][] = [
 		["/api/organizations", [world.organization, "@current", world.strangers], organizations],
 		["/api/personal_api_keys", method === "get" ? ["@current"] : keys, keys],
+		[
+			"/service_accounts/{service_account_id}/keys",
+			world.accountKeys.slice(0, 1),
+			world.accountKeys.slice(1),
+		],
+		["/service_accounts", [world.account], world.spareAccounts],
 		["/batch_exports", [world.batch_export], world.spareExports],
 		["/domains", domains.slice(0, 1), domains.slice(1)],
 		["/invites", [], invites.map(({ id }) => id)],
@@ -66,6 +72,7 @@ function idsOf(world: World, method: string, path: string): { [name: string]: un
 		organization_id: [world.organization, "@current", world.strangers],
 		project_id: [String(world.project), "@current"],
 		plugin_config_id: world.configs.map(String),
+		service_account_id: [world.account],
 		run_id: world.runs,
 		backfill_id: [world.backfill],
 		uuid: ["@me"],
@@ -96,6 +103,8 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 	project: oneOf(world.project),
 	scoped_organizations: listOf(world.organization, world.second),
 	scoped_projects: listOf(world.project),
+	projects: listOf(world.project),
+	allowed_ips: listOf("203.0.113.0/24", "2001:db8::/32", "::ffff:192.0.2.7"),
 	timezone: oneOf("UTC", "Europe/Berlin", "america/new_york"),
 	// So that backfills have a few windows, not millions.
 	start_at: oneOf(null, world.since),

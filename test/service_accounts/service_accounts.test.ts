@@ -148,6 +148,7 @@ describe("a service account", () => {
 				["DELETE", ""],
 				["GET", "/keys"],
 				["POST", "/keys", { label: "x", scopes: ["*"] }],
+				["POST", "/keys", {}],
 				["GET", `/keys/${made.id}`],
 				["PATCH", `/keys/${made.id}`, { label: "x" }],
 				["DELETE", `/keys/${made.id}`],
