@@ -68,9 +68,9 @@ function errorStatuses(route: Route) {
 	const page = media === "text/html";
 	return [
 		...(isBelowApi(route) || method !== "GET" ? [400] : []),
-		...(open && (page || !hasParameters) ? [] : [401]),
+		// Accepting an invite takes a key, if one is sent.
+		...(open && (page || !hasParameters) ? [] : [401, 403]),
 		...(open && !hasParameters ? [] : [429]),
-		...(open ? [] : [403]),
 		...(hasParameters ? [404] : []),
 		...(isRetryable(route) || (!open && hasParameters && method !== "GET") ? [409] : []),
 		...(takesIfMatch(route) ? [412] : []),

@@ -7,7 +7,7 @@ import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
 import { paged } from "../db/list.ts";
-import { now, personalApiKeyDays, personalApiKeys } from "../db/schema.ts";
+import { now, personalApiKeys } from "../db/schema.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
@@ -32,11 +32,17 @@ const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** WHERE clause: the owner's key with this id; `@current` is the key in use. */
-const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
+export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
 	and(
 		eq(personalApiKeys.user_id, user_id),
 		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
 	);
+
+/** The id of the owner's user; undefined or null if there is no such owner. */
+export async function findOwner(tenant: Tenant, owner: Owner) {
+	const [[user]] = await tenant.read(selectOwner(tenant, owner));
+	return user?.id;
+}
 
 /**
  * Newest first.
@@ -61,32 +67,6 @@ export async function list(tenant: Tenant, owner: Owner, page: Page) {
 export async function find(tenant: Tenant, owner: Owner, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, owner, id)));
 	return row && toPersonalApiKey(row);
-}
-
-/** The days on which the key was used, newest first. */
-export async function listDays(tenant: Tenant, owner: Owner, id: string, page: Page) {
-	const { key_id, ...columns } = {
-		key_id: personalApiKeyDays.key_id,
-		day: personalApiKeyDays.day,
-		requests: personalApiKeyDays.requests,
-		refusals: personalApiKeyDays.refusals,
-		last_address: personalApiKeyDays.last_address,
-	};
-	const keys = ({ day }: { day: string }) => [day];
-	const theKey = tenant.db
-		.select({ id: personalApiKeys.id })
-		.from(personalApiKeys)
-		.where(byId(tenant, owner, id));
-	const [rows, [counted], [key]] = await tenant.read(
-		...paged(tenant.db, page, tenant.db.select(columns).from(personalApiKeyDays).$dynamic(), {
-			where: eq(key_id, theKey),
-			by: [personalApiKeyDays.day],
-			keys,
-		}),
-		theKey,
-	);
-	found(key);
-	return envelope(page, rows, counted?.count ?? 0, keys);
 }
 
 /** The projects of a body, and which of the two field names it uses for them. */

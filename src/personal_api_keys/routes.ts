@@ -5,6 +5,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
+import * as days from "./days.ts";
 import type { OwnerOf } from "./owner.ts";
 import * as keys from "./queries.ts";
 import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
@@ -14,13 +15,15 @@ import { create, KeyDay, PersonalApiKey, update } from "./shape.ts";
  * @param access what they require besides the scope
  */
 export default (owner: OwnerOf, ...access: MiddlewareHandler<App>[]) => {
+	const findOwner = (tenant: Tenant, _: string, c: Context<App>) =>
+		keys.findOwner(tenant, owner(c));
 	const find = (tenant: Tenant, id: string, c: Context<App>) => keys.find(tenant, owner(c), id);
 	return router()
 		.use("*", ...access)
 		.get("/", paginated(PersonalApiKey), async (c) =>
 			c.json(await keys.list(c.var.tenant, owner(c), page(c))),
 		)
-		.post("/", created(PersonalApiKey), body(create), async (c) =>
+		.post("/", created(PersonalApiKey), body(create, findOwner), async (c) =>
 			c.json(await keys.insert(c.var.tenant, owner(c), c.req.valid("json")), 201),
 		)
 		.get("/:id", ok(PersonalApiKey), async (c) =>
@@ -37,6 +40,6 @@ export default (owner: OwnerOf, ...access: MiddlewareHandler<App>[]) => {
 			c.json(await keys.roll(c.var.tenant, owner(c), c.req.param("id"))),
 		)
 		.get("/:id/usage", paginated(KeyDay), async (c) =>
-			c.json(await keys.listDays(c.var.tenant, owner(c), c.req.param("id"), page(c))),
+			c.json(await days.list(c.var.tenant, owner(c), c.req.param("id"), page(c))),
 		);
 };

@@ -13,8 +13,9 @@ import {
 	serviceAccounts,
 	users,
 } from "../db/schema.ts";
-import { doesNotExist, found, invalid } from "../http/errors.ts";
+import { found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import { checkRestrictions } from "../personal_api_keys/grants.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
@@ -86,12 +87,6 @@ const selectProjects = (tenant: Tenant, ids: number[] = []) =>
 			),
 		);
 
-/** @throws 400 for the first project that isn't in `visible` */
-function checkProjects(ids: number[] = [], visible: { id: number }[]) {
-	const index = ids.findIndex((id) => !visible.some((project) => project.id === id));
-	if (index >= 0) throw doesNotExist(`projects__${index}`, ids[index]);
-}
-
 /** SQL: the id of the account's user. */
 const userOf = (id: string) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
@@ -141,7 +136,7 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 		);
 		if (counted && counted.accounts >= MAX_ACCOUNTS)
 			throw invalid(null, `An organization can have at most ${MAX_ACCOUNTS} service accounts.`);
-		checkProjects(body.projects, visible);
+		checkRestrictions("projects", body.projects, visible);
 		return write(tenant, body);
 	});
 
@@ -187,7 +182,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 		selectProjects(tenant, body.projects),
 	);
 	const row = found(before);
-	checkProjects(body.projects, visible);
+	checkRestrictions("projects", body.projects, visible);
 	const projects = body.projects?.toSorted((a, b) => a - b);
 	const { name, level } = body;
 	const user_id = userOf(row.id);

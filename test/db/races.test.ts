@@ -43,6 +43,17 @@ const objects: [string, string, (home: World) => string][] = [
 		({ id, audit_stream }) => `/api/organizations/${id}/audit_streams/${audit_stream}`,
 	],
 	["a webhook", "Webhook", ({ id, webhook }) => `/api/organizations/${id}/webhooks/${webhook}`],
+	[
+		"a service account",
+		"ServiceAccount",
+		({ id, account }) => `/api/organizations/${id}/service_accounts/${account}`,
+	],
+	[
+		"a service account's key",
+		"ServiceAccountKey",
+		({ id, account, account_key }) =>
+			`/api/organizations/${id}/service_accounts/${account}/keys/${account_key}`,
+	],
 	["a key", "PersonalApiKey", ({ key_id }) => `/api/personal_api_keys/${key_id}`],
 ];
 

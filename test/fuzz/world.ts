@@ -117,6 +117,10 @@ export async function populate(
 	const webhook = () =>
 		make(`${base}/webhooks`, { url: `${url}/nowhere`, types: ["nothing.happened"] });
 	const newKey = (label: string) => make("/api/personal_api_keys", { label, scopes: ["*"] });
+	const newAccount = (name: string) => make(`${base}/service_accounts`, { name });
+	const account = await newAccount("Account");
+	const newAccountKey = (label: string) =>
+		make(`${base}/service_accounts/${account}/keys`, { label, scopes: ["project:read"] });
 	const first = await exported("Export");
 	const { id: current } = await ask("GET", "/api/personal_api_keys/@current");
 	const created = {
@@ -128,6 +132,9 @@ export async function populate(
 		/** The key in use. */
 		current,
 		keys: await several(SPARES, (i) => newKey(`Spare ${i}`)),
+		account,
+		spareAccounts: await several(SPARES, (i) => newAccount(`Spare ${i}`)),
+		accountKeys: await several(SPARES + 1, (i) => newAccountKey(`Spare ${i}`)),
 		member: member.uuid,
 		spareMembers: spareMembers.map(({ uuid }) => uuid),
 		organizations: await several(SPARES, (i) => make("/api/organizations", { name: `Spare ${i}` })),

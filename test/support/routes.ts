@@ -3,6 +3,8 @@ import type { world } from "./world.ts";
 /** A tenant, with the ids for the paths and bodies of the routes. */
 export type World = Awaited<ReturnType<typeof world>> & {
 	key_id: string;
+	account: string;
+	account_key: string;
 	domain: string;
 	webhook: string;
 	delivery: string;
@@ -47,6 +49,21 @@ const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
+const accounts = route("/api/organizations/:organization_id/service_accounts");
+const accountKeys = route(
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
+);
+
+/** The routes of an owner's keys. */
+const keeping = (keys: ReturnType<typeof route>, object: string) => [
+	keys("GET", "", `${object}:read`),
+	keys("POST", "", `${object}:write`, () => ({ label: "New", scopes: [`${object}:read`] })),
+	keys("GET", "/:id", `${object}:read`),
+	keys("PATCH", "/:id", `${object}:write`, () => ({ label: "Renamed" })),
+	keys("DELETE", "/:id", `${object}:write`),
+	keys("POST", "/:id/roll", `${object}:write`),
+	keys("GET", "/:id/usage", `${object}:read`),
+];
 
 const [exportsOfOrganization, exportsOfProject] = [
 	route("/api/organizations/:organization_id/batch_exports"),
@@ -233,15 +250,21 @@ const added: Route[] = [
 	route("/api/users")("PATCH", "/:uuid", "user:write", () => ({
 		first_name: "Renamed",
 	})),
-	keys("GET", "", "personal_api_key:read"),
-	keys("POST", "", "personal_api_key:write", () => ({
-		label: "New",
-		scopes: ["personal_api_key:read"],
+	...keeping(keys, "personal_api_key"),
+	accounts("GET", "", "organization_member:read"),
+	accounts("POST", "", "organization_member:write", ({ project }) => ({
+		name: "New",
+		level: 8,
+		projects: [project],
 	})),
-	keys("GET", "/:id", "personal_api_key:read"),
-	keys("PATCH", "/:id", "personal_api_key:write", () => ({ label: "Renamed" })),
-	keys("DELETE", "/:id", "personal_api_key:write"),
-	keys("POST", "/:id/roll", "personal_api_key:write"),
+	accounts("GET", "/:id", "organization_member:read"),
+	accounts("PATCH", "/:id", "organization_member:write", ({ project }) => ({
+		name: "Renamed",
+		level: 8,
+		projects: [project],
+	})),
+	accounts("DELETE", "/:id", "organization_member:write"),
+	...keeping(accountKeys, "organization_member"),
 	route("/api/invites")("GET", "/:token", null),
 	route("/api/invites")("POST", "/:token/accept", null, () => ({})),
 	route("/invites")("GET", "/:token", null),
@@ -259,6 +282,8 @@ export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...res
 /** The id for `:id` in a path. */
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
+		"/keys": world.account_key,
+		"/service_accounts": world.account,
 		"/pipeline_destinations": world.destination,
 		"/pipeline_frontend_apps": world.frontend,
 		"/pipeline_import_apps": world.importer,
@@ -280,6 +305,7 @@ export function subject(path: string, world: World) {
 export const address = (path: string, world: World) =>
 	path
 		.replace(":organization_id", world.id)
+		.replace(":service_account_id", world.account)
 		.replace(":project_id", String(world.project))
 		.replace(":user__uuid", world.member)
 		.replace(":user_uuid", world.member)

@@ -23,6 +23,7 @@ import {
 	plugins,
 	projectMembers,
 	projects,
+	serviceAccounts,
 	users,
 	webhookDeliveries,
 	webhooks,
@@ -237,6 +238,8 @@ export async function furnished() {
 	const member = await join(home.id, 1);
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const event = v7();
+	const account = await serviceAccount(home);
+	const account_key = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
 	await db.batch([
@@ -253,6 +256,15 @@ export async function furnished() {
 			hash: v7(),
 			mask_value: "tnt_…test",
 			scopes: ["personal_api_key:read"],
+		}),
+		db.insert(personalApiKeys).values({
+			id: account_key,
+			user_id: account.user_id,
+			label: "Spare",
+			hash: v7(),
+			mask_value: "tnt_…test",
+			scopes: ["organization_member:read"],
+			scoped_organizations: [home.id],
 		}),
 		db.insert(domains).values({
 			id: domain,
@@ -375,6 +387,8 @@ export async function furnished() {
 	return {
 		...home,
 		key_id,
+		account: account.id,
+		account_key,
 		domain,
 		webhook,
 		delivery,
@@ -390,6 +404,25 @@ export async function furnished() {
 		importer: importer.id,
 		config: config?.id ?? 0,
 	};
+}
+
+/** Creates a service account of the organization, without keys. */
+export async function serviceAccount(
+	{ id: organization_id, owner }: { id: string; owner: { id: number } },
+	{ name = "Deploy", level = 1 } = {},
+) {
+	const id = v7();
+	const user = { uuid: id, email: `${id}@service-account.invalid`, first_name: name };
+	const [row] = await db
+		.insert(users)
+		.values({ ...user, is_service_account: true })
+		.returning();
+	const user_id = row?.id ?? 0;
+	await db.batch([
+		db.insert(serviceAccounts).values({ id, organization_id, user_id, name, created_by: owner.id }),
+		db.insert(members).values({ organization_id, user_id, level }),
+	]);
+	return { id, user_id };
 }
 
 /** Creates a user who is a member of the organization. */

@@ -1,0 +1,148 @@
+import { createScheduledController } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test, vi } from "vitest";
+import { digest } from "../../src/auth/keys.ts";
+import { personalApiKeyDays, personalApiKeys } from "../../src/db/schema.ts";
+import worker from "../../src/worker.ts";
+import { eventually, exhaust } from "../support/time.ts";
+import { call, cost, db, keyFor, world } from "../support/world.ts";
+
+const today = () => new Date().toISOString().slice(0, 10);
+
+const from = (address: string) => ({ "cf-connecting-ip": address });
+
+/** A key, and what is written of its use. */
+async function used() {
+	const home = await world();
+	const key = await keyFor(home.owner.id, { scopes: ["user:read", "personal_api_key:read"] });
+	const [row] = await db
+		.select()
+		.from(personalApiKeys)
+		.where(eq(personalApiKeys.hash, await digest(key)));
+	const id = row?.id ?? "";
+	const days = () => db.select().from(personalApiKeyDays).where(eq(personalApiKeyDays.key_id, id));
+	return { ...home, key, key_id: id, days };
+}
+
+/** The tests' environment, in which sums wait for the next write. */
+const waiting: Partial<Env> = { USAGE_FLUSH_SECONDS: "0.2" };
+
+test("requests are counted by day, refused ones apart, with the last address", async () => {
+	const { key, key_id, ask, days } = await used();
+	for (const address of ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
+		await call("GET", "/api/users/@me", { key, headers: from(address) });
+	await call("GET", "/api/projects", { key, headers: from("192.0.2.4") });
+	await eventually(async () => expect(await days()).toMatchObject([{ requests: 4 }]));
+	const answer = await ask("GET", `/api/personal_api_keys/${key_id}/usage`);
+	expect(answer.body).toEqual({
+		count: 1,
+		next: null,
+		previous: null,
+		results: [{ day: today(), requests: 4, refusals: 1, last_address: "192.0.2.4" }],
+	});
+	expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+	// Without an address, the last one stays.
+	await call("GET", "/api/users/@me", { key });
+	await eventually(async () =>
+		expect(await days()).toMatchObject([{ requests: 5, refusals: 1, last_address: "192.0.2.4" }]),
+	);
+});
+
+test("what counts as refused: 403, 429, and 401 of an expired key", async () => {
+	const { key, key_id, days } = await used();
+	await call("GET", "/api/projects", { key });
+	await eventually(async () => {
+		await exhaust(env.REQUESTS, key_id);
+		expect((await call("GET", "/api/users/@me", { key })).status).toBe(429);
+	});
+	await eventually(async () => {
+		const [day] = await days();
+		expect(day?.refusals).toBeGreaterThanOrEqual(2);
+		expect(day?.refusals).toBeLessThanOrEqual(day?.requests ?? 0);
+	});
+	const before = (await days())[0]?.refusals ?? 0;
+	const expires_at = "2020-01-01T00:00:00.000Z";
+	await db.update(personalApiKeys).set({ expires_at }).where(eq(personalApiKeys.id, key_id));
+	await env.KEYS.delete(`key:${await digest(key)}`);
+	expect((await call("GET", "/api/users/@me", { key, headers: from("192.0.2.9") })).status).toBe(
+		401,
+	);
+	await eventually(async () =>
+		expect(await days()).toMatchObject([{ refusals: before + 1, last_address: "192.0.2.9" }]),
+	);
+});
+
+test("unknown paths, and keys that don't exist any more, aren't counted", async () => {
+	const { key, key_id, days } = await used();
+	expect((await call("GET", "/api/nowhere", { key })).status).toBe(404);
+	await call("GET", "/api/users/@me", { key });
+	await eventually(async () => expect(await days()).toMatchObject([{ requests: 1 }]));
+	await db.delete(personalApiKeys).where(eq(personalApiKeys.id, key_id));
+	expect(await days()).toEqual([]);
+	const { key: other, days: others } = await used();
+	expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
+	await call("GET", "/api/users/@me", { key: other });
+	await eventually(async () => expect(await others()).toMatchObject([{ requests: 1 }]));
+	expect(await days()).toEqual([]);
+});
+
+test("the sums of many requests are one write, after the responses", async () => {
+	const { key, days } = await used();
+	let writes = 0;
+	const prepare = (query: string) => {
+		if (query.includes("personal_api_key_days")) writes += 1;
+		return env.DB.prepare(query);
+	};
+	const DB = Object.assign(Object.create(env.DB), { prepare });
+	const other = { ...waiting, DB };
+	const answers = await Promise.all(
+		Array.from({ length: 20 }, () => call("GET", "/api/users/@me", { key, env: other })),
+	);
+	for (const answer of answers) expect(cost(answer)).toMatchObject({ trips: 1, written: 0 });
+	await eventually(async () => expect(await days()).toMatchObject([{ requests: 20 }]));
+	expect(writes).toBeLessThan(20);
+});
+
+test("two isolates add to the same day; a write that fails is repeated with the next", async () => {
+	const { key, key_id, days } = await used();
+	const at = { key_id, day: today(), requests: 7, refusals: 2, last_address: "192.0.2.1" };
+	await db.insert(personalApiKeyDays).values(at);
+	const error = vi.spyOn(console, "error").mockImplementation(() => {});
+	const prepare = (query: string) => {
+		if (query.includes("personal_api_key_days")) throw new Error("D1 is away");
+		return env.DB.prepare(query);
+	};
+	const DB = Object.assign(Object.create(env.DB), { prepare });
+	expect((await call("GET", "/api/users/@me", { key, env: { DB } })).status).toBe(200);
+	await eventually(() => expect(String(error.mock.calls)).toContain("was not written"));
+	error.mockRestore();
+	expect(await days()).toEqual([at]);
+	await call("GET", "/api/users/@me", { key, headers: from("192.0.2.2") });
+	await eventually(async () =>
+		expect(await days()).toEqual([{ ...at, requests: 9, last_address: "192.0.2.2" }]),
+	);
+});
+
+test("days are listed newest first, and deleted after 90", async () => {
+	const { key_id, ask, days } = await used();
+	const ago = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString().slice(0, 10);
+	const day = (n: number) => ({ key_id, day: ago(n), requests: n, refusals: 0 });
+	await db.insert(personalApiKeyDays).values([91, 90, 2, 1].map(day));
+	const path = `/api/personal_api_keys/${key_id}/usage`;
+	const first = await ask("GET", `${path}?limit=2`);
+	expect(first.body.count).toBe(4);
+	expect(first.body.results.map((row: { requests: number }) => row.requests)).toEqual([1, 2]);
+	const second = await ask("GET", first.body.next);
+	expect(second.body.results.map((row: { requests: number }) => row.requests)).toEqual([90, 91]);
+	await worker.scheduled(createScheduledController({ cron: "* * * * *" }), env);
+	expect((await days()).map(({ requests }) => requests).toSorted((a, b) => a - b)).toEqual([
+		1, 2, 90,
+	]);
+});
+
+test("the use of another's key is not found", async () => {
+	const { key_id } = await used();
+	const stranger = await world();
+	expect((await stranger.ask("GET", `/api/personal_api_keys/${key_id}/usage`)).status).toBe(404);
+});
