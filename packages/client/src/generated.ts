@@ -2615,12 +2615,7 @@ export interface CreateAuditStreamBody {
 	/** The stream's name. */
 	name: string;
 	/** The bucket. */
-	destination: {
-		/** `S3` or `R2`. */
-		type: "S3" | "R2";
-		/** Its settings, as of an [export](../exports.md#destinations), without those that say what files contain. The prefix has no variables. */
-		config?: Record<string, unknown> | undefined;
-	};
+	destination: AuditStreamDestination;
 	/** Whether the stream delivers. One that is enabled again leaves nothing out. True by default. */
 	enabled?: boolean | undefined;
 	/**
@@ -2653,14 +2648,7 @@ export interface UpdateAuditStreamBody {
 	/** The stream's name. */
 	name?: string | undefined;
 	/** The bucket. */
-	destination?:
-		| {
-				/** The kind of bucket, which can't be changed. */
-				type?: ("S3" | "R2") | undefined;
-				/** The settings to change. Null removes one. */
-				config?: Record<string, unknown> | undefined;
-		  }
-		| undefined;
+	destination?: AuditStreamDestinationUpdate | undefined;
 	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
 	enabled?: boolean | undefined;
 }
@@ -2684,14 +2672,7 @@ export interface TestAuditStreamParameters {
 /** The body of `testAuditStream`. */
 export interface TestAuditStreamBody {
 	/** The bucket. */
-	destination?:
-		| {
-				/** The kind of bucket, which can't be changed. */
-				type?: ("S3" | "R2") | undefined;
-				/** The settings to change. Null removes one. */
-				config?: Record<string, unknown> | undefined;
-		  }
-		| undefined;
+	destination?: AuditStreamDestinationUpdate | undefined;
 }
 
 /** What `plugins.list` is about. */
@@ -5694,6 +5675,108 @@ export interface AuditStream {
 	/** When the stream was created. */
 	created_at: string;
 }
+
+export type AuditStreamDestination =
+	| {
+			/** The kind of bucket. */
+			type: "S3";
+			/** Its settings, as those of an export, without the ones that say what files contain. */
+			config: {
+				/** How the keys of files begin. */
+				prefix: string;
+				/** The bucket. */
+				bucket_name: string;
+				/** The bucket's region. */
+				region: string;
+				/**
+				 * How the storage encrypts objects; null for the bucket's default.
+				 *
+				 * - `AES256`: with a key of the storage.
+				 * - `aws:kms`: with a key of the key service.
+				 */
+				encryption?: (("AES256" | "aws:kms") | null) | undefined;
+				/** The key for `aws:kms`; null for the account's default. */
+				kms_key_id?: (string | null) | undefined;
+				/** The id of the access key. Secret: no answer shows it. */
+				aws_access_key_id?: (string | null) | undefined;
+				/** The secret of the access key. Secret: no answer shows it. */
+				aws_secret_access_key?: (string | null) | undefined;
+				/** The token of a temporary access key. Secret: no answer shows it. */
+				aws_session_token?: (string | null) | undefined;
+				/** The URL of the storage's API, if it isn't the provider's own. */
+				endpoint_url?: (string | null) | undefined;
+				/** Whether the bucket is part of the host, not of the path; false by default. */
+				use_virtual_style_addressing?: (boolean | null) | undefined;
+			};
+	  }
+	| {
+			/** The kind of bucket. */
+			type: "R2";
+			/** Its settings, as those of an export, without the ones that say what files contain. */
+			config: {
+				/** How the keys of files begin. */
+				prefix: string;
+				/**
+				 * R2 encrypts all objects.
+				 *
+				 * - `AES256`: with a key of the storage.
+				 */
+				encryption?: ("AES256" | null) | undefined;
+			};
+	  };
+
+export type AuditStreamDestinationUpdate =
+	| {
+			/** The kind of bucket, which can't be changed. */
+			type?: "S3" | undefined;
+			/** The settings to change. Null removes one. */
+			config?:
+				| {
+						/** How the keys of files begin. */
+						prefix?: (string | null) | undefined;
+						/** The bucket. */
+						bucket_name?: (string | null) | undefined;
+						/** The bucket's region. */
+						region?: (string | null) | undefined;
+						/**
+						 * How the storage encrypts objects; null for the bucket's default.
+						 *
+						 * - `AES256`: with a key of the storage.
+						 * - `aws:kms`: with a key of the key service.
+						 */
+						encryption?: (("AES256" | "aws:kms") | null) | undefined;
+						/** The key for `aws:kms`; null for the account's default. */
+						kms_key_id?: (string | null) | undefined;
+						/** The id of the access key. Secret: no answer shows it. */
+						aws_access_key_id?: (string | null) | undefined;
+						/** The secret of the access key. Secret: no answer shows it. */
+						aws_secret_access_key?: (string | null) | undefined;
+						/** The token of a temporary access key. Secret: no answer shows it. */
+						aws_session_token?: (string | null) | undefined;
+						/** The URL of the storage's API, if it isn't the provider's own. */
+						endpoint_url?: (string | null) | undefined;
+						/** Whether the bucket is part of the host, not of the path; false by default. */
+						use_virtual_style_addressing?: (boolean | null) | undefined;
+				  }
+				| undefined;
+	  }
+	| {
+			/** The kind of bucket, which can't be changed. */
+			type?: "R2" | undefined;
+			/** The settings to change. Null removes one. */
+			config?:
+				| {
+						/** How the keys of files begin. */
+						prefix?: (string | null) | undefined;
+						/**
+						 * R2 encrypts all objects.
+						 *
+						 * - `AES256`: with a key of the storage.
+						 */
+						encryption?: ("AES256" | null) | undefined;
+				  }
+				| undefined;
+	  };
 
 export interface ListedPlugin {
 	/** Identifies the plugin, in paths too. It is the same in all organizations. */
