@@ -2,7 +2,14 @@ import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
 import { ADMIN } from "../db/levels.ts";
-import { activityCounts, activityLog, auditStreams, members, projects, users } from "../db/schema.ts";
+import {
+	activityCounts,
+	activityLog,
+	auditStreams,
+	members,
+	projects,
+	users,
+} from "../db/schema.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { userWith, visibleTo } from "../tenant/visible.ts";
