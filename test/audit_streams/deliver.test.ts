@@ -362,7 +362,7 @@ describe("a tick that is killed", () => {
 
 	test("after it has written a file doesn't write it again, whatever happened to its users", async () => {
 		quietly();
-		const { owner, files, show, row, change } = await streaming(undefined, 20);
+		const { owner, files, show, row } = await streaming(undefined, 20);
 		await deliver(killed(recording), LATE);
 		const [before, ...others] = await files();
 		expect(others).toEqual([]);

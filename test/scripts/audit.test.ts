@@ -128,7 +128,7 @@ describe("it is found when somebody", () => {
 		[
 			"moves an entry",
 			([one]) => one?.splice(2, 2, String(one[3]), String(one[2])),
-			[`1:3: ${BROKEN}`, `1:4: ${BROKEN}`],
+			[`1:3: ${BROKEN}`, `1:4: ${BROKEN}`, `2:1: ${BROKEN}`],
 		],
 		[
 			"cuts off the end of a file",
@@ -166,7 +166,6 @@ describe("it is found when somebody", () => {
 		for (const [i, lines] of files.entries())
 			if (lines.length > 0) save(fileName(i), gzipSync(lines.join("")));
 		expect(await problems()).toEqual(expected);
-		// Python names the file, or accepts what only the number of entries tells.
 		const said = await python();
 		if (said !== null) expect(said).toMatch(/AssertionError: .*ndjson\.gz: a line/);
 	});
@@ -180,8 +179,6 @@ describe("it is found when somebody", () => {
 		]);
 		// A digest that was noted before the newest files came is in the middle.
 		saveAll(files);
-		const [, , earlier = ""] = /"digest":"(\w+)"()/.exec(String(files[1]?.at(-1))) ?? [];
-		expect(earlier).toBe("");
 		const noted = JSON.parse(String(files[1]?.at(-1))).digest;
 		expect(await problems("--head", noted)).toEqual([]);
 	});
@@ -261,7 +258,7 @@ test("many problems are counted, and the first hundred listed", async () => {
 	const { code, out } = await verify("--json");
 	expect(code).toBe(1);
 	expect(JSON.parse(out)).toMatchObject({ more_problems: 900 });
-	expect((await verify()).out).toContain("… and 900 more.\n1000 problems");
+	expect((await verify()).out).toContain("… and 900 more.\n1,000 problems");
 });
 
 test("a file that is larger than the memory is checked", async () => {
@@ -271,8 +268,10 @@ test("a file that is larger than the memory is checked", async () => {
 		gzipSync(Buffer.concat(files.flat().map((line) => Buffer.from(line))), { level: 1 }),
 	);
 	const script = `import("${import.meta.dirname}/../../scripts/audit.ts").then(async ({ verify }) => {
+		let bytes = 0;
+		setInterval(() => (bytes = Math.max(bytes, process.memoryUsage.rss())), 5).unref();
 		const { ok, streams } = await verify(process.argv[1], {});
-		console.log(JSON.stringify({ ok, entries: streams[0].entries, megabytes: process.resourceUsage().maxRSS / 1024 }));
+		console.log(JSON.stringify({ ok, entries: streams[0].entries, megabytes: bytes / 2 ** 20 }));
 	})`;
 	const { stdout } = await promisify(execFile)(process.execPath, ["-e", script, folder]);
 	const { ok, entries, megabytes } = JSON.parse(stdout);
