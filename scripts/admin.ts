@@ -15,6 +15,8 @@ type Command = {
 	options?: Options;
 	/** Required options. */
 	required?: string[];
+	/** Whether it works on files, without the service. */
+	isLocal?: true;
 };
 
 const text = { type: "string" } as const;
@@ -62,6 +64,13 @@ const COMMANDS: Record<string, Command> = {
 		usage: "[--limit N]",
 		does: "List the organizations, newest first: 100, or as many as --limit says.",
 		options: { limit: text },
+	},
+	"audit verify": {
+		usage: "FOLDER [--head DIGEST] [--after DIGEST]",
+		does: "Check the files of audit streams in a folder. --head: a digest that they must contain. --after: the one before their first line.",
+		argument: "folder",
+		options: { head: text, after: text },
+		isLocal: true,
 	},
 };
 
@@ -173,6 +182,24 @@ function table(rows: Record<string, unknown>[]) {
 
 const line = ([field, value]: [string, unknown]) =>
 	`${field}: ${typeof value === "object" && value !== null ? JSON.stringify(value) : value}`;
+
+/** Checks files of audit streams. Exits with 1 if something is wrong with them. */
+async function verifyAudit(folder: string, [head, after]: (string | undefined)[]): Promise<never> {
+	for (const digest of [head, after])
+		if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
+			fail(`Not a digest of 64 hexadecimal digits: ${digest}`, WRONG_USAGE);
+	const { describe, verify } = await import("./audit.ts");
+	const result = await verify(folder, { head, after }).catch((error: unknown) =>
+		fail(explain(error), WRONG_USAGE),
+	);
+	console.log(json ? JSON.stringify(result) : describe(result));
+	process.exit(result.ok ? 0 : 1);
+}
+
+if (command.isLocal) {
+	const digests = ["head", "after"].map((name) => given.get(name)?.toString().toLowerCase());
+	await verifyAudit(String(positionals[0]), digests);
+}
 
 try {
 	const { operate } = await import("./operator.ts");

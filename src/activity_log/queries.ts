@@ -1,10 +1,16 @@
 import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
-import { deleteOlderThan } from "../db/client.ts";
 import { ADMIN } from "../db/levels.ts";
 import { paged } from "../db/list.ts";
-import { activityCounts, activityLog, members, projects, users } from "../db/schema.ts";
+import {
+	activityCounts,
+	activityLog,
+	auditStreams,
+	members,
+	projects,
+	users,
+} from "../db/schema.ts";
 import type { Key, Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { userWith, visibleTo } from "../tenant/visible.ts";
@@ -101,14 +107,36 @@ const selectSmall = ({ db }: Tenant) =>
 		.from(activityLog)
 		.leftJoin(users, eq(users.id, activityLog.user_id));
 
-const RETENTION_MS = 365 * 86_400_000;
+const DAY_MS = 86_400_000;
+const RETENTION_MS = 365 * DAY_MS;
 
-/** Deletes entries that are older than the retention period, ten thousand at most. */
-export const deleteExpired = async ({ DB }: Env) =>
-	deleteOlderThan(
-		drizzle(DB),
-		activityLog,
-		activityLog.id,
-		activityLog.created_at,
-		new Date(Date.now() - RETENTION_MS).toISOString(),
-	);
+/** Entries that an enabled audit stream has not delivered are kept for longer (docs/audit.md#what-is-kept). */
+const UNDELIVERED_RETENTION_MS = 395 * DAY_MS;
+
+const ago = (milliseconds: number) => new Date(Date.now() - milliseconds).toISOString();
+
+/**
+ * Deletes entries that are older than the retention period, ten thousand at most. Audit streams count those that they can't
+ * deliver any more.
+ */
+export async function deleteExpired({ DB }: Env) {
+	const db = drizzle(DB);
+	const expired = sql`select e.position, e.organization_id from activity_log as e
+		where e.created_at < ${ago(RETENTION_MS)} and (e.created_at < ${ago(UNDELIVERED_RETENTION_MS)}
+			or not exists (select 1 from audit_streams as s
+				where s.organization_id = e.organization_id and s.enabled and s.position < e.position))
+		order by e.created_at, e.position limit 10000`;
+	const lost = sql`(select s.id, count(*) as entries from (${expired}) as e
+		join audit_streams as s on s.organization_id = e.organization_id and s.position < e.position
+		group by s.id) as lost`;
+	await db.batch([
+		db
+			.update(auditStreams)
+			.set({ missing_events: sql`${auditStreams.missing_events} + lost.entries` })
+			.from(lost)
+			.where(sql`${auditStreams.id} = lost.id`),
+		db
+			.delete(activityLog)
+			.where(sql`${activityLog.position} in (select position from (${expired}))`),
+	]);
+}

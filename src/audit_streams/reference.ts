@@ -1,6 +1,9 @@
+import * as z from "zod";
+import { configs } from "../exporter/destinations/config.ts";
 import { describe, type Reference } from "../http/reference.ts";
+import { documentAs } from "../http/router.ts";
 import type auditStreams from "./routes.ts";
-import { AuditStream, create, test, update } from "./shape.ts";
+import { AuditStream, create, FIXED, TYPES, test, update } from "./shape.ts";
 
 const TOO_MANY = "The organization has five streams already.";
 const ELSEWHERE =
@@ -65,7 +68,7 @@ const NAME = "The stream's name.";
 const ENABLED = "Whether the stream delivers. One that is enabled again leaves nothing out.";
 
 const SETTINGS =
-	"Its settings, as of an [export](../exports.md#destinations), without those that say what files contain. The prefix has no variables.";
+	"Its settings, as those of an export, without the ones that say what files contain.";
 
 describe(create, {
 	name: NAME,
@@ -76,6 +79,51 @@ describe(create, {
 		{ start: "with all entries that are kept.", now: "with its own creation." },
 	],
 });
+
+/** The settings of a bucket: those of an export, without what a stream doesn't have. */
+const settings = (type: (typeof TYPES)[number], change: (value: z.ZodType) => z.ZodType) => {
+	const fields = Object.entries<z.ZodType>(configs[type].shape).filter(
+		([key]) => !FIXED.includes(key) && key !== "prefix",
+	);
+	const shape = z.strictObject({
+		prefix: change(z.string().max(512)),
+		...Object.fromEntries(fields.map(([key, value]) => [key, change(value)])),
+	});
+	describe(shape, { prefix: "How the keys of files begin." });
+	return shape;
+};
+
+const Destination = z
+	.union(
+		TYPES.map((type) =>
+			z.object({ type: z.literal(type), config: settings(type, (value) => value) }),
+		),
+	)
+	.meta({ id: "AuditStreamDestination" });
+
+const DestinationUpdate = z
+	.union(
+		TYPES.map((type) =>
+			z.object({
+				type: z.literal(type).optional(),
+				config: settings(type, (value) =>
+					(value.safeParse(null).success ? value : value.nullable()).optional(),
+				).optional(),
+			}),
+		),
+	)
+	.meta({ id: "AuditStreamDestinationUpdate" });
+
+documentAs(create.shape.destination, Destination);
+for (const option of Destination.options)
+	describe(option, { type: "The kind of bucket.", config: SETTINGS });
+
+documentAs(update.shape.destination.unwrap(), DestinationUpdate);
+for (const option of DestinationUpdate.options)
+	describe(option, {
+		type: "The kind of bucket, which can't be changed.",
+		config: "The settings to change. Null removes one.",
+	});
 
 const CHANGED_DESTINATION = [
 	"The bucket.",

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { python, pythonWith, STANDARD_WEBHOOKS } from "./python.ts";
 import { serve } from "./registry.ts";
@@ -71,6 +72,41 @@ async function parquetReaders(file: Uint8Array) {
 	return stdout;
 }
 
+/** The ten lines of Python in docs/audit.md. */
+const pythonVerifier = () =>
+	/```python\n([^`]+)```/.exec(
+		readFileSync(`${import.meta.dirname}/../../docs/audit.md`, "utf8"),
+	)?.[1] ?? "";
+
+type Result = { code: number; out: string; err: string };
+
+const runProgram = (program: string, words: string[]): Promise<Result> =>
+	promisify(execFile)(program, words).then(
+		({ stdout: out, stderr: err }) => ({ code: 0, out, err }),
+		({ code = -1, stdout: out = "", stderr: err = "" }) => ({ code, out, err }),
+	);
+
+/**
+ * What `npm run admin -- audit verify` and the Python of the documentation say about files.
+ * @param body JSON: the files with their bytes in base64, and the command's other arguments
+ */
+async function audit(body: string) {
+	const { files, words }: { files: { key: string; bytes: string }[]; words: string[] } =
+		JSON.parse(body);
+	const folder = mkdtempSync(`${tmpdir()}/tenantry-audit-`);
+	for (const { key, bytes } of files) {
+		mkdirSync(dirname(`${folder}/${key}`), { recursive: true });
+		writeFileSync(`${folder}/${key}`, Buffer.from(bytes, "base64"));
+	}
+	const admin = `${import.meta.dirname}/../../scripts/admin.ts`;
+	const [verified, python] = await Promise.all([
+		runProgram(process.execPath, [admin, "audit", "verify", folder, "--json", ...words]),
+		runProgram("python3", ["-c", pythonVerifier(), folder]),
+	]);
+	rmSync(folder, { recursive: true });
+	return { ...verified, python };
+}
+
 /**
  * What the published library of Standard Webhooks for Python says of messages (webhooks.py), as JSON; null where it can't be
  * installed.
@@ -132,6 +168,7 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
  *   ways are separated by commas: a status, one with a Retry-After (`503-60`), `hang`, `close`, `cut`, `drip`, `huge`, `slow`,
  *   `redirect`. `*` repeats the way before it for ever.
  * - `/verify` responds with what Python says of the messages in the body, or null if it isn't installed.
+ * - `/audit` responds with what two verifiers say about the files in the body.
  * - `/unlisted` is a bucket that can't be listed.
  * - `GET /received/<path>` responds with the requests to that path.
  */
@@ -158,7 +195,7 @@ export async function receivers() {
 				headers: Object.fromEntries(
 					Object.entries(headers).map(([key, value]) => [key, String(value)]),
 				),
-				text: kind === "duckdb" || kind === "parquet" ? "" : body.toString(),
+				text: ["audit", "duckdb", "parquet"].includes(kind ?? "") ? "" : body.toString(),
 			},
 		]);
 		switch (kind) {
@@ -202,6 +239,8 @@ export async function receivers() {
 				break;
 			case "duckdb":
 				return say(await duckdb(body, decodeURIComponent(String(headers["x-sql"]))));
+			case "audit":
+				return say(await audit(body.toString()));
 			case "parquet":
 				return response.end(await parquetReaders(body));
 		}

@@ -1,0 +1,237 @@
+/** Checks files of audit streams (docs/audit.md#checking-the-files). It needs neither a server nor a network. */
+import { createHash } from "node:crypto";
+import { createReadStream, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { createGunzip } from "node:zlib";
+import * as z from "zod";
+import { FORMAT, genesis } from "../src/audit_streams/chain.ts";
+
+/** A longer line is none of an audit stream's. Without a limit, a forged file could fill the memory. */
+const MAX_LINE_BYTES = 32 * 2 ** 20;
+
+/** How many problems are listed. */
+const MAX_PROBLEMS = 100;
+
+/** `,"digest":"<64 digits>"}`, with which each line ends. */
+const DIGEST_BYTES = 77;
+
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const Link = z.object({ previous: digest, digest, number: z.int().optional() });
+const Header = z.object({
+	format: z.literal(FORMAT),
+	stream: z.string(),
+	sequence: z.int(),
+	first: z.int(),
+	last: z.int(),
+	count: z.int(),
+	missing: z.int(),
+});
+
+type File = { path: string; header: z.infer<typeof Header> };
+type Problem = { file: string; line: number | null; problem: string };
+
+export type Options = {
+	/** A digest that the files must contain. */
+	head?: string | undefined;
+	/** The digest after which the files begin, if the ones before are elsewhere. */
+	after?: string | undefined;
+};
+
+/** The lines of a file, without their ends. Only one is in memory. */
+async function* linesOf(path: string): AsyncGenerator<Buffer> {
+	const source = createReadStream(path);
+	const content = path.endsWith(".gz") ? source.pipe(createGunzip()) : source;
+	source.on("error", (error) => content.destroy(error));
+	let parts: Buffer[] = [];
+	let bytes = 0;
+	try {
+		for await (const chunk of content) {
+			let rest: Buffer = chunk;
+			for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+				yield Buffer.concat([...parts, rest.subarray(0, end)]);
+				rest = rest.subarray(end + 1);
+				parts = [];
+				bytes = 0;
+			}
+			if (rest.length > 0) parts.push(rest);
+			bytes += rest.length;
+			if (bytes > MAX_LINE_BYTES) throw new Error("a line is too long");
+		}
+		if (bytes > 0) throw new Error("its end is missing");
+	} finally {
+		source.destroy();
+		content.destroy();
+	}
+}
+
+const parse = (line: Buffer): unknown => {
+	try {
+		return JSON.parse(line.toString());
+	} catch {
+		return undefined;
+	}
+};
+
+/** A line's own digest is that of the line without it. */
+function isIntact(line: Buffer, stated: string) {
+	const end = `,"digest":"${stated}"}`;
+	if (line.subarray(-DIGEST_BYTES).toString("latin1") !== end) return false;
+	const hash = createHash("sha256").update(line.subarray(0, -DIGEST_BYTES)).update("}");
+	return hash.digest("hex") === stated;
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+const range = (first: number, last: number) =>
+	first === last ? `File ${first} is` : `Files ${first} to ${last} are`;
+
+/**
+ * Checks all files of streams in a folder: the digests of their lines, that each line follows the one before, and that no
+ * file is missing.
+ * @throws if the folder can't be read
+ */
+export async function verify(folder: string, { head, after }: Options) {
+	const problems: Problem[] = [];
+	let moreProblems = 0;
+	let isHeadFound = head === undefined;
+	const report = (file: string, line: number | null, problem: string) => {
+		if (problems.length < MAX_PROBLEMS) problems.push({ file, line, problem });
+		else moreProblems += 1;
+	};
+
+	async function headerOf(path: string): Promise<File | null> {
+		try {
+			for await (const line of linesOf(path)) {
+				const header = Header.safeParse(parse(line)).data;
+				if (header) return { path, header };
+				break;
+			}
+			report(path, 1, "The first line is not that of an audit file.");
+		} catch (error) {
+			report(path, null, `The file can't be read: ${messageOf(error)}.`);
+		}
+		return null;
+	}
+
+	/** Checks the lines of a file, the first of which must follow `previous`. Returns the digest of the last. */
+	async function checkLines({ path, header }: File, previous: string | null) {
+		let last = previous;
+		let count = -1;
+		try {
+			for await (const line of linesOf(path)) {
+				count += 1;
+				const link = Link.safeParse(parse(line)).data;
+				if (!link || !isIntact(line, link.digest))
+					report(path, count + 1, "The line was changed: its digest is not that of its content.");
+				else if (last !== null && link.previous !== last)
+					report(
+						path,
+						count + 1,
+						"The line doesn't follow the one before: lines were removed, added or moved here.",
+					);
+				else if (count > 0 && link.number !== header.first + count - 1)
+					report(path, count + 1, `The entry should have the number ${header.first + count - 1}.`);
+				last = link?.digest ?? null;
+				if (last === head) isHeadFound = true;
+			}
+		} catch (error) {
+			report(path, count + 2, `The file can't be read: ${messageOf(error)}.`);
+		}
+		if (count !== header.count || header.last !== header.first + header.count - 1)
+			report(path, null, `The file has ${count} entries. Its first line says ${header.count}.`);
+		return { digest: last, entries: Math.max(count, 0) };
+	}
+
+	/** Checks the files of one stream, in the order of their numbers. */
+	async function checkStream(stream: string, files: File[]) {
+		let previous: string | null = after ?? genesis(stream);
+		let sequence = after === undefined ? 0 : (files[0]?.header.sequence ?? 1) - 1;
+		const total = {
+			stream,
+			files: files.length,
+			entries: 0,
+			sequence,
+			digest: previous,
+			missing: 0,
+		};
+		for (const file of files) {
+			const { path, header } = file;
+			const named = /^(\d{10})-/.exec(basename(path))?.[1];
+			if (named !== undefined && Number(named) !== header.sequence)
+				report(
+					path,
+					1,
+					`The name says file ${Number(named)}, the first line file ${header.sequence}.`,
+				);
+			if (header.sequence === sequence) {
+				report(path, 1, `File ${sequence} is there more than once.`);
+				continue;
+			}
+			if (header.sequence !== sequence + 1) {
+				report(path, 1, `${range(sequence + 1, header.sequence - 1)} missing before this one.`);
+				previous = null;
+			}
+			({ sequence } = header);
+			const checked = await checkLines(file, previous);
+			previous = checked.digest;
+			total.entries += checked.entries;
+			total.digest = checked.digest ?? total.digest;
+			total.missing = header.missing;
+		}
+		return { ...total, sequence };
+	}
+
+	const found = readdirSync(folder, { recursive: true, encoding: "utf8" })
+		.filter((name) => /\.ndjson(\.gz)?$/.test(name))
+		.sort();
+	const files: File[] = [];
+	for (const name of found) {
+		const file = await headerOf(join(folder, name));
+		if (file) files.push(file);
+	}
+	if (found.length === 0)
+		report(folder, null, "There are no files whose names end in .ndjson or .ndjson.gz.");
+	const streams = [];
+	for (const [stream, its] of Map.groupBy(files, ({ header }) => header.stream))
+		streams.push(
+			await checkStream(
+				stream,
+				its.sort((a, b) => a.header.sequence - b.header.sequence),
+			),
+		);
+	if (!isHeadFound)
+		report(
+			folder,
+			null,
+			"The digest of --head is in none of the files: their end is missing, or all of them were replaced.",
+		);
+	return { ok: problems.length === 0, streams, problems, more_problems: moreProblems };
+}
+
+const many = (n: number, noun: string) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+
+/** The result for people. */
+export function describe({
+	ok,
+	streams,
+	problems,
+	more_problems,
+}: Awaited<ReturnType<typeof verify>>) {
+	const lines = [
+		...streams.map(({ stream, files, entries, sequence, digest, missing }) =>
+			[
+				`Stream ${stream}: ${many(files, "file")}, ${many(entries, "entry").replace(/entrys$/, "entries")}.`,
+				`  The last is file ${sequence}, with the digest ${digest}.`,
+				...(missing > 0
+					? [
+							`  Entries that were deleted before they could be delivered: ${missing.toLocaleString("en")}.`,
+						]
+					: []),
+			].join("\n"),
+		),
+		...problems.map(({ file, line, problem }) => `${file}${line ? `:${line}` : ""}: ${problem}`),
+		...(more_problems > 0 ? [`… and ${more_problems.toLocaleString("en")} more.`] : []),
+		ok ? "Nothing was changed." : many(problems.length + more_problems, "problem"),
+	];
+	return lines.join("\n");
+}
