@@ -184,6 +184,7 @@ const added: Route[] = [
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
+	organizations("GET", "/:organization_id/events", "activity_log:read"),
 	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
 		projects("GET", "", "project:read"),
 		projects("POST", "", "project:write", () => ({ name: "New" })),
