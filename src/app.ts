@@ -137,6 +137,7 @@ export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
 /** Headers of responses that scripts of other origins may read. */
 const EXPOSED_HEADERS = [
+	"Content-Disposition",
 	"Deprecation",
 	"ETag",
 	"Idempotency-Replayed",

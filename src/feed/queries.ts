@@ -69,7 +69,7 @@ function scan({ db, organization }: Tenant, { parts, isIn, isWanted, after, limi
 		? sql`iif(${isWanted}, ${content}, json_object('position', ${event.position}, 'id', ${event.id}))`
 		: content;
 	const next = (part: SQL, position: SQL) => sql`coalesce((
-		select printf('%016d', ${event.position}) || ${shown} from ${event}
+		select printf('%016d', ${event.position}) || ${shown} from ${activityLog} as event
 		where ${event.organization_id} = ${organization} and ${isIn(part)} and ${event.position} > ${position}
 		order by ${event.position} limit 1), ${END})`;
 	const queue = sql`(

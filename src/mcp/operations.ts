@@ -41,8 +41,12 @@ export async function findOperation(caller: Caller, operationId: string): Promis
 
 export const isRead = ({ method }: Operation) => method === "GET";
 
-/** Whether the operation answers with a page of a list. */
-export const isList = ({ query }: Operation) => query.includes("limit") && query.includes("offset");
+/** Whether the operation answers with a page of a list or a feed. */
+export const isList = ({ query }: Operation) => query.includes("limit");
+
+/** Whether its pages are those of a feed, which go on after an id. */
+export const isFeed = (operation: Operation) =>
+	isList(operation) && !operation.query.includes("offset");
 
 const pathParameters = ({ path }: Operation) =>
 	Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Answer } from "./caller.ts";
-import { isList, type Operation, type Parameters } from "./operations.ts";
+import { isFeed, isList, type Operation, type Parameters } from "./operations.ts";
 
 /** The maximum length of the JSON of an answer, so that it leaves room in a model's context. */
 export const MAX_CHARACTERS = 50_000;
@@ -33,7 +33,7 @@ export function bounded(data: unknown, from = 0): object {
 	return { part: text.slice(from, end), hint };
 }
 
-type Page = { next: string | null; previous: string | null; results: unknown[] };
+type Page = { next: string | null; previous?: string | null; results: unknown[] };
 
 const isPage = (data: unknown): data is Page =>
 	typeof data === "object" &&
@@ -55,7 +55,9 @@ function fitting(items: unknown[], room: number) {
 /** The parameters that lead to the next page, from its address. */
 function parametersOf(address: string, parameters: Parameters): Parameters {
 	const { searchParams } = new URL(address);
-	const place = [...searchParams].filter(([name]) => ["limit", "offset", "cursor"].includes(name));
+	const place = [...searchParams].filter(([name]) =>
+		["limit", "offset", "cursor", "after"].includes(name),
+	);
 	return { ...parameters, ...Object.fromEntries(place) };
 }
 
@@ -79,10 +81,15 @@ export function readResult(
 		return { data: { ...fields, results }, next: more };
 	}
 	const { cursor: _cursor, ...rest } = parameters;
-	const offset = Number(parameters.offset ?? 0) + kept.length;
+	const place = isFeed(operation)
+		? { after: idOf(kept.at(-1)) }
+		: { offset: Number(parameters.offset ?? 0) + kept.length };
 	return {
-		data: { ...fields, results: kept },
-		next: { operationId, parameters: { ...rest, offset } },
+		data: { ...fields, results: kept, ...(isFeed(operation) && place) },
+		next: { operationId, parameters: { ...rest, ...place } },
 		hint: "The page was too long for one answer. next leads to the rest of it.",
 	};
 }
+
+const idOf = (item: unknown) =>
+	typeof item === "object" && item !== null && "id" in item ? item.id : undefined;

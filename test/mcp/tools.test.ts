@@ -63,6 +63,34 @@ describe("read", () => {
 		expect(answers).toBe(3);
 	});
 
+	test("follows the feed, and goes on after what fits into an answer", async () => {
+		const { key, here } = await world();
+		const icon = `data:image/png;base64,${"A".repeat(20_000)}`;
+		const { body } = await here("POST", "/pipeline_destinations", { body: { name: "P" } });
+		for (let i = 0; i < 4; i++)
+			await here("PATCH", `/pipeline_destinations/${body.id}`, { body: { icon: `${icon}${i}` } });
+		const { tool } = await connect(key);
+		const whole = (await here("GET", "/events")).body;
+		const seen: string[] = [];
+		let answers = 0;
+		let after: string | null = null;
+		let next: Record<string, unknown> | null = {
+			operationId: "listFeedEvents",
+			parameters: { ...CURRENT, limit: 3 },
+		};
+		while (next) {
+			const page = await tool("read", next);
+			seen.push(...page.data.results.map((event: { id: string }) => event.id));
+			expect(page.data.after).toBe(seen.at(-1));
+			({ next } = page);
+			({ after } = page.data);
+			answers += 1;
+		}
+		expect(seen).toEqual(whole.results.map((event: { id: string }) => event.id));
+		expect(after).toBe(whole.after);
+		expect(answers).toBeGreaterThan(2);
+	});
+
 	test("shows at least the change whose bookmark it is given", async () => {
 		const { key } = await world();
 		const withSession = vi.fn((start: string) => env.DB.withSession(start));

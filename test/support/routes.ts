@@ -229,6 +229,7 @@ const added: Route[] = [
 	webhooks("POST", "/:id/replay", "webhook:write", () => ({ since: "2026-01-01T00:00:00Z" })),
 	webhooks("GET", "/:id/deliveries", "webhook:read"),
 	webhooks("POST", "/:id/deliveries/:delivery_id/replay", "webhook:write"),
+	organizations("GET", "/:organization_id/events", "activity_log:read"),
 	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
 		projects("GET", "", "project:read"),
 		projects("POST", "", "project:write", () => ({ name: "New" })),

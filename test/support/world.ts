@@ -71,7 +71,7 @@ export async function call(
 	await patiently(() => waitOnExecutionContext(context));
 	await assertDocumented(request, response);
 	const text = new TextDecoder().decode(await response.arrayBuffer());
-	const json = response.headers.get("content-type")?.includes("json");
+	const json = response.headers.get("content-type")?.startsWith("application/json");
 	return {
 		status: response.status,
 		headers: response.headers,
