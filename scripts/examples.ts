@@ -79,6 +79,7 @@ await people.organizations(record, project);
 const { uuid } = await people.invites(record);
 await people.members(record, uuid);
 await people.projectMembers(record, uuid);
+await people.notifications(record, uuid);
 await people.projects(record, "", project);
 await people.projects(record, "Organization", project);
 await people.domains(record, (domain, challenge) =>

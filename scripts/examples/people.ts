@@ -93,6 +93,15 @@ export async function projects(
 	await record(`delete${kind}Project`, { parameters });
 }
 
+export async function notifications({ record, refuse }: Recorder, uuid: string) {
+	const jobs = { type: "plugin_job.failed", recipients: [uuid] };
+	await record("updateNotifications", { body: { subscriptions: [jobs] } });
+	await refuse("updateNotifications", 400, {
+		body: { subscriptions: [{ ...jobs, recipients: "owner" }] },
+	});
+	await record("getNotifications");
+}
+
 /** @param publish puts a text into the DNS */
 export async function domains(
 	{ record, refuse }: Recorder,

@@ -101,6 +101,7 @@ const SOME_DESTINATION = oneOf({}, { type: "NoOp" });
 const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 	plugin: oneOf(...Object.values(world.plugins)),
 	user_uuid: oneOf(world.member, ...world.spareMembers),
+	recipients: oneOf("admins", [], [world.member]),
 	organization: oneOf(world.organization, world.second),
 	project: oneOf(world.project),
 	scoped_organizations: listOf(world.organization, world.second),

@@ -707,39 +707,45 @@ describe("the queue", () => {
 		},
 	);
 
-	test("doesn’t overwrite the result of a job that was failed while it ran", async () => {
-		const { id, organization, latest, ended, logs, read } = await home(
-			"exports.jobs = { slow: (_, { storage }) => storage.get('k') }",
-		);
-		const batch = env.DB.batch.bind(env.DB);
-		let trips = 0;
-		const slow = Object.assign(Object.create(env.DB), {
-			batch: async (statements: D1PreparedStatement[]) => {
-				trips += 1;
-				if (trips === 2) {
-					const long_ago = "2026-01-01T00:00:00.000Z";
-					await db
-						.update(pluginJobs)
-						.set({ started_at: long_ago })
-						.where(eq(pluginJobs.plugin_config_id, id));
-					await tick();
-				}
-				return batch(statements);
-			},
-		});
-		while (trips < 2) {
-			await queue(id, "slow");
-			await deliver({ DB: slow });
-		}
-		expect(await ended()).toMatchObject({ status: "failed" });
-		expect((await latest())?.status).toBe("failed");
-		const message = "The job was cut off by a restart, and is not run again.";
-		expect((await read()).error).toBe(message);
-		expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${message}`);
-		expect(await systemEvents(organization)).toMatchObject([
-			{ type: "plugin_job.failed", name: "slow", trigger: { error: message } },
-		]);
-	});
+	test.each([
+		["is done", "storage.get('k')"],
+		["fails", "storage.get('k').then(() => { throw new Error('Too late.') })"],
+	])(
+		"doesn’t overwrite the result of a job that was failed while it ran, and then %s",
+		async (_, slow) => {
+			const { id, organization, latest, ended, logs, read } = await home(
+				`exports.jobs = { slow: (_, { storage }) => ${slow} }`,
+			);
+			const batch = env.DB.batch.bind(env.DB);
+			let trips = 0;
+			const DB = Object.assign(Object.create(env.DB), {
+				batch: async (statements: D1PreparedStatement[]) => {
+					trips += 1;
+					if (trips === 2) {
+						const long_ago = "2026-01-01T00:00:00.000Z";
+						await db
+							.update(pluginJobs)
+							.set({ started_at: long_ago })
+							.where(eq(pluginJobs.plugin_config_id, id));
+						await tick();
+					}
+					return batch(statements);
+				},
+			});
+			while (trips < 2) {
+				await queue(id, "slow");
+				await deliver({ DB });
+			}
+			expect(await ended()).toMatchObject({ status: "failed" });
+			expect((await latest())?.status).toBe("failed");
+			const message = "The job was cut off by a restart, and is not run again.";
+			expect((await read()).error).toBe(message);
+			expect((await logs()).at(-1)).toBe(`SYSTEM ERROR ${message}`);
+			expect(await systemEvents(organization)).toMatchObject([
+				{ type: "plugin_job.failed", name: "slow", trigger: { error: message } },
+			]);
+		},
+	);
 });
 
 describe("organizations take turns:", () => {

@@ -1,3 +1,4 @@
+import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
@@ -5,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import {
 	activityLog,
 	alerts,
+	domains,
 	members,
 	notifications,
 	organizations,
@@ -13,6 +15,7 @@ import {
 	users,
 } from "../../src/db/schema.ts";
 import { tick } from "../../src/notifications/digest.ts";
+import worker from "../../src/worker.ts";
 import { metered } from "../support/events.ts";
 import { outbox } from "../support/mail.ts";
 import { stopClock } from "../support/time.ts";
@@ -384,6 +387,39 @@ describe("no event is lost, and none is told twice, if", () => {
 		expect(await waiting()).toEqual([]);
 		expect(await mailed(0)).toEqual([]);
 	});
+});
+
+test("the schedule writes the events of keys and domains, and sends the digests", async () => {
+	const { id, owner, ask, start, fail, mails } = await home();
+	const expires_at = new Date(start + 100 * HOUR).toISOString();
+	await ask("POST", "/api/personal_api_keys", {
+		body: { label: "CI", scopes: ["user:read"], expires_at },
+	});
+	await db.insert(domains).values({
+		organization_id: id,
+		domain: `${v7()}.example.test`,
+		verification_challenge: "x",
+		verified_at: "2026-01-01T00:00:00.000Z",
+		failed_rechecks: 2,
+	});
+	await fail("orders");
+	const minute = async (n: number) => {
+		const controller = createScheduledController({
+			cron: "* * * * *",
+			scheduledTime: new Date(start + n * MINUTE),
+		});
+		await worker.scheduled(controller, { ...env, ...mails.env });
+	};
+	await minute(0);
+	await minute(1);
+	const mine = mails.take().filter(({ text }) => text.includes(id));
+	expect(mine.map(({ to, subject }) => `${to}: ${subject}`).sort()).toEqual(
+		[
+			"1 API key expires soon in Acme",
+			"1 domain has lost the DNS record that verifies it in Acme",
+			"1 run of batch exports failed in Acme",
+		].map((subject) => `${owner.email}: ${subject}`),
+	);
 });
 
 test("where mail isn't configured, events wait for a week and are then forgotten", async () => {
