@@ -5295,6 +5295,8 @@ export const GROUPS: Group[] = [
 							"personal_api_key:write",
 							"user:read",
 							"user:write",
+							"webhook:read",
+							"webhook:write",
 						],
 						isRequired: true,
 					},
@@ -5391,6 +5393,8 @@ export const GROUPS: Group[] = [
 							"personal_api_key:write",
 							"user:read",
 							"user:write",
+							"webhook:read",
+							"webhook:write",
 						],
 					},
 					{

@@ -81,6 +81,31 @@ export const OPERATIONS = {
 	},
 	activityLog: { list: "GET /api/organizations/{organization}/activity_log l" },
 	feed: { list: "GET /api/organizations/{organization}/events l" },
+	auditStreams: {
+		list: "GET /api/organizations/{organization}/audit_streams l",
+		create: "POST /api/organizations/{organization}/audit_streams b",
+		get: "GET /api/organizations/{organization}/audit_streams/{id}",
+		update: "PATCH /api/organizations/{organization}/audit_streams/{id} b",
+		delete: "DELETE /api/organizations/{organization}/audit_streams/{id}",
+		test: "POST /api/organizations/{organization}/audit_streams/{id}/test b",
+	},
+	notifications: {
+		get: "GET /api/organizations/{organization}/notifications",
+		update: "PATCH /api/organizations/{organization}/notifications b",
+	},
+	webhooks: {
+		list: "GET /api/organizations/{organization}/webhooks l",
+		create: "POST /api/organizations/{organization}/webhooks b",
+		get: "GET /api/organizations/{organization}/webhooks/{id}",
+		update: "PATCH /api/organizations/{organization}/webhooks/{id} b",
+		delete: "DELETE /api/organizations/{organization}/webhooks/{id}",
+		test: "POST /api/organizations/{organization}/webhooks/{id}/test",
+		roll: "POST /api/organizations/{organization}/webhooks/{id}/roll",
+		replay: "POST /api/organizations/{organization}/webhooks/{id}/replay b",
+		listDeliveries: "GET /api/organizations/{organization}/webhooks/{id}/deliveries l",
+		replayDelivery:
+			"POST /api/organizations/{organization}/webhooks/{id}/deliveries/{delivery}/replay",
+	},
 	plugins: { list: "GET /api/organizations/{organization}/plugins l" },
 	pipelineDestinations: {
 		list: "GET /api/organizations/{organization}/pipeline_destinations l",
@@ -221,6 +246,12 @@ export abstract class Resources {
 	declare readonly activityLog: ActivityLogCalls;
 	/** Everything that happens in an organization, in order: changes by people and by the operator, and what happens without a caller, such as the end of an export's run. Events are kept for 365 days. */
 	declare readonly feed: FeedCalls;
+	/** Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading. */
+	declare readonly auditStreams: AuditStreamsCalls;
+	/** Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type. */
+	declare readonly notifications: NotificationsCalls;
+	/** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
+	declare readonly webhooks: WebhooksCalls;
 	/** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
 	declare readonly plugins: PluginsCalls;
 	/** Plugins that send events elsewhere: those with a method `onEvent`, `exportEvents` or `composeWebhook`. Lists contain the plugins of the family; an id may be that of a plugin of any family. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -883,6 +914,202 @@ export interface FeedCalls {
 		parameters: ListFeedEventsParameters | From<"organizations">,
 		options?: RequestOptions,
 	): Pages<FeedEvent>;
+}
+
+/** Carry the organization's activity and events to a bucket of your own, every hour, as compressed JSON lines. Each line has the digest of the line before, so that a line that was changed, removed or added later is found. Requires level 8, also for reading. */
+export interface AuditStreamsCalls {
+	/**
+	 * List the audit streams.
+	 *
+	 * Lists the organization's streams, newest first. Requires level 8.
+	 */
+	list(
+		parameters: ListAuditStreamsParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Pages<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Create an audit stream.
+	 *
+	 * Requires level 8. The first files are written within minutes. An organization can have five streams.
+	 */
+	create(
+		parameters: CreateAuditStreamParameters | From<"organizations">,
+		body: CreateAuditStreamBody,
+		options?: RequestOptions,
+	): Promise<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Retrieve an audit stream.
+	 *
+	 * Requires level 8. Answers with the stream, and with the number and the digest of its last file, to compare a copy of the files with.
+	 */
+	get(
+		parameters: GetAuditStreamParameters | From<"auditStreams">,
+		options?: RequestOptions,
+	): Promise<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Change an audit stream.
+	 *
+	 * Requires level 8. The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. A stream whose destination was changed, or that is enabled again, goes on within a minute where it had stopped.
+	 */
+	update(
+		parameters: UpdateAuditStreamParameters | From<"auditStreams">,
+		body: UpdateAuditStreamBody,
+		options?: RequestOptions,
+	): Promise<Received<AuditStream, "auditStreams">>;
+
+	/**
+	 * Delete an audit stream.
+	 *
+	 * Requires level 8. Files stay in the bucket. What was not delivered yet isn't any more.
+	 */
+	delete(
+		parameters: DeleteAuditStreamParameters | From<"auditStreams">,
+		options?: RequestOptions,
+	): Promise<void>;
+
+	/**
+	 * Test the destination of an audit stream.
+	 *
+	 * Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The answer is a 200 in either case, and says how each step went.
+	 */
+	test(
+		parameters: TestAuditStreamParameters | From<"auditStreams">,
+		body?: TestAuditStreamBody,
+		options?: RequestOptions,
+	): Promise<BatchExportTrial>;
+}
+
+/** Which events an organization has mailed, and to whom: failed runs of exports, keys that expire, and so on. A mail lists what has happened since the last one; there is at most one mail an hour for each type. */
+export interface NotificationsCalls {
+	/**
+	 * Retrieve the notifications.
+	 *
+	 * Answers with all types of events that can be mailed, and who gets the mails of each. Any member may read it.
+	 */
+	get(
+		parameters: GetNotificationsParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Promise<Notifications>;
+
+	/**
+	 * Change the notifications.
+	 *
+	 * Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.
+	 */
+	update(
+		parameters: UpdateNotificationsParameters | From<"organizations">,
+		body: UpdateNotificationsBody,
+		options?: RequestOptions,
+	): Promise<Notifications>;
+}
+
+/** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
+export interface WebhooksCalls {
+	/**
+	 * List the webhooks.
+	 *
+	 * Lists the organization's webhooks, newest first. Requires level 8.
+	 */
+	list(
+		parameters: ListWebhooksParameters | From<"organizations">,
+		options?: RequestOptions,
+	): Pages<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Add a webhook.
+	 *
+	 * Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets the events from now on, its own `webhook.created` being the first. An organization can have 20 webhooks.
+	 */
+	create(
+		parameters: CreateWebhookParameters | From<"organizations">,
+		body: CreateWebhookBody,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Retrieve a webhook.
+	 *
+	 * Answers with the webhook, and how its deliveries go. Requires level 8.
+	 */
+	get(
+		parameters: GetWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Change a webhook.
+	 *
+	 * Requires level 8. Fields that aren't in the body stay as they are. A change of `url`, `types` or `enabled` makes the next event due at once. Events that happen while a webhook is disabled wait until it is enabled. Answers with the webhook.
+	 */
+	update(
+		parameters: UpdateWebhookParameters | From<"webhooks">,
+		body: UpdateWebhookBody,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Delete a webhook.
+	 *
+	 * Requires level 8. Ends its deliveries, also those that are under way.
+	 */
+	delete(
+		parameters: DeleteWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<void>;
+
+	/**
+	 * Test a webhook.
+	 *
+	 * Requires level 8. Sends an event of the type `webhook.test` at once, also if the webhook is disabled, and answers with what came of it. The answer is a 200 in either case: `status` and `error` say whether your endpoint took the event.
+	 */
+	test(
+		parameters: TestWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<WebhookDelivery>;
+
+	/**
+	 * Roll the secret of a webhook.
+	 *
+	 * Requires level 8. The answer has a new `secret`; it isn't shown again. For 24 hours deliveries have two signatures, one of the new secret and one of the old.
+	 */
+	roll(
+		parameters: RollWebhookParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * Deliver the events since a time.
+	 *
+	 * Requires level 8. Delivers every event since a time, again where it was delivered before, and goes on from there. Events before that time are not delivered any more: so a time after an event that your endpoint refuses is the way past it.
+	 */
+	replay(
+		parameters: ReplayWebhookParameters | From<"webhooks">,
+		body: ReplayWebhookBody,
+		options?: RequestOptions,
+	): Promise<Received<Webhook, "webhooks">>;
+
+	/**
+	 * List the deliveries of a webhook.
+	 *
+	 * Lists the attempts to deliver events, newest first. The last 100 are kept. Requires level 8.
+	 */
+	listDeliveries(
+		parameters: ListWebhookDeliveriesParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Pages<Received<WebhookDelivery, "webhooks">>;
+
+	/**
+	 * Deliver an event again.
+	 *
+	 * Requires level 8. Sends the event of a delivery again, at once and out of order, and answers with what came of it. That has no effect on other deliveries.
+	 */
+	replayDelivery(
+		parameters: ReplayWebhookDeliveryParameters | From<"webhooks">,
+		options?: RequestOptions,
+	): Promise<Received<WebhookDelivery, "webhooks">>;
 }
 
 /** The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id below any of the three families. Any member may use these operations. The organization's `plugins_access_level` has to be at least 3 to read and 6 to write; otherwise the answer is a 403. */
@@ -2726,6 +2953,8 @@ export interface CreateServiceAccountKeyBody {
 		| "personal_api_key:write"
 		| "user:read"
 		| "user:write"
+		| "webhook:read"
+		| "webhook:write"
 	)[];
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -2783,6 +3012,8 @@ export interface UpdateServiceAccountKeyBody {
 				| "personal_api_key:write"
 				| "user:read"
 				| "user:write"
+				| "webhook:read"
+				| "webhook:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one. */
@@ -2925,6 +3156,239 @@ export interface ListFeedEventsParameters {
 	after?: string | undefined;
 	/** Only events of these types, such as `member.updated`, or `member.*` for all that begin so. Repeat the parameter, or separate types by commas. A type that doesn't exist matches nothing. */
 	types?: (string[] | string) | undefined;
+}
+
+/** What `auditStreams.list` is about. */
+export interface ListAuditStreamsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+}
+
+/** What `auditStreams.create` is about. */
+export interface CreateAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `createAuditStream`. */
+export interface CreateAuditStreamBody {
+	/** The stream's name. */
+	name: string;
+	/** The bucket. */
+	destination: AuditStreamDestination;
+	/** Whether the stream delivers. One that is enabled again leaves nothing out. True by default. */
+	enabled?: boolean | undefined;
+	/**
+	 * Where the stream begins; `start` by default.
+	 *
+	 * - `start`: with all entries that are kept.
+	 * - `now`: with its own creation.
+	 */
+	from?: ("start" | "now") | undefined;
+}
+
+/** What `auditStreams.get` is about. */
+export interface GetAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** What `auditStreams.update` is about. */
+export interface UpdateAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** The body of `updateAuditStream`. */
+export interface UpdateAuditStreamBody {
+	/** The stream's name. */
+	name?: string | undefined;
+	/** The bucket. */
+	destination?: AuditStreamDestinationUpdate | undefined;
+	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
+	enabled?: boolean | undefined;
+}
+
+/** What `auditStreams.delete` is about. */
+export interface DeleteAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** What `auditStreams.test` is about. */
+export interface TestAuditStreamParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The stream's id. */
+	id: string;
+}
+
+/** The body of `testAuditStream`. */
+export interface TestAuditStreamBody {
+	/** The bucket. */
+	destination?: AuditStreamDestinationUpdate | undefined;
+}
+
+/** What `notifications.get` is about. */
+export interface GetNotificationsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** What `notifications.update` is about. */
+export interface UpdateNotificationsParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `updateNotifications`. */
+export interface UpdateNotificationsBody {
+	/** The types to change, each at most once. */
+	subscriptions?:
+		| {
+				/** The type of the events. */
+				type:
+					| "batch_export.paused"
+					| "batch_export_run.failed"
+					| "batch_export_run.skipped"
+					| "batch_export_run.completed"
+					| "plugin_job.failed"
+					| "key.expiring"
+					| "domain.unverified";
+				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. */
+				recipients: ("admins" | "owner") | string[];
+		  }[]
+		| undefined;
+}
+
+/** What `webhooks.list` is about. */
+export interface ListWebhooksParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+}
+
+/** What `webhooks.create` is about. */
+export interface CreateWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+}
+
+/** The body of `createWebhook`. */
+export interface CreateWebhookBody {
+	/** Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network. */
+	url: string;
+	/** Which events it gets: types such as `member.updated`, or `member.*` for all that begin so, at most 100. Empty for all events. Empty by default. */
+	types?: string[] | undefined;
+	/** A text of yours, at most 400 characters. Empty by default. */
+	description?: string | undefined;
+	/** Whether events are delivered. True by default. */
+	enabled?: boolean | undefined;
+}
+
+/** What `webhooks.get` is about. */
+export interface GetWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.update` is about. */
+export interface UpdateWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** The body of `updateWebhook`. */
+export interface UpdateWebhookBody {
+	/** Where events are sent: an HTTP or HTTPS URL of at most 2,048 characters, without a user and password, whose host isn't in a private network. */
+	url?: string | undefined;
+	/** Which events it gets: types such as `member.updated`, or `member.*` for all that begin so, at most 100. Empty for all events. A change concerns the events that were not delivered yet. */
+	types?: string[] | undefined;
+	/** A text of yours, at most 400 characters. */
+	description?: string | undefined;
+	/** Whether events are delivered. While they aren't, they wait, for as long as the activity log keeps them. */
+	enabled?: boolean | undefined;
+}
+
+/** What `webhooks.delete` is about. */
+export interface DeleteWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.test` is about. */
+export interface TestWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.roll` is about. */
+export interface RollWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** What `webhooks.replay` is about. */
+export interface ReplayWebhookParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+}
+
+/** The body of `replayWebhook`. */
+export interface ReplayWebhookBody {
+	/** The time of the first event to deliver, in ISO 8601; UTC if it has no offset. A time in the future passes over all events up to now. */
+	since: string;
+}
+
+/** What `webhooks.listDeliveries` is about. */
+export interface ListWebhookDeliveriesParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+	/** How many results a page has at most. */
+	limit?: number | undefined;
+	/** The index of the first result. */
+	offset?: number | undefined;
+	/** Only attempts with this result. May be repeated. */
+	status?: (("delivered" | "failed")[] | "delivered" | "failed") | undefined;
+	/** Only attempts with events of this type. Case matters. */
+	type?: string | undefined;
+}
+
+/** What `webhooks.replayDelivery` is about. */
+export interface ReplayWebhookDeliveryParameters {
+	/** The organization's id, or `@current` for your current one. */
+	organization: Alias<"@current">;
+	/** The webhook's id. */
+	id: string;
+	/** The delivery's id. */
+	delivery: string;
 }
 
 /** What `plugins.list` is about. */
@@ -4483,6 +4947,8 @@ export interface CreatePersonalApiKeyBody {
 		| "personal_api_key:write"
 		| "user:read"
 		| "user:write"
+		| "webhook:read"
+		| "webhook:write"
 	)[];
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100; empty by default. */
 	scoped_organizations?: string[] | undefined;
@@ -4532,6 +4998,8 @@ export interface UpdatePersonalApiKeyBody {
 				| "personal_api_key:write"
 				| "user:read"
 				| "user:write"
+				| "webhook:read"
+				| "webhook:write"
 		  )[]
 		| undefined;
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. At most 100. The list replaces the old one. */
@@ -5890,6 +6358,8 @@ export interface PersonalApiKey {
 		| "personal_api_key:write"
 		| "user:read"
 		| "user:write"
+		| "webhook:read"
+		| "webhook:write"
 	)[];
 	/** The ids of the organizations that the key may reach. An empty list means all of yours, also those you join later. A key of a service account always has its own organization here, whatever is sent. */
 	scoped_organizations: string[];
@@ -5951,7 +6421,7 @@ export interface ActivityEntry {
 	} | null;
 	/** What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`. */
 	activity: string;
-	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `BatchExportDestination`, `PersonalApiKey`, `ServiceAccount`, `ServiceAccountKey` or `User`. */
+	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `User`, `PersonalApiKey`, `ServiceAccount`, `ServiceAccountKey`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `Webhook`, `AuditStream`, `BatchExportDestination`. */
 	scope: string;
 	/** The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type. */
 	item_id: string;
@@ -6023,6 +6493,13 @@ export interface FeedEvent {
 		| "personal_api_key.rolled"
 		| "personal_api_key.deleted"
 		| "key.expiring"
+		| "service_account.created"
+		| "service_account.updated"
+		| "service_account.deleted"
+		| "service_account_key.created"
+		| "service_account_key.updated"
+		| "service_account_key.rolled"
+		| "service_account_key.deleted"
 		| "plugin.created"
 		| "plugin.updated"
 		| "plugin.source_updated"
@@ -6044,6 +6521,19 @@ export interface FeedEvent {
 		| "batch_export.run_cancelled"
 		| "batch_export.run_retried"
 		| "batch_export.deleted"
+		| "webhook.created"
+		| "webhook.updated"
+		| "webhook.rolled"
+		| "webhook.tested"
+		| "webhook.delivery_replayed"
+		| "webhook.replayed"
+		| "webhook.disabled"
+		| "webhook.deleted"
+		| "audit_stream.created"
+		| "audit_stream.updated"
+		| "audit_stream.tested"
+		| "audit_stream.failed"
+		| "audit_stream.deleted"
 		| "batch_export_destination.tested"
 		| "batch_export_run.completed"
 		| "batch_export_run.failed"
@@ -6058,15 +6548,16 @@ export interface FeedEvent {
 		 * The kind of the actor.
 		 *
 		 * - `user`: a person, with one of their keys.
+		 * - `service_account`: a service account, with one of its keys.
 		 * - `system`: nobody: the service did it by itself, as on a schedule.
 		 * - `operator`: the operator of the service.
 		 */
-		type: "user" | "system" | "operator";
-		/** The user's uuid; null if it wasn't a user. */
+		type: "user" | "service_account" | "system" | "operator";
+		/** The uuid of the user or service account; null for others. */
 		uuid: string | null;
-		/** The user's first name, as it is now; null if it wasn't a user. */
+		/** The user's first name or the service account's name, as it is now; null for others. */
 		first_name: string | null;
-		/** The user's email address, as it is now; null if it wasn't a user. */
+		/** The user's email address, as it is now; null for others. */
 		email: string | null;
 	};
 	/** What it was done to. */
@@ -6101,6 +6592,238 @@ export interface FeedEvent {
 		/** More about the event, in a form of its own for each type. Null if there is nothing to add. */
 		trigger: Record<string, unknown> | null;
 	};
+}
+
+export interface AuditStream {
+	/** Identifies the stream, in paths, keys and files. */
+	id: string;
+	/** The stream's name. */
+	name: string;
+	/** The bucket. */
+	destination: {
+		/** `S3` or `R2`. */
+		type: "S3" | "R2";
+		/** Its settings without its secrets. */
+		config: Record<string, unknown>;
+	};
+	/** Whether the stream delivers. One that is enabled again leaves nothing out. */
+	enabled: boolean;
+	/** The number of the last file, from 1; 0 before there is one. */
+	sequence: number;
+	/** The digest of the last line of that file, in hex. Before there is one, the SHA-256 of the stream's id. */
+	digest: string;
+	/** The key of that file; null before there is one. */
+	last_file: string | null;
+	/** When that file was written; null before there is one. */
+	last_delivered_at: string | null;
+	/** All entries that were written before this time are delivered; null until the stream has caught up for the first time. */
+	delivered_until: string | null;
+	/** How many entries the files have. */
+	delivered_events: number;
+	/** How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for very long. */
+	missing_events: number;
+	/** Why the latest try failed, for people; null if it didn't. */
+	latest_error: string | null;
+	/** When the stream delivers next; null while it is paused. */
+	next_attempt_at: string | null;
+	/** When the stream was created. */
+	created_at: string;
+}
+
+export type AuditStreamDestination =
+	| {
+			/** The kind of bucket. */
+			type: "S3";
+			/** Its settings, as those of an export, without the ones that say what files contain. */
+			config: {
+				/** How the keys of files begin. */
+				prefix: string;
+				/** The bucket. */
+				bucket_name: string;
+				/** The bucket's region. */
+				region: string;
+				/**
+				 * How the storage encrypts objects; null for the bucket's default.
+				 *
+				 * - `AES256`: with a key of the storage.
+				 * - `aws:kms`: with a key of the key service.
+				 */
+				encryption?: (("AES256" | "aws:kms") | null) | undefined;
+				/** The key for `aws:kms`; null for the account's default. */
+				kms_key_id?: (string | null) | undefined;
+				/** The id of the access key. Secret: no answer shows it. */
+				aws_access_key_id?: (string | null) | undefined;
+				/** The secret of the access key. Secret: no answer shows it. */
+				aws_secret_access_key?: (string | null) | undefined;
+				/** The token of a temporary access key. Secret: no answer shows it. */
+				aws_session_token?: (string | null) | undefined;
+				/** The URL of the storage's API, if it isn't the provider's own. */
+				endpoint_url?: (string | null) | undefined;
+				/** Whether the bucket is part of the host, not of the path; false by default. */
+				use_virtual_style_addressing?: (boolean | null) | undefined;
+			};
+	  }
+	| {
+			/** The kind of bucket. */
+			type: "R2";
+			/** Its settings, as those of an export, without the ones that say what files contain. */
+			config: {
+				/** How the keys of files begin. */
+				prefix: string;
+				/**
+				 * R2 encrypts all objects.
+				 *
+				 * - `AES256`: with a key of the storage.
+				 */
+				encryption?: ("AES256" | null) | undefined;
+			};
+	  };
+
+export type AuditStreamDestinationUpdate =
+	| {
+			/** The kind of bucket, which can't be changed. */
+			type?: "S3" | undefined;
+			/** The settings to change. Null removes one. */
+			config?:
+				| {
+						/** How the keys of files begin. */
+						prefix?: (string | null) | undefined;
+						/** The bucket. */
+						bucket_name?: (string | null) | undefined;
+						/** The bucket's region. */
+						region?: (string | null) | undefined;
+						/**
+						 * How the storage encrypts objects; null for the bucket's default.
+						 *
+						 * - `AES256`: with a key of the storage.
+						 * - `aws:kms`: with a key of the key service.
+						 */
+						encryption?: (("AES256" | "aws:kms") | null) | undefined;
+						/** The key for `aws:kms`; null for the account's default. */
+						kms_key_id?: (string | null) | undefined;
+						/** The id of the access key. Secret: no answer shows it. */
+						aws_access_key_id?: (string | null) | undefined;
+						/** The secret of the access key. Secret: no answer shows it. */
+						aws_secret_access_key?: (string | null) | undefined;
+						/** The token of a temporary access key. Secret: no answer shows it. */
+						aws_session_token?: (string | null) | undefined;
+						/** The URL of the storage's API, if it isn't the provider's own. */
+						endpoint_url?: (string | null) | undefined;
+						/** Whether the bucket is part of the host, not of the path; false by default. */
+						use_virtual_style_addressing?: (boolean | null) | undefined;
+				  }
+				| undefined;
+	  }
+	| {
+			/** The kind of bucket, which can't be changed. */
+			type?: "R2" | undefined;
+			/** The settings to change. Null removes one. */
+			config?:
+				| {
+						/** How the keys of files begin. */
+						prefix?: (string | null) | undefined;
+						/**
+						 * R2 encrypts all objects.
+						 *
+						 * - `AES256`: with a key of the storage.
+						 */
+						encryption?: ("AES256" | null) | undefined;
+				  }
+				| undefined;
+	  };
+
+export interface Notifications {
+	/** All types that can be mailed, always in the same order. */
+	subscriptions: Subscription[];
+}
+
+export interface Subscription {
+	/**
+	 * The type of the events.
+	 *
+	 * - `batch_export.paused`: an export was paused because its runs failed. Mailed to admins by default.
+	 * - `batch_export_run.failed`: a run of an export failed. Mailed to admins by default.
+	 * - `batch_export_run.skipped`: windows of an export were skipped after downtime. Mailed to admins by default.
+	 * - `batch_export_run.completed`: a run of an export is complete. Not mailed by default.
+	 * - `plugin_job.failed`: a job or task of a plugin failed. Not mailed by default.
+	 * - `key.expiring`: an API key expires within seven days. Mailed to its owner by default.
+	 * - `domain.unverified`: the DNS no longer has the challenge of a verified domain. Mailed to admins by default.
+	 */
+	type:
+		| "batch_export.paused"
+		| "batch_export_run.failed"
+		| "batch_export_run.skipped"
+		| "batch_export_run.completed"
+		| "plugin_job.failed"
+		| "key.expiring"
+		| "domain.unverified";
+	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
+	recipients: ("admins" | "owner") | string[];
+}
+
+export interface Webhook {
+	/** Identifies the webhook, in paths too. */
+	id: string;
+	/** Where events are sent. */
+	url: string;
+	/** Which events it gets, as types or as beginnings such as `member.*`. Empty: all events. */
+	types: string[];
+	/** A text of yours. */
+	description: string;
+	/** Whether events are delivered. */
+	enabled: boolean;
+	/** Why the service disabled the webhook: its endpoint answered 410, or failed for five days. Null if it didn't. */
+	disabled_reason: string | null;
+	/** The secret that signs, `whsec_` and Base64: only in the answers to creating and rolling, else null. */
+	secret: string | null;
+	/** Until when the secret before the last roll signs, too; null if it doesn't. */
+	previous_secret_expires_at: string | null;
+	/** When a delivery failed for the first time since the last one that succeeded; null if the last one succeeded. */
+	failing_since: string | null;
+	/** Why the last delivery failed; null if it succeeded. */
+	last_error: string | null;
+	/** When the next event is due to be sent, or was sent just now; null if there is none, or the webhook is disabled. */
+	next_attempt_at: string | null;
+	/** How many events were deleted, 365 days after they happened, before they could be delivered. */
+	missed_events: number;
+	/** The last attempt, a test included; null if there was none. */
+	last_delivery: WebhookDelivery | null;
+	/** When it was added. */
+	created_at: string;
+}
+
+export interface WebhookDelivery {
+	/** Identifies the attempt. */
+	id: string;
+	/** Identifies the event: the `webhook-id` header that was sent. */
+	event_id: string;
+	/** The type of the event. */
+	type: string;
+	/**
+	 * Why the event was sent.
+	 *
+	 * - `event`: its turn had come.
+	 * - `replay`: a request asked to send it again.
+	 * - `test`: a request asked for a test.
+	 */
+	reason: "event" | "replay" | "test";
+	/** How often the event was tried when its turn had come, this attempt included. */
+	attempt: number;
+	/**
+	 * What came of it.
+	 *
+	 * - `delivered`: the endpoint answered with a status of 200 to 299 within 15 seconds.
+	 * - `failed`: it didn't; `error` says why.
+	 */
+	status: "delivered" | "failed";
+	/** The status of the endpoint's response; null if there was none. */
+	response_status: number | null;
+	/** How long it took, in milliseconds. */
+	duration_ms: number;
+	/** Why the event was not delivered, for people, with the beginning of the response; null if it was delivered. */
+	error: string | null;
+	/** When the attempt ended. */
+	created_at: string;
 }
 
 export interface ListedPlugin {
