@@ -253,7 +253,7 @@ describe("an endpoint that fails", () => {
 
 	test("by 410 is disabled at once; the feed and a mail say so; enabled again, it gets all events in order", async () => {
 		const home = await world();
-		const one = await hook(home, "200,410");
+		const one = await hook(home, "200,200,410");
 		const other = await hook(home, "", { types: ["webhook.disabled"] });
 		await one.idle();
 		const sent: { to: string; text: string }[] = [];
