@@ -4,7 +4,7 @@
  * server is killed, and `--seed N` changes the random choices. The command fails on any difference. It needs PostgreSQL
  * (Debian: `postgresql`).
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -14,11 +14,12 @@ import { isFaultless, judge } from "../test/fire/judge.ts";
 import { createTable, outputs, saveBucket, savePostgres, saveR2 } from "../test/fire/outputs.ts";
 import { type Random, seeded } from "../test/fire/random.ts";
 import { startReceiver } from "../test/fire/receiver.ts";
-import { exportsOf, INTERVAL_MS, judgeRuns, Owner, windowEnd } from "../test/fire/runs.ts";
+import { exportsOf, INTERVAL_MS, judgeRuns, windowEnd } from "../test/fire/runs.ts";
 import { buckets } from "../test/support/bucket.ts";
 import { databases } from "../test/support/postgres.ts";
-import { environment, fail, run } from "./run.ts";
-import { freePort, serve } from "./server.ts";
+import { bootstrap, keepServer, prepareState } from "./kept_server.ts";
+import { fail } from "./run.ts";
+import { freePort } from "./server.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -26,11 +27,7 @@ const MINUTE_MS = 60_000;
 const RUNS_FROM_MS = 30_000;
 const RUNS_UNTIL_MS = 120_000;
 
-/** The same interval as in `npm start`. */
-const TICK_MS = 30_000;
-
 const work = resolve(import.meta.dirname, "../.wrangler/fire");
-const state = `${work}/state`;
 
 const { values } = parseArgs({
 	options: {
@@ -61,60 +58,6 @@ function killMoments(random: Random, start: number, end: number) {
 	}).sort((a, b) => a - b);
 }
 
-/** Starts the server, and restarts it whenever it ends. */
-async function keepServer(port: number) {
-	const counts = { kills: 0, ends: 0 };
-	let stopped = false;
-	const start = () =>
-		serve({
-			name: "tenantry-fire",
-			port,
-			folder: work,
-			state,
-			log: `${work}/server.log`,
-			variables: { ALLOW_PRIVATE_DESTINATIONS: "true" },
-		});
-	let server = start();
-	const { url } = await server;
-	async function watch() {
-		while (!stopped) {
-			await (await server).ended;
-			counts.ends += 1;
-			if (!stopped) server = start();
-		}
-	}
-	const watching = watch();
-	const ticking = setInterval(
-		() => fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`).catch(() => {}),
-		TICK_MS,
-	);
-	return {
-		url,
-		counts,
-		async kill() {
-			const { kill } = await server;
-			counts.kills += 1;
-			await kill();
-		},
-		async stop() {
-			clearInterval(ticking);
-			stopped = true;
-			await (await server).kill();
-			await watching;
-		},
-	};
-}
-
-const bootstrap = () =>
-	Owner.parse(
-		JSON.parse(
-			run(
-				...(["node", "scripts/admin.ts", "bootstrap"] as const),
-				...["--email", "owner@example.com", "--json"],
-			),
-		),
-	);
-
 /** Starts the destinations of the exports. */
 async function startPeers(random: Random) {
 	const { POSTGRES_PORT: postgres } = await databases();
@@ -129,22 +72,15 @@ process.on("exit", (code) => {
 	if (code !== 0) console.error(`The evidence is in ${work}.`);
 });
 
-rmSync(work, { recursive: true, force: true });
-mkdirSync(state, { recursive: true });
-environment.STATE_DIR = state;
-environment.CLOUDFLARE_DEV_REGISTRY_PATH = `${work}/registry`;
+const state = prepareState(work);
 const random = seeded(seed);
 const { s3, postgres, receiver } = await startPeers(seeded(seed - 1));
 const wanted = outputs({ s3, postgres, receiver: receiver.url });
 const names = wanted.map(({ name }) => name);
 
 console.log("Starting the server…");
-run(
-	...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
-	...["--persist-to", state],
-);
-const owner = bootstrap();
-const server = await keepServer(await freePort());
+const owner = bootstrap(state);
+const server = await keepServer({ name: "tenantry-fire", port: await freePort(), work, state });
 const exports = exportsOf(server.url, owner);
 const ids: string[] = [];
 for (const output of wanted) ids.push(await exports.create(output));

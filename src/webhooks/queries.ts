@@ -30,7 +30,7 @@ const lastDelivery = sql<z.infer<typeof WebhookDelivery> | null>`(
 	select json_object('id', last.id, 'event_id', last.event_id, 'type', last.type, 'reason', last.reason,
 		'attempt', last.attempt, 'status', last.status, 'response_status', last.response_status,
 		'duration_ms', last.duration_ms, 'error', last.error, 'created_at', last.created_at)
-	from webhook_deliveries as last where last.webhook_id = ${webhooks.id} order by last.number desc limit 1)`
+	from webhook_deliveries as last where last.webhook_id = webhooks.id order by last.number desc limit 1)`
 	.mapWith((text: string) => JSON.parse(text))
 	.as("last_delivery");
 

@@ -1,0 +1,83 @@
+/** A server that tests kill again and again, with a new state of its own. */
+import { mkdirSync, rmSync } from "node:fs";
+import { Owner } from "../test/fire/runs.ts";
+import { environment, run } from "./run.ts";
+import { serve } from "./server.ts";
+
+/** The same interval as in `npm start`. */
+const TICK_MS = 30_000;
+
+/**
+ * Empties the folder of a command, and makes the state in it that the other functions use.
+ * @returns the folder of the state
+ */
+export function prepareState(work: string) {
+	const state = `${work}/state`;
+	rmSync(work, { recursive: true, force: true });
+	mkdirSync(state, { recursive: true });
+	environment.STATE_DIR = state;
+	environment.CLOUDFLARE_DEV_REGISTRY_PATH = `${work}/registry`;
+	return state;
+}
+
+/** Creates the tables, and the owner of an organization. */
+export function bootstrap(state: string) {
+	run(
+		...(["wrangler", "d1", "migrations", "apply", "DB", "--local"] as const),
+		...["--persist-to", state],
+	);
+	return Owner.parse(
+		JSON.parse(
+			run(
+				...(["node", "scripts/admin.ts", "bootstrap"] as const),
+				...["--email", "owner@example.com", "--json"],
+			),
+		),
+	);
+}
+
+type Options = { name: string; port: number; work: string; state: string };
+
+/** Starts the server, and restarts it whenever it ends. */
+export async function keepServer({ name, port, work, state }: Options) {
+	const counts = { kills: 0, ends: 0 };
+	let stopped = false;
+	const start = () =>
+		serve({
+			name,
+			port,
+			folder: work,
+			state,
+			log: `${work}/server.log`,
+			variables: { ALLOW_PRIVATE_DESTINATIONS: "true" },
+		});
+	let server = start();
+	const { url } = await server;
+	async function watch() {
+		while (!stopped) {
+			await (await server).ended;
+			counts.ends += 1;
+			if (!stopped) server = start();
+		}
+	}
+	const watching = watch();
+	const ticking = setInterval(
+		() => fetch(`${url}/cdn-cgi/local/scheduled?cron=*+*+*+*+*`).catch(() => {}),
+		TICK_MS,
+	);
+	return {
+		url,
+		counts,
+		async kill() {
+			const { kill } = await server;
+			counts.kills += 1;
+			await kill();
+		},
+		async stop() {
+			clearInterval(ticking);
+			stopped = true;
+			await (await server).kill();
+			await watching;
+		},
+	};
+}
