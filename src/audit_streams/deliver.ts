@@ -14,10 +14,10 @@ import {
 	claim,
 	fail,
 	finish,
-	HOUR_MS,
 	isDue,
 	iso,
 	keepPlan,
+	lastHour,
 	recordFile,
 	release,
 } from "./state.ts";
@@ -74,7 +74,7 @@ async function deliver(env: Env, claimed: Stream, at: number) {
 	const db = drizzle(env.DB);
 	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
 	const { bucket } = await bucketOf(env, destination, TIMEOUT_MS);
-	const until = claimed.organization_deleted_at === null ? iso(at - (at % HOUR_MS)) : FOREVER;
+	const until = claimed.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
 	let stream = claimed;
 	for (let files = 0; files < MAX_FILES; files += 1) {
 		const next = await deliverNext(db, bucket, stream, until);

@@ -11,7 +11,7 @@ import { mailAdmins } from "../mail/admins.ts";
 import type { Stream } from "./entries.ts";
 
 const MINUTE_MS = 60_000;
-export const HOUR_MS = 60 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** How long a stream belongs to the tick that has claimed it: longer than a delivery takes. */
@@ -22,6 +22,15 @@ const PATIENCE_MS = 6 * HOUR_MS;
 
 /** How long a stream tries to deliver the rest after its organization was deleted. */
 const CLOSING_MS = 7 * DAY_MS;
+
+/** How long after an hour its entries may still be committed. */
+const SETTLE_MS = 30_000;
+
+/** The end of the last hour that is over and settled. */
+export function lastHour(at: number) {
+	const settled = at - SETTLE_MS;
+	return settled - (settled % HOUR_MS);
+}
 
 export const iso = (at: number) => new Date(at).toISOString();
 
@@ -88,10 +97,10 @@ async function remove(db: DrizzleD1Database, stream: Stream) {
 	await db.delete(auditStreams).where(isCurrent(stream));
 }
 
-/** The stream has delivered everything before the current hour. It continues after the hour. */
+/** The stream has delivered everything up to the last full hour. It continues after the hour. */
 export async function finish(db: DrizzleD1Database, stream: Stream, at: number) {
 	if (stream.organization_deleted_at !== null) return remove(db, stream);
-	const hour = at - (at % HOUR_MS);
+	const hour = lastHour(at);
 	await write(db, stream, {
 		delivered_until: iso(hour),
 		next_attempt_at: startAfter(stream, hour + HOUR_MS),

@@ -179,6 +179,16 @@ describe("an hourly delivery", () => {
 		expect(await row()).toMatchObject({ delivered_events: before.number + 3, sequence: 2 });
 	});
 
+	test("waits half a minute after the hour for what is committed late", async () => {
+		const { files, change } = await streaming();
+		await change({ next_attempt_at: iso(hour) });
+		await deliver(env, hour + 29_999);
+		expect(await files()).toEqual([]);
+		await change({ next_attempt_at: iso(hour) });
+		await deliver(env, hour + 30_000);
+		expect(await files()).toHaveLength(1);
+	});
+
 	test("an entry that is written while its hour ends is in the next file, and none is left out", async () => {
 		const { id, files } = await streaming();
 		await fill(id, 1, iso(hour - 5));
@@ -405,6 +415,36 @@ describe("a tick that is killed", () => {
 		expect(new Uint8Array((await object?.arrayBuffer()) ?? [])).toEqual(lost[0]);
 		// What came in the meantime is in a file of its own.
 		expect(two?.lines).toHaveLength(6);
+	});
+
+	test("leaves a file that a new version of the service writes in another form, which counts", async () => {
+		const { files, show, change, row } = await streaming(at("/status/503"), 5);
+		await deliver(env, LATE);
+		const { file } = (await row()) ?? {};
+		if (!file) throw new Error("Nothing is planned.");
+		await change({
+			destination: { type: "R2", config: { prefix: "" } },
+			file: { ...file, digest: "0".repeat(64) },
+		});
+		await deliver(env, LATE + HOUR);
+		const all = await files();
+		expect(all.length).toBeGreaterThan(0);
+		const { code } = await verified(all, ["--head", (await show()).digest]);
+		expect(code).toBe(0);
+	});
+
+	test("leaves a file whose entries are deleted meanwhile, which is planned anew", async () => {
+		const { id, files, show, change } = await streaming(at("/status/503"), 5);
+		await deliver(env, LATE);
+		await db
+			.delete(activityLog)
+			.where(sql`organization_id = ${id} and activity = 'updated' and item_id < '3'`);
+		await change({ destination: { type: "R2", config: { prefix: "" } } });
+		await deliver(env, LATE + HOUR);
+		const all = await files();
+		expect(all.map(({ text }) => text.match(/Projekt/g)?.length)).toEqual([2]);
+		const { code } = await verified(all, ["--head", (await show()).digest]);
+		expect(code).toBe(0);
 	});
 
 	test("anywhere, again and again, leaves a chain without a gap", async () => {
