@@ -557,7 +557,7 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		expect(found.pages.map(({ length }) => length)).toEqual([25]);
 	});
 
-	test.each(["\x7f", "\0", "=", "\x7f=\x7f\n\x1f"])(
+	test.each(["\x7f", "\0", "=", "\x7f=\x7f\n\x1f", "\x7f".repeat(11)])(
 		"texts with %j equal what was stored",
 		async (odd) => {
 			const team_id = team();

@@ -1,5 +1,3 @@
-import { type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
 import type { Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, orderOf, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
@@ -17,96 +15,106 @@ const FILL = 0.9;
 const iso = (moment: string) => new Date(moment).toISOString();
 const ISO_LENGTH = 24;
 
+/**
+ * The values of a statement that are the same for all pages. The first two are the position that it reads after. Limits stand in
+ * the text: SQLite would compile a statement anew each time that its limit is bound.
+ */
+function binder() {
+	const values: (string | number)[] = [];
+	return { values, bind: (value: string | number) => `?${2 + values.push(value)}` };
+}
+
+type Bind = ReturnType<typeof binder>["bind"];
+
 const hex = (text: string) => Buffer.from(text).toString("hex").toUpperCase();
 
 /** The position of a column's text in a list, from 1; 0: none. In one text: SQLite would go through a list anew for each row. */
-const positionIn = (column: string, texts: string[]) =>
-	sql`instr(${`,${texts.map(hex)},`}, ',' || hex(${sql.raw(column)}) || ',')`;
+const positionIn = (bind: Bind, column: string, texts: string[]) =>
+	`instr(${bind(`,${texts.map(hex)},`)}, ',' || hex(${column}) || ',')`;
 
 /** Never null, which a sum would pass over. */
-function met(filter: Filter): SQL {
-	const column = sql.raw(filter.column);
+function met(bind: Bind, filter: Filter): string {
+	const { column } = filter;
 	if ("texts" in filter) {
-		const position = positionIn(filter.column, filter.texts);
-		return sql`${column} is not null and (${position} > 0) = ${sql.raw(String(!filter.negated))}`;
+		const position = positionIn(bind, column, filter.texts);
+		return `${column} is not null and (${position} > 0) = ${!filter.negated}`;
 	}
 	const { from, before } = filter;
-	return sql.join(
-		[
-			from === null ? sql`true` : sql`${column} >= ${from}`,
-			before === null ? sql`true` : sql`${column} < ${before}`,
-		],
-		sql` and `,
-	);
+	return [
+		from === null ? "true" : `${column} >= ${bind(from)}`,
+		before === null ? "true" : `${column} < ${bind(before)}`,
+	].join(" and ");
 }
 
-/** Between the values of a row that is one text. JSON doesn't escape this character. */
+/** Between the values of a page that is one text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
+const SEPARATOR_SQL = `char(${SEPARATOR.charCodeAt(0)})`;
 
 /** Columns that may be null. In a text, null is "", and a value follows "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
 
-/** SQL for a row as one text: many small values would cost several times as much CPU time as one. */
+/** SQL for a row as one text. */
 const joined = (columns: string[]) => {
 	const values = columns.map((column) =>
 		NULLABLE.has(column) ? `coalesce('=' || ${column}, '')` : column,
 	);
-	return `concat_ws(char(${SEPARATOR.charCodeAt(0)}), ${values.join(", ")})`;
+	return `concat_ws(${SEPARATOR_SQL}, ${values.join(", ")})`;
 };
 
-/** Makes the function that splits a text into its row; null if a value has a separator in it. */
+/** Makes the function that splits a text into so many rows; null if a value has a separator in it. */
 function splitter(columns: string[]) {
 	const nullable = columns.flatMap((column, i) => (NULLABLE.has(column) ? [i] : []));
 	const integers = columns.flatMap((column, i) => (INTEGERS.has(column) ? [i] : []));
-	return ([text = null]: Row): Row | null => {
-		const row: Row = String(text).split(SEPARATOR);
-		if (row.length !== columns.length) return null;
-		for (const i of nullable) row[i] = row[i] === "" ? null : String(row[i]).slice(1);
-		for (const i of integers) row[i] = Number(row[i]);
-		return row;
+	return (text: string, count: number): Row[] | null => {
+		if (count === 0) return [];
+		const values = text.split(SEPARATOR);
+		if (values.length !== count * columns.length) return null;
+		return Array.from({ length: count }, (_, i) => {
+			const row: Row = values.slice(i * columns.length, (i + 1) * columns.length);
+			for (const i of nullable) row[i] = row[i] === "" ? null : String(row[i]).slice(1);
+			for (const i of integers) row[i] = Number(row[i]);
+			return row;
+		});
 	};
 }
 
 /** The parts that statements are made of. */
-function parts(scan: Scan) {
-	const { model, team_id, include_events, exclude_events } = scan;
-	const order = orderOf(scan);
-	const at = sql.raw(order.at);
-	const key = sql.raw(order.key);
-	const listed = (texts: string[], negated: boolean) =>
-		texts.length > 0 ? [met({ column: "event", texts, negated })] : [];
-	const filters = [
-		sql`true`,
-		...listed(include_events, false),
-		...listed(exclude_events, true),
-		...scan.filters.map(met),
-	];
+function parts(scan: Scan, bind: Bind) {
+	const { model, team_id, include_events, exclude_events, end } = scan;
+	const { at, key } = orderOf(scan);
+	const listed = (texts: string[], negated: boolean): Filter[] =>
+		texts.length > 0 ? [{ column: "event", texts, negated }] : [];
+	const filters =
+		model === "events"
+			? [...listed(include_events, false), ...listed(exclude_events, true), ...scan.filters]
+			: [];
+	const isInTeam = `team_id = ${bind(team_id)}`;
 	return {
-		table: sql.raw(model),
+		table: model,
+		isInTeam,
 		at,
 		key,
-		isFiltered: filters.length > 1,
+		isFiltered: filters.length > 0,
 		/** Whether the selection takes a row. */
-		taken: model === "events" ? sql.join(filters, sql` and `) : sql`true`,
+		taken: ["true", ...filters.map((filter) => met(bind, filter))].join(" and "),
 		/** The window's rows after a position, and their order. */
-		range: (then = "", which = "") => ({
-			where: sql`where team_id = ${team_id} and (${at}, ${key}) > (${then}, ${which}) and ${at} < ${iso(scan.end)}`,
-			order: sql`order by ${at}, ${key}`,
-		}),
+		where: `where ${isInTeam} and (${at}, ${key}) > (?1, ?2) and ${at} < ${bind(iso(end))}`,
+		order: `order by ${at}, ${key}`,
 	};
 }
 
+type Parts = ReturnType<typeof parts>;
+
 /** SQL for the table `beyond`: the first row after the page, if there is one, and how many rows the page has. */
-function beyond(scan: Scan, rest: { where: SQL; order: SQL }) {
-	const { table, at, key, taken, isFiltered } = parts(scan);
-	const size = sql.raw(weight(scan, (column) => `coalesce(octet_length(${column}), 0)`));
+function beyond(scan: Scan, { table, at, key, taken, isFiltered, where, order }: Parts) {
+	const size = weight(scan, (column) => `coalesce(octet_length(${column}), 0)`);
 	const mostScanned = isFiltered ? MAX_SCANNED_ROWS : MAX_PAGE_ROWS;
-	const counted = sql`
+	const counted = `
 		scanned as not materialized (
 			select ${at} as at, ${key} as key, ${taken} as taken, ${size} as size
-			from ${table} ${rest.where} ${rest.order} limit ${mostScanned + 1}
+			from ${table} ${where} ${order} limit ${mostScanned + 1}
 		), summed as not materialized (
 			select at, key, taken, count(*) over preceding as scanned, sum(taken) over preceding as rows,
 				sum(iif(taken, size, 0)) over preceding as size
@@ -116,79 +124,110 @@ function beyond(scan: Scan, rest: { where: SQL; order: SQL }) {
 			where scanned > ${mostScanned} or rows > ${MAX_PAGE_ROWS} or (rows > 1 and size > ${MAX_PAGE_BYTES})
 			limit 1
 		)`;
-	if (isFiltered) return sql`${counted}, beyond as materialized (select * from counted)`;
-	const sizes = (limit: SQL) =>
-		sql`from (select ${size} as size from ${table} ${rest.where} ${rest.order} limit ${limit})`;
+	if (isFiltered) return `${counted}, beyond as materialized (select * from counted)`;
+	const sizes = (limit: number | string) =>
+		`from (select ${size} as size from ${table} ${where} ${order} limit ${limit})`;
 	// Sums for each row cost several times as much as one for all, so the number of rows is guessed first.
-	return sql`${counted}, guess as materialized (
+	return `${counted}, guess as materialized (
 			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
-			${sizes(sql`${SAMPLED_ROWS}`)}
+			${sizes(SAMPLED_ROWS)}
 		), guessed as not materialized (
 			select ${at} as at, ${key} as key, (select rows from guess) as rows
-			from ${table} ${rest.where} and (select sum(size) <= ${MAX_PAGE_BYTES} ${sizes(sql`(select rows from guess)`)})
-			${rest.order} limit 1 offset (select rows from guess)
+			from ${table} ${where} and (select sum(size) <= ${MAX_PAGE_BYTES} ${sizes("(select rows from guess)")})
+			${order} limit 1 offset (select rows from guess)
 		), beyond as materialized (
 			select * from guessed union all select * from counted limit 1
 		)`;
 }
 
-const first = ({ start }: Scan): Position => [iso(start), ""];
+/**
+ * The SQL of the statements that read a scan, after a position. `values`: of the parameters, after those of the position.
+ */
+function statementsFor(scan: Scan) {
+	const { columns } = scan;
+	const { values, bind } = binder();
+	const parted = parts(scan, bind);
+	const { table, isInTeam, at, key, taken, where, order } = parted;
+	/**
+	 * Scans an index twice: for the sizes of rows, to find where the page ends, and for its rows. So a page reads about what it
+	 * returns, and is bounded whatever its rows hold.
+	 */
+	const page = (values: string, answer: string) => `
+		with selected as (
+			select ${values} from ${table} ${where} and ${taken} ${order}
+			limit coalesce((select rows from beyond), -1)
+		), ${beyond(scan, parted)}
+		select (
+			select ${at} || ${key} from ${table}
+			where ${isInTeam} and (${at}, ${key}) < (select +at, +key from beyond)
+			order by ${at} desc, ${key} desc limit 1
+		), ${answer}`;
+	return {
+		values,
+		/** Answers how many rows were looked at and taken, and the last one's position. */
+		count: `
+			select count(*), sum(taken), max(at || key) from (
+				select ${at} as at, ${key} as key, ${taken} as taken
+				from ${table} ${where} ${order} limit ${MAX_COUNTED_ROWS})`,
+		/** Answers the position after the page, and its rows: how many, and all in one text. Many values cost much more CPU time. */
+		page: page(
+			`${joined(columns)} as line`,
+			`count(line), group_concat(line, ${SEPARATOR_SQL}) from selected`,
+		),
+		/** Answers the position after the page, then its rows, each with a null before it. */
+		rows: page(
+			columns.join(", "),
+			`${columns.map(() => "null")} union all select null, * from selected`,
+		),
+	};
+}
 
 /** The position of a row, of which D1 says `at || key`. */
 const positionOf = (text: string): Position => [text.slice(0, ISO_LENGTH), text.slice(ISO_LENGTH)];
 
+const nextOf = (position: Row[number]) =>
+	typeof position === "string" ? positionOf(position) : null;
+
+/** Makes the functions that run the statements of a scan. */
+function reader(database: D1Database, scan: Scan) {
+	const { values, count, page, rows } = statementsFor(scan);
+	const read = (text: string) => {
+		const statement = database.prepare(text);
+		return (after: Position | null) =>
+			statement.bind(...(after ?? [iso(scan.start), ""]), ...values).raw<Row>();
+	};
+	return { count: read(count), page: read(page), rows: read(rows) };
+}
+
 /** The rows of D1's tables. */
 export const d1 = (database: D1Database): Source => {
-	const db = drizzle(database);
+	const prepare = (scan: Scan) => ({
+		read: reader(database, scan),
+		split: splitter(scan.columns),
+	});
+	/** Made once for all pages of a scan. */
+	const prepared = new WeakMap<Scan, ReturnType<typeof prepare>>();
 	return queried({
 		async count(scan) {
-			const { table, at, key, taken, range } = parts(scan);
+			const { read } = prepare(scan);
 			let count = 0;
-			let position = first(scan);
+			let position: Position | null = null;
 			for (;;) {
-				const rest = range(...position);
-				const [[scanned, matched, last] = []] = await db.values(sql`
-					select count(*), sum(taken), max(at || key) from (
-						select ${at} as at, ${key} as key, ${taken} as taken
-						from ${table} ${rest.where} ${rest.order} limit ${MAX_COUNTED_ROWS})`);
+				const [[scanned, matched, last] = []]: Row[] = await read.count(position);
 				count += Number(matched);
 				if (Number(scanned) < MAX_COUNTED_ROWS) return count;
 				position = positionOf(String(last));
 			}
 		},
 
-		/**
-		 * Scans an index twice: for the sizes of rows, to find where the page ends, and for its rows. So a page reads about what it
-		 * returns, and is bounded whatever its rows hold.
-		 */
 		async page(scan, after) {
-			const { columns, team_id } = scan;
-			const { table, at, key, taken, range } = parts(scan);
-			const rest = range(...(after ?? first(scan)));
-			// The first row returned is the position after the page.
-			const read = (values: string, others = "") =>
-				db.values<Row>(sql`
-				with selected as (
-					select ${sql.raw(values)} from ${table} ${rest.where} and ${taken} ${rest.order}
-					limit coalesce((select rows from beyond), -1)
-				), ${beyond(scan, rest)}
-				select (
-					select ${at} || ${key} from ${table}
-					where team_id = ${team_id} and (${at}, ${key}) < (select +at, +key from beyond)
-					order by ${at} desc, ${key} desc limit 1
-				)${sql.raw(others)}
-				union all
-				select * from selected`);
-			let [position, ...rows] = await read(joined(columns));
-			const wholeRows = rows.map(splitter(columns)).filter((row) => row !== null);
-			if (wholeRows.length === rows.length) rows = wholeRows;
-			else
-				[position, ...rows] = await read(columns.join(", "), ", null".repeat(columns.length - 1));
-			const [next] = position ?? [];
-			return {
-				rows,
-				next: typeof next === "string" ? positionOf(next) : null,
-			};
+			const { read, split } = prepared.get(scan) ?? prepare(scan);
+			prepared.set(scan, { read, split });
+			const [[position = null, count, text] = []] = await read.page(after);
+			const rows = split(String(text ?? ""), Number(count));
+			if (rows) return { rows, next: nextOf(position) };
+			const [[otherPosition = null] = [], ...others] = await read.rows(after);
+			return { rows: others.map(([_, ...row]) => row), next: nextOf(otherPosition) };
 		},
 	});
 };
