@@ -81,7 +81,7 @@ export const insertRows = (table: string, columns: Record<string, string | numbe
 	`insert into ${table} (${Object.keys(columns)
 		.map((name) => `"${name}"`)
 		.join(", ")})
-	with recursive n(i) as (select ?1 union all select i + 1 from n where i + 1 < ?2)
+	with recursive n(i) as (select cast(?1 as integer) union all select i + 1 from n where i + 1 < ?2)
 	select ${Object.values(columns).join(", ")} from n`;
 
 /** The first id of users who own nothing. */

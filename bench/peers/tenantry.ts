@@ -30,7 +30,7 @@ export function callOf({ organization, key }: Owner, operation: Operation): Call
 	};
 }
 
-function read(operation: Operation, body: unknown) {
+export function read(operation: Operation, body: unknown) {
 	if (operation === "invite") return { count: 1, names: [Invite.parse(body).target_email] };
 	const { count, results } = Page.parse(body);
 	return { count, names: results.map(({ user, domain }) => user?.email ?? domain ?? "") };
