@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { type Call, newEmail, type Operation, type Service } from "../operations.ts";
 import type { Owner } from "../seed.ts";
-import { type RunningWorker, startWorker } from "../workers.ts";
+import type { RunningWorker } from "../workers.ts";
 
 const Page = z.object({
 	count: z.int(),
@@ -54,10 +54,3 @@ export const asService = (name: string, owner: Owner, worker: RunningWorker): Se
 	},
 	stop: worker.stop,
 });
-
-/** Starts a worker with these paths. */
-export const startLike = async (
-	name: string,
-	owner: Owner,
-	options: Parameters<typeof startWorker>[0],
-) => asService(name, owner, await startWorker(options));

@@ -5,7 +5,7 @@ import pg from "pg";
 import * as z from "zod";
 import { freePort } from "../../../test/support/peers.ts";
 import { databases, PASSWORD } from "../../../test/support/postgres.ts";
-import { pythonWith } from "../../../test/support/python.ts";
+import { isPythonWith, pythonWith } from "../../../test/support/python.ts";
 import type { Service } from "../../operations.ts";
 import { cpuOf } from "../../processes.ts";
 import { MEMBERS } from "../../seed.ts";
@@ -19,6 +19,9 @@ const PACKAGES = [
 ];
 
 const Owner = z.object({ organization: z.string(), key: z.string() });
+
+/** Whether its packages are here. */
+export const isInstalled = () => isPythonWith(PACKAGES);
 
 /** A Python with its packages; throws if they can't be installed. */
 export const install = () => pythonWith(PACKAGES);

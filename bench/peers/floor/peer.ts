@@ -2,13 +2,11 @@ import * as z from "zod";
 import { TRIPS } from "../../harness.ts";
 import { OPERATIONS, type Operation, type Service } from "../../operations.ts";
 import type { Owner } from "../../seed.ts";
-import { bundleWorker } from "../../workers.ts";
-import { startLike } from "../tenantry.ts";
+import { bundleWorker, startWorker } from "../../workers.ts";
+import { asService } from "../tenantry.ts";
 import { type Recipe, type Recording, recipeOf } from "./recipe.ts";
 
 const Trips = z.array(z.array(z.object({ sql: z.string(), params: z.array(z.unknown()) })));
-
-const Body = z.object({ target_email: z.string() });
 
 /** Calls the service, and returns the statements that it sent to D1. */
 async function record(service: Service, operation: Operation): Promise<Recording> {
@@ -16,6 +14,7 @@ async function record(service: Service, operation: Operation): Promise<Recording
 	if (!call) throw new Error(`The service has no ${operation}.`);
 	const { path, body, ...request } = call;
 	const headers = { ...request.headers, "x-bench-delay": "0" };
+	const at = Date.now();
 	const response = await fetch(new URL(path, service.url), {
 		...request,
 		headers,
@@ -23,13 +22,8 @@ async function record(service: Service, operation: Operation): Promise<Recording
 	});
 	if (!response.ok) throw new Error(await response.text());
 	await response.text();
-	const at = Date.now();
 	const trips = await fetch(new URL(TRIPS, service.url), { headers });
-	return {
-		trips: Trips.parse(await trips.json()),
-		email: body ? Body.parse(JSON.parse(body)).target_email : "",
-		at,
-	};
+	return { trips: Trips.parse(await trips.json()), at };
 }
 
 /** What a running service asks of D1 for each operation. */
@@ -50,5 +44,5 @@ export const bundle = () => bundleWorker(`${import.meta.dirname}/worker.ts`);
  * @param state a folder with the data of this service
  * @param recipes of `recordRecipes`
  */
-export const start = (script: string, owner: Owner, state: string, recipes: object) =>
-	startLike("floor", owner, { script, state, bindings: { RECIPES: recipes } });
+export const start = async (script: string, owner: Owner, state: string, recipes: object) =>
+	asService("floor", owner, await startWorker({ script, state, bindings: { RECIPES: recipes } }));

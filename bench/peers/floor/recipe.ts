@@ -1,8 +1,8 @@
 /** Statements of the service, with gaps for what is different in each request. */
 import type { Statement } from "../../harness.ts";
 
-/** A part of a text: as it is, the address of the invite, the nth id or hash that is made up, or a time after now. */
-export type Part = string | { email: true } | { uuid: number } | { hash: number } | { ms: number };
+/** A part of a text: as it is, the address of the invite, the nth id that is made up, a hash that is, or a time after now. */
+export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
 
 /** A value as it is, or a text of parts. */
 export type Value = { value: unknown } | { parts: Part[] };
@@ -10,17 +10,17 @@ export type Value = { value: unknown } | { parts: Part[] };
 /** A statement with its gaps. */
 export type Recipe = { sql: string; params: Value[] };
 
-/** The statements of a request by round trip, and when they were recorded. */
-export type Recording = { trips: Statement[][]; email: string; at: number };
+/** The statements of a request by round trip, and when it was sent. */
+export type Recording = { trips: Statement[][]; at: number };
 
 const GAPS =
 	/(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?<hash>\b[0-9a-f]{64}\b)|(?<time>\d{4}-\d\d-\d\dT[\d:.]+Z)|(?<email>invited-\d+@example\.org)/g;
 
-/** Two times within a second are the same. */
-const TICK_MS = 1_000;
+/** Times are after or before the request by a multiple of this. */
+const TICK_MS = 60_000;
 
-/** What is different in two recordings. `known` keeps the ids and hashes of this recording in their order. */
-function partsOf(text: string, at: number, shared: string, known: Map<string, number>): Part[] {
+/** The parts of a text. `known` keeps the ids of this recording in their order. */
+function partsOf(text: string, at: number, shared: string, known: string[]): Part[] {
 	const parts: Part[] = [];
 	let end = 0;
 	for (const match of text.matchAll(GAPS)) {
@@ -29,10 +29,9 @@ function partsOf(text: string, at: number, shared: string, known: Map<string, nu
 		if (shared.includes(token)) continue;
 		parts.push(text.slice(end, match.index));
 		end = match.index + token.length;
-		if (!known.has(token)) known.set(token, known.size);
-		const number = known.get(token) ?? 0;
-		if (uuid) parts.push({ uuid: number });
-		else if (hash) parts.push({ hash: number });
+		if (uuid && !known.includes(token)) known.push(token);
+		if (uuid) parts.push({ uuid: known.indexOf(token) });
+		else if (hash) parts.push({ hash: true });
 		else if (time) parts.push({ ms: Math.round((Date.parse(time) - at) / TICK_MS) * TICK_MS });
 		else parts.push({ email: true });
 	}
@@ -46,7 +45,7 @@ function partsOf(text: string, at: number, shared: string, known: Map<string, nu
  */
 export function recipeOf(one: Recording, other: Recording): Recipe[][] {
 	const inBoth = (recording: Recording, rest: Recording): Recipe[][] => {
-		const known = new Map<string, number>();
+		const known: string[] = [];
 		const shared = JSON.stringify(rest.trips);
 		return recording.trips.map((trip) =>
 			trip.map(({ sql, params }) => ({
