@@ -158,10 +158,8 @@ export async function profile(
 		.sort((a, b) => b.share - a.share);
 	return [
 		{
-			title: "**Where the isolate's time goes, list 50 of 1,000 members**",
-			cells: {
-				tenantry: `${((100 * total) / 1000 / requests / cpu).toFixed(0)} % of the CPU time`,
-			},
+			title: `**Where the isolate's own time goes: ${TITLES[operation].toLowerCase()}**`,
+			cells: {},
 		},
 		...shares.map(
 			({ name, share }): Line => ({

@@ -78,7 +78,9 @@ async function compare(all: Measured[], operation: Operation, rounds: number): P
 export async function count(service: Service, operation: Operation) {
 	// The first request may do more, such as read what is kept in the isolate later.
 	await send(service, operation);
-	const { body, spent, timing } = await send(service, operation, service.counts ? 0 : undefined);
+	const { body, spent, timing } = await send(service, operation, {
+		delay: service.counts ? 0 : undefined,
+	});
 	await service.reset();
 	const answer = service.read(operation, JSON.parse(body));
 	return { bytes: Buffer.byteLength(body), spent, timing, answer };
@@ -133,7 +135,7 @@ export async function compareDistances(
 				const times: number[] = [];
 				for (let i = 0; i < TIMES; i += 1) {
 					const began = performance.now();
-					await send(service, operation, distance);
+					await send(service, operation, { delay: distance });
 					times.push((performance.now() - began) / distance);
 				}
 				await service.reset();
