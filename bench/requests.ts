@@ -40,6 +40,7 @@ async function warmUp({ service }: Measured, operation: Operation) {
 /** CPU time and requests a second of one operation, as multiples of those of the first service in the same round. */
 async function compare(all: Measured[], operation: Operation, rounds: number): Promise<Line[]> {
 	const services = all.filter(offers(operation));
+	tell(`${operation}: warming up`);
 	const slices = new Map<Column, number>();
 	for (const each of services) slices.set(each.column, await warmUp(each, operation));
 	const ratios = new Map<Column, { cpu: number[]; rate: number[] }>();
