@@ -11,11 +11,14 @@ import { readOptions } from "./options.ts";
 import { compareDistances, compareRequests } from "./requests.ts";
 import { createState, startAll } from "./services.ts";
 import { measureSimulators } from "./simulators.ts";
-import { type Line, tell, toMarkdown } from "./table.ts";
+import { type Line, onProgress, tell, toMarkdown } from "./table.ts";
 import { bundleWorker, newFolder, SERVICE, startWorker } from "./workers.ts";
 
 const { parts, rounds, sizes, distances, requests } = readOptions(process.argv.slice(2));
 const lines: Line[] = [];
+
+// The table alone goes to standard output.
+onProgress(console.error);
 
 /** Adds the lines of all parts. */
 async function run() {

@@ -39,6 +39,13 @@ export function toMarkdown(lines: Line[]) {
 	].join("\n");
 }
 
-/** Tells how far it is. The table alone goes to standard output. */
+let listener = (_: string) => {};
+
+/** Sets who is told how far the bench is; by default nobody. */
+export function onProgress(tell: (text: string) => void) {
+	listener = tell;
+}
+
+/** Tells how far the bench is. */
 export const tell = (text: string) =>
-	console.error(`[${new Date().toISOString().slice(11, 19)}] ${text}`);
+	listener(`[${new Date().toISOString().slice(11, 19)}] ${text}`);
