@@ -59,8 +59,8 @@ function tail(path: string) {
 	};
 }
 
-/** Connects to the inspector of the worker. */
-async function inspect(port: number) {
+/** Connects to the inspector of the worker. `send` returns the id that the answer will have. */
+export async function inspect(port: number) {
 	const [{ webSocketDebuggerUrl }] = z
 		.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 		.rest(z.unknown())
@@ -72,9 +72,9 @@ async function inspect(port: number) {
 	]);
 	await new Promise((opened) => socket.addEventListener("open", opened));
 	let id = 0;
-	const send = (method: string) => {
+	const send = (method: string, params: object = {}) => {
 		id += 1;
-		socket.send(JSON.stringify({ id, method }));
+		socket.send(JSON.stringify({ id, method, params }));
 		return id;
 	};
 	return { socket, send };

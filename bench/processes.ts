@@ -47,6 +47,12 @@ export const cpuOf = (matches: (process: Process) => boolean) =>
 		.filter(matches)
 		.reduce((sum, { seconds, children }) => sum + seconds + children, 0);
 
+/** The ids of the workerd processes that a process has started. */
+export const workersOf = (parent: number) =>
+	processes()
+		.filter((process) => process.parent === parent && process.name === "workerd")
+		.map(({ pid }) => pid);
+
 /**
  * Runs a Bash command to its end, with these arguments and further environment variables.
  * @returns seconds of CPU time that it and all processes below it took

@@ -6,6 +6,11 @@ const CACHE = `${import.meta.dirname}/../../node_modules/.cache`;
 
 const execute = promisify(execFile);
 
+const folderOf = (packages: string[]) => `${CACHE}/${packages.join("+")}`;
+
+/** Whether these packages were installed by `pythonWith`. */
+export const isPythonWith = (packages: string[]) => existsSync(folderOf(packages));
+
 /**
  * Installs packages from PyPI into a virtual environment, once for each checkout.
  * @param more arguments for pip, such as pinned dependencies
@@ -13,7 +18,7 @@ const execute = promisify(execFile);
  * @throws if there is no Python, or no index of packages
  */
 export async function pythonWith(packages: string[], more: string[] = []) {
-	const venv = `${CACHE}/${packages.join("+")}`;
+	const venv = folderOf(packages);
 	const interpreter = `${venv}/bin/python`;
 	if (existsSync(venv)) return interpreter;
 	mkdirSync(CACHE, { recursive: true });

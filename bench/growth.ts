@@ -1,0 +1,110 @@
+/** How many rows the first page of each list reads, the longer the list is. */
+import { readFileSync } from "node:fs";
+import * as z from "zod";
+import { LISTS, MANY, ONCE, OWNERS, type OwnerName, PARAMETERS } from "./lists.ts";
+import { createOwner, insertRows, type Owner, type Stores } from "./seed.ts";
+import { type Line, tell } from "./table.ts";
+import { migrate, type RunningWorker } from "./workers.ts";
+
+const Operation = z.object({
+	operationId: z.string(),
+	parameters: z.array(z.object({ name: z.string().optional() })).default([]),
+});
+
+const Document = z.object({
+	paths: z.record(z.string(), z.object({ get: Operation.optional() })),
+});
+
+const Body = z.object({ results: z.array(z.unknown()) });
+
+/** The paths of all lists of the API, by operation id. */
+export function listPaths() {
+	const { paths } = Document.parse(
+		JSON.parse(readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8")),
+	);
+	return Object.fromEntries(
+		Object.entries(paths).flatMap(([path, { get }]) =>
+			get?.parameters.some(({ name }) => name === "limit") ? [[get.operationId, path]] : [],
+		),
+	);
+}
+
+/** The rows that one page reads at each size, and the rows that it had at the last. */
+export type Reading = { operation: string; filter: string; read: number[]; answered: number };
+
+/** A page of a list, as its owner sees it. */
+async function readPage(url: URL, path: string, query: string, owner: Owner) {
+	const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+		name === "organization_id"
+			? owner.organization
+			: name === "project_id"
+				? String(owner.project)
+				: (PARAMETERS[name] ?? ""),
+	);
+	const target = new URL(`${filled}?${query}`, url);
+	const response = await fetch(target.href, { headers: { authorization: `Bearer ${owner.key}` } });
+	const text = await response.text();
+	if (!response.ok) throw new Error(`${target}: ${text}`);
+	const timing = response.headers.get("server-timing") ?? "";
+	return {
+		read: Number(/d1_rows_read;desc="(\d+)"/.exec(timing)?.[1]),
+		answered: Body.parse(JSON.parse(text)).results.length,
+	};
+}
+
+/** Creates the owners of the lists. */
+async function createOwners(stores: Stores) {
+	const owners = new Map<OwnerName, Owner>();
+	for (const name of Object.keys(OWNERS) as OwnerName[])
+		owners.set(name, await createOwner(stores, OWNERS[name]));
+	return owners;
+}
+
+/** Makes all lists as long as each of the sizes, one after the other, and reads the first page of each with each filter. */
+export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
+	const database = await worker.database();
+	await migrate(database);
+	const owners = await createOwners({ database, keys: await worker.keys() });
+	const paths = listPaths();
+	const readings = Object.entries(LISTS).flatMap(([operation, { few = [], most = [] }]) =>
+		["", ...few, ...most].map((filter): Reading => ({ operation, filter, read: [], answered: 0 })),
+	);
+	let length = 0;
+	for (const size of sizes) {
+		tell(`growth: filling the lists up to ${size} rows`);
+		const insert = (
+			table: string,
+			columns: Record<string, string | number>,
+			from: number,
+			to: number,
+		) => database.prepare(insertRows(table, columns)).bind(from, to).run();
+		if (length === 0) for (const [table, columns] of ONCE) await insert(table, columns, 0, 1);
+		for (const [table, columns] of MANY) await insert(table, columns, length, size);
+		length = size;
+		for (const reading of readings) {
+			const owner = owners.get(LISTS[reading.operation]?.owner ?? "members");
+			const path = paths[reading.operation];
+			if (!owner || !path) throw new Error(`There is no list ${reading.operation}.`);
+			const { read, answered } = await readPage(worker.url, path, reading.filter, owner);
+			reading.read.push(read);
+			reading.answered = answered;
+		}
+	}
+	return readings;
+}
+
+/** The lines of the table: rows read by the shortest list, and what the longer ones read as multiples of it. */
+export const growthLines = (readings: Reading[], sizes: number[]): Line[] => [
+	{
+		title: `**Rows read by page 1 among ${sizes.map((size) => size.toLocaleString("en")).join("; ")} rows**`,
+		cells: {},
+	},
+	...readings.map(({ operation, filter, read, answered }): Line => {
+		const [first = 0, ...others] = read;
+		const ratios = others.map((each) => `×${(each / first).toFixed(2)}`).join(", ");
+		return {
+			title: `${operation}${filter && `?${filter.replace(/=[0-9a-f-]{36}/, "=…")}`}`,
+			cells: { tenantry: `${first}, ${ratios}; ${answered} returned` },
+		};
+	}),
+];

@@ -1,0 +1,171 @@
+/** What the isolate of this service holds in memory, where its time goes, and how long a new one takes to start. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import * as z from "zod";
+import { startPart, startTimes } from "../scripts/startup.ts";
+import { sendMany } from "./load.ts";
+import { inspect, logCollections, watchMemory } from "./memory.ts";
+import { type Operation, TITLES } from "./operations.ts";
+import { asService } from "./peers/tenantry.ts";
+import type { Owner } from "./seed.ts";
+import { type Line, tell } from "./table.ts";
+import { newFolder, startWorker } from "./workers.ts";
+
+/** How large the worker is, and how long a new isolate takes compared with an empty Hono worker. */
+export async function measureStart(script: string): Promise<Line[]> {
+	tell("start-up");
+	const { kib } = await startPart();
+	const { worker, empty } = await startTimes(script);
+	return [
+		{
+			title: "New isolate until its first answer ÷ empty Hono worker",
+			cells: { tenantry: (worker / empty).toFixed(1) },
+		},
+		{ title: "Bundle evaluated at start, KiB (gzip)", cells: { tenantry: kib.toFixed(0) } },
+		{
+			title: "Bundle, KiB (gzip)",
+			cells: { tenantry: (gzipSync(script).length / 1024).toFixed(0) },
+		},
+	];
+}
+
+/** The inspector answers when no work is waiting. */
+const SETTLE_MS = 1_500;
+
+/** Requests between two looks at how far it is. */
+const STEP = 5_000;
+
+/** What the isolate holds after many requests, in MiB. */
+export async function measureMemory(
+	script: string,
+	owner: Owner,
+	{ state, requests }: { state: string; requests: number },
+): Promise<Line[]> {
+	const { log, variables } = logCollections(newFolder());
+	const before = { ...process.env };
+	Object.assign(process.env, variables);
+	const worker = await startWorker({ script, state, inspect: true });
+	process.env = before;
+	const service = asService("tenantry", owner, worker);
+	const memory = await watchMemory(await worker.inspector(), log);
+	const held = async () => {
+		await sleep(SETTLE_MS);
+		memory.collect();
+		await sleep(SETTLE_MS);
+		return memory.take();
+	};
+	await sendMany(service, "list", 500);
+	const first = await held();
+	let peak = 0;
+	for (let sent = 0; sent < requests; sent += STEP) {
+		await sendMany(service, "list", Math.min(STEP, requests - sent));
+		peak = Math.max(peak, memory.take().peak);
+		tell(`memory: ${Math.min(sent + STEP, requests)} of ${requests} requests`);
+	}
+	const last = await held();
+	memory.close();
+	await service.stop();
+	const mib = (size: number | null) => (size === null ? "?" : size.toFixed(1));
+	return [
+		{
+			title: `Memory of the isolate, MiB: held after 500 requests; after ${requests.toLocaleString("en")} more; at most, with garbage`,
+			cells: {
+				tenantry: `${mib(first.held)}; ${mib(last.held)}; ${mib(Math.max(peak, last.peak))}`,
+			},
+		},
+	];
+}
+
+const Profile = z.object({
+	nodes: z.array(
+		z.object({
+			id: z.int(),
+			callFrame: z.object({
+				functionName: z.string(),
+				url: z.string(),
+				lineNumber: z.int(),
+			}),
+		}),
+	),
+	samples: z.array(z.int()),
+	timeDeltas: z.array(z.int()),
+});
+
+const Answer = z.object({ id: z.int(), result: z.object({ profile: Profile }) });
+
+/** The package or folder that each line of a bundle is from, by the comments that the bundler leaves. */
+function sourcesOf(script: string) {
+	let source = "";
+	return script.split("\n").map((line) => {
+		const [, path] = /^\s*\/\/ (?:\.\.\/)*(\S+\.(?:[cm]?[jt]s|json))$/.exec(line) ?? [];
+		if (path) source = path;
+		const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source) ?? [];
+		const [, folder] = /(?:^|\/)(src\/[^/]+|bench)\//.exec(source) ?? [];
+		return name ?? folder ?? "the rest";
+	});
+}
+
+/** Shares of a part of the whole below this are added up. */
+const SMALLEST_SHARE = 0.01;
+
+/**
+ * Where the isolate's own time goes while an operation is called again and again: the share of each package and folder of
+ * src. The simulators run in isolates of their own, which are not in the profile.
+ * @param script the bundle, not minified
+ */
+export async function profile(
+	script: string,
+	owner: Owner,
+	{ state, operation, requests }: { state: string; operation: Operation; requests: number },
+): Promise<Line[]> {
+	tell("profile");
+	const worker = await startWorker({ script, state, inspect: true });
+	const service = asService("tenantry", owner, worker);
+	await sendMany(service, operation, 1_000);
+	const { socket, send } = await inspect(await worker.inspector());
+	send("Profiler.enable");
+	send("Profiler.setSamplingInterval", { interval: 200 });
+	send("Profiler.start");
+	await sleep(SETTLE_MS);
+	await sendMany(service, operation, requests);
+	await sleep(SETTLE_MS);
+	const answer = new Promise<z.infer<typeof Profile>>((resolve) =>
+		socket.addEventListener("message", ({ data }) => {
+			const { data: message } = Answer.safeParse(JSON.parse(String(data)));
+			if (message) resolve(message.result.profile);
+		}),
+	);
+	send("Profiler.stop");
+	const { nodes, samples, timeDeltas } = await answer;
+	socket.close();
+	await service.stop();
+	const sources = sourcesOf(script);
+	const byId = new Map(
+		nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
+			const isOwn = url !== "" && lineNumber >= 0;
+			return [id, isOwn ? (sources[lineNumber] ?? "the rest") : functionName || "(runtime)"];
+		}),
+	);
+	const times = new Map<string, number>();
+	for (const [i, sample] of samples.entries()) {
+		const name = byId.get(sample) ?? "the rest";
+		times.set(name, (times.get(name) ?? 0) + (timeDeltas[i] ?? 0));
+	}
+	const idle = ["(idle)", "(root)"].reduce((sum, name) => sum + (times.get(name) ?? 0), 0);
+	const total = times.values().reduce((sum, time) => sum + time, 0) - idle;
+	const shares = Array.from(times, ([name, time]) => ({ name, share: time / total }))
+		.filter(({ name, share }) => !["(idle)", "(root)"].includes(name) && share >= SMALLEST_SHARE)
+		.sort((a, b) => b.share - a.share);
+	return [
+		{
+			title: `**Where the isolate's own time goes: ${TITLES[operation].toLowerCase()}**`,
+			cells: {},
+		},
+		...shares.map(
+			({ name, share }): Line => ({
+				title: name,
+				cells: { tenantry: `${(100 * share).toFixed(0)} %` },
+			}),
+		),
+	];
+}

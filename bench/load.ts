@@ -1,0 +1,98 @@
+/** Sends requests from this process. */
+import { Agent, request } from "node:http";
+import type { Spent } from "./harness.ts";
+import type { Call, Operation, Service } from "./operations.ts";
+
+/** How many requests are under way at a time, each over a connection that is kept open. */
+const CONCURRENCY = 8;
+
+export type Received = { body: string; spent: Spent | null; timing: string };
+
+type Options = {
+	/** Milliseconds that each round trip to D1 takes longer; then the response says what it cost. */
+	delay?: number | undefined;
+	/** What follows the path. */
+	query?: string;
+	/** Whose connections are used; by default a new one. */
+	agent?: Agent | false;
+};
+
+function sendCall(url: URL, { method, path, headers, body }: Call, options: Options) {
+	const { delay, query = "", agent = false } = options;
+	return new Promise<Received>((resolve, reject) => {
+		const sent = request(
+			new URL(path + query, url).href,
+			{
+				agent,
+				method,
+				headers: {
+					...headers,
+					...(body && { "content-length": Buffer.byteLength(body) }),
+					...(delay !== undefined && { "x-bench-delay": delay }),
+				},
+			},
+			(response) => {
+				const chunks: Buffer[] = [];
+				response.on("data", (chunk) => chunks.push(chunk));
+				response.on("error", reject);
+				response.on("end", () => {
+					const text = Buffer.concat(chunks).toString();
+					if ((response.statusCode ?? 500) >= 300)
+						reject(new Error(`${method} ${path}: ${response.statusCode} ${text}`));
+					const spent = response.headers["x-bench-spent"];
+					resolve({
+						body: text,
+						spent: typeof spent === "string" ? JSON.parse(spent) : null,
+						timing: String(response.headers["server-timing"] ?? ""),
+					});
+				});
+			},
+		);
+		sent.on("error", (error) => {
+			// The server closed the connection, since nothing was sent for a while, just when this was.
+			if (sent.reusedSocket)
+				resolve(sendCall(url, { method, path, headers, ...(body && { body }) }, options));
+			else reject(error);
+		});
+		sent.end(body);
+	});
+}
+
+/** Calls an operation of a service. */
+export function send(service: Service, operation: Operation, options: Options = {}) {
+	const call = service.call(operation);
+	if (!call) throw new Error(`${service.name} has no ${operation}.`);
+	return sendCall(service.url, call, options);
+}
+
+/** Sends so many calls, several at a time. */
+export async function sendMany(
+	service: Service,
+	operation: Operation,
+	requests: number,
+	query = "",
+) {
+	const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
+	let left = requests;
+	const worker = async () => {
+		while (left > 0) {
+			left -= 1;
+			await send(service, operation, { query, agent });
+		}
+	};
+	await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+	agent.destroy();
+}
+
+/** What so many calls took: CPU milliseconds of the service a request, and requests a second. */
+export async function measure(
+	service: Service,
+	operation: Operation,
+	requests: number,
+	query = "",
+) {
+	const [cpu, began] = [service.cpu(), performance.now()];
+	await sendMany(service, operation, requests, query);
+	const seconds = (performance.now() - began) / 1000;
+	return { cpu: ((service.cpu() - cpu) * 1000) / requests, rate: requests / seconds };
+}

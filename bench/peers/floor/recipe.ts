@@ -1,0 +1,65 @@
+/** Statements of the service, with gaps for what is different in each request. */
+import type { Statement } from "../../harness.ts";
+
+/** A part of a text: as it is, the address of the invite, the nth id that is made up, a hash that is, or a time after now. */
+export type Part = string | { email: true } | { uuid: number } | { hash: true } | { ms: number };
+
+/** A value as it is, or a text of parts. */
+export type Value = { value: unknown } | { parts: Part[] };
+
+/** A statement with its gaps. */
+export type Recipe = { sql: string; params: Value[] };
+
+/** The statements of a request by round trip, and when it was sent. */
+export type Recording = { trips: Statement[][]; at: number };
+
+const GAPS =
+	/(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|(?<hash>\b[0-9a-f]{64}\b)|(?<time>\d{4}-\d\d-\d\dT[\d:.]+Z)|(?<email>invited-\d+@example\.org)/g;
+
+/** Times are after or before the request by a multiple of this. */
+const TICK_MS = 60_000;
+
+/** The parts of a text. `known` keeps the ids of this recording in their order. */
+function partsOf(text: string, at: number, shared: string, known: string[]): Part[] {
+	const parts: Part[] = [];
+	let end = 0;
+	for (const match of text.matchAll(GAPS)) {
+		const [token] = match;
+		const { uuid, hash, time } = match.groups ?? {};
+		if (shared.includes(token)) continue;
+		parts.push(text.slice(end, match.index));
+		end = match.index + token.length;
+		if (uuid && !known.includes(token)) known.push(token);
+		if (uuid) parts.push({ uuid: known.indexOf(token) });
+		else if (hash) parts.push({ hash: true });
+		else if (time) parts.push({ ms: Math.round((Date.parse(time) - at) / TICK_MS) * TICK_MS });
+		else parts.push({ email: true });
+	}
+	parts.push(text.slice(end));
+	return parts.filter((part) => part !== "");
+}
+
+/**
+ * What two recordings of an operation have in common.
+ * @throws if the service doesn't send the same statements each time
+ */
+export function recipeOf(one: Recording, other: Recording): Recipe[][] {
+	const inBoth = (recording: Recording, rest: Recording): Recipe[][] => {
+		const known: string[] = [];
+		const shared = JSON.stringify(rest.trips);
+		return recording.trips.map((trip) =>
+			trip.map(({ sql, params }) => ({
+				sql,
+				params: params.map((value) => {
+					if (typeof value !== "string") return { value };
+					const parts = partsOf(value, recording.at, shared, known);
+					return parts.every((part) => typeof part === "string") ? { value } : { parts };
+				}),
+			})),
+		);
+	};
+	const [first, second] = [inBoth(one, other), inBoth(other, one)];
+	if (JSON.stringify(first) !== JSON.stringify(second))
+		throw new Error("The service sends other statements each time.");
+	return first;
+}

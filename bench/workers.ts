@@ -1,0 +1,127 @@
+/** Workers on workerd, with local simulators of D1, KV and the rate limiter, and nothing between a client and the worker. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { readD1Migrations } from "@cloudflare/vitest-plugin";
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
+import { unstable_readConfig } from "wrangler";
+import { run } from "../scripts/run.ts";
+import { cpuOf, workersOf } from "./processes.ts";
+
+const root = `${import.meta.dirname}/..`;
+
+const config = unstable_readConfig({ config: `${root}/wrangler.toml` });
+
+/** So many that no request is refused. */
+const UNLIMITED = 1_000_000_000;
+
+const limiter = (id: string) => ({
+	namespace_id: id,
+	simple: { limit: UNLIMITED, period: 60 as const },
+});
+
+const folders: string[] = [];
+process.on("exit", () => {
+	for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
+
+/** A folder that is removed at the end, with a copy of what is in `from`. */
+export function newFolder(from?: string) {
+	const folder = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
+	folders.push(folder);
+	if (from) cpSync(from, folder, { recursive: true });
+	return folder;
+}
+
+/** The file of this service's worker. */
+export const SERVICE = `${root}/src/worker.ts`;
+
+/**
+ * Bundles a worker with wrangler, with `measured` of bench/harness.ts around it.
+ * @param path the file with the worker
+ * @param minify as a deployment does; otherwise comments in the script tell which module lines are from
+ */
+export function bundleWorker(path: string, { minify = true } = {}) {
+	const folder = newFolder();
+	const { compatibility_date, compatibility_flags, alias, keep_names } = config;
+	writeFileSync(
+		`${folder}/worker.ts`,
+		`import worker from "${path}";
+		import { measured } from "${import.meta.dirname}/harness.ts";
+		export * from "${path}";
+		export default measured(worker);`,
+	);
+	writeFileSync(
+		`${folder}/wrangler.json`,
+		JSON.stringify({
+			name: "bench",
+			main: "worker.ts",
+			compatibility_date,
+			compatibility_flags,
+			keep_names,
+			alias: Object.fromEntries(
+				Object.entries(alias ?? {}).map(([name, to]) => [name, `${root}/node_modules/${to}`]),
+			),
+		}),
+	);
+	run(
+		"wrangler",
+		"deploy",
+		"--dry-run",
+		...["--config", `${folder}/wrangler.json`, "--outdir", `${folder}/dist`],
+		...(minify ? ["--minify"] : []),
+	);
+	return readFileSync(`${folder}/dist/worker.js`, "utf8");
+}
+
+type Options = {
+	/** The bundled worker. */
+	script: string;
+	/** The folder of its data. */
+	state: string;
+	/** More variables than those of wrangler.toml. */
+	bindings?: Record<string, unknown>;
+	/** Whether V8's inspector can be asked. */
+	inspect?: boolean;
+};
+
+/** Starts a worker. It ends with this process. */
+export async function startWorker({ script, state, bindings = {}, inspect = false }: Options) {
+	const before = workersOf(process.pid);
+	const miniflare = new Miniflare(
+		convertV4MiniflareOptions({
+			cf: false,
+			compatibilityDate: config.compatibility_date ?? "",
+			compatibilityFlags: config.compatibility_flags,
+			modules: [{ type: "ESModule", path: "worker.js", contents: script }],
+			bindings: { ...config.vars, ...bindings },
+			d1Databases: { DB: "bench" },
+
+			kvNamespaces: { KEYS: "bench" },
+			resourcePersistencePath: state,
+			ratelimits: { REQUESTS: limiter("1"), AUTH_FAILURES: limiter("2") },
+			unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+			...(inspect && { inspectorPort: 0 }),
+		}),
+	);
+	await miniflare.ready;
+	const url = await miniflare.unsafeGetDirectURL();
+	const [pid] = workersOf(process.pid).filter((each) => !before.includes(each));
+	return {
+		url,
+		/** Seconds of CPU time that it has used so far, its simulators included. */
+		cpu: () => cpuOf((process) => process.pid === pid),
+		database: () => miniflare.getD1Database("DB"),
+		keys: () => miniflare.getKVNamespace("KEYS"),
+		inspector: async () => Number((await miniflare.getInspectorURL()).port),
+		stop: () => miniflare.dispose(),
+	};
+}
+
+export type RunningWorker = Awaited<ReturnType<typeof startWorker>>;
+
+/** Creates the tables of the service. */
+export async function migrate(database: D1Database) {
+	for (const { queries } of await readD1Migrations(`${root}/migrations`))
+		await database.batch(queries.map((query) => database.prepare(query)));
+}

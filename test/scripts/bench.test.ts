@@ -1,0 +1,205 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
+import { listPaths, type Reading, watchGrowth } from "../../bench/growth.ts";
+import { LISTS } from "../../bench/lists.ts";
+import { send } from "../../bench/load.ts";
+import { OPERATIONS } from "../../bench/operations.ts";
+import { readOptions } from "../../bench/options.ts";
+import * as betterAuth from "../../bench/peers/better-auth/peer.ts";
+import * as django from "../../bench/peers/django/peer.ts";
+import { count, type Measured } from "../../bench/requests.ts";
+import { createState, startAll } from "../../bench/services.ts";
+import { type Column, toMarkdown } from "../../bench/table.ts";
+import { bundleWorker, newFolder, SERVICE, startWorker } from "../../bench/workers.ts";
+
+const script = bundleWorker(SERVICE);
+
+describe("services that are compared", () => {
+	let all: Measured[];
+	const serviceOf = (name: Column) => {
+		const service = all.find(({ column }) => column === name)?.service;
+		if (!service) throw new Error(`${name} is not running.`);
+		return service;
+	};
+
+	beforeAll(async () => {
+		all = await startAll(script, await createState(script), { peers: "installed" });
+	});
+
+	afterAll(async () => {
+		for (const { service } of all) await service.stop();
+	});
+
+	const peers: [Column, boolean][] = [
+		["floor", true],
+		["hono-drizzle", true],
+		["better-auth", betterAuth.isInstalled()],
+		["django", django.isInstalled()],
+	];
+	for (const [name, isInstalled] of peers)
+		test.skipIf(!isInstalled)(
+			`${name} answers with as many objects, and the same ones`,
+			async () => {
+				for (const operation of OPERATIONS) {
+					if (!serviceOf(name).call(operation)) continue;
+					const { answer } = await count(serviceOf(name), operation);
+					const own = await count(serviceOf("tenantry"), operation);
+					expect(answer.count).toBe(own.answer.count);
+					if (operation === "invite") expect(answer.names[0]).toMatch(/^invited-\d+@example\.org$/);
+					else expect(answer.names).toEqual(own.answer.names);
+				}
+			},
+		);
+
+	test.each(["floor", "hono-drizzle"] as const)("%s answers with the same fields", async (name) => {
+		const page = z.object({ results: z.array(z.unknown()) });
+		const results = async (column: Column, operation: "list" | "domain") =>
+			page.parse(JSON.parse((await send(serviceOf(column), operation)).body)).results;
+		for (const operation of ["list", "domain"] as const)
+			expect(await results(name, operation)).toEqual(await results("tenantry", operation));
+		const fields = async (column: Column) => {
+			const { body } = await send(serviceOf(column), "invite");
+			await serviceOf(column).reset();
+			return Object.keys(JSON.parse(body)).sort();
+		};
+		expect(await fields(name)).toEqual(await fields("tenantry"));
+	});
+
+	test("the floor asks for the same: trips, rows and reads of KV", async () => {
+		for (const operation of OPERATIONS) {
+			const { spent } = await count(serviceOf("floor"), operation);
+			expect(spent).toEqual((await count(serviceOf("tenantry"), operation)).spent);
+		}
+	});
+
+	test("what is counted around this service is what it reports itself", async () => {
+		for (const operation of OPERATIONS) {
+			const { spent, timing } = await count(serviceOf("tenantry"), operation);
+			expect(timing).toBe(
+				`d1_trips;desc="${spent?.trips}", d1_rows_read;desc="${spent?.read}", d1_rows_written;desc="${spent?.written}", kv_reads;desc="${spent?.kv}"`,
+			);
+			expect(spent).toMatchObject({ trips: operation === "invite" ? 2 : 1, kv: 1 });
+		}
+	});
+
+	test("a request waits for the distance at each trip", async () => {
+		for (const [name, trips] of [
+			["tenantry", 1],
+			["hono-drizzle", 4],
+		] as const) {
+			const began = performance.now();
+			await send(serviceOf(name), "list", { delay: 200 });
+			expect(performance.now() - began).toBeGreaterThan(200 * trips - 1);
+		}
+	});
+});
+
+describe("the growth of lists", () => {
+	/** Lists whose first page reads as many rows however long they are, with the filters for which that holds. */
+	const FLAT = [
+		"listBatchExportLogs",
+		"listBatchExportLogs?after=2099-01-01",
+		"listBatchExportLogs?before=2000-01-01",
+		"listBatchExportRuns",
+		"listMembers",
+		"listMembers?email=person-7@example.com",
+		"listMembers?order=joined_at",
+		"listActivity",
+		"listActivity?scope=Domain&item_id=special",
+		"listActivity?after=2099-01-01",
+		"listActivity?before=2000-01-01",
+		"listDestinationRepository",
+		"listFrontendAppRepository",
+		"listImportAppRepository",
+		"listProjectBatchExportLogs",
+		"listProjectBatchExportRuns",
+		"listPluginConfigLogs",
+		"listPluginConfigLogs?after=2099-01-01",
+		"listPluginConfigLogs?before=2000-01-01",
+		"listProjectActivity",
+		"listPersonalApiKeys",
+	];
+
+	const SIZES = [300, 3_000];
+
+	let readings: Map<string, Reading>;
+
+	beforeAll(async () => {
+		const worker = await startWorker({ script, state: newFolder() });
+		const all = await watchGrowth(worker, SIZES);
+		await worker.stop();
+		readings = new Map(
+			all.map((reading) => [
+				`${reading.operation}${reading.filter && `?${reading.filter}`}`,
+				reading,
+			]),
+		);
+	});
+
+	test.each(FLAT)("%s reads as many rows among 3,000 as among 300", (name) => {
+		const [few = 0, many = Number.POSITIVE_INFINITY] = readings.get(name)?.read ?? [];
+		expect(few).toBeGreaterThan(0);
+		expect(many / few).toBeLessThanOrEqual(1.05);
+	});
+
+	test("every list fills its first page, or has the rows that its filter is about", () => {
+		for (const [name, { answered, operation, filter }] of readings) {
+			const isFew = LISTS[operation]?.few?.includes(filter) ?? false;
+			if (isFew)
+				expect({ name, answered, isFew: answered > 0 && answered <= 5 }).toMatchObject({ isFew });
+			else if (!/Repository|PersonalApiKeys|(FrontendApp|ImportApp)ExportConfigs/.test(name))
+				expect({ name, answered }).toEqual({ name, answered: 100 });
+		}
+	});
+});
+
+test("every list of the API is measured, with each of its filters", () => {
+	expect(Object.keys(LISTS).sort()).toEqual(Object.keys(listPaths()).sort());
+	const document = z
+		.object({
+			paths: z.record(
+				z.string(),
+				z.object({
+					get: z
+						.object({ parameters: z.array(z.object({ name: z.string(), in: z.string() })) })
+						.optional(),
+				}),
+			),
+		})
+		.parse(JSON.parse(readFileSync(`${import.meta.dirname}/../../public/openapi.json`, "utf8")));
+	/** A list below an organization and below a project is the same. */
+	const shared = (path: string) => path.replace(/^\/api\/(organizations|projects)\/\{\w+\}/, "");
+	const measured = new Set(
+		Object.entries(listPaths()).flatMap(([operation, path]) =>
+			[...(LISTS[operation]?.few ?? []), ...(LISTS[operation]?.most ?? [])].flatMap((query) =>
+				[...new URLSearchParams(query).keys()].map((name) => `${shared(path)}?${name}`),
+			),
+		),
+	);
+	for (const path of Object.values(listPaths()))
+		for (const parameter of document.paths[path]?.get?.parameters ?? [])
+			if (parameter.in === "query" && !["limit", "offset", "cursor"].includes(parameter.name))
+				expect([...measured]).toContain(`${shared(path)}?${parameter.name}`);
+});
+
+test("the options choose what is measured", () => {
+	expect([...readOptions(["--only", "list,growth", "--rounds", "2"]).parts]).toEqual([
+		"list",
+		"growth",
+	]);
+	expect(readOptions(["--only", "list", "--rounds", "2"]).rounds).toBe(2);
+	expect(readOptions(["--quick"]).sizes).not.toContain(100_000);
+	expect(() => readOptions(["--only", "lists"])).toThrow("lists");
+	expect(() => readOptions(["--rounds", "0"])).toThrow("positive");
+});
+
+test("the table has a column for each service that was measured, and no others", () => {
+	const lines = [
+		{ title: "One", cells: { tenantry: "1", floor: "0.5" } },
+		{ title: "Two", cells: { tenantry: "2" } },
+	];
+	expect(toMarkdown(lines)).toBe(
+		"|  | Tenantry | by hand |\n|---|---|---|\n| One | 1 | 0.5 |\n| Two | 2 |  |",
+	);
+});
