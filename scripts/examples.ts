@@ -68,7 +68,7 @@ const server = await serve({
 	port: await freePort(),
 	folder: work,
 	state,
-	variables: { DOH_URL: peerUrl, ALLOW_PRIVATE_DESTINATIONS: "true" },
+	variables: { DOH_URL: peerUrl, ALLOW_PRIVATE_DESTINATIONS: "true", USAGE_FLUSH_SECONDS: "0" },
 });
 
 const { key, organization, project } = owner;
@@ -86,6 +86,7 @@ await people.domains(record, (domain, challenge) =>
 	texts.set(`_tenantry-challenge.${domain}`, challenge),
 );
 await people.keys(record);
+await people.serviceAccounts(record);
 await events(record);
 await exports(record, "", `${peerUrl}/slow`);
 await exports(record, "Project", `${peerUrl}/slow`);

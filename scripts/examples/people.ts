@@ -148,7 +148,34 @@ export async function keys({ record, refuse }: Recorder) {
 	await record("updatePersonalApiKey", { parameters, body: { label: "Weekly report" } });
 	await record("rollPersonalApiKey", { parameters });
 	await record("listPersonalApiKeys");
+	await record("listPersonalApiKeyUsage", { parameters });
 	await record("revokePersonalApiKey", { parameters });
+}
+
+export async function serviceAccounts({ record }: Recorder) {
+	const { id: account } = await record("createServiceAccount", { body: { name: "Deployments" } });
+	const ofAccount = { id: String(account) };
+	await record("getServiceAccount", { parameters: ofAccount });
+	await record("updateServiceAccount", { parameters: ofAccount, body: { level: 8 } });
+	await record("listServiceAccounts");
+	const within = { service_account_id: String(account) };
+	const { id } = await record("createServiceAccountKey", {
+		parameters: within,
+		body: {
+			label: "Continuous deployment",
+			scopes: ["plugin:write"],
+			allowed_ips: ["203.0.113.0/24"],
+			expires_at: "2031-01-01T00:00:00.000Z",
+		},
+	});
+	const parameters = { ...within, id: String(id) };
+	await record("getServiceAccountKey", { parameters });
+	await record("updateServiceAccountKey", { parameters, body: { label: "Deployment" } });
+	await record("rollServiceAccountKey", { parameters });
+	await record("listServiceAccountKeys", { parameters: within });
+	await record("listServiceAccountKeyUsage", { parameters });
+	await record("revokeServiceAccountKey", { parameters });
+	await record("deleteServiceAccount", { parameters: ofAccount });
 }
 
 export async function service({ record }: Recorder) {
