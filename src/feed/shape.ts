@@ -34,16 +34,26 @@ const NOT_A_TYPE =
 
 /** Types of events, repeated or separated by commas. Undefined if there are none. */
 const types = () =>
-	z.preprocess((given: string | string[], { issues }) => {
-		const all = [given]
-			.flat()
-			.flatMap((text) => text.split(","))
-			.map((text) => text.trim())
-			.filter((text) => text !== "");
-		if (!all.every((text) => TYPE_FILTER.test(text)))
-			issues.push(issue(given, "invalid_input", NOT_A_TYPE));
-		return all.length > 0 ? all : undefined;
-	}, z.array(z.string().regex(TYPE_FILTER)).optional());
+	z.preprocess(
+		(given: string | string[], { issues }) => {
+			const all = [given]
+				.flat()
+				.flatMap((text) => text.split(","))
+				.map((text) => text.trim())
+				.filter((text) => text !== "");
+			if (!all.every((text) => TYPE_FILTER.test(text)))
+				issues.push(issue(given, "invalid_input", NOT_A_TYPE));
+			return all.length > 0 ? all : undefined;
+		},
+		z
+			.array(
+				z
+					.string()
+					.regex(TYPE_FILTER)
+					.meta({ examples: [...EVENT_TYPES] }),
+			)
+			.optional(),
+	);
 
 export const filters = z.object({
 	after: uuid().optional(),
