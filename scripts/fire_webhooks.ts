@@ -162,11 +162,11 @@ const hooks = z
 const faults: string[] = [];
 const table = endpoints.map((endpoint, i): [string, object] => {
 	const hook = hooks.find(({ url }) => url === `${receiver.url}/${i}`);
-	// Its first event is that it was made.
-	const first = feed.findIndex(({ item_id }) => item_id === hook?.id);
-	const wanted = feed.slice(first).map(({ id }) => id);
+	// It gets what happened after it was added.
+	const added = feed.findIndex(({ item_id }) => item_id === hook?.id);
+	const wanted = feed.slice(added + 1).map(({ id }) => id);
 	const wrong = judgeEndpoint(endpoint, wanted);
-	if (wrong || first < 0) faults.push(`/${i}: ${wrong}`);
+	if (wrong || added < 0) faults.push(`/${i}: ${wrong}`);
 	const { way, failed, arrived } = endpoint;
 	return [`/${i}`, { way, failed, events: wanted.length, arrived: arrived.length }];
 });
