@@ -446,13 +446,16 @@ test("what happens while a webhook is disabled arrives in order when it is enabl
 	expect(await one.ids()).toEqual((await one.feed()).map(({ id }) => id));
 });
 
-test("a write in an organization without webhooks costs what it costs without any webhook", async () => {
+test("a write in an organization without webhooks costs the same, however many others have", async () => {
 	const home = await world();
 	await change(home);
 	const alone = cost(await change(home));
 	const other = await world();
-	for (let i = 0; i < 5; i++) await hook(other, "", { enabled: false });
-	expect(cost(await change(home))).toEqual(alone);
+	for (let i = 0; i < 20; i++) await hook(other, "", { enabled: false });
+	const { read, ...rest } = cost(await change(home));
+	expect({ ...rest, read: alone.read }).toEqual(alone);
+	// Each of two seeks may read the row after the last.
+	expect(read).toBeLessThanOrEqual(alone.read + 2);
 	expect(alone.trips).toBe(2);
 });
 
