@@ -10,6 +10,7 @@ import { found, invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/tenant.ts";
+import { selectDue, wake } from "../tenant/wake.ts";
 import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
 import { findInvitation, type Invitation, isRecipient } from "./invitation.ts";
 import { mailAdmins } from "./mails.ts";
@@ -70,13 +71,15 @@ async function write(
 	const results = selectResults(invitation, rows);
 	const isMember = sql`exists (select 1 from ${members} where ${members.id} = ${rows.member_id})`;
 	const retries = await idempotency?.statements(db, results.user, isMember);
-	const { usedInvites, user, key, admins } = await runBatch(db, {
+	const { usedInvites, user, key, admins, due } = await runBatch(db, {
 		isUnused: retries?.first,
 		...changes(invitation, names, rows),
 		...results,
 		kept: retries?.last,
+		due: selectDue(db, [sql`${invite.organization_id}`]),
 	});
 	if (usedInvites.length === 0) return undefined;
+	c.executionCtx.waitUntil(wake(c.env, due));
 	const [newKey] = key;
 	if (newKey)
 		await cache(c.env, newKey.hash, {

@@ -120,6 +120,13 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			},
 			sql`(select count(*) from ${webhooks} where ${ofOrganization(tenant)}) < ${MAX_WEBHOOKS}`,
 		),
+		// It doesn't get the event of its own creation: nobody could verify it before the answer arrives.
+		after: () => [
+			tenant.db
+				.update(webhooks)
+				.set({ position: END, next_attempt_at: null })
+				.where(byId(tenant, id)),
+		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
 	if (!row) throw invalid(null, `An organization can have at most ${MAX_WEBHOOKS} webhooks.`);

@@ -19,7 +19,7 @@ const reference: Reference<typeof webhooks> = {
 				id: "createWebhook",
 				summary: "Add a webhook",
 				description:
-					"Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets the events from now on, its own `webhook.created` being the first. An organization can have 20 webhooks.",
+					"Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets what happens after it was added. An organization can have 20 webhooks.",
 				errors: {
 					invalid_input:
 						"The host of `url` is in a private network or has no address, a type is malformed, or the organization has 20 webhooks.",

@@ -45,6 +45,11 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 				.from(webhookDeliveries)
 				.where(eq(webhookDeliveries.webhook_id, id))
 				.orderBy(asc(webhookDeliveries.number)),
+		/** What the organization's feed has after the webhook was added, oldest first. */
+		feed: async () => {
+			const all = await feedOf(home);
+			return all.slice(all.findIndex(({ item_id }) => item_id === id) + 1);
+		},
 		/** Waits until it has no more events to deliver. */
 		idle: () =>
 			eventually(async () => {
@@ -71,7 +76,7 @@ export async function hook(home: Home, ways = "", body: object = {}) {
 export type Hook = Awaited<ReturnType<typeof hook>>;
 
 /** The organization's feed: all of its entries, oldest first. */
-export const feedOf = (home: Home) =>
+const feedOf = (home: Home) =>
 	db
 		.select()
 		.from(activityLog)

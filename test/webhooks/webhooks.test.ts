@@ -6,7 +6,7 @@ import { verifyWebhook } from "../../packages/client/src/index.ts";
 import { unseal } from "../../src/auth/secrets.ts";
 import { activityLog, webhooks } from "../../src/db/schema.ts";
 import { deliver } from "../../src/webhooks/deliver.ts";
-import { change, feedOf, hook, lossy } from "../support/hooks.ts";
+import { change, hook, lossy } from "../support/hooks.ts";
 import { stopClock, withoutPatience } from "../support/time.ts";
 import { call, cost, db, join, keyFor, world } from "../support/world.ts";
 
@@ -147,6 +147,7 @@ test("webhooks are for admins, with the scope webhook", async () => {
 test("a stranger's webhook and its deliveries are not found", async () => {
 	const [home, stranger] = [await world(), await world()];
 	const one = await hook(home);
+	await change(home);
 	await one.idle();
 	const [delivery] = await one.deliveries();
 	for (const [method, below] of [
@@ -297,7 +298,8 @@ describe("deliveries", () => {
 	test("are listed newest first, page by page, by status and by type", async () => {
 		const home = await world();
 		const one = await hook(home, "500", { enabled: false });
-		await change(home);
+		await change(home, lossy);
+		await home.here("POST", "/domains", { body: { domain: `${v7()}.example.com` }, env: lossy });
 		for (let i = 0; i < 2; i++) {
 			await one.due({ enabled: true });
 			await deliver({ ...env, ...lossy }, { webhook: one.id });
@@ -306,9 +308,9 @@ describe("deliveries", () => {
 		expect(
 			all.results.map((row: { type: string; status: string }) => [row.type, row.status]),
 		).toEqual([
+			["domain.created", "delivered"],
 			["organization.updated", "delivered"],
-			["webhook.created", "delivered"],
-			["webhook.created", "failed"],
+			["organization.updated", "failed"],
 		]);
 		expect(await one.read()).toMatchObject({ last_delivery: all.results[0] });
 		const first = (await home.here("GET", `${one.at}/deliveries?limit=2`)).body;
@@ -318,7 +320,7 @@ describe("deliveries", () => {
 			(await home.here("GET", `${one.at}/deliveries?${query}`)).body.results.length;
 		expect(await found("status=failed")).toBe(1);
 		expect(await found("status=FAILED&status=delivered")).toBe(3);
-		expect(await found("type=webhook.created&status=delivered")).toBe(1);
+		expect(await found("type=organization.updated&status=delivered")).toBe(1);
 		expect(await found("type=other")).toBe(0);
 		const wrong = await home.here("GET", `${one.at}/deliveries?status=odd`);
 		expect([wrong.status, wrong.body.attr]).toEqual([400, "status"]);
@@ -327,7 +329,7 @@ describe("deliveries", () => {
 	test("can be replayed one by one, whatever the webhook's turn is", async () => {
 		const home = await world();
 		const one = await hook(home);
-		await change(home);
+		for (let i = 0; i < 2; i++) await change(home);
 		await one.idle();
 		const { position } = await one.row();
 		const [first] = await one.deliveries();
@@ -335,7 +337,7 @@ describe("deliveries", () => {
 		const answer = await home.here("POST", path, { env: lossy });
 		expect(answer.body).toMatchObject({
 			event_id: first?.event_id,
-			type: "webhook.created",
+			type: "organization.updated",
 			reason: "replay",
 			status: "delivered",
 		});
@@ -359,12 +361,12 @@ describe("a replay since a time", () => {
 		const one = await hook(home);
 		for (let i = 0; i < 4; i++) await change(home);
 		await one.idle();
-		const feed = await feedOf(home);
+		const feed = await one.feed();
 		const since = feed[2]?.created_at;
 		const { status, body } = await home.here("POST", `${one.at}/replay`, { body: { since } });
 		expect([status, body.id]).toEqual([200, one.id]);
 		await one.idle();
-		const ids = (await feedOf(home)).map(({ id }) => id);
+		const ids = (await one.feed()).map(({ id }) => id);
 		const before = feed.map(({ id }) => id);
 		expect(await one.ids()).toEqual([...before, ...ids.slice(2)]);
 		expect((await entriesOf(home)).at(-1)).toMatchObject({
@@ -401,9 +403,10 @@ describe("a replay since a time", () => {
 		const home = await world();
 		const one = await hook(home, "500,500", { enabled: false });
 		await change(home);
+		await home.here("POST", "/domains", { body: { domain: `${v7()}.example.com` } });
 		await one.due({ enabled: true });
 		await deliver({ ...env, ...lossy }, { webhook: one.id });
-		const feed = await feedOf(home);
+		const feed = await one.feed();
 		expect(await one.ids()).toEqual([feed[0]?.id]);
 		const since = new Date(Date.parse(feed[0]?.created_at ?? "") + 1).toISOString();
 		await home.here("POST", `${one.at}/replay`, { body: { since }, env: lossy });
@@ -415,8 +418,8 @@ describe("a replay since a time", () => {
 		await home.here("POST", `${one.at}/replay`, { body: { since: "2999-01-01" } });
 		await one.idle();
 		expect(await one.types()).toEqual([
-			"webhook.created",
 			"organization.updated",
+			"domain.created",
 			"webhook.replayed",
 		]);
 	});
@@ -432,6 +435,7 @@ describe("a replay since a time", () => {
 test("what happens while a webhook is disabled arrives in order when it is enabled", async () => {
 	const home = await world();
 	const one = await hook(home);
+	await change(home);
 	await one.idle();
 	await one.patch({ enabled: false });
 	for (let i = 0; i < 3; i++) await change(home);
@@ -439,16 +443,19 @@ test("what happens while a webhook is disabled arrives in order when it is enabl
 	expect((await one.read()).next_attempt_at).toBeNull();
 	await one.patch({ enabled: true });
 	await one.idle();
-	expect(await one.ids()).toEqual((await feedOf(home)).map(({ id }) => id));
+	expect(await one.ids()).toEqual((await one.feed()).map(({ id }) => id));
 });
 
-test("a write in an organization without webhooks costs what it costs without any webhook", async () => {
+test("a write in an organization without webhooks costs the same, however many others have", async () => {
 	const home = await world();
 	await change(home);
 	const alone = cost(await change(home));
 	const other = await world();
-	for (let i = 0; i < 5; i++) await hook(other, "", { enabled: false });
-	expect(cost(await change(home))).toEqual(alone);
+	for (let i = 0; i < 20; i++) await hook(other, "", { enabled: false });
+	const { read, ...rest } = cost(await change(home));
+	expect({ ...rest, read: alone.read }).toEqual(alone);
+	// Each of two seeks may read the row after the last.
+	expect(read).toBeLessThanOrEqual(alone.read + 2);
 	expect(alone.trips).toBe(2);
 });
 

@@ -1021,7 +1021,7 @@ export interface WebhooksCalls {
 	/**
 	 * Add a webhook.
 	 *
-	 * Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets the events from now on, its own `webhook.created` being the first. An organization can have 20 webhooks.
+	 * Requires level 8. The answer has the `secret` that signs the deliveries; it isn't shown again. The webhook gets what happens after it was added. An organization can have 20 webhooks.
 	 */
 	create(
 		parameters: CreateWebhookParameters | From<"organizations">,

@@ -1,0 +1,66 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { judgeEndpoint, startEndpoints, WAYS } from "../fire/endpoints.ts";
+import { seeded } from "../fire/random.ts";
+import { pythonWith, STANDARD_WEBHOOKS } from "../support/python.ts";
+
+const python = await pythonWith([STANDARD_WEBHOOKS]).catch(() => null);
+
+const judged = (arrived: string[], more: { taken?: string[]; refusals?: string[] } = {}) =>
+	judgeEndpoint({ arrived, taken: new Set(more.taken ?? arrived), refusals: more.refusals ?? [] }, [
+		"a",
+		"b",
+		"c",
+	]);
+
+test("an endpoint is faultless that took each event, in order at its first arrival", () => {
+	expect(judged(["a", "b", "c"])).toBe("");
+	expect(judged(["a", "a", "b", "a", "b", "c", "c"])).toBe("");
+});
+
+test.each([
+	["an event that is missing", judged(["a", "c"]), "1 events were not taken, such as b"],
+	[
+		"one that was only refused",
+		judged(["a", "b", "c"], { taken: ["a", "b"] }),
+		"1 events were not",
+	],
+	["one out of order", judged(["a", "c", "b"]), "the event c arrived out of order, at place 1"],
+	["one that isn't in the feed", judged(["a", "b", "c", "d"]), "the event d arrived out of order"],
+	["a wrong signature", judged(["a", "b", "c"], { refusals: ["no"] }), "1 wrong signatures: no"],
+])("%s is found", (_, verdict, words) => {
+	expect(verdict).toContain(words);
+});
+
+test.skipIf(!python)("an endpoint notices a message that isn't signed by its secret", async () => {
+	const { url, endpoints, verified } = await startEndpoints(python ?? "", {
+		count: WAYS.length,
+		chance: 0,
+		random: seeded(1),
+	});
+	const [first] = endpoints;
+	if (first) first.secret = `whsec_${btoa("a secret of thirty-two bytes....")}`;
+	const headers = {
+		"webhook-id": "a",
+		"webhook-timestamp": String(Math.floor(Date.now() / 1000)),
+		"webhook-signature": "v1,AAAA",
+	};
+	const answer = await fetch(`${url}/0`, { method: "POST", headers, body: "{}" });
+	expect(answer.status).toBe(204);
+	expect(await verified()).toBe(1);
+	expect(first?.refusals).toEqual(["WebhookVerificationError: No matching signature found"]);
+});
+
+test.skipIf(!python)(
+	"events reach four endpoints, of which three fail now and then, although the server is killed",
+	async () => {
+		const { stdout } = await promisify(execFile)(
+			process.execPath,
+			["scripts/fire_webhooks.ts", "--events", "40", "--endpoints", "4", "--kills", "1"],
+			{ cwd: `${import.meta.dirname}/../..` },
+		);
+		expect(stdout).toContain("The server was killed 1 times");
+		expect(stdout).toMatch(/Python verified \d{3} signatures/);
+	},
+);
