@@ -1,7 +1,8 @@
 /** How many rows the first page of each list reads, the longer the list is. */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { LISTS, MANY, ONCE, OWNERS, type OwnerName, PARAMETERS } from "./lists.ts";
+import { LISTS, PARAMETERS } from "./lists.ts";
+import { MANY, ONCE, OWNERS } from "./rows.ts";
 import { createOwner, insertRows, type Owner, type Stores } from "./seed.ts";
 import { type Line, tell } from "./table.ts";
 import { migrate, type RunningWorker } from "./workers.ts";
@@ -54,9 +55,8 @@ async function readPage(url: URL, path: string, query: string, owner: Owner) {
 
 /** Creates the owners of the lists. */
 async function createOwners(stores: Stores) {
-	const owners = new Map<OwnerName, Owner>();
-	for (const name of Object.keys(OWNERS) as OwnerName[])
-		owners.set(name, await createOwner(stores, OWNERS[name]));
+	const owners = new Map<string, Owner>();
+	for (const [name, id] of Object.entries(OWNERS)) owners.set(name, await createOwner(stores, id));
 	return owners;
 }
 
@@ -82,7 +82,7 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 		for (const [table, columns] of MANY) await insert(table, columns, length, size);
 		length = size;
 		for (const reading of readings) {
-			const owner = owners.get(LISTS[reading.operation]?.owner ?? "members");
+			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");
 			const path = paths[reading.operation];
 			if (!owner || !path) throw new Error(`There is no list ${reading.operation}.`);
 			const { read, answered } = await readPage(worker.url, path, reading.filter, owner);

@@ -72,7 +72,19 @@ async function compare(all: Measured[], operation: Operation, rounds: number): P
 			]),
 		),
 	});
-	return [line("CPU time", "cpu"), line("requests a second", "rate")];
+	const byHand = ratios.get("floor")?.cpu.map((ratio) => 1 / ratio);
+	return [
+		line("CPU time", "cpu"),
+		...(byHand
+			? [
+					{
+						title: `${TITLES[operation]}: CPU time ÷ by hand`,
+						cells: { tenantry: range(byHand) },
+					},
+				]
+			: []),
+		line("requests a second", "rate"),
+	];
 }
 
 /** What one request costs that can be counted. */

@@ -1,0 +1,287 @@
+/**
+ * Rows that fill every list of the API. Each list has an organization of its own, so that none grows with another. Five rows are
+ * special: filters that match few rows match these, however many there are.
+ */
+import { FIRST_PERSON, memberships, people, TIME, uuid, uuidSql } from "./seed.ts";
+
+/** The owners of the organizations, by what is in them. The number is the id of the user and the project. */
+export const OWNERS = {
+	members: 1,
+	organizations: 2,
+	projects: 3,
+	invites: 4,
+	domains: 5,
+	activity: 6,
+	exports: 7,
+	runs: 8,
+	plugins: 9,
+	configs: 10,
+	logs: 11,
+	projectMembers: 12,
+	keys: 13,
+} as const;
+
+export type OwnerName = keyof typeof OWNERS;
+
+/** Rows whose number is below this are special. */
+const FEW = 5;
+
+const organizationOf = (name: OwnerName) => `'${uuid("organization", OWNERS[name])}'`;
+
+/** An id for row `i` of one of many tables. */
+const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);
+
+const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
+
+/** A few rows are from the far future, a few from the past. */
+const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:00.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:00.000Z' else ${TIME} end`;
+
+export const EXPORT = uuid("other", 1);
+export const RUN = uuid("other", 30_000_000);
+
+/** A plugin for each of two owners, whose configs are listed. */
+export const PLUGINS = { configs: 900, logs: 901 };
+
+const TEXT = special("'Lovelace ' || i", "'Row ' || i");
+
+const plugin = (name: keyof typeof PLUGINS) => ({
+	id: PLUGINS[name],
+	organization_id: organizationOf(name),
+	plugin_type: "'local'",
+	capabilities: `'{"methods":["onEvent"]}'`,
+	created_at: TIME,
+	updated_at: TIME,
+});
+
+const config = (name: keyof typeof PLUGINS) => ({
+	uuid: id(1),
+	project_id: OWNERS[name],
+	organization_id: organizationOf(name),
+	plugin_id: PLUGINS[name],
+	enabled: 1,
+	order: "i",
+	created_at: TIME,
+	updated_at: TIME,
+});
+
+const batchExport = (name: "exports" | "runs") => ({
+	organization_id: organizationOf(name),
+	project_id: OWNERS[name],
+	name: TEXT,
+	destination: `'{"type":"NoOp","config":{}}'`,
+	interval: "'hour'",
+	paused: 1,
+	next_end_at: TIME,
+	due_at: TIME,
+	created_at: TIME,
+	last_updated_at: TIME,
+});
+
+type Columns = Record<string, string | number>;
+
+/** One row of some tables, which others refer to. */
+export const ONCE: [table: string, columns: Columns][] = [
+	["batch_exports", { ...batchExport("runs"), id: `'${EXPORT}'` }],
+	["plugins", plugin("configs")],
+	["plugins", plugin("logs")],
+	["plugin_configs", { ...config("logs"), id: PLUGINS.logs, uuid: `'${uuid("other", 2)}'` }],
+];
+
+/** As many rows as the lists are long. Ids grow, as those of the service do. */
+export const MANY: [table: string, columns: Columns][] = [
+	["users", people],
+	["members", memberships(uuid("organization", OWNERS.members))],
+	[
+		"organizations",
+		{
+			id: uuidSql("organization", "10000000 + i"),
+			name: TEXT,
+			slug: "'many-' || i",
+			plugins_access_level: 9,
+			created_at: TIME,
+			updated_at: TIME,
+		},
+	],
+	[
+		"members",
+		{
+			id: uuidSql("member", "10000000 + i"),
+			organization_id: uuidSql("organization", "10000000 + i"),
+			user_id: OWNERS.organizations,
+			level: 15,
+			joined_at: TIME,
+			updated_at: TIME,
+		},
+	],
+	[
+		"projects",
+		{
+			id: "10000000 + i",
+			uuid: id(2),
+			organization_id: uuidSql("organization", "10000000 + i"),
+			name: TEXT,
+			created_at: TIME,
+		},
+	],
+	[
+		"projects",
+		{
+			id: "20000000 + i",
+			uuid: id(3),
+			organization_id: organizationOf("projects"),
+			name: TEXT,
+			created_at: TIME,
+		},
+	],
+	[
+		"invites",
+		{
+			id: id(4),
+			organization_id: organizationOf("invites"),
+			target_email: "'invited-' || i || '@example.org'",
+			created_by: OWNERS.invites,
+			emailing_attempt_made: 0,
+			token_hash: "printf('%064x', i)",
+			created_at: TIME,
+			updated_at: TIME,
+		},
+	],
+	[
+		"domains",
+		{
+			id: id(5),
+			organization_id: organizationOf("domains"),
+			domain: "'host-' || i || '.example.org'",
+			claimed_at: TIME,
+			verification_challenge: "'challenge'",
+		},
+	],
+	[
+		"activity_log",
+		{
+			id: id(6),
+			organization_id: organizationOf("activity"),
+			project_id: `iif(i % 2, ${OWNERS.activity}, null)`,
+			user_id: special(String(FIRST_PERSON), String(OWNERS.activity)),
+			activity: special("'deleted'", "'updated'"),
+			scope: special("'Domain'", "'Member'"),
+			item_id: special("'special'", "'item ' || i"),
+			name: TEXT,
+			created_at: TIMES,
+		},
+	],
+	["batch_exports", { ...batchExport("exports"), id: id(7) }],
+	[
+		"batch_export_runs",
+		{
+			id: id(3),
+			batch_export_id: `'${EXPORT}'`,
+			status: special("'Failed'", "'Completed'"),
+			data_interval_start: TIME,
+			data_interval_end: TIME,
+			created_at: TIME,
+			finished_at: TIME,
+			last_updated_at: TIME,
+		},
+	],
+	[
+		"batch_export_log_entries",
+		{
+			id: id(8),
+			batch_export_id: `'${EXPORT}'`,
+			run_id: `iif(i % 2, '${RUN}', null)`,
+			timestamp: TIMES,
+			level: special("'ERROR'", "'INFO'"),
+			message: TEXT,
+		},
+	],
+	[
+		"batch_export_backfills",
+		{
+			id: id(9),
+			batch_export_id: `'${EXPORT}'`,
+			project_id: OWNERS.runs,
+			start_at: TIME,
+			end_at: TIME,
+			interval: "'hour'",
+			status: "'Completed'",
+			total_runs: 1,
+			created_at: TIME,
+			finished_at: TIME,
+			last_updated_at: TIME,
+		},
+	],
+	[
+		"batch_export_days",
+		{ batch_export_id: `'${EXPORT}'`, day: "date('1000-01-01', i || ' days')" },
+	],
+	[
+		"plugins",
+		{
+			...plugin("configs"),
+			id: "1000 + i",
+			organization_id: organizationOf("plugins"),
+			name: TEXT,
+			capabilities: `case i % 3 when 0 then '{"methods":["onEvent"]}' when 1 then '{}' else '{"scheduled_tasks":["runEveryHour"]}' end`,
+		},
+	],
+	[
+		"activity_log",
+		{
+			id: id(10),
+			organization_id: organizationOf("plugins"),
+			user_id: OWNERS.plugins,
+			activity: "'updated'",
+			scope: "'Plugin'",
+			item_id: "1000 + i",
+			name: TEXT,
+			created_at: TIME,
+		},
+	],
+	["plugin_configs", { ...config("configs"), id: "1000 + i", uuid: id(11) }],
+	[
+		"plugin_log_entries",
+		{
+			id: id(12),
+			team_id: OWNERS.logs,
+			plugin_id: PLUGINS.logs,
+			plugin_config_id: PLUGINS.logs,
+			timestamp: TIMES,
+			source: "'PLUGIN'",
+			type: special("'ERROR'", "'LOG'"),
+			message: TEXT,
+			instance_id: id(13),
+		},
+	],
+	[
+		"members",
+		{
+			...memberships(uuid("organization", OWNERS.projectMembers)),
+			id: uuidSql("member", "20000000 + i"),
+		},
+	],
+	[
+		"project_members",
+		{
+			id: id(14),
+			project_id: OWNERS.projectMembers,
+			organization_id: organizationOf("projectMembers"),
+			user_id: `${FIRST_PERSON} + i`,
+			level: 1,
+			joined_at: TIME,
+			updated_at: TIME,
+		},
+	],
+	// Keys of others: a user has at most 25.
+	[
+		"personal_api_keys",
+		{
+			id: id(15),
+			user_id: `${FIRST_PERSON} + i`,
+			label: TEXT,
+			hash: "printf('%064x', i)",
+			mask_value: "'tnt_…test'",
+			created_at: TIME,
+		},
+	],
+];
