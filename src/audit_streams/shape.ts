@@ -3,12 +3,14 @@ import type { Destination } from "../db/schema.ts";
 import { check } from "../exporter/destinations/config.ts";
 import { shown } from "../exporter/secrets.ts";
 import { invalid } from "../http/errors.ts";
-import { boolean, choice, name, timestamp } from "../http/fields.ts";
+import { boolean, choice, name, notAChoice, timestamp } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { checkedBy } from "../http/valid.ts";
 
 /** The destinations that a stream can have. */
 export const TYPES = ["S3", "R2"] as const;
+
+const isType = (type: string) => TYPES.some((known) => known === type);
 
 /** docs/audit.md */
 export const AuditStream = z
@@ -64,7 +66,7 @@ function checkConfig({ config = {} }: { config?: Destination["config"] | undefin
 }
 
 const destination = z.object({
-	type: choice(TYPES),
+	type: z.string().trim(),
 	config: z.record(z.string(), z.unknown()).optional(),
 });
 
@@ -72,6 +74,8 @@ export const create = z.object({
 	name: name(400),
 	destination: destination.check(
 		checkedBy((value) => {
+			if (!isType(value.type))
+				throw invalid("destination__type", notAChoice(value.type), "invalid_choice", TYPES);
 			checkConfig(value);
 			check(value.type, value.config ?? {});
 		}),
