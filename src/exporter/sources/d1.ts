@@ -16,8 +16,8 @@ const iso = (moment: string) => new Date(moment).toISOString();
 const ISO_LENGTH = 24;
 
 /**
- * The values of a statement that are the same for all pages. The first two are the position that it reads after. Limits stand in
- * the text: SQLite would compile a statement anew each time that its limit is bound.
+ * Collects the parameters of statements that stay the same from page to page. ?1 and ?2 are the position to read after. Limits
+ * are part of the text: SQLite compiles a statement again each time that a limit is bound.
  */
 function binder() {
 	const values: (string | number)[] = [];
@@ -46,37 +46,32 @@ function met(bind: Bind, filter: Filter): string {
 	].join(" and ");
 }
 
-/** Between the values of a page that is one text. JSON doesn't escape this character. */
+/** Between the values of a row that is one text. JSON doesn't escape this character. */
 const SEPARATOR = "\x7f";
-const SEPARATOR_SQL = `char(${SEPARATOR.charCodeAt(0)})`;
 
 /** Columns that may be null. In a text, null is "", and a value follows "=". */
 const NULLABLE = new Set(["person_id", "person_properties"]);
 
 const INTEGERS = new Set(["team_id", "person_version"]);
 
-/** SQL for a row as one text. */
+/** SQL for a row as one text: many small values would cost several times as much CPU time as one. */
 const joined = (columns: string[]) => {
 	const values = columns.map((column) =>
 		NULLABLE.has(column) ? `coalesce('=' || ${column}, '')` : column,
 	);
-	return `concat_ws(${SEPARATOR_SQL}, ${values.join(", ")})`;
+	return `concat_ws(char(${SEPARATOR.charCodeAt(0)}), ${values.join(", ")})`;
 };
 
-/** Makes the function that splits a text into so many rows; null if a value has a separator in it. */
+/** Makes the function that splits a text into its row; null if a value has a separator in it. */
 function splitter(columns: string[]) {
 	const nullable = columns.flatMap((column, i) => (NULLABLE.has(column) ? [i] : []));
 	const integers = columns.flatMap((column, i) => (INTEGERS.has(column) ? [i] : []));
-	return (text: string, count: number): Row[] | null => {
-		if (count === 0) return [];
-		const values = text.split(SEPARATOR);
-		if (values.length !== count * columns.length) return null;
-		return Array.from({ length: count }, (_, i) => {
-			const row: Row = values.slice(i * columns.length, (i + 1) * columns.length);
-			for (const i of nullable) row[i] = row[i] === "" ? null : String(row[i]).slice(1);
-			for (const i of integers) row[i] = Number(row[i]);
-			return row;
-		});
+	return ([text = null]: Row): Row | null => {
+		const row: Row = String(text).split(SEPARATOR);
+		if (row.length !== columns.length) return null;
+		for (const i of nullable) row[i] = row[i] === "" ? null : String(row[i]).slice(1);
+		for (const i of integers) row[i] = Number(row[i]);
+		return row;
 	};
 }
 
@@ -140,9 +135,7 @@ function beyond(scan: Scan, { table, at, key, taken, isFiltered, where, order }:
 		)`;
 }
 
-/**
- * The SQL of the statements that read a scan, after a position. `values`: of the parameters, after those of the position.
- */
+/** The SQL of the statements that read a scan from a position on. `values`: the parameters after those of the position. */
 function statementsFor(scan: Scan) {
 	const { columns } = scan;
 	const { values, bind } = binder();
@@ -150,9 +143,9 @@ function statementsFor(scan: Scan) {
 	const { table, isInTeam, at, key, taken, where, order } = parted;
 	/**
 	 * Scans an index twice: for the sizes of rows, to find where the page ends, and for its rows. So a page reads about what it
-	 * returns, and is bounded whatever its rows hold.
+	 * returns, and is bounded whatever its rows hold. The first row returned is the position after the page.
 	 */
-	const page = (values: string, answer: string) => `
+	const page = (values: string, others = "") => `
 		with selected as (
 			select ${values} from ${table} ${where} and ${taken} ${order}
 			limit coalesce((select rows from beyond), -1)
@@ -161,42 +154,35 @@ function statementsFor(scan: Scan) {
 			select ${at} || ${key} from ${table}
 			where ${isInTeam} and (${at}, ${key}) < (select +at, +key from beyond)
 			order by ${at} desc, ${key} desc limit 1
-		), ${answer}`;
+		)${others}
+		union all
+		select * from selected`;
 	return {
 		values,
-		/** Answers how many rows were looked at and taken, and the last one's position. */
+		/** Returns how many rows it looked at, how many of them the selection takes, and the last one's position. */
 		count: `
 			select count(*), sum(taken), max(at || key) from (
 				select ${at} as at, ${key} as key, ${taken} as taken
 				from ${table} ${where} ${order} limit ${MAX_COUNTED_ROWS})`,
-		/** Answers the position after the page, and its rows: how many, and all in one text. Many values cost much more CPU time. */
-		page: page(
-			`${joined(columns)} as line`,
-			`count(line), group_concat(line, ${SEPARATOR_SQL}) from selected`,
-		),
-		/** Answers the position after the page, then its rows, each with a null before it. */
-		rows: page(
-			columns.join(", "),
-			`${columns.map(() => "null")} union all select null, * from selected`,
-		),
+		/** Returns rows as texts. */
+		texts: page(joined(columns)),
+		/** Returns rows as values. */
+		rows: page(columns.join(", "), ", null".repeat(columns.length - 1)),
 	};
 }
 
 /** The position of a row, of which D1 says `at || key`. */
 const positionOf = (text: string): Position => [text.slice(0, ISO_LENGTH), text.slice(ISO_LENGTH)];
 
-const nextOf = (position: Row[number]) =>
-	typeof position === "string" ? positionOf(position) : null;
-
 /** Makes the functions that run the statements of a scan. */
 function reader(database: D1Database, scan: Scan) {
-	const { values, count, page, rows } = statementsFor(scan);
+	const { values, count, texts, rows } = statementsFor(scan);
 	const read = (text: string) => {
 		const statement = database.prepare(text);
 		return (after: Position | null) =>
 			statement.bind(...(after ?? [iso(scan.start), ""]), ...values).raw<Row>();
 	};
-	return { count: read(count), page: read(page), rows: read(rows) };
+	return { count: read(count), texts: read(texts), rows: read(rows) };
 }
 
 /** The rows of D1's tables. */
@@ -223,11 +209,15 @@ export const d1 = (database: D1Database): Source => {
 		async page(scan, after) {
 			const { read, split } = prepared.get(scan) ?? prepare(scan);
 			prepared.set(scan, { read, split });
-			const [[position = null, count, text] = []] = await read.page(after);
-			const rows = split(String(text ?? ""), Number(count));
-			if (rows) return { rows, next: nextOf(position) };
-			const [[otherPosition = null] = [], ...others] = await read.rows(after);
-			return { rows: others.map(([_, ...row]) => row), next: nextOf(otherPosition) };
+			let [position, ...rows] = await read.texts(after);
+			const wholeRows = rows.map(split).filter((row) => row !== null);
+			if (wholeRows.length === rows.length) rows = wholeRows;
+			else [position, ...rows] = await read.rows(after);
+			const [next] = position ?? [];
+			return {
+				rows,
+				next: typeof next === "string" ? positionOf(next) : null,
+			};
 		},
 	});
 };
