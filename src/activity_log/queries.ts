@@ -1,12 +1,12 @@
-import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
+import { and, type Column, eq, gt, is, lt, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
 import { deleteOlderThan } from "../db/client.ts";
-import { ADMIN } from "../db/levels.ts";
-import { activityCounts, activityLog, members, projects, users } from "../db/schema.ts";
+import { countWhere } from "../db/list.ts";
+import { activityCounts, activityLog, projects, users } from "../db/schema.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { userWith, visibleTo } from "../tenant/visible.ts";
+import { isAdmin, userWith, visibleTo } from "../tenant/visible.ts";
 import { entryColumns, type filters } from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
@@ -17,11 +17,25 @@ const select = ({ db }: Tenant) =>
  * project.
  */
 function visibleEntries(tenant: Tenant, project_id: Column) {
-	const callerLevel = sql`select ${members.level} from ${members}
-    where ${members.organization_id} = ${tenant.organization} and ${members.user_id} = ${tenant.key.user_id}`;
-	const visibleProjects = sql`select ${projects.id} from ${projects}
-    where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}`;
-	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${visibleProjects}) or (${callerLevel}) >= ${ADMIN})`;
+	const ofVisibleProject = sql`exists (select 1 from ${projects}
+    where ${projects.id} = ${project_id} and ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)})`;
+	return sql`(coalesce(${project_id}, 0) = 0 or ${isAdmin(tenant)} or ${ofVisibleProject})`;
+}
+
+/**
+ * The filters for equal values, as a condition. Of several, the one with the fewest entries uses its index: an item's, else
+ * a user's, else that of the activity, which has the scope, too. The + keeps the others from using theirs.
+ */
+function indexedFilter({ item_id, user, activity, scope }: z.infer<typeof filters>) {
+	const given = [
+		item_id && eq(activityLog.item_id, item_id),
+		user && eq(activityLog.user_id, userWith(users.uuid, user)),
+		activity && eq(activityLog.activity, activity),
+		scope && eq(activityLog.scope, scope),
+	].filter((condition) => is(condition, SQL));
+	const [first, ...others] = given;
+	const usesBoth = !item_id && !user;
+	return first && and(first, ...others.map((other) => (usesBoth ? other : sql`+${other}`)));
 }
 
 /**
@@ -39,26 +53,27 @@ export function list(
 					eq(table.organization_id, tenant.organization),
 					visibleEntries(tenant, table.project_id),
 				);
-	// Literally, because the indexes of these pages are partial.
-	const byCallers = sql`not ${activityLog.is_system}`;
-	const filter = and(
-		equal.scope ? eq(activityLog.scope, equal.scope) : undefined,
-		equal.item_id ? eq(activityLog.item_id, equal.item_id) : undefined,
-		equal.activity ? eq(activityLog.activity, equal.activity) : undefined,
-		// The + keeps SQLite from using the index on users, whose reads would reveal if a user exists.
-		user ? sql`+${activityLog.user_id} = ${userWith(users.uuid, user)}` : undefined,
-		after ? gt(activityLog.created_at, after) : undefined,
-		before ? lt(activityLog.created_at, before) : undefined,
+	const { created_at, id } = activityLog;
+	const indexed = indexedFilter({ user, ...equal });
+	const where = and(
+		// The indexes of filters are the organization's.
+		indexed && tenant.kind === "project"
+			? sql`${eq(activityLog.organization_id, tenant.organization)} and +${ofTenant(activityLog)}`
+			: ofTenant(activityLog),
+		// Literally, because the indexes of these pages are partial.
+		sql`not ${activityLog.is_system}`,
+		indexed,
+		after ? gt(created_at, after) : undefined,
+		before ? lt(created_at, before) : undefined,
 	);
-	return tenant.page(page, select(tenant).$dynamic(), {
-		where: and(ofTenant(activityLog), byCallers, filter),
-		by: [activityLog.created_at, activityLog.id],
+	const isFiltered = indexed || after || before;
+	return tenant.page(page, () => select(tenant).$dynamic(), {
+		where,
+		by: [created_at, id],
 		keys: ({ created_at, id }) => [created_at, id],
-		...(filter
-			? {}
-			: {
-					total: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
-				}),
+		total: isFiltered
+			? countWhere(activityLog, where)
+			: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
 	});
 }
 

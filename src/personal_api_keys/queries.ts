@@ -4,7 +4,8 @@ import type * as z from "zod";
 import { cache, digest, evict, type Key, mask, mint } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { inList, insertWhere } from "../db/client.ts";
-import { members, now, personalApiKeys, projects } from "../db/schema.ts";
+import { counter } from "../db/list.ts";
+import { members, now, personalApiKeys, projects, users } from "../db/schema.ts";
 import { doesNotExist, forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { grants } from "../tenant/scopes.ts";
@@ -28,10 +29,11 @@ const byId = ({ key }: Tenant, id: string) =>
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: eq(personalApiKeys.user_id, tenant.key.user_id),
 			by: [personalApiKeys.id],
 			keys: ({ id }) => [id],
+			total: counter(users.personal_api_keys, tenant.key.user_id),
 		}),
 		toPersonalApiKey,
 	);

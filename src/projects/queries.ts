@@ -19,17 +19,21 @@ const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 export const list = async (tenant: Tenant, page: Page) =>
 	tenant.page(
 		page,
-		select(tenant)
-			.innerJoin(members, eq(members.organization_id, projects.organization_id))
-			.$dynamic(),
+		() =>
+			tenant.db
+				.select({ ...projectColumns, organization: members.organization_id })
+				.from(projects)
+				.innerJoin(members, eq(members.organization_id, projects.organization_id))
+				.$dynamic(),
 		{
-			where: and(
-				visibleToMember(tenant),
+			...visibleToMember(
+				tenant,
 				tenant.kind === "organization"
 					? eq(members.organization_id, tenant.organization)
 					: undefined,
 			),
 			by: [members.organization_id, projects.id],
+			names: ["organization_id", "project_id"],
 			keys: ({ organization, id }) => [organization, id],
 			seek: ([organization, id]) =>
 				sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
