@@ -21,7 +21,7 @@ CREATE TABLE `plugin_uses` (
 CREATE INDEX `plugin_uses_foreign` ON `plugin_uses` (`organization_id`,`plugin_id`) WHERE not is_own;--> statement-breakpoint
 DROP INDEX `activity_log_item`;--> statement-breakpoint
 CREATE INDEX `activity_log_scope` ON `activity_log` (`organization_id`,`scope`,`created_at`,`id`) WHERE not is_system;--> statement-breakpoint
-CREATE INDEX `activity_log_activity` ON `activity_log` (`organization_id`,`activity`,`scope`,`created_at`,`id`) WHERE not is_system;--> statement-breakpoint
+CREATE INDEX `activity_log_activity` ON `activity_log` (`organization_id`,`activity`,`created_at`,`id`) WHERE not is_system;--> statement-breakpoint
 CREATE INDEX `activity_log_user` ON `activity_log` (`organization_id`,`user_id`,`created_at`,`id`) WHERE not is_system;--> statement-breakpoint
 CREATE INDEX `activity_log_item` ON `activity_log` (`organization_id`,`item_id`,`created_at`,`id`) WHERE not is_system;--> statement-breakpoint
 DROP INDEX `batch_export_log_entries_export`;--> statement-breakpoint

@@ -24,19 +24,27 @@ function visibleEntries(tenant: Tenant, project_id: Column) {
 
 /**
  * The filters for equal values, as a condition. Of several, the one with the fewest entries uses its index: an item's, else
- * a user's, else that of the activity, which has the scope, too. The + keeps the others from using theirs.
+ * a user's. The + keeps the others from using theirs.
  */
 function indexedFilter({ item_id, user, activity, scope }: z.infer<typeof filters>) {
-	const given = [
+	const [first, ...others] = [
 		item_id && eq(activityLog.item_id, item_id),
 		user && eq(activityLog.user_id, userWith(users.uuid, user)),
 		activity && eq(activityLog.activity, activity),
 		scope && eq(activityLog.scope, scope),
 	].filter((condition) => is(condition, SQL));
-	const [first, ...others] = given;
-	const usesBoth = !item_id && !user;
-	return first && and(first, ...others.map((other) => (usesBoth ? other : sql`+${other}`)));
+	const isType = activity && scope && !item_id && !user;
+	return first && and(first, ...others.map((other) => (isType ? other : sql`+${other}`)));
 }
+
+/**
+ * The condition for entries of callers. Literally, because the indexes of these pages are partial; but for the one of scope
+ * and activity together, which is that of the feed.
+ */
+const byCallers = ({ item_id, user, activity, scope }: z.infer<typeof filters>) =>
+	activity && scope && !item_id && !user
+		? eq(activityLog.is_system, false)
+		: sql`not ${activityLog.is_system}`;
 
 /**
  * Newest first: the entries of the path's project if it names one, else those of the organization.
@@ -60,8 +68,7 @@ export function list(
 		indexed && tenant.kind === "project"
 			? sql`${eq(activityLog.organization_id, tenant.organization)} and +${ofTenant(activityLog)}`
 			: ofTenant(activityLog),
-		// Literally, because the indexes of these pages are partial.
-		sql`not ${activityLog.is_system}`,
+		byCallers({ user, ...equal }),
 		indexed,
 		after ? gt(created_at, after) : undefined,
 		before ? lt(created_at, before) : undefined,

@@ -817,7 +817,7 @@ export const activityLog = sqliteTable(
 			.on(t.organization_id, t.scope, t.created_at, t.id)
 			.where(sql`not is_system`),
 		index("activity_log_activity")
-			.on(t.organization_id, t.activity, t.scope, t.created_at, t.id)
+			.on(t.organization_id, t.activity, t.created_at, t.id)
 			.where(sql`not is_system`),
 		index("activity_log_user")
 			.on(t.organization_id, t.user_id, t.created_at, t.id)

@@ -50,29 +50,56 @@ const keyWhere = ({ key }: Tenant, condition: SQL) =>
 	sql`(select ${condition} from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id})`;
 
 /**
- * A list of the projects that the caller can see, for a select from `projects` joined with `members`.
- * @param within another condition on `members`
+ * Conditions for the lists of a key with restrictions. They start from its lists, so that a page doesn't read what the key
+ * can't reach. Whether it has restrictions says the record in KV, which may be old: so they hold for everything of the
+ * caller's if D1 says that it has none.
  */
-export function visibleToMember(tenant: Tenant, within: SQL | undefined) {
-	const { user_id, projects: ids } = tenant.key;
+const listedOrganization = (tenant: Tenant) => sql`${members.organization_id} in (
+  select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
+  union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
+    where ${personalApiKeys.id} = ${tenant.key.id}
+  union all select own.organization_id from members as own where own.user_id = ${tenant.key.user_id}
+    and ${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)})`;
+const listedProject = (tenant: Tenant) => sql`${projects.id} in (
+  select value from ${personalApiKeys}, json_each(${scoped_projects}) where ${personalApiKeys.id} = ${tenant.key.id}
+  union all select mine.id from projects as mine join members as own on own.organization_id = mine.organization_id
+    where own.user_id = ${tenant.key.user_id} and ${keyWhere(tenant, sql`${scoped_projects} = '[]'`)})`;
+
+/** The parts of the list of a member's projects, each of which an index has in its order. */
+const projectParts = (user_id: number): NonNullable<List<SQLiteSelect>["parts"]> => [
+	sql`${members.level} >= ${ADMIN}`,
+	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 0`,
+	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 1 and ${projects.id} in (
+    select own.project_id from project_members as own
+    where own.organization_id = ${members.organization_id} and own.user_id = ${user_id})`,
+];
+
+/**
+ * A list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
+ * @param organization the condition on `members` for the organization whose projects are listed; without it, all
+ */
+export function visibleProjects(tenant: Tenant, organization: SQL | undefined) {
+	const { user_id } = tenant.key;
+	const within = and(
+		organization,
+		tenant.key.organizations.length > 0 ? listedOrganization(tenant) : undefined,
+	);
 	const isMine = and(sql`${members.user_id} = ${user_id}`, within, reachableProject(tenant));
-	const isRestricted = sql`${projects.id} in (
-    select value from ${personalApiKeys}, json_each(${scoped_projects}) where ${personalApiKeys.id} = ${tenant.key.id}
-    union all select mine.id from projects as mine join members as own on own.organization_id = mine.organization_id
-      where own.user_id = ${user_id} and ${keyWhere(tenant, sql`${scoped_projects} = '[]'`)})`;
-	const few = and(isMine, isOpenTo(user_id), isRestricted);
-	const counted = sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)},
-    (select count(*) from ${projects} join ${members} on ${members.organization_id} = ${projects.organization_id} where ${few}))`;
-	const isBelowAdmin = sql`${members.level} < ${ADMIN}`;
-	const parts: NonNullable<List<SQLiteSelect>["parts"]> = [
-		sql`${members.level} >= ${ADMIN}`,
-		sql`${isBelowAdmin} and ${projects.access_control} = 0`,
-		sql`${isBelowAdmin} and ${projects.access_control} = 1 and ${projects.id} in (
-      select own.project_id from project_members as own
-      where own.organization_id = ${members.organization_id} and own.user_id = ${user_id})`,
-	];
-	// The record in KV only says which way is shorter. Both give the same list.
-	return ids.length > 0 ? { where: few, total: counted } : { where: isMine, parts, total: counted };
+	// The + keeps the index of an organization's projects from being read.
+	const listed = {
+		join: sql`${members.organization_id} = +${projects.organization_id}`,
+		where: and(isMine, isOpenTo(user_id), listedProject(tenant)),
+	};
+	const total = sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)},
+    (select count(*) from ${projects} join ${members} on ${listed.join} where ${listed.where}))`;
+	return tenant.key.projects.length > 0
+		? { ...listed, total }
+		: {
+				join: sql`${members.organization_id} = ${projects.organization_id}`,
+				where: isMine,
+				parts: projectParts(user_id),
+				total,
+			};
 }
 
 /** Counters of what belongs to projects: in all of an organization, in those that aren't private, and in one. */
@@ -119,22 +146,16 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
 /** A list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
 export function visibleOrganizations(tenant: Tenant) {
 	const { user_id, organizations: ids, projects: projectIds } = tenant.key;
+	const listed = and(listedOrganization(tenant), reachableOrganization(tenant));
 	const isUnrestricted = keyWhere(
 		tenant,
 		sql`${scoped_organizations} = '[]' and ${scoped_projects} = '[]'`,
 	);
-	const isListed = sql`${members.organization_id} in (
-    select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
-    union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
-      where ${personalApiKeys.id} = ${tenant.key.id}
-    union all select own.organization_id from members as own where own.user_id = ${user_id} and ${isUnrestricted})`;
-	const few = and(isListed, reachableOrganization(tenant));
-	// The record in KV only says which way is shorter. Both give the same list.
 	return {
-		where: ids.length + projectIds.length > 0 ? few : reachableOrganization(tenant),
+		where: ids.length + projectIds.length > 0 ? listed : reachableOrganization(tenant),
 		total: sql`iif(${isUnrestricted}, ${counter(users.organizations, user_id)},
       (select count(*) from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
-        where ${members.user_id} = ${user_id} and ${few}))`,
+        where ${members.user_id} = ${user_id} and ${listed}))`,
 	};
 }
 

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { projectMembers } from "../../src/db/schema.ts";
 import { wrongCounters } from "../support/counters.ts";
-import { call, cost, db, furnished, join, keyFor } from "../support/world.ts";
+import { call, cost, db, furnished, join, keyFor, person } from "../support/world.ts";
 
 /** How many rows each list has: in a small tenant and in one that is ten times as large. */
 const SIZES = [40, 400] as const;
@@ -36,11 +36,12 @@ type Home = Awaited<ReturnType<typeof tenant>>;
 /** A tenant with `n` rows in each list. */
 async function tenant(n: number) {
 	const home = await furnished();
+	const wanderer = await person();
 	const { id, project, batch_export, run, config, owner } = home;
 	const q = (text: string) => `'${text}'`;
 	const people = `people-${n}`;
 	const dates = { created_at: time(), updated_at: time() };
-	const person = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
+	const userId = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
 	const plugin = `(select max(id) - i + 1 from plugins where organization_id = ${q(id)})`;
 	const destination = { type: "NoOp", config: {} };
 	await env.DB.batch([
@@ -54,7 +55,7 @@ async function tenant(n: number) {
 		insert(n, "members", {
 			id: uuid(id),
 			organization_id: q(id),
-			user_id: person,
+			user_id: userId,
 			level: "1",
 			joined_at: time(),
 			updated_at: rare(n, "'2027-01-01T00:00:00.000Z'", q(AT)),
@@ -86,7 +87,7 @@ async function tenant(n: number) {
 			id: uuid(id),
 			project_id: `${project}`,
 			organization_id: q(id),
-			user_id: person,
+			user_id: userId,
 			level: "1",
 			joined_at: time(),
 			updated_at: time(),
@@ -100,7 +101,7 @@ async function tenant(n: number) {
 		}),
 		env.DB.prepare(
 			`insert into members (id, organization_id, user_id, level, joined_at, updated_at)
-			select id, id, ${owner.id}, 15, created_at, created_at from organizations where slug like '${people}-%'`,
+			select id, id, ${wanderer.id}, 15, created_at, created_at from organizations where slug like '${people}-%'`,
 		),
 		insert(n, "personal_api_keys", {
 			id: uuid(id),
@@ -145,7 +146,10 @@ async function tenant(n: number) {
 			created_at: q(AT),
 			last_updated_at: q(AT),
 		}),
-		insert(n, "batch_export_days", { batch_export_id: q(batch_export), day: "date('2020-01-01', i || ' days')" }),
+		insert(n, "batch_export_days", {
+			batch_export_id: q(batch_export),
+			day: "date('2020-01-01', i || ' days')",
+		}),
 		insert(n, "batch_export_log_entries", {
 			id: uuid(id),
 			batch_export_id: q(batch_export),
@@ -186,7 +190,11 @@ async function tenant(n: number) {
 			id: uuid(id),
 			organization_id: q(id),
 			project_id: `${project}`,
-			user_id: rare(n, `(select id from users where email = '${people}-1@tenantry.test')`, `${owner.id}`),
+			user_id: rare(
+				n,
+				`(select id from users where email = '${people}-1@tenantry.test')`,
+				`${owner.id}`,
+			),
 			activity: rare(n, "'upgraded'", "'updated'"),
 			scope: "'Plugin'",
 			item_id: `cast(${plugin} as text)`,
@@ -212,7 +220,11 @@ async function tenant(n: number) {
 	await db
 		.insert(projectMembers)
 		.values({ project_id: project, organization_id: id, user_id: member.id, level: 1 });
-	const reached = [project];
+	const [other] = (
+		await env.DB.prepare("select id from organizations where slug = ?")
+			.bind(`${people}-7`)
+			.all<{ id: string }>()
+	).results;
 	return {
 		...home,
 		people,
@@ -222,8 +234,9 @@ async function tenant(n: number) {
 		keys: {
 			owner: home.key,
 			member: member.key,
-			ofOrganization: await keyFor(owner.id, { scoped_organizations: [id] }),
-			ofProject: await keyFor(owner.id, { scoped_projects: reached }),
+			wanderer: wanderer.key,
+			"that reaches one": await keyFor(wanderer.id, { scoped_organizations: [other?.id ?? ""] }),
+			"that reaches a project": await keyFor(owner.id, { scoped_projects: [project] }),
 		},
 	};
 }
@@ -265,8 +278,9 @@ const LISTS: Record<string, (home: Home) => string> = {
 	"activity of a project": (home) => `${inProject(home)}/activity_log`,
 };
 
-const activities = (at: (home: Home) => string) => (query: (home: Home) => string) => (home: Home) =>
-	`${at(home)}/activity_log?${query(home)}`;
+const activities =
+	(at: (home: Home) => string) => (query: (home: Home) => string) => (home: Home) =>
+		`${at(home)}/activity_log?${query(home)}`;
 const ofOrganization = activities(org);
 const ofProject = activities(inProject);
 
@@ -289,14 +303,19 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		({ someone }) => `user=${someone}&scope=Plugin&activity=upgraded`,
 	),
 	"entries by time": ofOrganization(({ last }) => `after=${last}&before=2026-12-31T00:00:00Z`),
-	"entries by scope and time": ofOrganization(({ last }) => `scope=Plugin&after=${last}&before=2026-12-31T00:00:00Z`),
+	"entries by scope and time": ofOrganization(
+		({ last }) => `scope=Plugin&after=${last}&before=2026-12-31T00:00:00Z`,
+	),
 	"entries of a project by scope": ofProject(() => "scope=Domain"),
 	"entries of a project by item": ofProject(() => "item_id=rare"),
 	"entries of a project by user": ofProject(({ someone }) => `user=${someone}`),
 	"entries of a project by activity": ofProject(() => "activity=upgraded"),
-	"entries of a project by time": ofProject(({ last }) => `after=${last}&before=2026-12-31T00:00:00Z`),
+	"entries of a project by time": ofProject(
+		({ last }) => `after=${last}&before=2026-12-31T00:00:00Z`,
+	),
 	"runs by status": (home) => `${exported(home)}/runs?status=FailedRetryable`,
-	"runs by two statuses": (home) => `${exported(home)}/runs?status=FailedRetryable&status=Cancelled`,
+	"runs by two statuses": (home) =>
+		`${exported(home)}/runs?status=FailedRetryable&status=Cancelled`,
 	"an export's entries by level": (home) => `${exported(home)}/logs?level=ERROR`,
 	"an export's entries by two levels": (home) => `${exported(home)}/logs?level=ERROR&level=DEBUG`,
 	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,
@@ -335,44 +354,42 @@ describe("a list ten times as long costs the same", () => {
 		expect(await wrongCounters()).toEqual([]);
 	});
 
-	test.each(Object.entries(LISTS))("%s", async (_, path) => {
-		const { small, large } = await both(path);
-		expect(cost(large).read / cost(small).read).toBeLessThanOrEqual(1.05);
-		const all = await both(path, "owner", "limit=1000");
-		for (const { body } of [all.small, all.large])
-			expect(body.count).toBe(body.results.length);
+	/** Checks that the list costs the same in both tenants, and has as many results as it says. */
+	async function isFlat(path: (home: Home) => string, key: keyof Home["keys"]) {
+		const { small, large } = await both(path, key);
+		const [before, after] = [cost(small).read, cost(large).read];
+		// A seek may read the row after the last.
+		expect(after).toBeLessThanOrEqual(Math.max(1.05 * before, before + 2));
+		const all = await both(path, key, "limit=1000");
+		for (const { body } of [all.small, all.large]) expect(body.count).toBe(body.results.length);
+	}
+
+	test.each(Object.entries(LISTS))("%s", async (name, path) => {
+		await isFlat(path, name === "organizations" ? "wanderer" : "owner");
 	});
 
 	test.each(
-		Object.entries(LISTS).filter(([name]) => !/run|log|metrics|backfills|keys|plugin/.test(name)),
+		// An organization comes with its projects. The configs that a member sees are counted one by one.
+		Object.entries(LISTS).filter(
+			([name]) => !["organizations", "enabled configs", "keys"].includes(name),
+		),
 	)("%s, for a member who sees less", async (_, path) => {
-		const { small, large } = await both(path, "member");
-		expect(cost(large).read / cost(small).read).toBeLessThanOrEqual(1.05);
-		const all = await both(path, "member", "limit=1000");
-		for (const { body } of [all.small, all.large])
-			expect(body.count).toBe(body.results.length);
+		await isFlat(path, "member");
 	});
 
 	test.each([
-		["organizations", "ofOrganization"],
-		["projects", "ofOrganization"],
-		["organizations", "ofProject"],
-		["projects", "ofProject"],
+		["organizations", "that reaches one"],
+		["projects", "that reaches one"],
+		["projects", "that reaches a project"],
 	] as const)("%s, with a key %s", async (name, key) => {
-		const path = LISTS[name] ?? (() => "");
-		const { small, large } = await both(path, key);
-		if (!(name === "projects" && key === "ofOrganization"))
-			expect(cost(large).read / cost(small).read).toBeLessThanOrEqual(1.05);
-		const all = await both(path, key, "limit=1000");
-		for (const { body } of [all.small, all.large])
-			expect(body.count).toBe(body.results.length);
+		await isFlat(LISTS[name] ?? (() => ""), key);
 	});
 
 	test.each(Object.entries(FILTERS))("%s", async (_, path) => {
 		const { small, large } = await both(path, "owner", "limit=100");
 		expect([small.body.count, large.body.count]).toEqual([MATCHES, MATCHES]);
 		expect(large.body.results).toHaveLength(MATCHES);
-		expect(cost(large).read / cost(small).read).toBeLessThanOrEqual(1.05);
+		expect(cost(large).read).toBeLessThanOrEqual(cost(small).read + 2);
 	});
 
 	test("and a filter reads a few rows for each that it finds", async () => {
