@@ -58,12 +58,13 @@ const listedOrganization = (tenant: Tenant) => sql`${members.organization_id} in
   select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
   union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
     where ${personalApiKeys.id} = ${tenant.key.id}
-  union all select own.organization_id from members as own where own.user_id = ${tenant.key.user_id}
-    and ${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)})`;
+  union all select own.organization_id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
+    where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_organizations} = '[]' and ${scoped_projects} = '[]')`;
 const listedProject = (tenant: Tenant) => sql`${projects.id} in (
   select value from ${personalApiKeys}, json_each(${scoped_projects}) where ${personalApiKeys.id} = ${tenant.key.id}
-  union all select mine.id from projects as mine join members as own on own.organization_id = mine.organization_id
-    where own.user_id = ${tenant.key.user_id} and ${keyWhere(tenant, sql`${scoped_projects} = '[]'`)})`;
+  union all select mine.id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
+    join projects as mine on mine.organization_id = own.organization_id
+    where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_projects} = '[]')`;
 
 /** The parts of the list of a member's projects, each of which an index has in its order. */
 const projectParts = (user_id: number): NonNullable<List<SQLiteSelect>["parts"]> => [

@@ -103,8 +103,8 @@ const TABLES = {
 		"select count(*) from (select distinct organization_id, project_id from activity_log where not is_system)",
 	],
 	member_search: [
-		"select json_group_array(organization_id || user_id order by 1) from member_search",
-		"select json_group_array(organization_id || user_id order by 1) from members where is_active",
+		"select json_group_array(it order by it) from (select organization_id || user_id as it from member_search)",
+		"select json_group_array(it order by it) from (select organization_id || user_id as it from members where is_active)",
 	],
 };
 
