@@ -84,10 +84,11 @@ ALTER TABLE `users` ADD `organizations` integer DEFAULT 0 NOT NULL;--> statement
 ALTER TABLE `users` ADD `personal_api_keys` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 CREATE INDEX `project_members_project` ON `project_members` (`project_id`,`id`);--> statement-breakpoint
 -- Written by hand from here: what Drizzle doesn't know.
--- The index of member searches: a document for each active member. `text` has the names and the address; `letters` has them
--- with a U+0001 around each letter, so that one or two letters are a trigram, too. `organization` and `person` are one trigram
+-- The index of member searches: a document for each active member. `name` has the names and the address; `text` has them
+-- with the letters replaced that FTS5 folds unlike src/db/contains.ts; `letters` has those with a U+0001 around each, so that one
+-- or two letters are a trigram, too. `organization` and `person` are one trigram
 -- each, made of the ids: a search reads the documents of its organization only. src/members/search.ts makes the queries.
-CREATE VIRTUAL TABLE member_search USING fts5(organization, person, text, letters, organization_id UNINDEXED, user_id UNINDEXED, tokenize = 'trigram');
+CREATE VIRTUAL TABLE member_search USING fts5(organization, person, text, letters, name UNINDEXED, organization_id UNINDEXED, user_id UNINDEXED, tokenize = 'trigram');
 --> statement-breakpoint
 DROP TRIGGER members_insert;
 --> statement-breakpoint
@@ -108,27 +109,27 @@ DROP TRIGGER batch_export_log_entries_insert;
 DROP TRIGGER batch_export_log_entries_delete;
 --> statement-breakpoint
 -- The counters of organizations, users and projects: what count(*) would say.
-CREATE TRIGGER invites_invites_insert AFTER INSERT ON invites BEGIN
+CREATE TRIGGER invites_counted AFTER INSERT ON invites BEGIN
   UPDATE organizations SET invites = invites + 1 WHERE id = new.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER invites_invites_delete AFTER DELETE ON invites BEGIN
+CREATE TRIGGER invites_uncounted AFTER DELETE ON invites BEGIN
   UPDATE organizations SET invites = invites - 1 WHERE id = old.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER domains_domains_insert AFTER INSERT ON domains BEGIN
+CREATE TRIGGER domains_counted AFTER INSERT ON domains BEGIN
   UPDATE organizations SET domains = domains + 1 WHERE id = new.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER domains_domains_delete AFTER DELETE ON domains BEGIN
+CREATE TRIGGER domains_uncounted AFTER DELETE ON domains BEGIN
   UPDATE organizations SET domains = domains - 1 WHERE id = old.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER personal_api_keys_personal_api_keys_insert AFTER INSERT ON personal_api_keys BEGIN
+CREATE TRIGGER personal_api_keys_counted AFTER INSERT ON personal_api_keys BEGIN
   UPDATE users SET personal_api_keys = personal_api_keys + 1 WHERE id = new.user_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER personal_api_keys_personal_api_keys_delete AFTER DELETE ON personal_api_keys BEGIN
+CREATE TRIGGER personal_api_keys_uncounted AFTER DELETE ON personal_api_keys BEGIN
   UPDATE users SET personal_api_keys = personal_api_keys - 1 WHERE id = old.user_id;
 END;
 --> statement-breakpoint
@@ -137,16 +138,19 @@ CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
   UPDATE organizations SET active_members = active_members + 1
     WHERE id = new.organization_id AND (SELECT is_active FROM users WHERE id = new.user_id);
   UPDATE members SET is_active = false WHERE id = new.id AND NOT (SELECT is_active FROM users WHERE id = new.user_id);
-  INSERT INTO member_search (organization, person, text, letters, organization_id, user_id)
+  INSERT INTO member_search (organization, person, text, letters, name, organization_id, user_id)
     SELECT char(983040 + unicode(substr(organization_id, -6, 1)) * 256 + unicode(substr(organization_id, -5, 1)), 983040 + unicode(substr(organization_id, -4, 1)) * 256 + unicode(substr(organization_id, -3, 1)), 983040 + unicode(substr(organization_id, -2, 1)) * 256 + unicode(substr(organization_id, -1, 1))),
       char(983040 + (user_id >> 32 & 65535), 983040 + (user_id >> 16 & 65535), 983040 + (user_id & 65535)),
       text,
       (SELECT char(1) || group_concat(substr(text, key + 1, 1) || char(1), '') FROM json_each('[' || substr(replace(hex(zeroblob(length(text))), '00', ',0'), 2) || ']')),
-      organization_id, user_id
+      name, organization_id, user_id
     FROM (
-      SELECT members.organization_id, members.user_id,
-        replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(users.first_name || ' ' || users.last_name || ' ' || users.email, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
-      FROM members JOIN users ON users.id = members.user_id WHERE members.id = new.id AND users.is_active
+      SELECT organization_id, user_id, name,
+        replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(name, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
+      FROM (
+        SELECT organization_id, user_id, users.first_name || ' ' || users.last_name || ' ' || users.email AS name
+        FROM members JOIN users ON users.id = members.user_id WHERE members.id = new.id AND users.is_active
+      )
     );
 END;
 --> statement-breakpoint
@@ -174,16 +178,19 @@ CREATE TRIGGER users_search AFTER UPDATE OF first_name, last_name, email, is_act
   DELETE FROM member_search WHERE rowid IN (
     SELECT rowid FROM member_search WHERE member_search MATCH 'person:"' || char(983040 + (new.id >> 32 & 65535), 983040 + (new.id >> 16 & 65535), 983040 + (new.id & 65535)) || '"' AND user_id = new.id
   );
-  INSERT INTO member_search (organization, person, text, letters, organization_id, user_id)
+  INSERT INTO member_search (organization, person, text, letters, name, organization_id, user_id)
     SELECT char(983040 + unicode(substr(organization_id, -6, 1)) * 256 + unicode(substr(organization_id, -5, 1)), 983040 + unicode(substr(organization_id, -4, 1)) * 256 + unicode(substr(organization_id, -3, 1)), 983040 + unicode(substr(organization_id, -2, 1)) * 256 + unicode(substr(organization_id, -1, 1))),
       char(983040 + (user_id >> 32 & 65535), 983040 + (user_id >> 16 & 65535), 983040 + (user_id & 65535)),
       text,
       (SELECT char(1) || group_concat(substr(text, key + 1, 1) || char(1), '') FROM json_each('[' || substr(replace(hex(zeroblob(length(text))), '00', ',0'), 2) || ']')),
-      organization_id, user_id
+      name, organization_id, user_id
     FROM (
-      SELECT members.organization_id, members.user_id,
-        replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(users.first_name || ' ' || users.last_name || ' ' || users.email, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
-      FROM members JOIN users ON users.id = members.user_id WHERE members.user_id = new.id AND new.is_active
+      SELECT organization_id, user_id, name,
+        replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(name, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
+      FROM (
+        SELECT organization_id, user_id, users.first_name || ' ' || users.last_name || ' ' || users.email AS name
+        FROM members JOIN users ON users.id = members.user_id WHERE members.user_id = new.id AND new.is_active
+      )
     );
 END;
 --> statement-breakpoint
@@ -203,23 +210,23 @@ CREATE TRIGGER project_members_delete AFTER DELETE ON project_members BEGIN
     WHERE id = old.project_id AND (SELECT is_active FROM users WHERE id = old.user_id);
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_exports_batch_exports_insert AFTER INSERT ON batch_exports WHEN NOT new.deleted BEGIN
+CREATE TRIGGER batch_exports_counted AFTER INSERT ON batch_exports WHEN NOT new.deleted BEGIN
   UPDATE projects SET batch_exports = batch_exports + 1 WHERE id = new.project_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_exports_batch_exports_delete AFTER DELETE ON batch_exports WHEN NOT old.deleted BEGIN
+CREATE TRIGGER batch_exports_uncounted AFTER DELETE ON batch_exports WHEN NOT old.deleted BEGIN
   UPDATE projects SET batch_exports = batch_exports - 1 WHERE id = old.project_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_exports_batch_exports_update AFTER UPDATE OF deleted ON batch_exports WHEN new.deleted <> old.deleted BEGIN
+CREATE TRIGGER batch_exports_recounted AFTER UPDATE OF deleted ON batch_exports WHEN new.deleted <> old.deleted BEGIN
   UPDATE projects SET batch_exports = batch_exports + old.deleted - new.deleted WHERE id = new.project_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER projects_insert_counts AFTER INSERT ON projects BEGIN
+CREATE TRIGGER projects_counted AFTER INSERT ON projects BEGIN
   UPDATE organizations SET projects = projects + 1, open_projects = open_projects + (NOT new.access_control) WHERE id = new.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER projects_update_counts AFTER UPDATE OF access_control, batch_exports ON projects
+CREATE TRIGGER projects_recounted AFTER UPDATE OF access_control, batch_exports ON projects
   WHEN new.access_control <> old.access_control OR new.batch_exports <> old.batch_exports BEGIN
   UPDATE organizations SET
     open_projects = open_projects + old.access_control - new.access_control,
@@ -228,7 +235,7 @@ CREATE TRIGGER projects_update_counts AFTER UPDATE OF access_control, batch_expo
     WHERE id = new.organization_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER projects_delete_counts AFTER DELETE ON projects BEGIN
+CREATE TRIGGER projects_uncounted AFTER DELETE ON projects BEGIN
   UPDATE organizations SET
     projects = projects - 1,
     open_projects = open_projects - (NOT old.access_control),
@@ -260,7 +267,7 @@ CREATE TRIGGER batch_export_runs_delete AFTER DELETE ON batch_export_runs BEGIN
     WHERE id = old.batch_export_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_runs_statuses AFTER UPDATE OF status ON batch_export_runs WHEN new.status <> old.status BEGIN
+CREATE TRIGGER batch_export_runs_recounted AFTER UPDATE OF status ON batch_export_runs WHEN new.status <> old.status BEGIN
   UPDATE batch_exports SET
     starting_runs = starting_runs + (new.status = 'Starting') - (old.status = 'Starting'),
     running_runs = running_runs + (new.status = 'Running') - (old.status = 'Running'),
@@ -291,19 +298,19 @@ CREATE TRIGGER batch_export_log_entries_delete AFTER DELETE ON batch_export_log_
   UPDATE batch_export_runs SET log_entries = log_entries - 1 WHERE id = old.run_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_backfills_backfills_insert AFTER INSERT ON batch_export_backfills BEGIN
+CREATE TRIGGER batch_export_backfills_counted AFTER INSERT ON batch_export_backfills BEGIN
   UPDATE batch_exports SET backfills = backfills + 1 WHERE id = new.batch_export_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_backfills_backfills_delete AFTER DELETE ON batch_export_backfills BEGIN
+CREATE TRIGGER batch_export_backfills_uncounted AFTER DELETE ON batch_export_backfills BEGIN
   UPDATE batch_exports SET backfills = backfills - 1 WHERE id = old.batch_export_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_days_days_insert AFTER INSERT ON batch_export_days BEGIN
+CREATE TRIGGER batch_export_days_counted AFTER INSERT ON batch_export_days BEGIN
   UPDATE batch_exports SET days = days + 1 WHERE id = new.batch_export_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER batch_export_days_days_delete AFTER DELETE ON batch_export_days BEGIN
+CREATE TRIGGER batch_export_days_uncounted AFTER DELETE ON batch_export_days BEGIN
   UPDATE batch_exports SET days = days - 1 WHERE id = old.batch_export_id;
 END;
 --> statement-breakpoint
@@ -327,15 +334,15 @@ CREATE TRIGGER plugin_log_entries_delete AFTER DELETE ON plugin_log_entries BEGI
     WHERE id = old.plugin_config_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER plugin_configs_plugin_configs_insert AFTER INSERT ON plugin_configs WHEN NOT new.deleted BEGIN
+CREATE TRIGGER plugin_configs_counted AFTER INSERT ON plugin_configs WHEN NOT new.deleted BEGIN
   UPDATE projects SET plugin_configs = plugin_configs + 1 WHERE id = new.project_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER plugin_configs_plugin_configs_delete AFTER DELETE ON plugin_configs WHEN NOT old.deleted BEGIN
+CREATE TRIGGER plugin_configs_uncounted AFTER DELETE ON plugin_configs WHEN NOT old.deleted BEGIN
   UPDATE projects SET plugin_configs = plugin_configs - 1 WHERE id = old.project_id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER plugin_configs_plugin_configs_update AFTER UPDATE OF deleted ON plugin_configs WHEN new.deleted <> old.deleted BEGIN
+CREATE TRIGGER plugin_configs_recounted AFTER UPDATE OF deleted ON plugin_configs WHEN new.deleted <> old.deleted BEGIN
   UPDATE projects SET plugin_configs = plugin_configs + old.deleted - new.deleted WHERE id = new.project_id;
 END;
 --> statement-breakpoint
@@ -367,12 +374,12 @@ CREATE TRIGGER plugin_uses_update AFTER UPDATE OF enabled_configs ON plugin_uses
 END;
 --> statement-breakpoint
 -- plugin_counts: the plugins of an organization, by what lists filter them by.
-CREATE TRIGGER plugins_counts_insert AFTER INSERT ON plugins BEGIN
+CREATE TRIGGER plugins_counted AFTER INSERT ON plugins BEGIN
   INSERT INTO plugin_counts VALUES (new.organization_id, new.is_global, new.families, new.is_used, 1, new.activity_entries)
     ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
 END;
 --> statement-breakpoint
-CREATE TRIGGER plugins_counts_update AFTER UPDATE OF capabilities, is_global, is_used, activity_entries ON plugins
+CREATE TRIGGER plugins_recounted AFTER UPDATE OF capabilities, is_global, is_used, activity_entries ON plugins
   WHEN (new.families, new.is_global, new.is_used, new.activity_entries) <> (old.families, old.is_global, old.is_used, old.activity_entries) BEGIN
   INSERT INTO plugin_counts VALUES (old.organization_id, old.is_global, old.families, old.is_used, -1, -old.activity_entries)
     ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
@@ -382,7 +389,7 @@ CREATE TRIGGER plugins_counts_update AFTER UPDATE OF capabilities, is_global, is
     WHERE organization_id = old.organization_id AND is_global = old.is_global AND families = old.families AND is_used = old.is_used AND plugins = 0;
 END;
 --> statement-breakpoint
-CREATE TRIGGER plugins_counts_delete AFTER DELETE ON plugins BEGIN
+CREATE TRIGGER plugins_uncounted AFTER DELETE ON plugins BEGIN
   INSERT INTO plugin_counts VALUES (old.organization_id, old.is_global, old.families, old.is_used, -1, -old.activity_entries)
     ON CONFLICT DO UPDATE SET plugins = plugins + excluded.plugins, activity_entries = activity_entries + excluded.activity_entries;
   DELETE FROM plugin_counts
@@ -403,16 +410,19 @@ UPDATE users SET organizations = (SELECT count(*) FROM members WHERE user_id = u
 --> statement-breakpoint
 UPDATE members SET is_active = false WHERE user_id IN (SELECT id FROM users WHERE NOT is_active);
 --> statement-breakpoint
-INSERT INTO member_search (organization, person, text, letters, organization_id, user_id)
+INSERT INTO member_search (organization, person, text, letters, name, organization_id, user_id)
     SELECT char(983040 + unicode(substr(organization_id, -6, 1)) * 256 + unicode(substr(organization_id, -5, 1)), 983040 + unicode(substr(organization_id, -4, 1)) * 256 + unicode(substr(organization_id, -3, 1)), 983040 + unicode(substr(organization_id, -2, 1)) * 256 + unicode(substr(organization_id, -1, 1))),
       char(983040 + (user_id >> 32 & 65535), 983040 + (user_id >> 16 & 65535), 983040 + (user_id & 65535)),
       text,
       (SELECT char(1) || group_concat(substr(text, key + 1, 1) || char(1), '') FROM json_each('[' || substr(replace(hex(zeroblob(length(text))), '00', ',0'), 2) || ']')),
-      organization_id, user_id
+      name, organization_id, user_id
     FROM (
-      SELECT members.organization_id, members.user_id,
-        replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(users.first_name || ' ' || users.last_name || ' ' || users.email, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
-      FROM members JOIN users ON users.id = members.user_id WHERE users.is_active
+      SELECT organization_id, user_id, name,
+        replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(name, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
+      FROM (
+        SELECT organization_id, user_id, users.first_name || ' ' || users.last_name || ' ' || users.email AS name
+        FROM members JOIN users ON users.id = members.user_id WHERE users.is_active
+      )
     );
 --> statement-breakpoint
 UPDATE organizations SET

@@ -43,6 +43,6 @@ export function matches(organization: SQL<string>, needle: string) {
 	return and(
 		sql`member_search match ${query}`,
 		sql`member_search.organization_id = ${organization}`,
-		contains(sql`member_search.text`, needle),
+		contains(sql`member_search.name`, needle),
 	);
 }
