@@ -1,8 +1,10 @@
 import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import { projectMembers } from "../../src/db/schema.ts";
+import { cache, digest } from "../../src/auth/keys.ts";
+import { personalApiKeys, projectMembers } from "../../src/db/schema.ts";
 import { wrongCounters } from "../support/counters.ts";
-import { call, cost, db, furnished, join, keyFor, person } from "../support/world.ts";
+import { call, cost, db, furnished, join, keyFor, person, world } from "../support/world.ts";
 
 /** How many rows each list has: in a small tenant and in one that is ten times as large. */
 const SIZES = [40, 400] as const;
@@ -326,6 +328,46 @@ const FILTERS: Record<string, (home: Home) => string> = {
 	"a config's entries by two types": (home) => `${log(home)}?type_filter=ERROR&type_filter=WARN`,
 	"a config's entries by time": (home) => `${log(home)}?after=${home.last}`,
 };
+
+/** A key whose record in KV has other restrictions than D1. */
+async function staleKey(user_id: number, inD1: Restrictions, inKV: Restrictions) {
+	const value = await keyFor(user_id, {
+		scoped_organizations: inD1.organizations,
+		scoped_projects: inD1.projects,
+	});
+	const hash = await digest(value);
+	const [row] = await db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, hash));
+	const { id = "", expires_at = null, scopes = [] } = row ?? {};
+	await cache(env, hash, { id, user_id, scopes, expires_at, ...inKV });
+	return value;
+}
+
+type Restrictions = { organizations: string[]; projects: number[] };
+
+describe("a list of a key whose restrictions KV has not heard of yet", () => {
+	test.each(["organizations", "projects"] as const)("%s", async (list) => {
+		const home = await world();
+		const { body: other } = await home.ask("POST", "/api/organizations", { body: { name: "B" } });
+		const all = { organizations: [], projects: [] };
+		const some = { organizations: [home.id], projects: [] };
+		const one = { organizations: [], projects: [home.project] };
+		const counts = async (inD1: Restrictions, inKV: Restrictions) => {
+			const key = await staleKey(home.owner.id, inD1, inKV);
+			const { body } = await call("GET", `/api/${list}`, { key });
+			expect(body.results).toHaveLength(body.count);
+			return body.count;
+		};
+		expect(other.id).toBeDefined();
+		expect(await counts(all, some)).toBe(2);
+		expect(await counts(some, all)).toBe(1);
+		if (list === "projects") {
+			expect(await counts(all, one)).toBe(2);
+			expect(await counts(one, all)).toBe(1);
+			expect(await counts(one, some)).toBe(1);
+			expect(await counts(some, one)).toBe(1);
+		}
+	});
+});
 
 describe("a list ten times as long costs the same", () => {
 	let homes: [Home, Home];
