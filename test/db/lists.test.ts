@@ -81,8 +81,8 @@ async function tenant(n: number) {
 			uuid: uuid(id),
 			organization_id: q(id),
 			name: "'Project ' || i",
-			// Of others, so that a member sees half of them.
-			access_control: "i % 2",
+			// The newest are private: a member's page must not read them all.
+			access_control: "i > 20",
 			created_at: q(AT),
 		}),
 		insert(n, "project_members", {
