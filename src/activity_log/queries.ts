@@ -1,19 +1,11 @@
-import { and, type Column, eq, gt, lt, sql } from "drizzle-orm";
+import { and, type Column, eq, gt, is, lt, SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
-import { ADMIN } from "../db/levels.ts";
-import { paged } from "../db/list.ts";
-import {
-	activityCounts,
-	activityLog,
-	auditStreams,
-	members,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { countWhere, paged } from "../db/list.ts";
+import { activityCounts, activityLog, auditStreams, projects, users } from "../db/schema.ts";
 import type { Key, Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { userWith, visibleTo } from "../tenant/visible.ts";
+import { isAdmin, userWith, visibleTo } from "../tenant/visible.ts";
 import { complete, grouped, smallChanges } from "./large.ts";
 import { entryColumns, type filters } from "./shape.ts";
 
@@ -25,20 +17,42 @@ const select = ({ db }: Tenant) =>
  * project.
  */
 function visibleEntries(tenant: Tenant, project_id: Column) {
-	const callerLevel = sql`select ${members.level} from ${members}
-    where ${members.organization_id} = ${tenant.organization} and ${members.user_id} = ${tenant.key.user_id}`;
-	const visibleProjects = sql`select ${projects.id} from ${projects}
-    where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}`;
-	return sql`(coalesce(${project_id}, 0) = 0 or ${project_id} in (${visibleProjects}) or (${callerLevel}) >= ${ADMIN})`;
+	const ofVisibleProject = sql`exists (select 1 from ${projects}
+    where ${projects.id} = ${project_id} and ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)})`;
+	return sql`(coalesce(${project_id}, 0) = 0 or ${isAdmin(tenant)} or ${ofVisibleProject})`;
 }
 
 type Filters = z.infer<typeof filters>;
 
 /**
+ * The filters for equal values, as a condition. Of several, the one with the fewest entries uses its index: an item's, else
+ * a user's. The + keeps the others from using theirs.
+ */
+function indexedFilter({ item_id, user, activity, scope }: z.infer<typeof filters>) {
+	const [first, ...others] = [
+		item_id && eq(activityLog.item_id, item_id),
+		user && eq(activityLog.user_id, userWith(users.uuid, user)),
+		activity && eq(activityLog.activity, activity),
+		scope && eq(activityLog.scope, scope),
+	].filter((condition) => is(condition, SQL));
+	const isType = activity && scope && !item_id && !user;
+	return first && and(first, ...others.map((other) => (isType ? other : sql`+${other}`)));
+}
+
+/**
+ * The condition for entries of callers. Literally, because the indexes of these pages are partial; but for the one of scope
+ * and activity together, which is that of the feed.
+ */
+const byCallers = ({ item_id, user, activity, scope }: z.infer<typeof filters>) =>
+	activity && scope && !item_id && !user
+		? eq(activityLog.is_system, false)
+		: sql`not ${activityLog.is_system}`;
+
+/**
  * Newest first: the entries of the path's project if it names one, else those of the organization.
  */
 export const list = (tenant: Tenant, page: Page, given: Filters) =>
-	tenant.page(page, select(tenant).$dynamic(), selection(tenant, given));
+	tenant.page(page, () => select(tenant).$dynamic(), selection(tenant, given));
 
 /** Which entries `list` has, and in which order. */
 function selection(tenant: Tenant, { user, after, before, ...equal }: Filters) {
@@ -49,26 +63,26 @@ function selection(tenant: Tenant, { user, after, before, ...equal }: Filters) {
 					eq(table.organization_id, tenant.organization),
 					visibleEntries(tenant, table.project_id),
 				);
-	// Literally, because the indexes of these pages are partial.
-	const byCallers = sql`not ${activityLog.is_system}`;
-	const filter = and(
-		equal.scope ? eq(activityLog.scope, equal.scope) : undefined,
-		equal.item_id ? eq(activityLog.item_id, equal.item_id) : undefined,
-		equal.activity ? eq(activityLog.activity, equal.activity) : undefined,
-		// The + keeps SQLite from using the index on users, whose reads would reveal if a user exists.
-		user ? sql`+${activityLog.user_id} = ${userWith(users.uuid, user)}` : undefined,
-		after ? gt(activityLog.created_at, after) : undefined,
-		before ? lt(activityLog.created_at, before) : undefined,
+	const { created_at, id } = activityLog;
+	const indexed = indexedFilter({ user, ...equal });
+	const where = and(
+		// The indexes of filters are the organization's.
+		indexed && tenant.kind === "project"
+			? sql`${eq(activityLog.organization_id, tenant.organization)} and +${ofTenant(activityLog)}`
+			: ofTenant(activityLog),
+		byCallers({ user, ...equal }),
+		indexed,
+		after ? gt(created_at, after) : undefined,
+		before ? lt(created_at, before) : undefined,
 	);
+	const isFiltered = indexed || after || before;
 	return {
-		where: and(ofTenant(activityLog), byCallers, filter),
-		by: [activityLog.created_at, activityLog.id],
+		where,
+		by: [created_at, id],
 		keys: ({ created_at, id }: { created_at: string; id: string }): Key[] => [created_at, id],
-		...(filter
-			? {}
-			: {
-					total: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
-				}),
+		total: isFiltered
+			? countWhere(activityLog, where)
+			: sql`(select coalesce(sum(${activityCounts.entries}), 0) from ${activityCounts} where ${ofTenant(activityCounts)})`,
 	};
 }
 
@@ -82,7 +96,7 @@ export async function* readAll(tenant: Tenant, given: Filters) {
 	do {
 		const after = keys && { count: 0, keys };
 		const page = { limit: DOWNLOAD_LIMIT - 1, offset: 0, after };
-		const [statement] = paged(tenant.db, page, selectSmall(tenant).$dynamic(), chosen);
+		const [statement] = paged(tenant.db, page, () => selectSmall(tenant).$dynamic(), chosen);
 		const [rows] = await tenant.read(statement);
 		for (const group of grouped(rows)) yield await complete(tenant, group);
 		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1) : undefined;

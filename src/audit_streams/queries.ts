@@ -53,7 +53,7 @@ export const activityOf = ({ id, name }: Pick<Row, "id" | "name">) => ({
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: ofTenant(tenant),
 			by: [auditStreams.id],
 			keys: ({ id }) => [id],

@@ -19,6 +19,7 @@ import { type backfill as Backfill, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
 	byId,
+	countOf,
 	launchWaiting,
 	listWithin,
 	notDeleted,
@@ -34,10 +35,11 @@ const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toL
 /** Newest first. */
 export const list = (tenant: Tenant, id: string, page: Page) =>
 	listWithin(tenant, id, page, {
-		select: select(tenant).$dynamic(),
+		select: () => select(tenant).$dynamic(),
 		where: ofExport(id),
 		by: [batchExportBackfills.id],
 		keys: ({ id }) => [id],
+		total: countOf(id, batchExports.backfills),
 	});
 
 /** Cancels the backfill, and its run under way. */

@@ -1,9 +1,9 @@
-import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
-import { paged } from "../db/list.ts";
-import { batchExportLogEntries, batchExports } from "../db/schema.ts";
+import { counter, countWhere, paged } from "../db/list.ts";
+import { batchExportLogEntries, batchExportRuns, batchExports, LEVELS } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -14,40 +14,51 @@ import { countOf, selectName, selectOne } from "./statements.ts";
 
 type Filters = z.infer<typeof logFilters>;
 
+type Level = (typeof LEVELS)[number];
+
 const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 
-/**
- * The statements of a page of entries, newest first.
- * @param total how many entries there are without filters; counted if it is left out
- */
-function selectPage(
-	{ db }: Tenant,
-	page: Page,
-	parent: SQL,
-	{ after, before, search, level }: Filters,
-	total?: SQL,
-) {
-	const { timestamp, message } = batchExportLogEntries;
-	const filter = and(
+/** The counters of an export's log entries by level. */
+const COUNTERS = {
+	DEBUG: batchExports.debug_entries,
+	INFO: batchExports.info_entries,
+	WARNING: batchExports.warning_entries,
+	ERROR: batchExports.error_entries,
+} satisfies Record<Level, unknown>;
+
+const { timestamp, message, level, batch_export_id, run_id } = batchExportLogEntries;
+
+/** The filters other than the level, as a condition. */
+const conditionOf = ({ after, before, search }: Filters) =>
+	and(
 		after ? gt(timestamp, after) : undefined,
 		before ? lt(timestamp, before) : undefined,
 		search ? contains(message, search) : undefined,
-		level?.length ? inList(batchExportLogEntries.level, level) : undefined,
 	);
-	return paged(db, page, db.select(entryColumns).from(batchExportLogEntries).$dynamic(), {
-		where: and(parent, filter),
-		by: [timestamp, batchExportLogEntries.id],
-		keys,
-		...(!filter && total && { total }),
-	});
-}
+
+/** A list of entries, newest first. */
+const newestFirst = ({ db }: Tenant) => ({
+	select: () => db.select(entryColumns).from(batchExportLogEntries).$dynamic(),
+	by: [timestamp, batchExportLogEntries.id],
+	keys,
+});
 
 /** The export, and a page of its log entries, which include those of its runs. */
 export async function list(tenant: Tenant, id: string, page: Page, filters: Filters) {
-	const ofExport = eq(batchExportLogEntries.batch_export_id, id.toLowerCase());
-	const total = countOf(batchExports.log_entries, id);
+	const levels = filters.level?.length ? [...new Set(filters.level)] : LEVELS;
+	const [first, ...others] = levels.map((one) => eq(level, one));
+	const filter = conditionOf(filters);
+	const where = and(eq(batch_export_id, id.toLowerCase()), filter);
+	const { select, ...order } = newestFirst(tenant);
 	const [rows, [counted], [row]] = await tenant.read(
-		...selectPage(tenant, page, ofExport, filters, total),
+		...paged(tenant.db, page, select, {
+			...order,
+			where,
+			parts: [first, ...others],
+			total: filter
+				? countWhere(batchExportLogEntries, and(where, inArray(level, levels)))
+				: countOf(id, ...levels.map((one) => COUNTERS[one])),
+		}),
 		selectOne(tenant, id),
 	);
 	return {
@@ -60,17 +71,27 @@ export async function list(tenant: Tenant, id: string, page: Page, filters: Filt
 export async function listOfRun(
 	tenant: Tenant,
 	id: string,
-	run_id: string,
+	of: string,
 	page: Page,
 	filters: Filters,
 ) {
-	const ofRun = sql`${eq(batchExportLogEntries.run_id, run_id.toLowerCase())}
-		and ${eq(batchExportLogEntries.batch_export_id, id.toLowerCase())}`;
-	const [rows, [counted], [parent], [run]] = await tenant.read(
-		...selectPage(tenant, page, ofRun, filters),
-		selectName(tenant, id),
-		selectRun(tenant, id, run_id),
+	const filter = and(
+		conditionOf(filters),
+		filters.level?.length ? inList(level, filters.level) : undefined,
 	);
-	found(parent && run);
+	const run = and(eq(run_id, of.toLowerCase()), sql`+${eq(batch_export_id, id.toLowerCase())}`);
+	const { select, ...order } = newestFirst(tenant);
+	const [rows, [counted], [parent], [row]] = await tenant.read(
+		...paged(tenant.db, page, select, {
+			...order,
+			where: and(run, filter),
+			total: filter
+				? countWhere(batchExportLogEntries, and(run, filter))
+				: counter(batchExportRuns.log_entries, of.toLowerCase()),
+		}),
+		selectName(tenant, id),
+		selectRun(tenant, id, of),
+	);
+	found(parent && row);
 	return envelope(page, rows, counted?.count ?? 0, keys);
 }

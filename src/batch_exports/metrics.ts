@@ -1,15 +1,16 @@
 import { eq } from "drizzle-orm";
-import { batchExportDays } from "../db/schema.ts";
+import { batchExportDays, batchExports } from "../db/schema.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { dayColumns } from "./columns.ts";
-import { listWithin } from "./statements.ts";
+import { countOf, listWithin } from "./statements.ts";
 
 /** Totals of an export's runs for each day (UTC) on which some ended, newest first. */
 export const list = (tenant: Tenant, id: string, page: Page) =>
 	listWithin(tenant, id, page, {
-		select: tenant.db.select(dayColumns).from(batchExportDays).$dynamic(),
+		select: () => tenant.db.select(dayColumns).from(batchExportDays).$dynamic(),
 		where: eq(batchExportDays.batch_export_id, id.toLowerCase()),
 		by: [batchExportDays.day],
 		keys: ({ day }) => [day],
+		total: countOf(id, batchExports.days),
 	});

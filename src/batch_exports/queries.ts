@@ -2,13 +2,14 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { batchExports, now, projects } from "../db/schema.ts";
+import { counter } from "../db/list.ts";
+import { batchExports, members, now, projects } from "../db/schema.ts";
 import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
 import { reschedule, resume, schedule } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
-import { visibleProject } from "../tenant/visible.ts";
+import { EXPORTS, visibleCount, visibleProject } from "../tenant/visible.ts";
 import { checkQuery, checkRange, parsedQuery } from "./rules.ts";
 import { type create, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
@@ -29,10 +30,14 @@ import {
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: visibleExports(tenant),
 			by: [batchExports.id],
 			keys: ({ id }) => [id],
+			total:
+				tenant.kind === "project"
+					? counter(projects.batch_exports, tenant.project)
+					: visibleCount(tenant, EXPORTS, eq(members.organization_id, tenant.organization)),
 		}),
 		toBatchExport,
 	);

@@ -1,7 +1,6 @@
 import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { inList } from "../db/client.ts";
-import { batchExportRuns, batchExports, now } from "../db/schema.ts";
+import { batchExportRuns, batchExports, now, type RUN_STATUSES } from "../db/schema.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
@@ -10,23 +9,35 @@ import { runColumns } from "./columns.ts";
 import type { retry as Retry, runFilters } from "./shape.ts";
 import { activityOf, countOf, launchWaiting, listWithin, selectName } from "./statements.ts";
 
+/** The counters of an export's runs by status. */
+const COUNTERS = {
+	Starting: batchExports.starting_runs,
+	Running: batchExports.running_runs,
+	Completed: batchExports.completed_runs,
+	Failed: batchExports.failed_runs,
+	FailedRetryable: batchExports.failed_retryable_runs,
+	Cancelled: batchExports.cancelled_runs,
+} satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
+
 /** Newest first. */
-export const list = (
+export function list(
 	tenant: Tenant,
 	id: string,
 	page: Page,
 	{ status }: z.infer<typeof runFilters>,
-) =>
-	listWithin(tenant, id, page, {
-		select: tenant.db.select(runColumns).from(batchExportRuns).$dynamic(),
-		where: and(
-			eq(batchExportRuns.batch_export_id, id.toLowerCase()),
-			status && inList(batchExportRuns.status, status),
-		),
+) {
+	const statuses = [...new Set(status)];
+	const [first, ...others] = statuses.map((one) => eq(batchExportRuns.status, one));
+	const counters = statuses.map((one) => COUNTERS[one]);
+	return listWithin(tenant, id, page, {
+		select: () => tenant.db.select(runColumns).from(batchExportRuns).$dynamic(),
+		where: eq(batchExportRuns.batch_export_id, id.toLowerCase()),
+		parts: [first, ...others],
 		by: [batchExportRuns.id],
 		keys: ({ id }) => [id],
-		...(!status && { total: countOf(batchExports.runs, id) }),
+		total: countOf(id, ...(first ? counters : [batchExports.runs])),
 	});
+}
 
 export const selectOne = ({ db }: Tenant, id: string, run_id: string) =>
 	db

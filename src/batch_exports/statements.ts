@@ -1,9 +1,9 @@
 /** Selects, conditions and writes that several files of this family share. */
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { insertEach } from "../db/client.ts";
-import { type List, paged, type RowOf } from "../db/list.ts";
+import { counter, type List, paged, type RowOf } from "../db/list.ts";
 import { batchExportRuns, batchExports, now, projects } from "../db/schema.ts";
 import { launch, waiting } from "../exporter/launch.ts";
 import type { Window } from "../exporter/windows.ts";
@@ -65,7 +65,7 @@ export async function listWithin<S extends SQLiteSelect>(
 	tenant: Tenant,
 	id: string,
 	page: Page,
-	{ select, ...list }: List<S> & { select: S },
+	{ select, ...list }: List<S> & { select: () => S },
 ) {
 	const [rows, [counted], [parent]] = await tenant.read(
 		...paged(tenant.db, page, select, list),
@@ -75,12 +75,12 @@ export async function listWithin<S extends SQLiteSelect>(
 	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
 }
 
-/** SQL for the number of an export's runs or log entries. Its row keeps count, so none of them is read. */
-export const countOf = (
-	column: typeof batchExports.runs | typeof batchExports.log_entries,
-	id: string,
-) =>
-	sql`coalesce((select ${column} from ${batchExports} where ${batchExports.id} = ${id.toLowerCase()}), 0)`;
+/** SQL for the sum of some of an export's counters. */
+export const countOf = (id: string, ...columns: SQLiteColumn[]) =>
+	sql.join(
+		columns.map((column) => counter(column, id.toLowerCase())),
+		sql` + `,
+	);
 
 /** The fields of an activity entry that say which export it is about. */
 export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "team_id">) => ({

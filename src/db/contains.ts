@@ -22,7 +22,8 @@ const FOLDED = new Map([
  */
 const MAX_FOLDED_LENGTH = 50;
 
-const fold = (text: string) =>
+/** The text in lower case, in every script. */
+export const fold = (text: string) =>
 	Array.from(text, (letter) => FOLDED.get(letter) ?? letter.toLowerCase()).join("");
 
 /**

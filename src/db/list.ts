@@ -1,5 +1,5 @@
 import { and, asc, desc, type SQL, sql } from "drizzle-orm";
-import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
+import type { SQLiteColumn, SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Key, Page } from "../http/page.ts";
 import type { Database } from "./client.ts";
 
@@ -20,6 +20,13 @@ export type List<S extends SQLiteSelect> = {
 	seek?: (keys: Key[]) => SQL;
 	/** An expression for the number of rows, if there is a cheaper one than counting them. */
 	total?: SQL;
+	/**
+	 * Conditions that no two hold for the same row. The list is what any of them holds for. Each is read from an index
+	 * in the order of the list, and only as far as the page needs, where a single condition with OR or IN would sort.
+	 */
+	parts?: [SQL | undefined, ...(SQL | undefined)[]];
+	/** The names of `by` in the result, where columns have an alias. Needed with `parts`. */
+	names?: string[];
 };
 
 /**
@@ -30,22 +37,40 @@ export type List<S extends SQLiteSelect> = {
 export function paged<S extends SQLiteSelect>(
 	db: Database,
 	page: Omit<Page, "url">,
-	select: S,
-	{ where, by, keys: _, order = "desc", seek, total }: List<S>,
+	select: () => S,
+	{ where, by, keys: _, order = "desc", seek, total, parts, names }: List<S>,
 ) {
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const count = after
 		? sql`${after.count}`
-		: (total ?? sql`(select count(*) from (${select.where(where).getSQL()}))`);
+		: (total ?? sql`(select count(*) from (${select().where(where).getSQL()}))`);
 	const sort = order === "desc" ? desc : asc;
-	const rows = select
-		.where(and(where, after && (seek ?? afterCursor(by, order))(after.keys)))
-		.orderBy(...by.map((column) => sort(column)))
+	const isLater = after && (seek ?? afterCursor(by, order))(after.keys);
+	const part = (condition?: SQL) => select().where(and(where, condition, isLater));
+	const [first, ...others] = parts ?? [];
+	const sorted = others.length === 0 ? by : (names ?? by.map(({ name }) => name)).map(identifier);
+	const union = part(first);
+	for (const condition of others) append(union, part(condition));
+	const rows = union
+		.orderBy(...sorted.map((column) => sort(column)))
 		.limit(page.limit + 1)
 		.offset(after ? 0 : page.offset);
 	const counted = db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`);
 	return [rows, counted] as const;
 }
+
+/** Adds the rows of another select. (Drizzle changes the first one, whose type can't say that the second has the same.) */
+const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(select);
+
+const identifier = (name: string) => sql`${sql.identifier(name)}`;
+
+/** SQL for a counter that triggers keep in the row with this id (docs/decisions/0005-counters-by-triggers.md). */
+export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
+	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
+
+/** SQL for the number of rows of `table` for which `where` holds. An index with all its columns answers it. */
+export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
+	sql`(select count(*) from ${table} where ${where})`;
 
 /**
  * The condition for rows after the one with `keys`: a comparison of row values, for which SQLite

@@ -22,6 +22,8 @@ const id = () => text().primaryKey().$defaultFn(v7);
 const created_at = () => text().notNull().$defaultFn(now);
 const updated_at = () => text().notNull().$defaultFn(now).$onUpdateFn(now);
 const boolean = () => integer({ mode: "boolean" });
+/** A number of rows that triggers maintain, so that a page need not count them. */
+const counter = () => integer().notNull().default(0);
 const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
 
 export const users = sqliteTable(
@@ -39,6 +41,9 @@ export const users = sqliteTable(
 		is_email_verified: boolean().notNull().default(false),
 		mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
 		is_active: boolean().notNull().default(true),
+		/** The number of memberships and of keys; maintained by triggers. */
+		organizations: counter(),
+		personal_api_keys: counter(),
 		/** Written by the service that signs people in, outside this code. */
 		is_2fa_enabled: boolean().notNull().default(false),
 		has_social_auth: boolean().notNull().default(false),
@@ -82,8 +87,15 @@ export const organizations = sqliteTable("organizations", {
 	enforce_2fa: boolean(),
 	/** Whether keys that can reach the organization need an `expires_at`. */
 	keys_must_expire: boolean().notNull().default(false),
-	/** Maintained by triggers, so that requests need not count. */
-	active_members: integer().notNull().default(0),
+	active_members: counter(),
+	invites: counter(),
+	domains: counter(),
+	/** All projects, and those that are not private. */
+	projects: counter(),
+	open_projects: counter(),
+	/** The exports that are not deleted: of all projects, and of those that are not private. */
+	batch_exports: counter(),
+	open_batch_exports: counter(),
 	created_at: created_at(),
 	updated_at: updated_at(),
 });
@@ -101,10 +113,13 @@ export const members = sqliteTable(
 		level: integer().notNull(),
 		joined_at: created_at(),
 		updated_at: updated_at(),
+		/** `users.is_active`, and false for service accounts; maintained by triggers, so that an index of members knows it. */
+		is_active: boolean().notNull().default(true),
 	},
 	(t) => [
 		uniqueIndex("members_organization_user").on(t.organization_id, t.user_id),
-		index("members_organization").on(t.organization_id, t.joined_at, t.id),
+		index("members_organization").on(t.organization_id, t.is_active, t.joined_at, t.id),
+		index("members_updated").on(t.organization_id, t.is_active, t.updated_at),
 		index("members_level").on(t.organization_id, t.level),
 		uniqueIndex("members_user").on(t.user_id, t.organization_id),
 	],
@@ -125,9 +140,16 @@ export const projects = sqliteTable(
 		 * only.
 		 */
 		access_control: boolean().notNull().default(false),
+		/** The members whose user is active, and what is not deleted; maintained by triggers. */
+		active_members: counter(),
+		batch_exports: counter(),
+		plugin_configs: counter(),
 		created_at: created_at(),
 	},
-	(t) => [index("projects_organization").on(t.organization_id)],
+	(t) => [
+		index("projects_organization").on(t.organization_id),
+		index("projects_access").on(t.organization_id, t.access_control, t.id),
+	],
 );
 
 /** References the membership of the organization, so that it is deleted with it. */
@@ -146,6 +168,7 @@ export const projectMembers = sqliteTable(
 	},
 	(t) => [
 		uniqueIndex("project_members_project_user").on(t.project_id, t.user_id),
+		index("project_members_project").on(t.project_id, t.id),
 		index("project_members_organization_user").on(t.organization_id, t.user_id),
 		foreignKey({
 			columns: [t.organization_id, t.user_id],
@@ -183,7 +206,7 @@ export const personalApiKeys = sqliteTable(
 		announced_expiry: text(),
 	},
 	(t) => [
-		index("personal_api_keys_user").on(t.user_id),
+		index("personal_api_keys_user").on(t.user_id, t.id),
 		// For the keys that the event is due for.
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)
@@ -319,6 +342,19 @@ export type Capabilities = {
 	scheduled_tasks?: string[] | undefined;
 };
 
+/** Whether the JSON list of a plugin's methods has one of these. */
+const hasMethod = (...names: string[]) =>
+	names
+		.map((name) => `instr(coalesce(capabilities ->> '$.methods', ''), '"${name}"')`)
+		.join(" or ");
+
+/** SQL for the families of a plugin, by its `capabilities` (docs/plugins.md#families). */
+const FAMILY_BITS = `iif(${hasMethod("onEvent", "exportEvents", "composeWebhook")}, 1, 0)
+  + iif(capabilities ->> '$.methods' is null and capabilities ->> '$.scheduled_tasks' is null, 2, 0)
+  + iif(json_array_length(coalesce(capabilities -> '$.scheduled_tasks', '[]')) > 0
+    or (capabilities ->> '$.methods' is not null
+      and not (${hasMethod("onEvent", "exportEvents", "composeWebhook", "processEvent")})), 4, 0)`;
+
 const map = <T>() => text({ mode: "json" }).$type<T>().notNull();
 
 export const plugins = sqliteTable(
@@ -343,12 +379,23 @@ export const plugins = sqliteTable(
 		capabilities: map<Capabilities>(),
 		metrics: map<Record<string, "sum" | "min" | "max">>().default({}),
 		public_jobs: map<Record<string, unknown>>().default({}),
+		/** The families it belongs to: the sum of 1, 2 and 4 (plugins/families.ts). */
+		families: integer().generatedAlwaysAs(sql.raw(`(${FAMILY_BITS})`), { mode: "virtual" }),
+		/** Whether its own organization has an enabled config of it; maintained by triggers. */
+		is_used: boolean().notNull().default(false),
+		/** The entries about it in its organization's activity log; maintained by triggers. */
+		activity_entries: counter(),
 		created_at: created_at(),
 		updated_at: updated_at(),
 	},
 	(t) => [
 		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
 		index("plugins_organization").on(t.organization_id, t.id),
+		index("plugins_unused").on(t.organization_id, t.id).where(sql`not is_used`),
+		// An index for each family: a list must not read the plugins of the others.
+		index("plugins_destinations").on(t.organization_id, t.id).where(sql`families & 1`),
+		index("plugins_frontend_apps").on(t.organization_id, t.id).where(sql`families & 2`),
+		index("plugins_import_apps").on(t.organization_id, t.id).where(sql`families & 4`),
 		index("plugins_global").on(t.id).where(sql`is_global`),
 	],
 );
@@ -400,8 +447,13 @@ export const pluginConfigs = sqliteTable(
 		name: text(),
 		description: text(),
 		deleted: boolean().notNull().default(false),
-		/** The number of log entries; maintained by triggers. */
-		log_entries: integer().notNull().default(0),
+		/** The number of log entries, in all and of each type; maintained by triggers. */
+		log_entries: counter(),
+		debug_entries: counter(),
+		log_type_entries: counter(),
+		info_entries: counter(),
+		warn_entries: counter(),
+		error_entries: counter(),
 		/** The size of its storage; maintained by triggers. */
 		storage_keys: integer().notNull().default(0),
 		storage_bytes: integer().notNull().default(0),
@@ -410,8 +462,9 @@ export const pluginConfigs = sqliteTable(
 	},
 	(t) => [
 		uniqueIndex("plugin_configs_uuid").on(t.uuid),
-		index("plugin_configs_project").on(t.project_id, t.order, t.id),
+		index("plugin_configs_project").on(t.project_id, t.deleted, t.order, t.id),
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
+		index("plugin_configs_exports").on(t.organization_id, t.id).where(sql`enabled and not deleted`),
 		index("plugin_configs_plugin").on(t.plugin_id),
 		// For the search for scheduled tasks, which runs every minute.
 		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
@@ -434,7 +487,8 @@ export const pluginLogEntries = sqliteTable(
 		instance_id: text().notNull(),
 	},
 	(t) => [
-		index("plugin_log_entries_config").on(t.plugin_config_id, t.timestamp, t.id),
+		// A page of all types merges one range of this index for each.
+		index("plugin_log_entries_config").on(t.plugin_config_id, t.type, t.timestamp, t.id),
 		index("plugin_log_entries_timestamp").on(t.timestamp),
 	],
 );
@@ -542,13 +596,27 @@ export const batchExports = sqliteTable(
 		/** The end of the next scheduled window, and when its run is due. */
 		next_end_at: text().notNull(),
 		due_at: text().notNull(),
-		/** The number of runs and of log entries; maintained by triggers. */
-		runs: integer().notNull().default(0),
-		log_entries: integer().notNull().default(0),
+		/** The number of runs, in all and by status; maintained by triggers. */
+		runs: counter(),
+		starting_runs: counter(),
+		running_runs: counter(),
+		completed_runs: counter(),
+		failed_runs: counter(),
+		failed_retryable_runs: counter(),
+		cancelled_runs: counter(),
+		/** The number of log entries, in all and by level; maintained by triggers. */
+		log_entries: counter(),
+		debug_entries: counter(),
+		info_entries: counter(),
+		warning_entries: counter(),
+		error_entries: counter(),
+		/** The number of backfills, and of days with runs that ended; maintained by triggers. */
+		backfills: counter(),
+		days: counter(),
 	},
 	(t) => [
-		index("batch_exports_organization").on(t.organization_id, t.id),
-		index("batch_exports_project").on(t.project_id, t.id),
+		index("batch_exports_organization").on(t.organization_id, t.deleted, t.id),
+		index("batch_exports_project").on(t.project_id, t.deleted, t.id),
 		index("batch_exports_due").on(t.due_at).where(sql`not paused and not deleted`),
 		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
 	],
@@ -648,6 +716,8 @@ export const batchExportRuns = sqliteTable(
 		started_at: text(),
 		finished_at: text(),
 		last_updated_at: updated_at(),
+		/** The number of its log entries; maintained by triggers. */
+		log_entries: counter(),
 	},
 	(t) => [
 		uniqueIndex("batch_export_runs_scheduled")
@@ -699,7 +769,8 @@ export const batchExportLogEntries = sqliteTable(
 		message: text().notNull(),
 	},
 	(t) => [
-		index("batch_export_log_entries_export").on(t.batch_export_id, t.timestamp, t.id),
+		// A page of all levels merges one range of this index for each.
+		index("batch_export_log_entries_export").on(t.batch_export_id, t.level, t.timestamp, t.id),
 		index("batch_export_log_entries_run").on(t.run_id, t.timestamp, t.id),
 		index("batch_export_log_entries_timestamp").on(t.timestamp),
 	],
@@ -797,7 +868,16 @@ export const activityLog = sqliteTable(
 			.where(sql`not is_system`),
 		index("activity_log_project").on(t.project_id, t.created_at, t.id).where(sql`not is_system`),
 		index("activity_log_item")
-			.on(t.organization_id, t.scope, t.item_id, t.created_at, t.id)
+			.on(t.organization_id, t.item_id, t.created_at, t.id)
+			.where(sql`not is_system`),
+		index("activity_log_scope")
+			.on(t.organization_id, t.scope, t.created_at, t.id)
+			.where(sql`not is_system`),
+		index("activity_log_activity")
+			.on(t.organization_id, t.activity, t.created_at, t.id)
+			.where(sql`not is_system`),
+		index("activity_log_user")
+			.on(t.organization_id, t.user_id, t.created_at, t.id)
 			.where(sql`not is_system`),
 		index("activity_log_created").on(t.created_at),
 		index("activity_log_feed").on(t.organization_id, t.position),
@@ -1063,5 +1143,44 @@ export const activityCounts = sqliteTable(
 	(t) => [
 		primaryKey({ columns: [t.organization_id, t.project_id] }),
 		index("activity_counts_project").on(t.project_id),
+	],
+);
+
+/**
+ * The number of plugins of an organization by what lists filter them by; maintained by triggers.
+ */
+export const pluginCounts = sqliteTable(
+	"plugin_counts",
+	{
+		organization_id: text().notNull(),
+		is_global: boolean().notNull(),
+		families: integer().notNull(),
+		is_used: boolean().notNull(),
+		plugins: integer().notNull(),
+		/** The sum of their `activity_entries`. */
+		activity_entries: integer().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.is_global, t.families, t.is_used] }),
+		index("plugin_counts_global").on(t.organization_id).where(sql`is_global`),
+	],
+);
+
+/**
+ * The plugins that an organization has configs of, without deleted ones; maintained by triggers.
+ */
+export const pluginUses = sqliteTable(
+	"plugin_uses",
+	{
+		organization_id: text().notNull(),
+		plugin_id: integer().notNull(),
+		/** Whether the plugin is the organization's own. */
+		is_own: boolean().notNull(),
+		configs: integer().notNull(),
+		enabled_configs: integer().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.plugin_id] }),
+		index("plugin_uses_foreign").on(t.organization_id, t.plugin_id).where(sql`not is_own`),
 	],
 );

@@ -3,7 +3,8 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { domains, now } from "../db/schema.ts";
+import { counter } from "../db/list.ts";
+import { domains, now, organizations } from "../db/schema.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
@@ -36,11 +37,12 @@ const byId = (tenant: Tenant, id: string) =>
 /** Ordered by name. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: eq(organization_id, tenant.organization),
 			by: [columns.domain],
 			keys: ({ domain }) => [domain],
 			order: "asc",
+			total: counter(organizations.domains, tenant.organization),
 		}),
 		toDomain,
 	);

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { aliased, inList, insertEach } from "../db/client.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
+import { counter } from "../db/list.ts";
 import {
 	inviteMails,
 	invites,
@@ -55,11 +56,11 @@ const select = ({ db }: Tenant) =>
 /** Newest first, including expired ones. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: eq(invites.organization_id, tenant.organization),
 			by: [invites.id],
 			keys: ({ id }) => [id],
-			total: sql`(select count(*) from ${invites} where ${invites.organization_id} = ${tenant.organization})`,
+			total: counter(organizations.invites, tenant.organization),
 		}),
 		toInvite,
 	);

@@ -1,13 +1,14 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { contains } from "../db/contains.ts";
 import { ADMIN, OWNER } from "../db/levels.ts";
+import { counter, countWhere } from "../db/list.ts";
 import { members, organizations, users } from "../db/schema.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { userWith } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
+import { matches } from "./search.ts";
 import type { filters, update as Update } from "./shape.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
@@ -36,21 +37,28 @@ export function list(
 	page: Page,
 	{ email, search, updated_after, order }: z.infer<typeof filters>,
 ) {
-	const text = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
-	const filter = and(
+	const inSearch = search ? matches(tenant.organization, search) : undefined;
+	const others = and(
 		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
-		search ? contains(text, search) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
-	const total = sql`(select ${organizations.active_members} from ${organizations} where ${organizations.id} = ${tenant.organization})`;
-	return tenant.page(page, select(tenant).$dynamic(), {
-		where: and(
-			eq(members.organization_id, tenant.organization),
-			eq(users.is_active, true),
-			isPerson,
-			filter,
-		),
-		...(filter ? {} : { total }),
+	const where = and(
+		eq(members.organization_id, tenant.organization),
+		// The index of searches has active members only. Without this condition, the index of all members isn't read.
+		inSearch ? undefined : eq(members.is_active, true),
+		inSearch &&
+			sql`${members.user_id} in (select member_search.user_id from member_search where ${inSearch})`,
+		others,
+	);
+	const total = () => {
+		if (others) return countWhere(members, where);
+		return inSearch
+			? countWhere(sql`member_search`, inSearch)
+			: counter(organizations.active_members, tenant.organization);
+	};
+	return tenant.page(page, () => select(tenant).$dynamic(), {
+		where,
+		total: total(),
 		by: [members.joined_at, members.id],
 		keys: ({ joined_at, id }) => [joined_at, id],
 		order: order === "joined_at" ? "asc" : "desc",

@@ -7,11 +7,20 @@ import { members, organizations, projects, users } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { reachableOrganization, visibleProject } from "../tenant/visible.ts";
+import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
 import type { create, Team, update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
 
-const { active_members, ...columns } = getTableColumns(organizations);
+const {
+	active_members,
+	invites: _invites,
+	domains: _domains,
+	projects: _projects,
+	open_projects: _openProjects,
+	batch_exports: _batchExports,
+	open_batch_exports: _openBatchExports,
+	...columns
+} = getTableColumns(organizations);
 
 /** Selects the caller's organizations, with the projects that the caller can see. */
 const select = (tenant: Tenant) =>
@@ -35,8 +44,8 @@ const select = (tenant: Tenant) =>
 
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, select(tenant).$dynamic(), {
-		where: reachableOrganization(tenant),
+	tenant.page(page, () => select(tenant).$dynamic(), {
+		...visibleOrganizations(tenant),
 		by: [members.organization_id],
 		keys: ({ id }) => [id],
 	});

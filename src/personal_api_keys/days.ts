@@ -21,7 +21,7 @@ export async function list(tenant: Tenant, owner: Owner, id: string, page: Page)
 		.where(byId(tenant, owner, id));
 	const keys = (row: { day: string }) => [row.day];
 	const [rows, [counted], [key]] = await tenant.read(
-		...paged(db, page, select.$dynamic(), {
+		...paged(db, page, () => select.$dynamic(), {
 			where: eq(personalApiKeyDays.key_id, theKey),
 			by: [day],
 			keys,

@@ -6,8 +6,8 @@ import { cache, digest, evict, type Key, mask, mint } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
-import { paged } from "../db/list.ts";
-import { now, personalApiKeys } from "../db/schema.ts";
+import { counter, paged } from "../db/list.ts";
+import { now, personalApiKeys, users } from "../db/schema.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
@@ -51,10 +51,11 @@ export async function findOwner(tenant: Tenant, owner: Owner) {
 export async function list(tenant: Tenant, owner: Owner, page: Page) {
 	const keys = ({ id }: Row) => [id];
 	const [rows, [counted], [user]] = await tenant.read(
-		...paged(tenant.db, page, select(tenant).$dynamic(), {
+		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
 			where: eq(personalApiKeys.user_id, owner.user_id),
 			by: [personalApiKeys.id],
 			keys,
+			total: counter(users.personal_api_keys, sql`${owner.user_id}`),
 		}),
 		selectOwner(tenant, owner),
 	);

@@ -4,7 +4,15 @@ import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { inList, rowId } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
-import { now, organizations, pluginConfigs, pluginSourceFiles, plugins } from "../db/schema.ts";
+import { counter } from "../db/list.ts";
+import {
+	now,
+	organizations,
+	pluginConfigs,
+	pluginSourceFiles,
+	plugins,
+	projects,
+} from "../db/schema.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { logWhere } from "../jobs/job_log.ts";
@@ -22,12 +30,13 @@ export const select = ({ db }: Tenant) =>
 		.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 		.innerJoin(organizations, itsOrganization);
 
+/** The organization's plugin access level is high enough for configs. */
+const available = ({ organization }: Tenant) =>
+	sql`(select o.plugins_access_level from organizations as o where o.id = ${organization}) >= ${PLUGINS_CONFIG}`;
+
 /** Configs of the project; none if the organization's plugin access level is too low. */
-const ofProject = ({ project, organization }: Tenant) =>
-	and(
-		eq(pluginConfigs.project_id, project),
-		sql`(select o.plugins_access_level from organizations as o where o.id = ${organization}) >= ${PLUGINS_CONFIG}`,
-	);
+const ofProject = (tenant: Tenant) =>
+	and(eq(pluginConfigs.project_id, tenant.project), available(tenant));
 
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(pluginConfigs.id, rowId(id)), ofProject(tenant));
@@ -41,11 +50,12 @@ export function assertAvailable({ caller }: Tenant) {
 /** Configs that aren't deleted, by order. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
 			by: [pluginConfigs.order, pluginConfigs.id],
 			keys: ({ order, id }) => [order, id],
 			order: "asc",
+			total: sql`iif(${available(tenant)}, ${counter(projects.plugin_configs, tenant.project)}, 0)`,
 		}),
 		toPluginConfig,
 	);

@@ -67,7 +67,8 @@ export const rearrange = z.object({
 		.optional(),
 });
 
-const TYPES = ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] as const;
+/** The types of log entries. */
+export const TYPES = ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] as const;
 
 /** An entry of a config's log (docs/plugins.md#logs). */
 export const PluginLogEntry = z

@@ -1,4 +1,4 @@
-import { or, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { type Capabilities, plugins } from "../db/schema.ts";
 
 export const FAMILIES = [
@@ -14,34 +14,32 @@ export const FAMILIES = [
 export type Family = {
 	/** Used in paths and in the field `families`. */
 	name: (typeof FAMILIES)[number];
-	/** The condition on `plugins` that selects the plugins of this family. */
+	/** Its part of `plugins.families`. */
+	bit: number;
+	/** The condition on `plugins` that selects the plugins of this family, as its index has it. */
 	holds: SQL;
 	/** Default for plugins that are created through this family. */
 	capabilities: Capabilities;
 };
 
-const listOf = (name: keyof Capabilities) =>
-	sql`json_extract(${plugins.capabilities}, ${`$.${name}`})`;
-
-const hasAny = (...methods: string[]) =>
-	sql`exists (select 1 from json_each(coalesce(${listOf("methods")}, '[]')) where value in ${methods})`;
-
 export const destination: Family = {
 	name: "pipeline_destinations",
-	holds: hasAny("onEvent", "exportEvents", "composeWebhook"),
+	bit: 1,
+	holds: sql`${plugins.families} & 1`,
 	capabilities: { methods: ["onEvent"] },
 };
 
 export const frontendApp: Family = {
 	name: "pipeline_frontend_apps",
-	holds: sql`(${listOf("methods")} is null and ${listOf("scheduled_tasks")} is null)`,
+	bit: 2,
+	holds: sql`${plugins.families} & 2`,
 	capabilities: {},
 };
 
 export const importApp: Family = {
 	name: "pipeline_import_apps",
-	holds: sql`(json_array_length(coalesce(${listOf("scheduled_tasks")}, '[]')) > 0 or (${listOf("methods")} is not null
-		and not ${hasAny("onEvent", "exportEvents", "composeWebhook", "processEvent")}))`,
+	bit: 4,
+	holds: sql`${plugins.families} & 4`,
 	capabilities: { scheduled_tasks: ["runEveryHour"] },
 };
 
@@ -55,6 +53,6 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
-/** The condition on `plugins` that a plugin belongs to one of these families. */
-export const inFamilies = (names: Family["name"][]) =>
-	or(...families.filter(({ name }) => names.includes(name)).map(({ holds }) => holds));
+/** The sum of the bits of these families. */
+export const bitsOf = (names: Family["name"][]) =>
+	families.reduce((bits, { name, bit }) => (names.includes(name) ? bits | bit : bits), 0);

@@ -12,7 +12,7 @@ import {
 } from "../db/schema.ts";
 import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { visiblePlugin, visibleProject } from "../tenant/visible.ts";
+import { isAdmin, visibleProject } from "../tenant/visible.ts";
 import { destination, type Family } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
@@ -53,25 +53,29 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 }
 
 /** The activity log of the family's plugins, newest first. */
-export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
+export const activity = async (tenant: Tenant, { bit, holds }: Family, page: Page) =>
 	withFirstPlugin(
 		await tenant.page(
 			page,
-			tenant.db
-				.select({ ...entryColumns, plugin: pluginColumns })
-				.from(activityLog)
-				.leftJoin(users, eq(users.id, activityLog.user_id))
-				.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
-				.innerJoin(organizations, itsOrganization)
-				.$dynamic(),
+			() =>
+				tenant.db
+					.select({ ...entryColumns, plugin: pluginColumns })
+					.from(activityLog)
+					.leftJoin(users, eq(users.id, activityLog.user_id))
+					.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
+					.innerJoin(organizations, itsOrganization)
+					.$dynamic(),
 			{
 				where: and(
 					eq(activityLog.organization_id, tenant.organization),
 					eq(activityLog.scope, "Plugin"),
 					sql`not ${activityLog.is_system}`,
 					holds,
-					visiblePlugin(tenant),
+					// Only its owner changes a plugin, so an organization's log has entries about its own.
+					eq(plugins.organization_id, tenant.organization),
 				),
+				total: sql`(select coalesce(sum(counted.activity_entries), 0) from plugin_counts as counted
+					where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`,
 				by: [activityLog.created_at, activityLog.id],
 				keys: ({ created_at, id }) => [created_at, id],
 			},
@@ -79,11 +83,9 @@ export const activity = async (tenant: Tenant, { holds }: Family, page: Page) =>
 	);
 
 /** Visible plugins without an enabled config in the organization. */
-export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
-	const used = sql`exists (select 1 from plugin_configs as used
-		where used.organization_id = ${tenant.organization} and used.plugin_id = ${plugins.id} and used.enabled and not used.deleted)`;
-	const filter = and(holds, sql`not ${used}`);
-	const rows = await tenant.page(page, select(tenant).$dynamic(), visible(tenant, page, filter));
+export async function unused(tenant: Tenant, { bit }: Family, page: Page) {
+	const shown = visible(tenant, page, { families: bit, unused: true });
+	const rows = await tenant.page(page, () => select(tenant).$dynamic(), shown);
 	const [first] = rows.results;
 	return { ...NO_PLUGIN, ...(first && toPlugin(first)), ...mapResults(rows, toPlugin) };
 }
@@ -93,28 +95,31 @@ export async function unused(tenant: Tenant, { holds }: Family, page: Page) {
  * newest first.
  */
 export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
-	const rows = await tenant.page(
-		page,
+	const query = () =>
 		tenant.db
 			.select(configColumns())
 			.from(pluginConfigs)
 			.innerJoin(projects, eq(projects.id, pluginConfigs.project_id))
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 			.innerJoin(organizations, itsOrganization)
-			.$dynamic(),
-		{
-			where: and(
-				eq(pluginConfigs.organization_id, tenant.organization),
-				eq(pluginConfigs.enabled, true),
-				eq(pluginConfigs.deleted, false),
-				visibleProject(tenant),
-				destination.holds,
-				holds,
-			),
-			by: [pluginConfigs.id],
-			keys: ({ id }) => [id],
-		},
+			.$dynamic();
+	const where = and(
+		eq(pluginConfigs.organization_id, tenant.organization),
+		// Literally, because the index is partial.
+		sql`${pluginConfigs.enabled} and not ${pluginConfigs.deleted}`,
+		visibleProject(tenant),
+		destination.holds,
+		holds,
 	);
+	const inAll = sql`(select coalesce(sum(used.enabled_configs), 0) from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
+		where used.organization_id = ${tenant.organization} and ${destination.holds} and ${holds})`;
+	const inVisible = sql`(select count(*) from (${query().where(where).getSQL()}))`;
+	const rows = await tenant.page(page, query, {
+		where,
+		by: [pluginConfigs.id],
+		keys: ({ id }) => [id],
+		total: sql`iif(${isAdmin(tenant)}, ${inAll}, ${inVisible})`,
+	});
 	const plugin = rows.results[0]?.plugin;
 	return {
 		...NO_PLUGIN,

@@ -9,7 +9,7 @@ import { ApiError, forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
-import { type Family, familyNames, inFamilies } from "./families.ts";
+import { bitsOf, type Family, familyNames } from "./families.ts";
 import { originOf, tokenCipher, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
@@ -27,9 +27,13 @@ import {
 const install = async (env: Env, url: string) => (await import("./install.ts")).install(env, url);
 
 /** The plugins of a family. */
-export const list = async (tenant: Tenant, { holds }: Family, page: Page) =>
+export const list = async (tenant: Tenant, { bit }: Family, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), visible(tenant, page, holds)),
+		await tenant.page(
+			page,
+			() => select(tenant).$dynamic(),
+			visible(tenant, page, { families: bit }),
+		),
 		toPlugin,
 	);
 
@@ -40,16 +44,17 @@ export const listAll = async (
 	{ search, family }: z.infer<typeof filters>,
 ) => {
 	const texts = [plugins.name, plugins.description, plugins.url];
-	const filter = and(
-		search ? or(...texts.map((text) => contains(text, search))) : undefined,
-		family?.length ? inFamilies(family) : undefined,
-	);
-	const query = tenant.db
-		.select({ ...pluginColumns, families: familyNames })
-		.from(plugins)
-		.innerJoin(organizations, itsOrganization)
-		.$dynamic();
-	const rows = await tenant.page(page, query, visible(tenant, page, filter));
+	const query = () =>
+		tenant.db
+			.select({ ...pluginColumns, families: familyNames })
+			.from(plugins)
+			.innerJoin(organizations, itsOrganization)
+			.$dynamic();
+	const shown = visible(tenant, page, {
+		families: family?.length ? bitsOf(family) : undefined,
+		filter: search ? or(...texts.map((text) => contains(text, search))) : undefined,
+	});
+	const rows = await tenant.page(page, query, shown);
 	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
 };
 

@@ -1,10 +1,15 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
 import { forbidden } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { visiblePlugin, visiblePluginIds } from "../tenant/visible.ts";
+import {
+	countVisiblePlugins,
+	type VisiblePlugins,
+	visiblePlugin,
+	visiblePluginIds,
+} from "../tenant/visible.ts";
 import { itsOrganization, pluginColumns } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
@@ -16,15 +21,14 @@ export type Row = Awaited<ReturnType<typeof select>>[number];
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
 
-/** Arguments for `tenant.page`: the visible plugins that match `filter`, newest first. */
-export function visible(tenant: Tenant, page: Page, filter: SQL | undefined) {
+/** Arguments for `tenant.page`: visible plugins, newest first. */
+export function visible(tenant: Tenant, page: Page, list: VisiblePlugins) {
 	const keys = page.after?.keys ?? [];
 	const limit = page.limit + 1 + (page.after ? 0 : page.offset);
-	const ids = visiblePluginIds(tenant, filter, { before: keys[0], limit });
-	const allIds = visiblePluginIds(tenant, filter);
+	const ids = visiblePluginIds(tenant, list, { before: keys[0], limit });
 	return {
 		where: sql`${plugins.id} in (select id from (${ids}))`,
-		total: sql`(select count(*) from (${allIds}))`,
+		total: countVisiblePlugins(tenant, list),
 		by: [plugins.id],
 		keys: ({ id }: { id: number }) => [id],
 	};

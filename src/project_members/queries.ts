@@ -2,7 +2,8 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { insertWhere } from "../db/client.ts";
-import { members, projectMembers, users } from "../db/schema.ts";
+import { counter } from "../db/list.ts";
+import { members, projectMembers, projects, users } from "../db/schema.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -38,10 +39,11 @@ const byUser = (tenant: Tenant, uuid: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, select(tenant).$dynamic(), {
+	tenant.page(page, () => select(tenant).$dynamic(), {
 		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true), isPerson),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],
+		total: counter(projects.active_members, tenant.project),
 	});
 
 /**

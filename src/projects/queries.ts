@@ -1,13 +1,13 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { insertWhere } from "../db/client.ts";
+import { aliased, insertWhere } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { reachableOrganization, visibleToMember } from "../tenant/visible.ts";
+import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
@@ -16,25 +16,30 @@ const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
  * The projects that the caller can see, by organization and newest first. If the path names an
  * organization, only its projects.
  */
-export const list = async (tenant: Tenant, page: Page) =>
-	tenant.page(
+export function list(tenant: Tenant, page: Page) {
+	const { join, ...visible } = visibleProjects(
+		tenant,
+		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
+	);
+	const organization = aliased(members.organization_id, "project_organization_id");
+	return tenant.page(
 		page,
-		select(tenant)
-			.innerJoin(members, eq(members.organization_id, projects.organization_id))
-			.$dynamic(),
+		() =>
+			tenant.db
+				.select({ ...projectColumns, organization })
+				.from(projects)
+				.innerJoin(members, join)
+				.$dynamic(),
 		{
-			where: and(
-				visibleToMember(tenant),
-				tenant.kind === "organization"
-					? eq(members.organization_id, tenant.organization)
-					: undefined,
-			),
+			...visible,
 			by: [members.organization_id, projects.id],
+			names: ["project_organization_id", "project_id"],
 			keys: ({ organization, id }) => [organization, id],
 			seek: ([organization, id]) =>
 				sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
 		},
 	);
+}
 
 export async function find(tenant: Tenant) {
 	const [[row]] = await tenant.read(select(tenant).where(eq(projects.id, tenant.project)));

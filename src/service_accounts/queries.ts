@@ -58,7 +58,7 @@ const byId = (tenant: Tenant, id: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, select(tenant).$dynamic(), {
+	tenant.page(page, () => select(tenant).$dynamic(), {
 		where: eq(serviceAccounts.organization_id, tenant.organization),
 		by: [serviceAccounts.id],
 		keys: ({ id }) => [id],

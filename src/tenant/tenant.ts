@@ -421,7 +421,7 @@ export class Tenant {
 	}
 
 	/** One page of `select`, which `list` filters and sorts, in one round trip. */
-	async page<S extends SQLiteSelect>(page: Page, select: S, list: List<S>) {
+	async page<S extends SQLiteSelect>(page: Page, select: () => S, list: List<S>) {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
 		const { keys } = list;
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);

@@ -1,5 +1,7 @@
 import { and, type Column, type SQL, sql } from "drizzle-orm";
+import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { ADMIN } from "../db/levels.ts";
+import { counter, type List } from "../db/list.ts";
 import {
 	members,
 	organizations,
@@ -10,6 +12,10 @@ import {
 	users,
 } from "../db/schema.ts";
 import type { Tenant } from "./tenant.ts";
+
+/** Condition: the caller is an admin of the organization in the path, and so sees all its projects. */
+export const isAdmin = ({ key, organization }: Tenant) => sql`exists (
+  select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
 
 /**
  * Condition on `projects` joined with the user's row of `members`: the project isn't private, or
@@ -39,12 +45,93 @@ const reachableProject = ({ key }: Tenant) => sql`exists (
 export const visibleProject = (tenant: Tenant) =>
 	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
+/** The row of the key in use. */
+const keyWhere = ({ key }: Tenant, condition: SQL) =>
+	sql`(select ${condition} from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id})`;
+
 /**
- * `visibleProject` for `projects` joined with `members`: it starts from the caller's memberships,
- * not from all projects.
+ * Conditions for the lists of a key with restrictions. They start from its lists, so that a page doesn't read what the key
+ * can't reach. Whether it has restrictions says the record in KV, which may be old: so they hold for everything of the
+ * caller's if D1 says that it has none.
  */
-export const visibleToMember = (tenant: Tenant) =>
-	sql`${members.user_id} = ${tenant.key.user_id} and ${isOpenTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
+const listedOrganization = (tenant: Tenant) => sql`${members.organization_id} in (
+  select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
+  union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
+    where ${personalApiKeys.id} = ${tenant.key.id}
+  union all select own.organization_id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
+    where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_organizations} = '[]' and ${scoped_projects} = '[]')`;
+const listedProject = (tenant: Tenant) => sql`${projects.id} in (
+  select value from ${personalApiKeys}, json_each(${scoped_projects}) where ${personalApiKeys.id} = ${tenant.key.id}
+  union all select mine.id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
+    join projects as mine on mine.organization_id = own.organization_id
+    where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_projects} = '[]')`;
+
+/** The parts of the list of a member's projects, each of which an index has in its order. */
+const projectParts = (user_id: number): NonNullable<List<SQLiteSelect>["parts"]> => [
+	sql`${members.level} >= ${ADMIN}`,
+	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 0`,
+	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 1 and ${projects.id} in (
+    select own.project_id from project_members as own
+    where own.organization_id = ${members.organization_id} and own.user_id = ${user_id})`,
+];
+
+/**
+ * A list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
+ * @param organization the condition on `members` for the organization whose projects are listed; without it, all
+ */
+export function visibleProjects(tenant: Tenant, organization: SQL | undefined) {
+	const { user_id } = tenant.key;
+	const within = and(
+		organization,
+		tenant.key.organizations.length > 0 ? listedOrganization(tenant) : undefined,
+	);
+	const isMine = and(sql`${members.user_id} = ${user_id}`, within, reachableProject(tenant));
+	// The + keeps the index of an organization's projects from being read.
+	const listed = {
+		join: sql`${members.organization_id} = +${projects.organization_id}`,
+		where: and(isMine, isOpenTo(user_id), listedProject(tenant)),
+	};
+	const total = sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)},
+    (select count(*) from ${projects} join ${members} on ${listed.join} where ${listed.where}))`;
+	return tenant.key.projects.length > 0
+		? { ...listed, total }
+		: {
+				join: sql`${members.organization_id} = ${projects.organization_id}`,
+				where: isMine,
+				parts: projectParts(user_id),
+				total,
+			};
+}
+
+/** Counters of what belongs to projects: in all of an organization, in those that aren't private, and in one. */
+const PROJECTS = { all: organizations.projects, open: organizations.open_projects, each: sql`1` };
+export const EXPORTS = {
+	all: organizations.batch_exports,
+	open: organizations.open_batch_exports,
+	each: projects.batch_exports,
+};
+
+/**
+ * SQL for the number of objects in the projects that the caller can see: for an admin that of the organization, for others
+ * that of its projects which aren't private, and of those private ones that the caller is a member of.
+ * @param within the condition on `members` for the memberships that count; restrictions of the key to projects don't
+ */
+export function visibleCount(
+	tenant: Tenant,
+	{ all, open, each }: { all: Column; open: Column; each: Column | SQL },
+	within: SQL | undefined,
+) {
+	const inPrivate = sql`coalesce((
+    select sum(${each}) from project_members as own join ${projects} on ${projects.id} = own.project_id
+    where own.organization_id = ${members.organization_id} and own.user_id = ${members.user_id} and ${projects.access_control}), 0)`;
+	const isReachable = keyWhere(
+		tenant,
+		sql`${scoped_organizations} = '[]' or ${members.organization_id} in (select value from json_each(${scoped_organizations}))`,
+	);
+	const counted = and(sql`${members.user_id} = ${tenant.key.user_id}`, within, isReachable);
+	return sql`(select coalesce(sum(iif(${members.level} >= ${ADMIN}, ${all}, ${open} + ${inPrivate})), 0)
+    from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
+}
 
 /**
  * Condition on `organizations`: the restrictions of the key in use include the organization, or one
@@ -56,6 +143,22 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
     and (${scoped_projects} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
+
+/** A list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
+export function visibleOrganizations(tenant: Tenant) {
+	const { user_id, organizations: ids, projects: projectIds } = tenant.key;
+	const listed = and(listedOrganization(tenant), reachableOrganization(tenant));
+	const isUnrestricted = keyWhere(
+		tenant,
+		sql`${scoped_organizations} = '[]' and ${scoped_projects} = '[]'`,
+	);
+	return {
+		where: ids.length + projectIds.length > 0 ? listed : reachableOrganization(tenant),
+		total: sql`iif(${isUnrestricted}, ${counter(users.organizations, user_id)},
+      (select count(*) from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
+        where ${members.user_id} = ${user_id} and ${listed}))`,
+	};
+}
 
 /**
  * SQL for the id of the user with this value in a unique column; 0, which no user has, if there is
@@ -75,33 +178,78 @@ export const userWith = (
  */
 export const visiblePlugin = ({ organization }: Tenant) => sql`(
   ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
-    select 1 from plugin_configs as used
-    where used.organization_id = ${organization} and used.plugin_id = ${plugins.id} and not used.deleted))`;
+    select 1 from plugin_uses as used where used.organization_id = ${organization} and used.plugin_id = ${plugins.id}))`;
+
+/** A list of visible plugins. */
+export type VisiblePlugins = {
+	/** The sum of the bits of the families of which a plugin must have one; all plugins without it. */
+	families?: number | undefined;
+	/** Only plugins without an enabled config in the organization. */
+	unused?: boolean;
+	/** Another condition on `plugins`. */
+	filter?: SQL | undefined;
+};
+
+/** The three kinds of visible plugins, which have no plugin in common, as conditions on `plugins` and `plugin_uses`. */
+function visibleKinds({ organization }: Tenant, { unused }: VisiblePlugins) {
+	const isUsed = sql`exists (select 1 from plugin_uses as enabled where enabled.organization_id = ${organization}
+    and enabled.plugin_id = ${plugins.id} and enabled.enabled_configs > 0)`;
+	const foreign = sql`${plugins.organization_id} <> ${organization}`;
+	return {
+		owned: and(
+			sql`${plugins.organization_id} = ${organization}`,
+			unused ? sql`not ${plugins.is_used}` : undefined,
+		),
+		global: and(sql`${plugins.is_global}`, foreign, unused ? sql`not ${isUsed}` : undefined),
+		used: and(
+			sql`used.organization_id = ${organization} and not used.is_own and not ${plugins.is_global}`,
+			unused ? sql`used.enabled_configs = 0` : undefined,
+		),
+	};
+}
+
+const inFamilies = (families: number | undefined, column: SQL | Column = plugins.families) =>
+	families === undefined ? undefined : sql`${column} & ${sql.raw(String(families))}`;
 
 /**
  * Selects the ids of visible plugins, newest first. Each of the three parts reads an index in that
  * order, only as far as the page needs.
- * @param filter another condition on `plugins`
  * @param page at most `limit` ids, all less than `before`; without it, all ids
  */
 export function visiblePluginIds(
-	{ organization }: Tenant,
-	filter: SQL | undefined,
+	tenant: Tenant,
+	list: VisiblePlugins,
 	page?: { before: string | number | undefined; limit: number },
 ) {
+	const { owned, global, used } = visibleKinds(tenant, list);
 	const below = (id: SQL) => (page?.before === undefined ? undefined : sql`${id} < ${page.before}`);
+	const filter = and(inFamilies(list.families), list.filter);
 	const inPage = and(filter, below(sql`${plugins.id}`));
-	const owned = and(sql`${plugins.organization_id} = ${organization}`, inPage);
-	const global = and(sql`${plugins.is_global}`, inPage);
-	const used = and(
-		sql`used.organization_id = ${organization} and not used.deleted`,
-		filter,
-		below(sql`used.plugin_id`),
-	);
-	return sql`select ${plugins.id} as id from ${plugins} where ${owned}
-  union select ${plugins.id} from ${plugins} where ${global}
-  union select used.plugin_id from plugin_configs as used join ${plugins} on ${plugins.id} = used.plugin_id where ${used}
+	return sql`select ${plugins.id} as id from ${plugins} where ${and(owned, inPage)}
+  union all select ${plugins.id} from ${plugins} where ${and(global, inPage)}
+  union all select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
+    where ${and(used, filter, below(sql`used.plugin_id`))}
   order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
+}
+
+/** SQL for the number of visible plugins, from counters where no other condition filters them. */
+export function countVisiblePlugins(tenant: Tenant, list: VisiblePlugins) {
+	if (list.filter) return sql`(select count(*) from (${visiblePluginIds(tenant, list)}))`;
+	const { organization } = tenant;
+	const { used } = visibleKinds(tenant, list);
+	const sum = (where: SQL | undefined) =>
+		sql`(select coalesce(sum(counted.plugins), 0) from plugin_counts as counted where ${and(where, inFamilies(list.families, sql`counted.families`))})`;
+	const uses = (where: SQL | undefined) =>
+		sql`(select count(*) from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id where ${and(where, inFamilies(list.families))})`;
+	const owned = sum(
+		and(
+			sql`counted.organization_id = ${organization}`,
+			list.unused ? sql`not counted.is_used` : undefined,
+		),
+	);
+	const global = sum(sql`counted.is_global and counted.organization_id <> ${organization}`);
+	const usedGlobal = sql`used.organization_id = ${organization} and not used.is_own and ${plugins.is_global} and used.enabled_configs > 0`;
+	return sql`${owned} + ${global} + ${uses(used)} - ${list.unused ? uses(usedGlobal) : sql`0`}`;
 }
 
 /**

@@ -61,7 +61,7 @@ export const byId = (tenant: Tenant, id: string) =>
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await tenant.page(page, select(tenant).$dynamic(), {
+		await tenant.page(page, () => select(tenant).$dynamic(), {
 			where: ofOrganization(tenant),
 			by: [columns.id],
 			keys: ({ id }) => [id],

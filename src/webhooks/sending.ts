@@ -32,10 +32,11 @@ export async function list(
 	page: Page,
 	{ status, type }: z.infer<typeof filters>,
 ) {
-	const rowsOf = tenant.db
-		.select({ number, ...shown })
-		.from(webhookDeliveries)
-		.$dynamic();
+	const rowsOf = () =>
+		tenant.db
+			.select({ number, ...shown })
+			.from(webhookDeliveries)
+			.$dynamic();
 	const keys = (row: { number: number }) => [row.number];
 	const [rows, [counted], [parent]] = await tenant.read(
 		...paged(tenant.db, page, rowsOf, {

@@ -1,0 +1,442 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { beforeAll, describe, expect, test } from "vitest";
+import { cache, digest } from "../../src/auth/keys.ts";
+import { personalApiKeys, projectMembers } from "../../src/db/schema.ts";
+import { wrongCounters } from "../support/counters.ts";
+import { call, cost, db, furnished, join, keyFor, person, world } from "../support/world.ts";
+
+/** How many rows each list has: in a small tenant and in one that is ten times as large. */
+const SIZES = [40, 400] as const;
+
+/** How many rows each filter finds, in both. */
+const MATCHES = 5;
+
+const AT = "2026-01-01T00:00:00.000Z";
+
+/** SQL for a time, the later the larger `i` is. */
+const time = (i = "i") => `strftime('%Y-%m-%dT%H:%M:%fZ', 1767225600 + ${i} * 60, 'unixepoch')`;
+
+/** SQL for a UUID that belongs to this tenant and number. */
+const uuid = (prefix: string, i = "i") =>
+	`lower(substr(hex(randomblob(4)), 1, 8) || '-0000-7000-8000-') || printf('%s%06d', lower(hex(randomblob(3))), ${i}) || substr('${prefix}', 1, 0)`;
+
+/** Inserts `n` rows, numbered by `i`, without the API. */
+const insert = (n: number, table: string, values: Record<string, string>) =>
+	env.DB.prepare(
+		`with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${n})
+		insert into ${table} (${Object.keys(values)
+			.map((name) => `"${name}"`)
+			.join(", ")}) select ${Object.values(values).join(", ")} from numbers`,
+	);
+
+/** One value for the last `MATCHES` rows that a filter looks for, another for the others. */
+const rare = (n: number, one: string, other: string) => `iif(i > ${n - MATCHES}, ${one}, ${other})`;
+
+type Home = Awaited<ReturnType<typeof tenant>>;
+
+/** A tenant with `n` rows in each list. */
+async function tenant(n: number) {
+	const home = await furnished();
+	const wanderer = await person();
+	const { id, project, batch_export, run, config, owner } = home;
+	const q = (text: string) => `'${text}'`;
+	const people = `people-${n}`;
+	const dates = { created_at: time(), updated_at: time() };
+	const userId = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
+	const plugin = `(select max(id) - i + 1 from plugins where organization_id = ${q(id)})`;
+	const destination = { type: "NoOp", config: {} };
+	await env.DB.batch([
+		insert(n, "users", {
+			uuid: uuid(id),
+			distinct_id: uuid(id),
+			first_name: rare(n, "'Özlem Rare'", "'Anna Common'"),
+			email: `'${people}-' || i || '@tenantry.test'`,
+			created_at: q(AT),
+		}),
+		insert(n, "members", {
+			id: uuid(id),
+			organization_id: q(id),
+			user_id: userId,
+			level: "1",
+			joined_at: time(),
+			updated_at: rare(n, "'2027-01-01T00:00:00.000Z'", q(AT)),
+		}),
+		insert(n, "invites", {
+			id: uuid(id),
+			organization_id: q(id),
+			target_email: `'${people}-invited-' || i || '@tenantry.test'`,
+			created_by: `${owner.id}`,
+			emailing_attempt_made: "0",
+			token_hash: uuid(id),
+			...dates,
+		}),
+		insert(n, "domains", {
+			id: uuid(id),
+			organization_id: q(id),
+			domain: `'${people}-' || i || '.example.com'`,
+			verification_challenge: "'x'",
+		}),
+		insert(n, "projects", {
+			uuid: uuid(id),
+			organization_id: q(id),
+			name: "'Project ' || i",
+			// The newest are private: a member's page must not read them all.
+			access_control: "i > 20",
+			created_at: q(AT),
+		}),
+		insert(n, "project_members", {
+			id: uuid(id),
+			project_id: `${project}`,
+			organization_id: q(id),
+			user_id: userId,
+			level: "1",
+			joined_at: time(),
+			updated_at: time(),
+		}),
+		insert(n, "organizations", {
+			id: uuid(id),
+			name: "'Other ' || i",
+			slug: `'${people}-' || i`,
+			plugins_access_level: "9",
+			...dates,
+		}),
+		env.DB.prepare(
+			`insert into members (id, organization_id, user_id, level, joined_at, updated_at)
+			select id, id, ${wanderer.id}, 15, created_at, created_at from organizations where slug like '${people}-%'`,
+		),
+		insert(n, "personal_api_keys", {
+			id: uuid(id),
+			user_id: `${owner.id}`,
+			label: "'Key ' || i",
+			hash: uuid(id),
+			mask_value: "'x'",
+			created_at: q(AT),
+		}),
+		insert(n, "batch_exports", {
+			id: uuid(id),
+			organization_id: q(id),
+			project_id: `${project}`,
+			name: "'Export ' || i",
+			destination: q(JSON.stringify(destination)),
+			interval: "'hour'",
+			created_at: q(AT),
+			last_updated_at: q(AT),
+			next_end_at: "'9999-01-01T00:00:00.000Z'",
+			due_at: "'9999-01-01T00:00:00.000Z'",
+		}),
+		insert(n, "batch_export_runs", {
+			id: uuid(id),
+			batch_export_id: q(batch_export),
+			status: rare(n, "'FailedRetryable'", "'Completed'"),
+			data_interval_start: time(),
+			data_interval_end: time(),
+			launched: "1",
+			finished_at: q(AT),
+			created_at: q(AT),
+			last_updated_at: q(AT),
+		}),
+		insert(n, "batch_export_backfills", {
+			id: uuid(id),
+			batch_export_id: q(batch_export),
+			project_id: `${project}`,
+			interval: "'hour'",
+			status: "'Completed'",
+			start_at: q(AT),
+			end_at: q(AT),
+			total_runs: "1",
+			created_at: q(AT),
+			last_updated_at: q(AT),
+		}),
+		insert(n, "batch_export_days", {
+			batch_export_id: q(batch_export),
+			day: "date('2020-01-01', i || ' days')",
+		}),
+		insert(n, "batch_export_log_entries", {
+			id: uuid(id),
+			batch_export_id: q(batch_export),
+			run_id: q(run),
+			timestamp: time(),
+			level: rare(n, "'ERROR'", "'INFO'"),
+			message: "'Message ' || i",
+		}),
+		insert(n, "plugins", {
+			organization_id: q(id),
+			plugin_type: "'source'",
+			name: "'Plugin ' || i",
+			capabilities: rare(n, `'{"scheduled_tasks":["runEveryHour"]}'`, `'{"methods":["onEvent"]}'`),
+			...dates,
+		}),
+		insert(n, "plugin_configs", {
+			uuid: uuid(id),
+			project_id: `${project}`,
+			organization_id: q(id),
+			// Configs of one plugin: the others are unused.
+			plugin_id: `${home.destination}`,
+			enabled: "1",
+			order: "i",
+			...dates,
+		}),
+		insert(n, "plugin_log_entries", {
+			id: uuid(id),
+			team_id: `${project}`,
+			plugin_id: `${home.frontend}`,
+			plugin_config_id: `${config}`,
+			timestamp: time(),
+			source: "'CONSOLE'",
+			type: rare(n, "'ERROR'", "'LOG'"),
+			message: "'Message ' || i",
+			instance_id: uuid(id),
+		}),
+		insert(n, "activity_log", {
+			id: uuid(id),
+			organization_id: q(id),
+			project_id: `${project}`,
+			user_id: rare(
+				n,
+				`(select id from users where email = '${people}-1@tenantry.test')`,
+				`${owner.id}`,
+			),
+			activity: rare(n, "'upgraded'", "'updated'"),
+			scope: "'Plugin'",
+			item_id: `cast(${plugin} as text)`,
+			created_at: time(),
+		}),
+		insert(MATCHES, "activity_log", {
+			id: uuid(id),
+			organization_id: q(id),
+			project_id: `${project}`,
+			user_id: `${owner.id}`,
+			activity: "'updated'",
+			scope: "'Domain'",
+			item_id: "'rare'",
+			created_at: q(AT),
+		}),
+	]);
+	const [someone] = (
+		await env.DB.prepare("select uuid from users where email = ?")
+			.bind(`${people}-1@tenantry.test`)
+			.all<{ uuid: string }>()
+	).results;
+	const member = await join(id, 1);
+	await db
+		.insert(projectMembers)
+		.values({ project_id: project, organization_id: id, user_id: member.id, level: 1 });
+	const [other] = (
+		await env.DB.prepare("select id from organizations where slug = ?")
+			.bind(`${people}-7`)
+			.all<{ id: string }>()
+	).results;
+	return {
+		...home,
+		people,
+		someone: someone?.uuid,
+		after: `2026-01-01T00:${n - MATCHES}:30Z`,
+		last: new Date(Date.parse(AT) + (n - MATCHES) * 60_000 + 30_000).toISOString(),
+		keys: {
+			owner: home.key,
+			member: member.key,
+			wanderer: wanderer.key,
+			"that reaches one": await keyFor(wanderer.id, { scoped_organizations: [other?.id ?? ""] }),
+			"that reaches a project": await keyFor(owner.id, { scoped_projects: [project] }),
+		},
+	};
+}
+
+const org = ({ id }: Home) => `/api/organizations/${id}`;
+const inProject = ({ project }: Home) => `/api/projects/${project}`;
+const exported = (home: Home) => `${org(home)}/batch_exports/${home.batch_export}`;
+const plugins = (home: Home) => `${org(home)}/pipeline_destinations`;
+const log = (home: Home) => `${inProject(home)}/plugin_configs/${home.config}/logs`;
+
+/** Every list, with what its count is in a tenant of `n` rows where it is simple to say. */
+const LISTS: Record<string, (home: Home) => string> = {
+	members: (home) => `${org(home)}/members`,
+	invites: (home) => `${org(home)}/invites`,
+	domains: (home) => `${org(home)}/domains`,
+	projects: () => "/api/projects",
+	"an organization's projects": (home) => `${org(home)}/projects`,
+	organizations: () => "/api/organizations",
+	"project members": (home) => `${inProject(home)}/members`,
+	"batch exports of an organization": (home) => `${org(home)}/batch_exports`,
+	"batch exports of a project": (home) => `${inProject(home)}/batch_exports`,
+	runs: (home) => `${exported(home)}/runs`,
+	backfills: (home) => `${exported(home)}/backfills`,
+	metrics: (home) => `${exported(home)}/metrics`,
+	"logs of an export": (home) => `${exported(home)}/logs`,
+	"logs of a run": (home) => `${exported(home)}/runs/${home.run}/logs`,
+	plugins: (home) => `${org(home)}/plugins`,
+	destinations: plugins,
+	"frontend apps": (home) => `${org(home)}/pipeline_frontend_apps`,
+	"import apps": (home) => `${org(home)}/pipeline_import_apps`,
+	"activity of plugins": (home) => `${plugins(home)}/activity`,
+	"enabled configs": (home) => `${plugins(home)}/exports_unsubscribe_configs`,
+	"the repository": (home) => `${plugins(home)}/repository`,
+	"unused plugins": (home) => `${plugins(home)}/unused`,
+	"plugin configs": (home) => `${inProject(home)}/plugin_configs`,
+	"logs of a config": log,
+	keys: () => "/api/personal_api_keys",
+	"activity of an organization": (home) => `${org(home)}/activity_log`,
+	"activity of a project": (home) => `${inProject(home)}/activity_log`,
+};
+
+const activities =
+	(at: (home: Home) => string) => (query: (home: Home) => string) => (home: Home) =>
+		`${at(home)}/activity_log?${query(home)}`;
+const ofOrganization = activities(org);
+const ofProject = activities(inProject);
+
+/** Filters that find `MATCHES` rows, however many there are. */
+const FILTERS: Record<string, (home: Home) => string> = {
+	"members by a part of the name": (home) => `${org(home)}/members?search=özlem`,
+	"members by two letters": (home) => `${org(home)}/members?search=öz`,
+	"members by one letter": (home) => `${org(home)}/members?search=Ö`,
+	"members by when they were changed": (home) =>
+		`${org(home)}/members?updated_after=2026-12-31T00:00:00Z`,
+	"members by a part of the name and when they were changed": (home) =>
+		`${org(home)}/members?updated_after=2026-12-31T00:00:00Z&search=rare&order=joined_at`,
+	"entries by scope": ofOrganization(() => "scope=Domain"),
+	"entries by item": ofOrganization(() => "item_id=rare"),
+	"entries by scope and item": ofOrganization(() => "scope=Domain&item_id=rare"),
+	"entries by activity": ofOrganization(() => "activity=upgraded"),
+	"entries by scope and activity": ofOrganization(() => "scope=Plugin&activity=upgraded"),
+	"entries by user": ofOrganization(({ someone }) => `user=${someone}`),
+	"entries by user, scope and activity": ofOrganization(
+		({ someone }) => `user=${someone}&scope=Plugin&activity=upgraded`,
+	),
+	"entries by time": ofOrganization(({ last }) => `after=${last}&before=2026-12-31T00:00:00Z`),
+	"entries by scope and time": ofOrganization(
+		({ last }) => `scope=Plugin&after=${last}&before=2026-12-31T00:00:00Z`,
+	),
+	"entries of a project by scope": ofProject(() => "scope=Domain"),
+	"entries of a project by item": ofProject(() => "item_id=rare"),
+	"entries of a project by user": ofProject(({ someone }) => `user=${someone}`),
+	"entries of a project by activity": ofProject(() => "activity=upgraded"),
+	"entries of a project by time": ofProject(
+		({ last }) => `after=${last}&before=2026-12-31T00:00:00Z`,
+	),
+	"runs by status": (home) => `${exported(home)}/runs?status=FailedRetryable`,
+	"runs by two statuses": (home) =>
+		`${exported(home)}/runs?status=FailedRetryable&status=Cancelled`,
+	"an export's entries by level": (home) => `${exported(home)}/logs?level=ERROR`,
+	"an export's entries by two levels": (home) => `${exported(home)}/logs?level=ERROR&level=DEBUG`,
+	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,
+	"an export's entries by level and time": (home) =>
+		`${exported(home)}/logs?after=${home.last}&level=ERROR&level=INFO`,
+	"a run's entries by time": (home) => `${exported(home)}/runs/${home.run}/logs?after=${home.last}`,
+	"a config's entries by type": (home) => `${log(home)}?type_filter=ERROR`,
+	"a config's entries by two types": (home) => `${log(home)}?type_filter=ERROR&type_filter=WARN`,
+	"a config's entries by time": (home) => `${log(home)}?after=${home.last}`,
+};
+
+/** A key whose record in KV has other restrictions than D1. */
+async function staleKey(user_id: number, inD1: Restrictions, inKV: Restrictions) {
+	const value = await keyFor(user_id, {
+		scoped_organizations: inD1.organizations,
+		scoped_projects: inD1.projects,
+	});
+	const hash = await digest(value);
+	const [row] = await db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, hash));
+	const { id = "", expires_at = null, scopes = [] } = row ?? {};
+	await cache(env, hash, { id, user_id, scopes, expires_at, allowed_ips: [], ...inKV });
+	return value;
+}
+
+type Restrictions = { organizations: string[]; projects: number[] };
+
+describe("a list of a key whose restrictions KV has not heard of yet", () => {
+	test.each(["organizations", "projects"] as const)("%s", async (list) => {
+		const home = await world();
+		const { body: other } = await home.ask("POST", "/api/organizations", { body: { name: "B" } });
+		const all = { organizations: [], projects: [] };
+		const some = { organizations: [home.id], projects: [] };
+		const one = { organizations: [], projects: [home.project] };
+		const counts = async (inD1: Restrictions, inKV: Restrictions) => {
+			const key = await staleKey(home.owner.id, inD1, inKV);
+			const { body } = await call("GET", `/api/${list}`, { key });
+			expect(body.results).toHaveLength(body.count);
+			return body.count;
+		};
+		expect(other.id).toBeDefined();
+		expect(await counts(all, some)).toBe(2);
+		expect(await counts(some, all)).toBe(1);
+		if (list === "projects") {
+			expect(await counts(all, one)).toBe(2);
+			expect(await counts(one, all)).toBe(1);
+			expect(await counts(one, some)).toBe(1);
+			expect(await counts(some, one)).toBe(1);
+		}
+	});
+});
+
+describe("a list ten times as long costs the same", () => {
+	let homes: [Home, Home];
+
+	beforeAll(async () => {
+		homes = [await tenant(SIZES[0]), await tenant(SIZES[1])];
+	});
+
+	const both = async (
+		path: (home: Home) => string,
+		key: keyof Home["keys"] = "owner",
+		query = "limit=10",
+	) => {
+		const [small, large] = await Promise.all(
+			homes.map((home) => {
+				const at = path(home);
+				return call("GET", `${at}${at.includes("?") ? "&" : "?"}${query}`, { key: home.keys[key] });
+			}),
+		);
+		if (!small || !large) throw new Error("No answer.");
+		expect([small.status, large.status]).toEqual([200, 200]);
+		return { small, large };
+	};
+
+	test("while each counter says what count(*) would", async () => {
+		expect(await wrongCounters()).toEqual([]);
+	});
+
+	/** Checks that the list costs the same in both tenants, and has as many results as it says. */
+	async function isFlat(path: (home: Home) => string, key: keyof Home["keys"]) {
+		const { small, large } = await both(path, key);
+		const [before, after] = [cost(small).read, cost(large).read];
+		// A seek may read the row after the last.
+		expect(after).toBeLessThanOrEqual(Math.max(1.05 * before, before + 2));
+		const all = await both(path, key, "limit=1000");
+		for (const { body } of [all.small, all.large]) expect(body.count).toBe(body.results.length);
+	}
+
+	test.each(Object.entries(LISTS))("%s", async (name, path) => {
+		await isFlat(path, name === "organizations" ? "wanderer" : "owner");
+	});
+
+	test.each(
+		// An organization comes with its projects. The configs that a member sees are counted one by one.
+		Object.entries(LISTS).filter(
+			([name]) => !["organizations", "enabled configs", "keys"].includes(name),
+		),
+	)("%s, for a member who sees less", async (_, path) => {
+		await isFlat(path, "member");
+	});
+
+	test.each([
+		["organizations", "that reaches one"],
+		["projects", "that reaches one"],
+		["projects", "that reaches a project"],
+	] as const)("%s, with a key %s", async (name, key) => {
+		await isFlat(LISTS[name] ?? (() => ""), key);
+	});
+
+	test.each(Object.entries(FILTERS))("%s", async (_, path) => {
+		const { small, large } = await both(path, "owner", "limit=100");
+		expect([small.body.count, large.body.count]).toEqual([MATCHES, MATCHES]);
+		expect(large.body.results).toHaveLength(MATCHES);
+		expect(cost(large).read).toBeLessThanOrEqual(cost(small).read + 2);
+	});
+
+	test.each(Object.entries(FILTERS))("%s: a few rows for each that is found", async (_, path) => {
+		const { large } = await both(path, "owner", "limit=100");
+		// Twenty are those of the guard, and of the export or config that the path names.
+		expect(cost(large).read).toBeLessThanOrEqual(6 * MATCHES + 20);
+	});
+});
