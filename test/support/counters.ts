@@ -20,7 +20,7 @@ const COUNTERS = {
 	},
 	organizations: {
 		active_members: count(
-			"members join users on users.id = user_id where organization_id = it.id and users.is_active",
+			"members join users on users.id = user_id where organization_id = it.id and users.is_active and not is_service_account",
 		),
 		invites: count("invites where organization_id = it.id"),
 		domains: count("domains where organization_id = it.id"),
@@ -29,10 +29,12 @@ const COUNTERS = {
 		batch_exports: exports("true"),
 		open_batch_exports: exports("not access_control"),
 	},
-	members: { is_active: "(select is_active from users where id = it.user_id)" },
+	members: {
+		is_active: "(select is_active and not is_service_account from users where id = it.user_id)",
+	},
 	projects: {
 		active_members: count(
-			"project_members join users on users.id = user_id where project_id = it.id and is_active",
+			"project_members join users on users.id = user_id where project_id = it.id and is_active and not is_service_account",
 		),
 		batch_exports: count("batch_exports where project_id = it.id and not deleted"),
 		plugin_configs: count("plugin_configs where project_id = it.id and not deleted"),
