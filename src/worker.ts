@@ -32,7 +32,6 @@ const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
  */
 function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 	message.ack();
-	if (isStale(message)) return;
 	const run = async () => {
 		const { deliver } = await import("./webhooks/deliver.ts");
 		await deliver(env, Wake.parse(message.body));

@@ -1042,7 +1042,7 @@ export const webhooks = sqliteTable(
 		last_error: text(),
 		/** When the next event is due; null if there is none. A trigger sets it when there is one. */
 		next_attempt_at: text(),
-		/** The worker that delivers, and until when it keeps others from doing so. */
+		/** The worker that delivers, and until when it keeps others from doing so; null: it is about to start. */
 		lease: text(),
 		leased_until: text(),
 		/** Events that were deleted before they were delivered; counted by a trigger. */

@@ -10,7 +10,7 @@ import { found, invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/tenant.ts";
-import { selectDue, wake } from "../tenant/wake.ts";
+import { reserveDue, wake } from "../tenant/wake.ts";
 import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
 import { findInvitation, type Invitation, isRecipient } from "./invitation.ts";
 import { mailAdmins } from "./mails.ts";
@@ -76,7 +76,7 @@ async function write(
 		...changes(invitation, names, rows),
 		...results,
 		kept: retries?.last,
-		due: selectDue(db, [sql`${invite.organization_id}`]),
+		due: reserveDue(db, [sql`${invite.organization_id}`]),
 	});
 	if (usedInvites.length === 0) return undefined;
 	c.executionCtx.waitUntil(wake(c.env, due));

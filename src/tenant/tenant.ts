@@ -21,7 +21,7 @@ import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
-import { selectDue, type Wake, wake } from "./wake.ts";
+import { reserveDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
 
@@ -302,10 +302,10 @@ export class Tenant {
 		);
 	}
 
-	/** Selects the webhooks that entries have made due: the last statement of a batch. */
-	#selectDue(entries: Pick<Entry, "organization">[]) {
+	/** Reserves the webhooks that entries have made due: the last statement of a batch. */
+	#reserveDue(entries: Pick<Entry, "organization">[]) {
 		const organizations = entries.map(({ organization }) => organization ?? this.organization);
-		return selectDue(this.db, organizations);
+		return reserveDue(this.db, organizations);
 	}
 
 	/** Has webhooks get their events, after the response. */
@@ -347,7 +347,7 @@ export class Tenant {
 			...checks,
 			...statements,
 			...(retries ? [retries.last] : []),
-			this.#selectDue(entries),
+			this.#reserveDue(entries),
 		]);
 		this.#wake(results.at(-1));
 		return results[checks.length + statements.indexOf(result)];
@@ -380,7 +380,7 @@ export class Tenant {
 			...checks,
 			removal,
 			this.#record({ activity: "deleted", ...entry }),
-			this.#selectDue([entry]),
+			this.#reserveDue([entry]),
 		]);
 		this.#wake(results.at(-1));
 		return results[checks.length]?.[0];

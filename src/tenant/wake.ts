@@ -8,11 +8,18 @@ import { now, webhooks } from "../db/schema.ts";
  */
 export type Wake = { webhook: string; lease?: string | undefined };
 
-/** The webhooks of these organizations that are due, and that no worker delivers to at the moment. */
-export const selectDue = (db: Database, organizations: SQL[]) =>
+/** How long a message may take to arrive. Until then, no other is sent for the webhook. */
+const MESSAGE_MS = 60_000;
+
+/**
+ * A statement that returns the webhooks of these organizations that are due and that no worker has,
+ * and reserves them for the worker that a message wakes. Without the reservation, each write would
+ * send a message until the first one arrives.
+ */
+export const reserveDue = (db: Database, organizations: SQL[]) =>
 	db
-		.select({ webhook: webhooks.id })
-		.from(webhooks)
+		.update(webhooks)
+		.set({ lease: null, leased_until: new Date(Date.now() + MESSAGE_MS).toISOString() })
 		.where(
 			and(
 				organizations.length > 0
@@ -22,7 +29,8 @@ export const selectDue = (db: Database, organizations: SQL[]) =>
 				lte(webhooks.next_attempt_at, now()),
 				or(sql`${webhooks.leased_until} is null`, lte(webhooks.leased_until, now())),
 			),
-		);
+		)
+		.returning({ webhook: webhooks.id });
 
 /**
  * Sends a message for each webhook. If that fails, the clock does so within a minute.

@@ -53,6 +53,8 @@ export async function claim(db: Database, { webhook: id, lease: handedOver = "" 
 					or(
 						isNull(webhooks.leased_until),
 						lte(webhooks.leased_until, now()),
+						// Reserved by whoever sent the message.
+						isNull(webhooks.lease),
 						eq(webhooks.lease, handedOver),
 					),
 				),

@@ -18,9 +18,9 @@ const MINUTE_MS = 60_000;
  * worker that was killed is missed for a minute at most.
  */
 export async function tick(env: Env, at: number) {
-	const { id, next_attempt_at, leased_until } = webhooks;
+	const { id, next_attempt_at, lease, leased_until } = webhooks;
 	const due = await drizzle(env.DB)
-		.select({ id, next_attempt_at, leased_until })
+		.select({ id, next_attempt_at, lease, leased_until })
 		.from(webhooks)
 		// As in the index, which is partial.
 		.where(
@@ -29,7 +29,9 @@ export async function tick(env: Env, at: number) {
 		.orderBy(next_attempt_at)
 		.limit(MAX_WEBHOOKS);
 	const messages = due.map((row) => {
-		const moments = [row.next_attempt_at, row.leased_until].map((text) => Date.parse(text ?? ""));
+		// Without a lease it is only reserved for a worker, whose message may have been lost.
+		const busyUntil = row.lease === null ? null : row.leased_until;
+		const moments = [row.next_attempt_at, busyUntil].map((text) => Date.parse(text ?? ""));
 		const wait = Math.max(0, ...moments.filter((moment) => moment > at)) - at;
 		return { webhook: row.id, delaySeconds: Math.max(0, Math.ceil(wait / 1000)) };
 	});
