@@ -48,6 +48,10 @@ describe(Subscription, {
 			"key.expiring": "an API key expires within seven days. Mailed to its owner by default.",
 			"domain.unverified":
 				"the DNS no longer has the challenge of a verified domain. Mailed to admins by default.",
+			"webhook.disabled":
+				"a webhook was disabled, because its endpoint is gone or has failed for five days. Mailed to admins by default.",
+			"audit_stream.failed":
+				"an audit stream can't deliver the activity log. Mailed to admins by default.",
 		},
 	],
 	recipients: `${RECIPIENTS} Members who have left are left out; if everybody on a list has left, it is \`admins\`.`,
