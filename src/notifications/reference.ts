@@ -32,7 +32,7 @@ const reference: Reference<typeof notifications> = {
 export default reference;
 
 const RECIPIENTS =
-	"Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody.";
+	"Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody.";
 
 describe(Subscription, {
 	type: [

@@ -586,7 +586,7 @@ describe("service accounts are not people", () => {
 	});
 
 	test("they can't be recipients of notifications", async () => {
-		const { id, here, account } = await equipped({ level: 8 });
+		const { here, account } = await equipped({ level: 8 });
 		const subscriptions = [{ type: "domain.unverified", recipients: [account.id] }];
 		expect(await here("PATCH", "/notifications", { body: { subscriptions } })).toMatchObject(
 			wrong(
@@ -595,7 +595,6 @@ describe("service accounts are not people", () => {
 				"subscriptions__0__recipients__0",
 			),
 		);
-		expect(await digests({ id }, Date.now())).toEqual([]);
 	});
 
 	test("admins are told that a key of theirs expires, with a link to it", async () => {

@@ -3267,7 +3267,7 @@ export interface UpdateNotificationsBody {
 					| "domain.unverified"
 					| "webhook.disabled"
 					| "audit_stream.failed";
-				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. */
+				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. */
 				recipients: ("admins" | "owner") | string[];
 		  }[]
 		| undefined;
@@ -6763,7 +6763,7 @@ export interface Subscription {
 		| "domain.unverified"
 		| "webhook.disabled"
 		| "audit_stream.failed";
-	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
+	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
 	recipients: ("admins" | "owner") | string[];
 }
 
