@@ -41,6 +41,7 @@ CREATE TRIGGER activity_log_alert AFTER INSERT ON activity_log WHEN new.is_syste
     FROM organizations AS o LEFT JOIN notifications AS n
       ON n.organization_id = o.id AND n.scope = new.scope AND n.activity = new.activity
     WHERE o.id = new.organization_id AND coalesce(n.recipients <> '[]', new.scope || '.' || new.activity IN
-      ('BatchExportRun.failed', 'BatchExportRun.skipped', 'BatchExport.paused', 'Key.expiring', 'Domain.unverified'))
+      ('BatchExportRun.failed', 'BatchExportRun.skipped', 'BatchExport.paused', 'Key.expiring', 'Domain.unverified',
+        'Webhook.disabled', 'AuditStream.failed'))
     ON CONFLICT DO UPDATE SET position = excluded.position, due_at = max(due_at, excluded.due_at) WHERE position IS NULL;
 END;

@@ -7,7 +7,6 @@ import { Misconfigured, Superseded } from "../exporter/destinations/destination.
 import { reason } from "../exporter/reason.ts";
 import { retryAfterOf } from "../exporter/tries.ts";
 import { delay } from "../exporter/windows.ts";
-import { mailAdmins } from "../mail/admins.ts";
 import type { Stream } from "./entries.ts";
 
 const MINUTE_MS = 60_000;
@@ -17,7 +16,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** How long a stream belongs to the tick that has claimed it: longer than a delivery takes. */
 const CLAIM_MS = 10 * MINUTE_MS;
 
-/** How long temporary errors may go on before the admins are told. */
+/** How long temporary errors may go on before there is an event. */
 const PATIENCE_MS = 6 * HOUR_MS;
 
 /** How long a stream tries to deliver the rest after its organization was deleted. */
@@ -120,8 +119,8 @@ const givesUp = ({ organization_deleted_at }: Stream, at: number) =>
 	organization_deleted_at !== null && Date.parse(organization_deleted_at) < at - CLOSING_MS;
 
 /**
- * Stores why a try failed and when the next one is. Records an event and mails the admins, at most once a day: at once about a
- * permanent error, and about temporary ones when they go on for hours.
+ * Stores why a try failed and when the next one is. Records an event at most once a day: at once
+ * about a permanent error, and about temporary ones when they go on for hours.
  */
 export async function fail(env: Env, stream: Stream, error: unknown, at: number) {
 	const db = drizzle(env.DB);
@@ -137,11 +136,11 @@ export async function fail(env: Env, stream: Stream, error: unknown, at: number)
 		claimed_until: null,
 	});
 	const isLasting = error instanceof Misconfigured || Date.parse(failing_since) <= at - PATIENCE_MS;
-	if (isLasting) await tellAdmins(env, db, row, latest_error, at);
+	if (isLasting) await recordFailure(db, row, latest_error, at);
 }
 
-async function tellAdmins(
-	env: Env,
+/** Records an event, unless the last one is less than a day old. */
+async function recordFailure(
 	db: DrizzleD1Database,
 	{ id, name, organization_id }: Stream,
 	latest_error: string,
@@ -154,7 +153,7 @@ async function tellAdmins(
 		.where(
 			and(eq(auditStreams.id, id), or(sql`${told_at} is null`, lte(told_at, iso(at - DAY_MS)))),
 		);
-	const [{ meta }] = await db.batch([
+	await db.batch([
 		told,
 		recordEvent(
 			db,
@@ -171,12 +170,4 @@ async function tellAdmins(
 			sql`changes() > 0`,
 		),
 	]);
-	if (meta.changes === 0) return;
-	await mailAdmins(env, organization_id, (organization) => ({
-		subject: `The audit stream ${name} of ${organization} fails`,
-		paragraphs: [
-			`The audit stream ${name} can't deliver the activity log: ${latest_error}`,
-			"It tries again every hour, and leaves nothing out. Entries that are not delivered are deleted 395 days after they were written.",
-		],
-	}));
 }

@@ -52,6 +52,27 @@ export type Scope = keyof typeof ACTIVITIES;
 /** What can be done with objects of the scope. */
 export type ActivityOf<S extends Scope> = (typeof ACTIVITIES)[S][number];
 
+/**
+ * What happens without a caller. Some of it people do, too: they pause exports. Each can be mailed
+ * (docs/notifications.md#what-is-mailed).
+ */
+const SYSTEM_ACTIVITIES = {
+	BatchExport: ["paused"],
+	BatchExportRun: ["completed", "failed", "skipped"],
+	PluginJob: ["failed"],
+	Key: ["expiring"],
+	Domain: ["unverified"],
+	Webhook: ["disabled"],
+	AuditStream: ["failed"],
+} as const satisfies { [S in Scope]?: readonly ActivityOf<S>[] };
+
+type SystemActivities = typeof SYSTEM_ACTIVITIES;
+
+/** A scope, and one of its activities that happen without a caller. */
+export type SystemKind = {
+	[S in keyof SystemActivities]: { scope: S; activity: SystemActivities[S][number] };
+}[keyof SystemActivities];
+
 /** The scopes that have the activity. */
 export type ScopeWith<A extends string> = {
 	[S in Scope]: A extends ActivityOf<S> ? S : never;
@@ -68,12 +89,18 @@ const toSnakeCase = (text: string) =>
 export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
 	`${toSnakeCase(scope)}.${activity}`;
 
-const KINDS = Object.entries(ACTIVITIES).flatMap(([scope, activities]) =>
-	activities.map((activity) => ({ scope, activity, type: typeOf({ scope, activity }) })),
-);
+const listKinds = (activities: Record<string, readonly string[]>) =>
+	Object.entries(activities).flatMap(([scope, ofScope]) =>
+		ofScope.map((activity) => ({ scope, activity, type: typeOf({ scope, activity }) })),
+	);
+
+const KINDS = listKinds(ACTIVITIES);
 
 /** The types of all events. */
 export const EVENT_TYPES: readonly string[] = KINDS.map(({ type }) => type);
+
+/** The types of events that happen without a caller. */
+export const SYSTEM_TYPES: readonly string[] = listKinds(SYSTEM_ACTIVITIES).map(({ type }) => type);
 
 /** A type in a filter: a type, or `scope.*` for all types of the scope. It need not exist. */
 export const TYPE_FILTER = /^[a-z]+(?:_[a-z]+)*\.(?:[a-z]+(?:_[a-z]+)*|\*)$/;

@@ -1,7 +1,7 @@
 import { is, SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { type Database, insertEach, insertWhere } from "./client.ts";
-import type { Kind } from "./event_types.ts";
+import type { Kind, SystemKind } from "./event_types.ts";
 import { activityLog, type Change } from "./schema.ts";
 
 /**
@@ -65,7 +65,7 @@ export function record(
  */
 export const recordEvent = (
 	db: Database,
-	event: Entry & { organization: SQL; project: SQL },
+	event: SystemKind & Details & { organization: SQL; project: SQL },
 	condition: SQL,
 ) => record(db, { ...event, user_id: null, is_system: true }, condition);
 

@@ -934,7 +934,7 @@ export const auditStreams = sqliteTable(
 		delivered_until: text(),
 		/** The file that is being written. */
 		file: text({ mode: "json" }).$type<AuditFile>(),
-		/** How many tries in a row failed, since when, why the last one did, and when admins were told. */
+		/** How many tries in a row failed, since when, why the last one did, and when an event last told of it. */
 		tries: integer().notNull().default(0),
 		failing_since: text(),
 		latest_error: text(),

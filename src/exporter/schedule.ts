@@ -2,6 +2,7 @@ import { and, eq, inArray, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
+import type { SystemKind } from "../db/event_types.ts";
 import {
 	activityLog,
 	batchExportBackfills,
@@ -124,6 +125,8 @@ async function insertDueRuns(db: Database, at: number) {
 	return due.length;
 }
 
+const SKIPPED: SystemKind = { scope: "BatchExportRun", activity: "skipped" };
+
 /** The event of the windows that an export skips: one for all of them (docs/notifications.md#events). */
 function eventOf({ row, passed }: { row: Due; passed: number }) {
 	const start = Date.parse(row.next_end_at) - LENGTHS[row.interval];
@@ -131,8 +134,7 @@ function eventOf({ row, passed }: { row: Due; passed: number }) {
 		organization_id: row.organization_id,
 		project_id: row.project_id,
 		is_system: true,
-		activity: "skipped",
-		scope: "BatchExportRun",
+		...SKIPPED,
 		item_id: row.id,
 		name: row.name,
 		trigger: {

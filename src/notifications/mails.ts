@@ -82,7 +82,12 @@ const WORDINGS: Record<Type, Wording> = {
 	"key.expiring": {
 		subject: (n, isOne, of) => `${n} API key${isOne ? " expires" : "s expire"} soon in ${of}`,
 		line: (event) => `${detail(event, "mask_value")} expires at ${detail(event, "expires_at")}`,
-		path: (event) => `/api/personal_api_keys/${event.item_id}`,
+		path: (event, organization_id) => {
+			const account = detail(event, "service_account_id");
+			return account
+				? `/api/organizations/${organization_id}/service_accounts/${account}/keys/${event.item_id}`
+				: `/api/personal_api_keys/${event.item_id}`;
+		},
 		advice:
 			"Requests with an expired key are refused. Give the key a later expires_at, or replace it before then.",
 	},
@@ -94,6 +99,22 @@ const WORDINGS: Record<Type, Wording> = {
 			`/api/organizations/${organization_id}/domains/${event.item_id}`,
 		advice:
 			"The domain stays verified, and nothing changes for people who sign in. Publish its verification_challenge as a TXT record again, or delete the domain.",
+	},
+	"webhook.disabled": {
+		subject: (n, isOne, of) => `${n} webhook${isOne ? " was" : "s were"} disabled in ${of}`,
+		line: (event) => `${detail(event, "reason")} The last error: ${errorOf(event)}`,
+		path: (event, organization_id) =>
+			`/api/organizations/${organization_id}/webhooks/${event.item_id}`,
+		advice:
+			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, for 365 days, and arrive in order.",
+	},
+	"audit_stream.failed": {
+		subject: (n, isOne, of) => `${n} audit stream${isOne ? " fails" : "s fail"} in ${of}`,
+		line: errorOf,
+		path: (event, organization_id) =>
+			`/api/organizations/${organization_id}/audit_streams/${event.item_id}`,
+		advice:
+			"Fix the cause, or change the destination. A stream that fails tries again at least every hour and leaves nothing out, but what it hasn't delivered after 395 days is deleted.",
 	},
 };
 

@@ -52,7 +52,7 @@ function checkMembers(wanted: Subscriptions, known: { uuid: string }[]) {
 			if (!uuids.has(uuid)) throw doesNotExist(`subscriptions__${i}__recipients__${j}`, uuid);
 }
 
-/** Selects the active members among those that a body lists. */
+/** Selects the active members, who are people, among those that a body lists. */
 const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
 	db
 		.select({ uuid: users.uuid })
@@ -64,6 +64,7 @@ const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
 		.where(
 			and(
 				eq(users.is_active, true),
+				eq(users.is_service_account, false),
 				inList(
 					users.uuid,
 					wanted.flatMap(({ recipients }) => (Array.isArray(recipients) ? recipients : [])),

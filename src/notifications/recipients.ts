@@ -6,13 +6,14 @@ import { visibleTo } from "../tenant/visible.ts";
 import type { Event } from "./mails.ts";
 import { effective, type Type } from "./types.ts";
 
-/** The owner of the key that an event is about; undefined if it is about something else. */
+/** The user whose key an event is about; undefined if it is about something else. */
 const ownerOf = ({ trigger }: Event) =>
 	typeof trigger?.user_uuid === "string" ? trigger.user_uuid : undefined;
 
 /**
- * Selects the people who may get a mail about the events: active members who are admins, or whose
- * uuid is in `uuids`, each with those of the events' projects that they can see.
+ * Selects the people who may get a mail about the events: active members, without service accounts,
+ * who are admins or whose uuid is in `uuids`, each with those of the events' projects that they can
+ * see.
  */
 const selectPeople = (db: Database, organization_id: string, uuids: string[], events: Event[]) => {
 	const inEvents = inList(
@@ -36,6 +37,7 @@ const selectPeople = (db: Database, organization_id: string, uuids: string[], ev
 			and(
 				eq(members.organization_id, organization_id),
 				eq(users.is_active, true),
+				eq(users.is_service_account, false),
 				or(gte(members.level, ADMIN), inList(users.uuid, uuids)),
 			),
 		);

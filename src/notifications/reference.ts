@@ -32,7 +32,7 @@ const reference: Reference<typeof notifications> = {
 export default reference;
 
 const RECIPIENTS =
-	"Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody.";
+	"Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody.";
 
 describe(Subscription, {
 	type: [
@@ -48,6 +48,10 @@ describe(Subscription, {
 			"key.expiring": "an API key expires within seven days. Mailed to its owner by default.",
 			"domain.unverified":
 				"the DNS no longer has the challenge of a verified domain. Mailed to admins by default.",
+			"webhook.disabled":
+				"a webhook was disabled, because its endpoint is gone or has failed for five days. Mailed to admins by default.",
+			"audit_stream.failed":
+				"an audit stream can't deliver the activity log. Mailed to admins by default.",
 		},
 	],
 	recipients: `${RECIPIENTS} Members who have left are left out; if everybody on a list has left, it is \`admins\`.`,

@@ -13,6 +13,8 @@ export const TYPES = [
 	"plugin_job.failed",
 	"key.expiring",
 	"domain.unverified",
+	"webhook.disabled",
+	"audit_stream.failed",
 ] as const;
 export type Type = (typeof TYPES)[number];
 
@@ -25,13 +27,16 @@ export const DEFAULTS: Record<Type, Recipients> = {
 	"plugin_job.failed": [],
 	"key.expiring": "owner",
 	"domain.unverified": "admins",
+	"webhook.disabled": "admins",
+	"audit_stream.failed": "admins",
 };
 
 /** An organization gets at most one mail of a type in this time. */
 export const MIN_INTERVAL_MS = HOUR_MS;
 
 /** One item, such as an export, causes at most one mail of a type in this time. */
-export const itemIntervalMs = (type: Type) => (type.startsWith("batch_export") ? DAY_MS : HOUR_MS);
+export const itemIntervalMs = (type: Type) =>
+	type.startsWith("batch_export") || type === "audit_stream.failed" ? DAY_MS : HOUR_MS;
 
 /** The type as the columns of the activity log have it. */
 export function columnsOf(type: Type) {

@@ -2,6 +2,7 @@ import { and, eq, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, inList, insertEach } from "../db/client.ts";
+import type { SystemKind } from "../db/event_types.ts";
 import { activityLog, members, personalApiKeys, users } from "../db/schema.ts";
 
 const DAY_MS = 86_400_000;
@@ -14,6 +15,8 @@ const MIN_LIFETIME_MS = DAY_MS;
 
 /** How many keys a tick handles. */
 const BATCH_SIZE = 50;
+
+const KIND: SystemKind = { scope: "Key", activity: "expiring" };
 
 const { announced_expiry, expires_at } = personalApiKeys;
 
@@ -52,6 +55,7 @@ const selectReached = (db: Database, keys: Key[]) =>
 			key_id: personalApiKeys.id,
 			organization_id: members.organization_id,
 			user_uuid: users.uuid,
+			service_account_id: sql<string | null>`iif(${users.is_service_account}, ${users.uuid}, null)`,
 		})
 		.from(personalApiKeys)
 		.innerJoin(users, eq(users.id, personalApiKeys.user_id))
@@ -78,9 +82,9 @@ async function announce(
 	reached: Awaited<ReturnType<typeof selectReached>>,
 ) {
 	const byId = new Map(due.map((key) => [key.id, key]));
-	const events = reached.flatMap(({ key_id, organization_id, user_uuid }) => {
+	const events = reached.flatMap(({ key_id, organization_id, ...owner }) => {
 		const key = byId.get(key_id);
-		return key ? [{ ...eventOf(key, user_uuid), organization_id }] : [];
+		return key ? [{ ...eventOf(key, owner), organization_id }] : [];
 	});
 	const stillDue = sql`exists (select 1 from personal_api_keys as k where k.id = value ->> 'item_id'
 		and k.expires_at = value ->> 'expires_at' and k.announced_expiry is not k.expires_at)`;
@@ -100,16 +104,17 @@ async function announce(
 	]);
 }
 
-const eventOf = ({ id, label, mask_value, expires_at }: Key, user_uuid: string) => ({
+type Owner = { user_uuid: string; service_account_id: string | null };
+
+const eventOf = ({ id, label, mask_value, expires_at }: Key, owner: Owner) => ({
 	id: v7(),
 	expires_at,
 	is_system: true,
-	activity: "expiring",
-	scope: "Key",
+	...KIND,
 	item_id: id,
 	name: label,
 	trigger: {
-		user_uuid,
+		...owner,
 		mask_value,
 		expires_at,
 		next_step: "Give the key a later expires_at, or replace it before then.",

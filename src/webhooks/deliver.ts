@@ -1,12 +1,10 @@
 import { drizzle } from "drizzle-orm/d1";
 import { type EventRow, toEvent } from "../feed/event.ts";
-import { mailAdmins } from "../mail/admins.ts";
 import { type Wake, wake } from "../tenant/wake.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
 import { toDelivery } from "./deliveries.ts";
 import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
 import { openSecrets } from "./secret.ts";
-import { nameOf } from "./shape.ts";
 
 /*
  * How events get to a webhook (docs/webhooks.md#how-events-are-delivered).
@@ -59,21 +57,9 @@ async function send(
 	return round;
 }
 
-/** Mails the admins that the service has disabled a webhook. */
-const mailDisabled = (env: Env, webhook: Webhook) =>
-	mailAdmins(env, webhook.organization_id, (organization) => ({
-		subject: `A webhook of ${organization} was disabled`,
-		paragraphs: [
-			`The webhook to ${nameOf(webhook)} was disabled. ${webhook.disabled_reason}`,
-			`The last error: ${webhook.last_error}`,
-			"Its events wait, for as long as the activity log keeps them. Fix the endpoint and enable the webhook again: it then gets them all, in order.",
-		],
-	}));
-
-/** After an event failed: plans the next attempt, or tells that there is none. */
-async function afterFailure(env: Env, webhook: Webhook): Promise<unknown> {
-	const { id, next_attempt_at } = webhook;
-	if (next_attempt_at === null) return mailDisabled(env, webhook);
+/** After an event failed: plans the next attempt, unless the webhook was disabled. */
+async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
+	if (next_attempt_at === null) return undefined;
 	const delay = Date.parse(next_attempt_at) - Date.now();
 	if (delay > MINUTE_MS) return undefined;
 	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);

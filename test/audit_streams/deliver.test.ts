@@ -8,6 +8,7 @@ import { tick as deliver } from "../../src/audit_streams/deliver.ts";
 import { activityLog, auditStreams, organizations, users } from "../../src/db/schema.ts";
 import worker from "../../src/worker.ts";
 import { KEYS } from "../support/bucket.ts";
+import { digests, outbox } from "../support/mail.ts";
 import { withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
 
@@ -576,17 +577,30 @@ describe("a bucket that fails", () => {
 		["an object at every key", at("/anything"), "There is another object at "],
 		["a redirect", at("/redirect/302"), "The bucket is at another address"],
 	])(
-		"for good (%s) says so, tells the admins once a day, and is tried again",
+		"for good (%s) says so, is mailed to the admins once a day, and is tried again",
 		async (_, destination, words) => {
-			const sent: string[] = [];
-			const EMAIL = { ...env.EMAIL, send: async ({ to }: { to: string }) => sent.push(to) };
-			const mailing = Object.assign({ ...env }, { EMAIL });
 			const { id, owner, show, patch, stream } = await streaming(destination);
 			await join(id, 1);
-			for (const at of [LATE, LATE + HOUR, LATE + 25 * HOUR, LATE + 26 * HOUR])
-				await deliver(mailing, at);
+			const own = outbox();
+			const mails: Awaited<ReturnType<typeof digests>>[] = [];
+			for (const at of [LATE, LATE + HOUR, LATE + 25 * HOUR, LATE + 26 * HOUR]) {
+				await deliver({ ...env, ...own.env }, at);
+				mails.push(await digests({ id }, at));
+			}
+			expect(own.sent).toEqual([]);
 			expect((await show()).latest_error).toContain(words);
-			expect(sent).toEqual([owner.email, owner.email]);
+			expect(mails.map((each) => each.map(({ to }) => to))).toEqual([
+				[owner.email],
+				[],
+				[owner.email],
+				[],
+			]);
+			const mail = mails[0]?.[0];
+			expect(mail?.subject).toBe("1 audit stream fails in Acme");
+			expect(mail?.text).toContain(`– Archive: ${words}`);
+			expect(mail?.text).toContain(
+				`\n${env.APP_URL}/api/organizations/${id}/audit_streams/${stream}\n`,
+			);
 			const events = await db
 				.select()
 				.from(activityLog)
@@ -605,14 +619,20 @@ describe("a bucket that fails", () => {
 	);
 
 	test("for hours, though only temporarily, is told to the admins", async () => {
-		const sent: string[] = [];
-		const EMAIL = { ...env.EMAIL, send: async ({ to }: { to: string }) => sent.push(to) };
-		const mailing = Object.assign({ ...env }, { EMAIL });
-		await streaming(at("/status/503"));
-		for (let h = 0; h < 6; h++) await deliver(mailing, LATE + h * HOUR);
-		expect(sent).toEqual([]);
-		await deliver(mailing, LATE + 6 * HOUR);
-		expect(sent).toHaveLength(1);
+		const home = await streaming(at("/status/503"));
+		for (let h = 0; h < 6; h++) await deliver(env, LATE + h * HOUR);
+		expect(await digests(home, LATE + 5 * HOUR)).toEqual([]);
+		await deliver(env, LATE + 6 * HOUR);
+		expect(await digests(home, LATE + 6 * HOUR)).toHaveLength(1);
+	});
+
+	test("is mailed to whom the organization has set", async () => {
+		const { id, here } = await streaming(at("/redirect/302"));
+		const { uuid, email } = await join(id, 1);
+		const subscriptions = [{ type: "audit_stream.failed", recipients: [uuid] }];
+		await here("PATCH", "/notifications", { body: { subscriptions } });
+		await deliver(env, LATE);
+		expect((await digests({ id }, LATE)).map(({ to }) => to)).toEqual([email]);
 	});
 
 	test("by being silent delays no other stream", async () => {

@@ -176,6 +176,30 @@ About notifications: https://app.example.com/docs/notifications
 		expect(listed(await mailed(26 * 60))).toEqual([["error 4"]]);
 	});
 
+	test("about an audit stream is sent once a day, about a webhook as soon as the hour is over", async () => {
+		const { happen, mailed } = await home();
+		const fail = async (n: number) => {
+			const trigger = { reason: "It is gone.", error: `error ${n}` };
+			for (const kind of [
+				{ scope: "AuditStream", activity: "failed" },
+				{ scope: "Webhook", activity: "disabled" },
+			])
+				await happen({ ...kind, item_id: "one", project_id: null, trigger });
+		};
+		const subjects = async (minutes: number) =>
+			(await mailed(minutes)).map(({ subject }) => subject).sort();
+		await fail(1);
+		expect(await subjects(0)).toEqual([
+			"1 audit stream fails in Acme",
+			"1 webhook was disabled in Acme",
+		]);
+		await fail(2);
+		expect(await subjects(59)).toEqual([]);
+		expect(await subjects(60)).toEqual(["1 webhook was disabled in Acme"]);
+		expect(await subjects(24 * 60 - 1)).toEqual([]);
+		expect(await subjects(24 * 60)).toEqual(["1 audit stream fails in Acme"]);
+	});
+
 	test("isn't sent about what people do themselves", async () => {
 		const { here, project, mailed } = await home();
 		const { body } = await here("POST", "/batch_exports", {

@@ -12,6 +12,8 @@ const DEFAULTS = [
 	{ type: "plugin_job.failed", recipients: [] },
 	{ type: "key.expiring", recipients: "owner" },
 	{ type: "domain.unverified", recipients: "admins" },
+	{ type: "webhook.disabled", recipients: "admins" },
+	{ type: "audit_stream.failed", recipients: "admins" },
 ];
 
 /** The defaults, but for one type. */

@@ -54,6 +54,7 @@ test("seven days before a key expires there is one event, however many ticks rac
 			changes: [],
 			trigger: {
 				user_uuid: owner.uuid,
+				service_account_id: null,
 				mask_value: key.mask_value,
 				expires_at: inDays(10),
 				next_step: "Give the key a later expires_at, or replace it before then.",

@@ -15,9 +15,11 @@ import {
 	users,
 } from "../../src/db/schema.ts";
 import { eventColumns, toEvent } from "../../src/feed/event.ts";
-import { mailAdmins } from "../../src/mail/admins.ts";
 import { run } from "../../src/operator/run.ts";
+import { tick as announceExpiring } from "../../src/personal_api_keys/expiry.ts";
+import { digests } from "../support/mail.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
+import { systemEvents } from "../support/system_events.ts";
 import { eventually } from "../support/time.ts";
 import {
 	call,
@@ -563,18 +565,58 @@ describe("service accounts are not people", () => {
 			},
 		};
 		const other = { EMAIL } as Partial<Env>;
-		await mailAdmins({ ...env, ...other }, id, () => ({ subject: "x", paragraphs: [] }));
-		expect(sent.map(({ to }) => to)).toEqual([owner.email]);
+		await db.insert(activityLog).values({
+			organization_id: id,
+			is_system: true,
+			activity: "unverified",
+			scope: "Domain",
+			item_id: v7(),
+		});
+		expect((await digests({ id }, Date.now())).map(({ to }) => to)).toEqual([owner.email]);
 		const target_email = `${v7()}@tenantry.test`;
 		const body = { target_email, level: 1 };
 		await as("POST", `/api/organizations/${id}/invites`, { body, env: other });
-		const [, invitation] = sent;
+		const [invitation] = sent;
 		expect(invitation).toMatchObject({ to: target_email });
 		expect(invitation?.text).toContain("Deploy invites you");
 		expect(invitation?.text).not.toMatch(/reply-to|service-account\.invalid/i);
 		const token = /invites\/([\w-]{43})/.exec(invitation?.text.replaceAll("=\r\n", "") ?? "")?.[1];
 		await call("POST", `/api/invites/${token}/accept`, { env: other });
-		expect(sent.slice(2).map(({ to }) => to)).toEqual([owner.email]);
+		expect(sent.slice(1).map(({ to }) => to)).toEqual([owner.email]);
+	});
+
+	test("they can't be recipients of notifications", async () => {
+		const { here, account } = await equipped({ level: 8 });
+		const subscriptions = [{ type: "domain.unverified", recipients: [account.id] }];
+		expect(await here("PATCH", "/notifications", { body: { subscriptions } })).toMatchObject(
+			wrong(
+				"does_not_exist",
+				`Invalid pk "${account.id}" - object does not exist.`,
+				"subscriptions__0__recipients__0",
+			),
+		);
+	});
+
+	test("admins are told that a key of theirs expires, with a link to it", async () => {
+		const { id, owner, here, path, account } = await equipped({ level: 8 });
+		const expires_at = new Date(Date.now() + 100 * 3_600_000).toISOString();
+		const { body } = await here("POST", `${path}/keys`, {
+			body: { label: "Nightly", scopes: ["project:read"], expires_at },
+		});
+		await announceExpiring(env, Date.now());
+		expect(await systemEvents(id)).toMatchObject([
+			{
+				type: "key.expiring",
+				item_id: body.id,
+				trigger: { user_uuid: account.id, service_account_id: account.id },
+			},
+		]);
+		const mails = await digests({ id }, Date.now());
+		expect(mails.map(({ to }) => to)).toEqual([owner.email]);
+		expect(mails[0]?.text).toContain(
+			`\n${env.APP_URL}/api/organizations/${id}${path}/keys/${body.id}\n`,
+		);
+		expect((await here("GET", `${path}/keys/${body.id}`)).body.label).toBe("Nightly");
 	});
 
 	test("what they do is in the log and in events under their name", async () => {

@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { tick } from "../../src/notifications/digest.ts";
 
 /** The header lines, unfolded. */
 export const headers = (message: string) =>
@@ -18,6 +19,13 @@ function read(to: string, message: string): Sent {
 	const subject = headers(message).find((line) => line.startsWith("Subject: "));
 	const [, text = "", html = ""] = decoded(message).split(/Content-Type: text\//);
 	return { to, subject: subject?.slice(9) ?? "", text: text.replaceAll("\r\n", "\n"), html };
+}
+
+/** The mails that a tick of the digests sends about an organization. */
+export async function digests(organization: { id: string }, at: number) {
+	const mails = outbox();
+	await tick({ ...env, ...mails.env }, at);
+	return mails.take().filter(({ text }) => text.includes(organization.id));
 }
 
 /** A binding that records mails. */

@@ -10,8 +10,9 @@ import { deliver } from "../../src/webhooks/deliver.ts";
 import { pendingOf, selectPending } from "../../src/webhooks/pending.ts";
 import worker from "../../src/worker.ts";
 import { change, type Hook, hook, lossy } from "../support/hooks.ts";
+import { digests, outbox } from "../support/mail.ts";
 import { eventually, stopClock, withoutPatience } from "../support/time.ts";
-import { db, world } from "../support/world.ts";
+import { db, join, world } from "../support/world.ts";
 
 const tick = (at = Date.now()) =>
 	worker.scheduled(
@@ -252,26 +253,32 @@ describe("an endpoint that fails", () => {
 		expect(Date.parse(next_attempt_at ?? "") - Date.now()).toBe(7_200_000);
 	});
 
-	test("by 410 is disabled at once; the feed and a mail say so; enabled again, it gets all events in order", async () => {
+	test("by 410 is disabled at once; the feed and a digest to the admins say so; enabled again, it gets all events in order", async () => {
 		const home = await world();
 		const one = await hook(home, "200,410");
 		const other = await hook(home, "", { types: ["webhook.disabled"] });
 		await one.idle();
-		const sent: { to: string; text: string }[] = [];
-		const EMAIL = {
-			send: async ({ to, raw }: { to: string; raw: ReadableStream | string }) => {
-				sent.push({ to, text: await new Response(raw).text() });
-				return { messageId: "" };
-			},
-		};
+		const admin = await join(home.id, 8);
+		await join(home.id, 1);
 		await change(home, lossy);
-		await deliver({ ...env, ...({ EMAIL } as unknown as Partial<Env>) }, { webhook: one.id });
+		const own = outbox();
+		await deliver({ ...env, ...own.env }, { webhook: one.id });
 		expect(await one.read()).toMatchObject({
 			enabled: false,
 			disabled_reason: "The endpoint answered 410 (Gone).",
 			next_attempt_at: null,
 		});
-		expect(sent.map(({ to }) => to)).toEqual([home.owner.email]);
+		expect(own.sent).toEqual([]);
+		const { host } = new URL(env.RECEIVER_URL);
+		const mails = await digests(home, Date.now());
+		expect(mails.map(({ to }) => to).sort()).toEqual([home.owner.email, admin.email].sort());
+		expect(mails[0]?.subject).toMatch(/^1 webhook was disabled in /);
+		expect(mails[0]?.text).toContain(
+			`– ${host}: The endpoint answered 410 (Gone). The last error: ${host} answered 410`,
+		);
+		expect(mails[0]?.text).toContain(
+			`\n${env.APP_URL}/api/organizations/${home.id}/webhooks/${one.id}\n`,
+		);
 		await change(home);
 		await tick();
 		await other.idle();
@@ -291,6 +298,17 @@ describe("an endpoint that fails", () => {
 		expect(await one.read()).toMatchObject({ enabled: true, disabled_reason: null });
 		expect(await firsts(one)).toEqual(idsOf(await one.feed()));
 		expect((await one.ids()).length).toBeGreaterThan(had);
+	});
+
+	test("is disabled without a mail where the organization has turned these off", async () => {
+		const home = await world();
+		const one = await hook(home, "200,410");
+		await one.idle();
+		const subscriptions = [{ type: "webhook.disabled", recipients: [] }];
+		await home.here("PATCH", "/notifications", { body: { subscriptions }, env: lossy });
+		await deliver(env, { webhook: one.id });
+		expect(await one.read()).toMatchObject({ enabled: false });
+		expect(await digests(home, Date.now())).toEqual([]);
 	});
 
 	test("for five days is disabled by the attempt at their end", async () => {

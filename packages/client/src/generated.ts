@@ -3264,8 +3264,10 @@ export interface UpdateNotificationsBody {
 					| "batch_export_run.completed"
 					| "plugin_job.failed"
 					| "key.expiring"
-					| "domain.unverified";
-				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. */
+					| "domain.unverified"
+					| "webhook.disabled"
+					| "audit_stream.failed";
+				/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. */
 				recipients: ("admins" | "owner") | string[];
 		  }[]
 		| undefined;
@@ -6748,6 +6750,8 @@ export interface Subscription {
 	 * - `plugin_job.failed`: a job or task of a plugin failed. Not mailed by default.
 	 * - `key.expiring`: an API key expires within seven days. Mailed to its owner by default.
 	 * - `domain.unverified`: the DNS no longer has the challenge of a verified domain. Mailed to admins by default.
+	 * - `webhook.disabled`: a webhook was disabled, because its endpoint is gone or has failed for five days. Mailed to admins by default.
+	 * - `audit_stream.failed`: an audit stream can't deliver the activity log. Mailed to admins by default.
 	 */
 	type:
 		| "batch_export.paused"
@@ -6756,8 +6760,10 @@ export interface Subscription {
 		| "batch_export_run.completed"
 		| "plugin_job.failed"
 		| "key.expiring"
-		| "domain.unverified";
-	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
+		| "domain.unverified"
+		| "webhook.disabled"
+		| "audit_stream.failed";
+	/** Who gets the mails: `admins` (members of level 8 and 15), `owner` (the owner of the key, only for `key.expiring`; admins if it belongs to a service account), or a list of at most 100 UUIDs of members, empty for nobody. Members who have left are left out; if everybody on a list has left, it is `admins`. */
 	recipients: ("admins" | "owner") | string[];
 }
 
