@@ -85,127 +85,157 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 const range = (first: number, last: number) =>
 	first === last ? `File ${first} is` : `Files ${first} to ${last} are`;
 
+/** What is found on the way. */
+function findings(head: string | undefined) {
+	const problems: Problem[] = [];
+	let more_problems = 0;
+	let isHeadFound = head === undefined;
+	return {
+		report(file: string, line: number | null, problem: string) {
+			if (problems.length < MAX_PROBLEMS) problems.push({ file, line, problem });
+			else more_problems += 1;
+		},
+		/** Takes note of a line's digest. */
+		saw(digest: string | null) {
+			isHeadFound ||= digest === head;
+		},
+		isHeadFound: () => isHeadFound,
+		result: () => ({ problems, more_problems }),
+	};
+}
+
+type Findings = ReturnType<typeof findings>;
+
+/** Reads the first line of a file. Null if it isn't that of an audit file. */
+async function headerOf({ report }: Findings, path: string): Promise<File | null> {
+	try {
+		for await (const line of linesOf(path)) {
+			const header = Header.safeParse(parse(line)).data;
+			if (header) return { path, header };
+			break;
+		}
+		report(path, 1, "The first line is not that of an audit file.");
+	} catch (error) {
+		report(path, null, `The file can't be read: ${messageOf(error)}.`);
+	}
+	return null;
+}
+
+/** What is wrong with a line, if anything. `number`: that of its entry; null in the first line. */
+function problemOf(line: Buffer, previous: string | null, number: number | null) {
+	const link = Link.safeParse(parse(line)).data;
+	const digest = link?.digest ?? null;
+	if (!link || !isIntact(line, link.digest))
+		return { digest, problem: "The line was changed: its digest is not that of its content." };
+	if (previous !== null && link.previous !== previous)
+		return {
+			digest,
+			problem: "The line doesn't follow the one before: lines were removed, added or moved here.",
+		};
+	if (number !== null && link.number !== number)
+		return { digest, problem: `The entry should have the number ${number}.` };
+	return { digest, problem: null };
+}
+
+/**
+ * Checks the lines of a file, the first of which must follow `previous`; null: any line.
+ * @returns the digest of the last line, and how many entries there are
+ */
+async function checkLines(found: Findings, { path, header }: File, previous: string | null) {
+	let last = previous;
+	let lines = 0;
+	try {
+		for await (const line of linesOf(path)) {
+			const { digest, problem } = problemOf(
+				line,
+				last,
+				lines > 0 ? header.first + lines - 1 : null,
+			);
+			lines += 1;
+			if (problem) found.report(path, lines, problem);
+			last = digest;
+			found.saw(digest);
+		}
+	} catch (error) {
+		found.report(path, lines + 1, `The file can't be read: ${messageOf(error)}.`);
+	}
+	const entries = Math.max(lines - 1, 0);
+	if (entries !== header.count || header.last !== header.first + header.count - 1)
+		found.report(
+			path,
+			null,
+			`The file has ${entries} entries. Its first line says ${header.count}.`,
+		);
+	return { digest: last, entries };
+}
+
+/** Checks the files of one stream, in the order of their numbers. */
+async function checkStream(
+	found: Findings,
+	stream: string,
+	files: File[],
+	after: string | undefined,
+) {
+	let previous: string | null = after ?? genesis(stream);
+	let sequence = after === undefined ? 0 : (files[0]?.header.sequence ?? 1) - 1;
+	const total = { entries: 0, digest: previous, missing: 0 };
+	for (const file of files) {
+		const { path, header } = file;
+		const named = /^(\d{10})-/.exec(basename(path))?.[1];
+		if (named !== undefined && Number(named) !== header.sequence)
+			found.report(
+				path,
+				1,
+				`The name says file ${Number(named)}, the first line file ${header.sequence}.`,
+			);
+		if (header.sequence === sequence) {
+			found.report(path, 1, `File ${sequence} is there more than once.`);
+			continue;
+		}
+		if (header.sequence !== sequence + 1) {
+			found.report(path, 1, `${range(sequence + 1, header.sequence - 1)} missing before this one.`);
+			previous = null;
+		}
+		({ sequence } = header);
+		const checked = await checkLines(found, file, previous);
+		previous = checked.digest;
+		total.entries += checked.entries;
+		total.digest = checked.digest ?? total.digest;
+		total.missing = header.missing;
+	}
+	return { stream, files: files.length, sequence, ...total };
+}
+
 /**
  * Checks all files of streams in a folder: the digests of their lines, that each line follows the one before, and that no
  * file is missing.
  * @throws if the folder can't be read
  */
 export async function verify(folder: string, { head, after }: Options) {
-	const problems: Problem[] = [];
-	let moreProblems = 0;
-	let isHeadFound = head === undefined;
-	const report = (file: string, line: number | null, problem: string) => {
-		if (problems.length < MAX_PROBLEMS) problems.push({ file, line, problem });
-		else moreProblems += 1;
-	};
-
-	async function headerOf(path: string): Promise<File | null> {
-		try {
-			for await (const line of linesOf(path)) {
-				const header = Header.safeParse(parse(line)).data;
-				if (header) return { path, header };
-				break;
-			}
-			report(path, 1, "The first line is not that of an audit file.");
-		} catch (error) {
-			report(path, null, `The file can't be read: ${messageOf(error)}.`);
-		}
-		return null;
-	}
-
-	/** Checks the lines of a file, the first of which must follow `previous`. Returns the digest of the last. */
-	async function checkLines({ path, header }: File, previous: string | null) {
-		let last = previous;
-		let count = -1;
-		try {
-			for await (const line of linesOf(path)) {
-				count += 1;
-				const link = Link.safeParse(parse(line)).data;
-				if (!link || !isIntact(line, link.digest))
-					report(path, count + 1, "The line was changed: its digest is not that of its content.");
-				else if (last !== null && link.previous !== last)
-					report(
-						path,
-						count + 1,
-						"The line doesn't follow the one before: lines were removed, added or moved here.",
-					);
-				else if (count > 0 && link.number !== header.first + count - 1)
-					report(path, count + 1, `The entry should have the number ${header.first + count - 1}.`);
-				last = link?.digest ?? null;
-				if (last === head) isHeadFound = true;
-			}
-		} catch (error) {
-			report(path, count + 2, `The file can't be read: ${messageOf(error)}.`);
-		}
-		if (count !== header.count || header.last !== header.first + header.count - 1)
-			report(path, null, `The file has ${count} entries. Its first line says ${header.count}.`);
-		return { digest: last, entries: Math.max(count, 0) };
-	}
-
-	/** Checks the files of one stream, in the order of their numbers. */
-	async function checkStream(stream: string, files: File[]) {
-		let previous: string | null = after ?? genesis(stream);
-		let sequence = after === undefined ? 0 : (files[0]?.header.sequence ?? 1) - 1;
-		const total = {
-			stream,
-			files: files.length,
-			entries: 0,
-			sequence,
-			digest: previous,
-			missing: 0,
-		};
-		for (const file of files) {
-			const { path, header } = file;
-			const named = /^(\d{10})-/.exec(basename(path))?.[1];
-			if (named !== undefined && Number(named) !== header.sequence)
-				report(
-					path,
-					1,
-					`The name says file ${Number(named)}, the first line file ${header.sequence}.`,
-				);
-			if (header.sequence === sequence) {
-				report(path, 1, `File ${sequence} is there more than once.`);
-				continue;
-			}
-			if (header.sequence !== sequence + 1) {
-				report(path, 1, `${range(sequence + 1, header.sequence - 1)} missing before this one.`);
-				previous = null;
-			}
-			({ sequence } = header);
-			const checked = await checkLines(file, previous);
-			previous = checked.digest;
-			total.entries += checked.entries;
-			total.digest = checked.digest ?? total.digest;
-			total.missing = header.missing;
-		}
-		return { ...total, sequence };
-	}
-
-	const found = readdirSync(folder, { recursive: true, encoding: "utf8" })
+	const found = findings(head);
+	const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
 		.filter((name) => /\.ndjson(\.gz)?$/.test(name))
 		.sort();
+	if (names.length === 0)
+		found.report(folder, null, "There are no files whose names end in .ndjson or .ndjson.gz.");
 	const files: File[] = [];
-	for (const name of found) {
-		const file = await headerOf(join(folder, name));
+	for (const name of names) {
+		const file = await headerOf(found, join(folder, name));
 		if (file) files.push(file);
 	}
-	if (found.length === 0)
-		report(folder, null, "There are no files whose names end in .ndjson or .ndjson.gz.");
 	const streams = [];
-	for (const [stream, its] of Map.groupBy(files, ({ header }) => header.stream))
-		streams.push(
-			await checkStream(
-				stream,
-				its.sort((a, b) => a.header.sequence - b.header.sequence),
-			),
-		);
-	if (!isHeadFound)
-		report(
+	for (const [stream, its] of Map.groupBy(files, ({ header }) => header.stream)) {
+		const inOrder = its.sort((a, b) => a.header.sequence - b.header.sequence);
+		streams.push(await checkStream(found, stream, inOrder, after));
+	}
+	if (!found.isHeadFound())
+		found.report(
 			folder,
 			null,
 			"The digest of --head is in none of the files: their end is missing, or all of them were replaced.",
 		);
-	return { ok: problems.length === 0, streams, problems, more_problems: moreProblems };
+	const { problems, more_problems } = found.result();
+	return { ok: problems.length === 0, streams, problems, more_problems };
 }
 
 const many = (n: number, noun: string) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;

@@ -7,6 +7,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import dns from "dns-packet";
 import { conflict, throttled } from "../src/http/errors.ts";
+import { auditStreams } from "./examples/audit_streams.ts";
 import { events, exports } from "./examples/exports.ts";
 import { keysIn, normalizer } from "./examples/normalize.ts";
 import * as people from "./examples/people.ts";
@@ -88,6 +89,7 @@ await people.domains(record, (domain, challenge) =>
 await people.keys(record);
 await people.serviceAccounts(record);
 await events(record);
+await auditStreams(record);
 await exports(record, "", `${peerUrl}/slow`);
 await exports(record, "Project", `${peerUrl}/slow`);
 await plugins(record);

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import document from "../public/openapi.json" with { type: "json" };
 import { families } from "../src/app.ts";
+import "../src/audit_streams/reference.ts";
 import "../src/batch_exports/reference.ts";
 import { descriptionOf, documentedAs } from "../src/http/router.ts";
 import { operations, resolved, type Schema } from "./support/contract.ts";
