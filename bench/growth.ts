@@ -103,7 +103,7 @@ export const growthLines = (readings: Reading[], sizes: number[]): Line[] => [
 		const [first = 0, ...others] = read;
 		const ratios = others.map((each) => `×${(each / first).toFixed(2)}`).join(", ");
 		return {
-			title: `${operation}${filter && `?${filter.replace(/=[0-9a-f-]{36}/, "=…")}`}`,
+			title: `\`${operation}${filter && `?${filter.replace(/=[0-9a-f-]{36}/, "=…")}`}\``,
 			cells: { tenantry: `${first}, ${ratios}; ${answered} returned` },
 		};
 	}),
