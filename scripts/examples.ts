@@ -13,6 +13,7 @@ import { keysIn, normalizer } from "./examples/normalize.ts";
 import * as people from "./examples/people.ts";
 import { plugins } from "./examples/plugins.ts";
 import { recorder } from "./examples/recorder.ts";
+import { webhooks } from "./examples/webhooks.ts";
 import { environment, run } from "./run.ts";
 import { freePort, serve } from "./server.ts";
 
@@ -33,9 +34,16 @@ if (left < 3 * MINUTE_MS) {
 /** The texts in the DNS, by name. */
 const texts = new Map<string, string>();
 
-/** A resolver that knows only these texts (RFC 8484), and, below /slow, a server that never answers. */
+/**
+ * A resolver that knows only these texts (RFC 8484). Below /slow it is a server that never answers,
+ * and below /webhook one that takes everything.
+ */
 const peer = createServer(async (request, response) => {
 	if (request.url === "/slow") return;
+	if (request.url === "/webhook") {
+		response.writeHead(204).end();
+		return;
+	}
 	const query = dns.decode(Buffer.concat(await Array.fromAsync(request)));
 	const answers = (query.questions ?? []).flatMap(({ name }) => {
 		const data = texts.get(name);
@@ -90,6 +98,7 @@ await people.keys(record);
 await people.serviceAccounts(record);
 await events(record);
 await auditStreams(record);
+await webhooks(record, `${peerUrl}/webhook`);
 await exports(record, "", `${peerUrl}/slow`);
 await exports(record, "Project", `${peerUrl}/slow`);
 await plugins(record);
@@ -103,6 +112,7 @@ const normalize = normalizer({
 	texts: [
 		[server.url, "https://tenantry.example.com"],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
+		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
 	],
 });
 // These can't be provoked, but are made by the same functions.
