@@ -36,6 +36,8 @@ const SETTLE_MS = 1_500;
 /** How often the inspector is asked for a collection. */
 const MAX_TRIES = 20;
 
+const FEW = 10;
+
 /** Requests between two looks at how far it is. */
 const STEP = 5_000;
 
@@ -53,13 +55,14 @@ export async function measureMemory(
 	const service = asService("tenantry", owner, worker);
 	/** What is held after a collection, which a busy computer may take long for, and the peak since the last call. */
 	const look = async () => {
-		// Not connected during the requests: the inspector answers only while no work is waiting.
+		// Not connected during the other requests, whose work would keep the inspector waiting.
 		const memory = await watchMemory(await worker.inspector(), log);
 		let peak = 0;
 		let held: number | null = null;
 		for (let tries = 0; tries < MAX_TRIES && held === null; tries += 1) {
-			await sleep(SETTLE_MS);
 			memory.collect();
+			// The inspector gets its turn when requests do.
+			await sendMany(service, "list", FEW);
 			await sleep(SETTLE_MS);
 			const taken = memory.take();
 			peak = Math.max(peak, taken.peak);
