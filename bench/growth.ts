@@ -1,7 +1,8 @@
 /** How many rows the first page of each list reads, the longer the list is. */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import { LISTS, PARAMETERS } from "./lists.ts";
+import { BOUNDED } from "./bounded.ts";
+import { IDS, LISTS } from "./lists.ts";
 import { MANY, ONCE, OWNERS } from "./rows.ts";
 import { createOwner, insertRows, type Owner, type Stores } from "./seed.ts";
 import { type Line, tell } from "./table.ts";
@@ -34,15 +35,16 @@ export function listPaths() {
 export type Reading = { operation: string; filter: string; read: number[]; answered: number };
 
 /** A page of a list, as its owner sees it. */
-async function readPage(url: URL, path: string, query: string, owner: Owner) {
+async function readPage(url: URL, path: string, { operation, filter }: Reading, owner: Owner) {
+	const ids = { ...IDS, ...LISTS[operation]?.ids };
 	const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
 		name === "organization_id"
 			? owner.organization
 			: name === "project_id"
 				? String(owner.project)
-				: (PARAMETERS[name] ?? ""),
+				: (ids[name] ?? ""),
 	);
-	const target = new URL(`${filled}?${query}`, url);
+	const target = new URL(`${filled}?${filter}`, url);
 	const response = await fetch(target.href, { headers: { authorization: `Bearer ${owner.key}` } });
 	const text = await response.text();
 	if (!response.ok) throw new Error(`${target}: ${text}`);
@@ -60,7 +62,7 @@ async function createOwners(stores: Stores) {
 	return owners;
 }
 
-/** Makes all lists as long as each of the sizes, one after the other, and reads the first page of each with each filter. */
+/** Makes all lists without a limit as long as each of the sizes, one after the other, and reads the first page of each with each filter. */
 export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	const database = await worker.database();
 	await migrate(database);
@@ -78,14 +80,17 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 			from: number,
 			to: number,
 		) => database.prepare(insertRows(table, columns)).bind(from, to).run();
-		if (length === 0) for (const [table, columns] of ONCE) await insert(table, columns, 0, 1);
+		if (length === 0) {
+			for (const [table, columns] of ONCE) await insert(table, columns, 0, 1);
+			for (const [table, columns, rows] of BOUNDED) await insert(table, columns, 0, rows);
+		}
 		for (const [table, columns] of MANY) await insert(table, columns, length, size);
 		length = size;
 		for (const reading of readings) {
 			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");
 			const path = paths[reading.operation];
 			if (!owner || !path) throw new Error(`There is no list ${reading.operation}.`);
-			const { read, answered } = await readPage(worker.url, path, reading.filter, owner);
+			const { read, answered } = await readPage(worker.url, path, reading, owner);
 			reading.read.push(read);
 			reading.answered = answered;
 		}

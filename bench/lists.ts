@@ -1,9 +1,20 @@
 /** Every list of the API, with its filters. */
-import { EXPORT, OWNERS, type OwnerName, PLUGINS, RUN } from "./rows.ts";
+import { ACCOUNT, ACCOUNT_KEY, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
+import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGINS, RUN } from "./rows.ts";
 import { FIRST_PERSON, uuid } from "./seed.ts";
 
-/** A list: whose it is, and the query strings of its filters. `few` match five rows, `most` nearly all. */
-type List = { owner: OwnerName; few?: string[]; most?: string[] };
+/** A list: whose it is, and the query strings of its filters. */
+type List = {
+	owner: OwnerName;
+	/** Match five rows. */
+	few?: string[];
+	/** Match nearly all rows. */
+	most?: string[];
+	/** How many rows the list can have, if there is a limit. It has as many at all sizes. */
+	limit?: number;
+	/** The ids in the path that are not those of `IDS`. */
+	ids?: Record<string, string>;
+};
 
 const LOG: List = {
 	owner: "runs",
@@ -63,8 +74,24 @@ export const LISTS: Record<string, List> = {
 		few: ["email=person-7@example.com", "search=lovelace", "updated_after=2099-01-01"],
 		most: ["search=person", "updated_after=2001-01-01", "order=joined_at"],
 	},
+	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
+	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },
+	listServiceAccountKeyUsage: { owner: "accounts", limit: LIMITS.days, ids: { id: ACCOUNT_KEY } },
 	listOrganizationProjects: { owner: "projects" },
 	listActivity: ACTIVITY,
+	listFeedEvents: {
+		owner: "activity",
+		few: ["types=domain.deleted", "types=domain.*"],
+		most: ["types=member.updated", "types=member.*", `after=${FIRST_EVENT}`],
+	},
+	listAuditStreams: { owner: "streams", limit: LIMITS.streams },
+	listWebhooks: { owner: "webhooks", limit: LIMITS.webhooks },
+	listWebhookDeliveries: {
+		owner: "webhooks",
+		few: ["status=failed", "type=domain.deleted"],
+		limit: LIMITS.deliveries,
+		ids: { id: WEBHOOK },
+	},
 	listPlugins: {
 		owner: "plugins",
 		few: ["search=lovelace"],
@@ -89,12 +116,14 @@ export const LISTS: Record<string, List> = {
 	},
 	listProjectMembers: { owner: "projectMembers" },
 	listProjectActivity: ACTIVITY,
-	listPersonalApiKeys: { owner: "keys" },
+	listPersonalApiKeys: { owner: "keys", limit: LIMITS.keys },
+	listPersonalApiKeyUsage: { owner: "keys", limit: LIMITS.days, ids: { id: KEY } },
 };
 
 /** The ids in paths, beside those of the owner. */
-export const PARAMETERS: Record<string, string> = {
+export const IDS: Record<string, string> = {
 	id: EXPORT,
+	service_account_id: ACCOUNT,
 	run_id: RUN,
 	plugin_config_id: String(PLUGINS.logs),
 };

@@ -1,5 +1,5 @@
 /**
- * Rows that fill every list of the API. Each list has an organization of its own, so that none grows with another. Five rows are
+ * Rows that fill the lists of the API that can be long; bench/bounded.ts has the others. Each list has an organization of its own, so that none grows with another. Five rows are
  * special: filters that match few rows match these, however many there are.
  */
 import { FIRST_PERSON, memberships, people, TIME, uuid, uuidSql } from "./seed.ts";
@@ -19,6 +19,9 @@ export const OWNERS = {
 	logs: 11,
 	projectMembers: 12,
 	keys: 13,
+	streams: 14,
+	webhooks: 15,
+	accounts: 16,
 } as const;
 
 export type OwnerName = keyof typeof OWNERS;
@@ -26,23 +29,25 @@ export type OwnerName = keyof typeof OWNERS;
 /** Rows whose number is below this are special. */
 const FEW = 5;
 
-const organizationOf = (name: OwnerName) => `'${uuid("organization", OWNERS[name])}'`;
+export const organizationOf = (name: OwnerName) => `'${uuid("organization", OWNERS[name])}'`;
 
-/** An id for row `i` of one of many tables. */
-const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);
+/** SQL for an id of row `i`. Each use has a number of its own, `table`. */
+export const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);
 
-const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
+export const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
 
 /** A few rows are from the far future, a few from the past. */
 const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:00.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:00.000Z' else ${TIME} end`;
 
 export const EXPORT = uuid("other", 1);
 export const RUN = uuid("other", 30_000_000);
+/** The first entry of the activity log. */
+export const FIRST_EVENT = uuid("other", 60_000_000);
 
 /** A plugin for each of two owners, whose configs are listed. */
 export const PLUGINS = { configs: 900, logs: 901 };
 
-const TEXT = special("'Lovelace ' || i", "'Row ' || i");
+export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
 const plugin = (name: keyof typeof PLUGINS) => ({
 	id: PLUGINS[name],
@@ -77,7 +82,7 @@ const batchExport = (name: "exports" | "runs") => ({
 	last_updated_at: TIME,
 });
 
-type Columns = Record<string, string | number>;
+export type Columns = Record<string, string | number>;
 
 /** One row of some tables, which others refer to. */
 export const ONCE: [table: string, columns: Columns][] = [
@@ -272,7 +277,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			updated_at: TIME,
 		},
 	],
-	// Keys of others: a user has at most 25.
+	// Keys of others: bench/bounded.ts has the caller's.
 	[
 		"personal_api_keys",
 		{

@@ -3,7 +3,7 @@
  * other. The tables, the answers, and what is checked of a caller are the same.
  */
 import { zValidator } from "@hono/zod-validator";
-import { and, count, desc, eq } from "drizzle-orm";
+import { and, count, desc, eq, getTableColumns } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { type Context, Hono } from "hono";
 import { createMiddleware } from "hono/factory";
@@ -122,6 +122,16 @@ const newInvite = z.object({
 	message: z.string().nullable().default(null),
 });
 
+/** The columns of a domain that an answer has. */
+const {
+	organization_id,
+	claimed_at,
+	recheck_at,
+	failed_rechecks,
+	missing_since,
+	...domainColumns
+} = getTableColumns(domains);
+
 export default new Hono<App>()
 	.use("/api/organizations/:organization_id/*", authenticated, member)
 	.get("/api/organizations/:organization_id/members", paging, async (c) => {
@@ -159,14 +169,14 @@ export default new Hono<App>()
 		const db = drizzle(c.env.DB);
 		const where = eq(domains.organization_id, c.var.organization.id);
 		const rows = await db
-			.select()
+			.select(domainColumns)
 			.from(domains)
 			.where(where)
 			.orderBy(domains.domain)
 			.limit(page.limit)
 			.offset(page.offset);
 		const [total] = await db.select({ count: count() }).from(domains).where(where);
-		const results = rows.map(({ organization_id: _, claimed_at: __, ...domain }) => ({
+		const results = rows.map((domain) => ({
 			...domain,
 			is_verified: domain.verified_at !== null,
 			has_saml: Boolean(domain.saml_entity_id && domain.saml_acs_url && domain.saml_x509_cert),

@@ -1,0 +1,147 @@
+/** Rows that fill the lists of the API that have a limit. Each is as long as it can be. */
+import { type Columns, id, OWNERS, organizationOf, special, TEXT } from "./rows.ts";
+import { TIME, uuid, uuidSql } from "./seed.ts";
+
+/** How many rows each of these lists can have. */
+export const LIMITS = {
+	keys: 25,
+	days: 91,
+	streams: 5,
+	webhooks: 20,
+	deliveries: 100,
+	accounts: 50,
+};
+
+/** The number that each of these tables has in ids. */
+const TABLES = {
+	keys: 16,
+	streams: 17,
+	webhooks: 18,
+	deliveries: 19,
+	accounts: 20,
+	accountKeys: 21,
+};
+
+/** The first row of a table. */
+const first = (table: keyof typeof TABLES) => uuid("other", TABLES[table] * 10_000_000);
+
+export const KEY = first("keys");
+export const WEBHOOK = first("webhooks");
+export const ACCOUNT = first("accounts");
+export const ACCOUNT_KEY = first("accountKeys");
+
+/** The first id of the users that are service accounts. */
+const FIRST_ACCOUNT = 1_000_000;
+
+/** Keys of a user, who isn't measured by them. */
+const keys = (table: "keys" | "accountKeys", user: number): Columns => ({
+	id: id(TABLES[table]),
+	user_id: user,
+	label: TEXT,
+	hash: `printf('%064x', ${TABLES[table] * 10_000_000} + i)`,
+	mask_value: "'tnt_…test'",
+	created_at: TIME,
+});
+
+/** Days of use. The key is not that of the bench, which is used on other days. */
+const days = (key: string): Columns => ({
+	key_id: `'${key}'`,
+	day: "date('2026-01-01', -i || ' days')",
+	requests: 100,
+	refusals: 1,
+	last_address: "'203.0.113.7'",
+});
+
+const STREAM = {
+	type: "S3",
+	config: { bucket_name: "audit", region: "eu-central-1", prefix: "acme/" },
+};
+
+/** Rows of each table, and how many. */
+export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
+	// The bench itself has one key more.
+	["personal_api_keys", keys("keys", OWNERS.keys), LIMITS.keys - 1],
+	["personal_api_key_days", days(KEY), LIMITS.days],
+	[
+		"audit_streams",
+		{
+			id: id(TABLES.streams),
+			organization_id: organizationOf("streams"),
+			name: TEXT,
+			destination: `'${JSON.stringify(STREAM)}'`,
+			enabled: 0,
+			digest: "printf('%064x', i)",
+			created_at: TIME,
+		},
+		LIMITS.streams,
+	],
+	[
+		"webhooks",
+		{
+			id: id(TABLES.webhooks),
+			organization_id: organizationOf("webhooks"),
+			url: "'https://hooks.example.org/' || i",
+			description: TEXT,
+			enabled: 0,
+			secret: "'encrypted'",
+			position: 0,
+			created_at: TIME,
+		},
+		LIMITS.webhooks,
+	],
+	[
+		"webhook_deliveries",
+		{
+			webhook_id: `'${WEBHOOK}'`,
+			number: "i + 1",
+			id: id(TABLES.deliveries),
+			event_id: id(TABLES.deliveries),
+			type: special("'domain.deleted'", "'member.updated'"),
+			status: special("'failed'", "'delivered'"),
+			response_status: special("500", "200"),
+			duration_ms: 120,
+			error: special("'The response has the status 500.'", "null"),
+			created_at: TIME,
+		},
+		LIMITS.deliveries,
+	],
+	[
+		"users",
+		{
+			id: `${FIRST_ACCOUNT} + i`,
+			uuid: id(TABLES.accounts),
+			distinct_id: id(TABLES.accounts),
+			first_name: TEXT,
+			email: "'account-' || i || '@service-account.invalid'",
+			is_service_account: 1,
+			created_at: TIME,
+		},
+		LIMITS.accounts,
+	],
+	[
+		"service_accounts",
+		{
+			id: id(TABLES.accounts),
+			organization_id: organizationOf("accounts"),
+			user_id: `${FIRST_ACCOUNT} + i`,
+			name: TEXT,
+			created_by: OWNERS.accounts,
+			created_at: TIME,
+		},
+		LIMITS.accounts,
+	],
+	[
+		"members",
+		{
+			id: uuidSql("member", "30000000 + i"),
+			organization_id: organizationOf("accounts"),
+			user_id: `${FIRST_ACCOUNT} + i`,
+			level: 1,
+			joined_at: TIME,
+			updated_at: TIME,
+		},
+		LIMITS.accounts,
+	],
+	["personal_api_keys", keys("accountKeys", FIRST_ACCOUNT), LIMITS.keys],
+	["personal_api_key_days", days(ACCOUNT_KEY), LIMITS.days],
+];
