@@ -377,14 +377,14 @@ describe("a replay since a time", () => {
 
 	test("includes events that were written later than others of a later time", async () => {
 		const home = await world();
-		const one = await hook(home, "", { enabled: false, types: ["thing.*"] });
+		const one = await hook(home, "", { enabled: false, types: ["key.*"] });
 		const write = async (created_at: string) => {
 			const id = v7();
 			await db.insert(activityLog).values({
 				id,
 				organization_id: home.id,
-				activity: "seen",
-				scope: "Thing",
+				activity: "expiring",
+				scope: "Key",
 				item_id: "",
 				created_at,
 			});
