@@ -32,6 +32,7 @@ const address = (path: string, ids: Record<string, string> = {}) =>
 			plugin_config_id: home.config,
 			run_id: path.endsWith("/retry") ? home.ended_run : home.run,
 			backfill_id: home.backfill,
+			service_account_id: home.account,
 			id: subject(path, home),
 			token: "x".repeat(43),
 		};
