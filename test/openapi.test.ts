@@ -34,6 +34,7 @@ const address = (path: string, ids: Record<string, string> = {}) =>
 			run_id: path.endsWith("/retry") ? home.ended_run : home.run,
 			backfill_id: home.backfill,
 			delivery_id: home.delivery,
+			service_account_id: home.account,
 			id: subject(path, home),
 			token: "x".repeat(43),
 		};
