@@ -438,7 +438,9 @@ describe("a worker", () => {
 		"stops when its webhook %s",
 		async (why) => {
 			const home = await world();
-			const one = await hook(home, Array(60).fill("slow").join(","), { types: ["service_account.*"] });
+			const one = await hook(home, Array(60).fill("slow").join(","), {
+				types: ["service_account.*"],
+			});
 			await write(home.id, 60);
 			const working = deliver(env, { webhook: one.id });
 			await eventually(async () => expect((await one.ids()).length).toBeGreaterThan(1));
