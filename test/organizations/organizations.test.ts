@@ -49,6 +49,7 @@ test("creating an organization makes its creator the owner, with a first project
 		metadata: "{}",
 		customer_id: null,
 		enforce_2fa: null,
+		keys_must_expire: false,
 		member_count: "1",
 	});
 	const me = await call("GET", "/api/users/@me", { key });
