@@ -57,10 +57,10 @@ test.skipIf(!python)(
 	async () => {
 		const { stdout } = await promisify(execFile)(
 			process.execPath,
-			["scripts/fire_webhooks.ts", "--events", "40", "--endpoints", "4", "--kills", "1"],
+			["scripts/fire_webhooks.ts", "--events", "12", "--endpoints", "4", "--kills", "1"],
 			{ cwd: `${import.meta.dirname}/../..` },
 		);
 		expect(stdout).toContain("The server was killed 1 times");
-		expect(stdout).toMatch(/Python verified \d{3} signatures/);
+		expect(stdout).toMatch(/Python verified \d{2,} signatures/);
 	},
 );
