@@ -113,6 +113,8 @@ const normalize = normalizer({
 		[server.url, "https://tenantry.example.com"],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
+		[`127.0.0.1:${peerPort}`, "receiver.example.com"],
+		["127.0.0.1", "203.0.113.7"],
 	],
 });
 // These can't be provoked, but are made by the same functions.

@@ -19,6 +19,7 @@ test("a user sees itself, its current organization and project, and all its orga
 		last_name: "",
 		email: owner.email,
 		is_email_verified: false,
+		is_service_account: false,
 		mascot_config: {},
 		organization: membership,
 		project: expect.objectContaining({ id: project, organization: id }),
