@@ -77,11 +77,14 @@ export function countUse(c: Context<App>, key_id: string, status: number) {
 	add({ key_id, day: now().slice(0, 10), requests: 1, refusals, last_address });
 	const delay = Number(env.USAGE_FLUSH_SECONDS) * 1000;
 	if (sums.size >= MAX_SUMS) executionCtx.waitUntil(flush(env));
-	else if (Date.now() >= dueAt) {
+	else if (isDue(Date.now(), delay)) {
 		dueAt = Date.now() + delay;
 		executionCtx.waitUntil(flush(env, delay));
 	}
 }
+
+/** Whether a write is due: also if it lies further ahead than any, because the clock was set back. */
+const isDue = (at: number, delay: number) => at >= dueAt || dueAt > at + delay;
 
 const RETENTION_MS = 90 * 86_400_000;
 
