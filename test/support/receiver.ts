@@ -78,7 +78,10 @@ const pythonVerifier = () =>
 		readFileSync(`${import.meta.dirname}/../../docs/audit.md`, "utf8"),
 	)?.[1] ?? "";
 
-type Result = { code: number; out: string; err: string };
+type Result = { code: number | string; out: string; err: string };
+
+/** Whether the program isn't installed. */
+const isMissing = ({ code }: Result) => code === "ENOENT";
 
 const runProgram = (program: string, words: string[]): Promise<Result> =>
 	promisify(execFile)(program, words).then(
@@ -87,7 +90,7 @@ const runProgram = (program: string, words: string[]): Promise<Result> =>
 	);
 
 /**
- * What `npm run admin -- audit verify` and the Python of the documentation say about files.
+ * What `npm run admin -- audit verify` and the Python of the documentation say about files. `python` is null if there is none.
  * @param body JSON: the files with their bytes in base64, and the command's other arguments
  */
 async function audit(body: string) {
@@ -104,7 +107,7 @@ async function audit(body: string) {
 		runProgram("python3", ["-c", pythonVerifier(), folder]),
 	]);
 	rmSync(folder, { recursive: true });
-	return { ...verified, python };
+	return { ...verified, python: isMissing(python) ? null : python };
 }
 
 /**
