@@ -138,7 +138,8 @@ function problemOf(line: Buffer, previous: string | null, number: number | null)
 }
 
 /**
- * Checks the lines of a file, the first of which must follow `previous`; null: any line.
+ * Checks the lines of a file.
+ * @param previous the digest that the first line has to name as the one before it; null: not checked
  * @returns the digest of the last line, and how many entries there are
  */
 async function checkLines(found: Findings, { path, header }: File, previous: string | null) {

@@ -10,7 +10,7 @@ const Key = z.object({
 	organizations: z.array(z.string()),
 	/** Empty: all. */
 	projects: z.array(z.int()),
-	/** Addresses and ranges. Empty: any. Records of older code lack it. */
+	/** IP addresses and CIDR ranges that the key may be used from. Empty: from any. Missing in records from before the field existed. */
 	allowed_ips: z.array(z.string()).default([]),
 	/** ISO 8601; null: never. */
 	expires_at: z.string().nullable(),

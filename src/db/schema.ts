@@ -191,7 +191,7 @@ export const personalApiKeys = sqliteTable(
 		scopes: list<string>(),
 		scoped_organizations: list<string>(),
 		scoped_projects: list<number>(),
-		/** Addresses and ranges in the form of `src/auth/ranges.ts`. Empty: any. */
+		/** IP addresses and CIDR ranges that the key may be used from, normalized by `src/auth/ranges.ts`. Empty: from any. */
 		allowed_ips: list<string>(),
 		expires_at: text(),
 		created_at: created_at(),

@@ -31,7 +31,7 @@ const CONTENT: Record<Model, string> = {
 	persons: "cityHash64(properties, coalesce(toString(person_id), ''))",
 };
 
-/** A time in a parameter, as precise as any column. */
+/** Parses a parameter with a time. Nanoseconds are the finest precision that a column may have. */
 const moment = (name: string) => `parseDateTime64BestEffort({${name}:String}, 9, 'UTC')`;
 
 /**
