@@ -124,6 +124,15 @@ test("two isolates add to the same day; a write that fails is repeated with the 
 	);
 });
 
+test("requests are counted also after the clock was set back", async () => {
+	const { key, days } = await used();
+	vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
+	await call("GET", "/api/users/@me", { key });
+	vi.useRealTimers();
+	await call("GET", "/api/users/@me", { key });
+	await eventually(async () => expect((await days()).map(({ day }) => day)).toContain(today()));
+});
+
 test("days are listed newest first, and deleted after 90", async () => {
 	const { key_id, ask, days } = await used();
 	const ago = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString().slice(0, 10);
