@@ -1,21 +1,29 @@
 /** THE PAGE TABLE: every page of the console. A page is loaded when it is first opened. */
+import type { ComponentType } from "preact";
 import lazy from "preact-iso/lazy";
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
 /** Pages below `/console/:organization`. */
-export const organizationPages = [
+export const organizationPages: readonly (readonly [path: string, page: ComponentType])[] = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
-] as const;
+];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
-export const ownPages: (readonly [path: string, page: () => never])[] = [];
+export const ownPages: readonly (readonly [path: string, page: ComponentType])[] = [];
 
-/** The menu of an organization: for each group the paths below it, and their words. */
+/**
+ * The menu of an organization: for each group the paths below it, and their words. A page that isn't in
+ * the table yet has no row here.
+ */
 export const MENU: readonly (readonly [
 	group: string,
 	entries: readonly (readonly [path: string, words: string])[],
-])[] = [["Organization", [["members", "Members"]]]];
+])[] = [
+	["Organization", [["members", "Members"]]],
+	["Pipeline", []],
+	["Security", []],
+];
 
 /** The menu of the signed-in user. */
 export const OWN_MENU: readonly (readonly [path: string, words: string])[] = [];
