@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
-import { type CreateInviteBody, TenantryError } from "tenantry-client";
+import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
-import { Area, Check, Form, text } from "../../ui/form.tsx";
+import { Area, Check, Form, text, wrong } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { accessIn, ProjectAccess } from "./access.tsx";
 import { type Addresses, addressesIn } from "./addresses.ts";
@@ -49,15 +49,9 @@ export default function InvitePeople() {
 	const { invitees, unknown } = addresses;
 
 	async function invite(fields: FormData) {
-		const wrong = (detail: string) =>
-			new TenantryError({
-				type: "validation_error",
-				code: "invalid_input",
-				attr: "target_email",
-				detail,
-			});
-		if (unknown.length > 0) throw wrong("Correct or remove what is not an email address.");
-		if (invitees.length === 0) throw wrong("Enter at least one address.");
+		if (unknown.length > 0)
+			throw wrong("target_email", "Correct or remove what is not an email address.");
+		if (invitees.length === 0) throw wrong("target_email", "Enter at least one address.");
 		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
 			target_email: invitee.email,
 			first_name: invitee.first_name,
