@@ -1,16 +1,17 @@
 /** THE PAGE TABLE: every page of the console. A page is loaded when it is first opened. */
-import type { ComponentType } from "preact";
-import lazy from "preact-iso/lazy";
+import { lazy } from "./lazy.tsx";
+
+type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[];
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
 /** Pages below `/console/:organization`. */
-export const organizationPages: readonly (readonly [path: string, page: ComponentType])[] = [
+export const organizationPages: Pages = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
-export const ownPages: readonly (readonly [path: string, page: ComponentType])[] = [];
+export const ownPages: Pages = [];
 
 /**
  * The menu of an organization: for each group the paths below it, and their words. A page that isn't in

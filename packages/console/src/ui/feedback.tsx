@@ -27,7 +27,8 @@ export const say = (text: string) => show(text, false);
 
 /** What an error says to people, with the id of the request if an operator needs it. */
 export function wordsOf(error: unknown) {
-	if (!(error instanceof TenantryError)) return String(error);
+	if (!(error instanceof TenantryError))
+		return error instanceof Error ? error.message : String(error);
 	if (error.status === 0) return "The service can't be reached. Check your connection.";
 	return error.status >= 500 ? `${error.detail} (request ${error.requestId})` : error.detail;
 }
