@@ -8,6 +8,12 @@ export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 /** Pages below `/console/:organization`. */
 export const organizationPages: Pages = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
+	["/members/invites", lazy(() => import("./pages/members/invites.tsx"))],
+	["/members/invite", lazy(() => import("./pages/members/invite.tsx"))],
+	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],
+	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
+	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
+	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -21,7 +27,14 @@ export const MENU: readonly (readonly [
 	group: string,
 	entries: readonly (readonly [path: string, words: string])[],
 ])[] = [
-	["Organization", [["members", "Members"]]],
+	[
+		"Organization",
+		[
+			["members", "Members"],
+			["projects", "Projects"],
+			["domains", "Domains"],
+		],
+	],
 	["Pipeline", []],
 	["Security", []],
 ];

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
 import { Dialog } from "./dialog.tsx";
-import { attempt } from "./feedback.tsx";
+import { attempt, say } from "./feedback.tsx";
 
 type Values = object;
 
@@ -100,7 +100,9 @@ export function useSave<T extends Values, Changes extends Values>({
 					type="button"
 					onClick={() => {
 						setClash(undefined);
-						attempt(() => save(clash.theirs, clash.changes));
+						attempt(async () => {
+							if (await save(clash.theirs, clash.changes)) say("Your version is saved.");
+						});
 					}}
 				>
 					Save your version
