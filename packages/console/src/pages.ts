@@ -18,6 +18,17 @@ export const organizationPages: Pages = [
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
 export const ownPages: Pages = [];
+	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
+	["/service_accounts/:account/*", lazy(() => import("./pages/keys/account.tsx"))],
+];
+
+/** Pages of the signed-in user. Their paths are compared before those of organizations. */
+export const ownPages: readonly (readonly [path: string, page: ComponentType])[] = [
+	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
+	["/console/keys/new", lazy(() => import("./pages/keys/new_key.tsx"))],
+	["/console/keys/:key", lazy(() => import("./pages/keys/key.tsx"))],
+	["/console/keys/:key/edit", lazy(() => import("./pages/keys/edit_key.tsx"))],
+];
 
 /**
  * The menu of an organization: for each group the paths below it, and their words. A page that isn't in
@@ -36,8 +47,10 @@ export const MENU: readonly (readonly [
 		],
 	],
 	["Pipeline", []],
-	["Security", []],
+	["Security", [["service_accounts", "Service accounts"]]],
 ];
 
 /** The menu of the signed-in user. */
-export const OWN_MENU: readonly (readonly [path: string, words: string])[] = [];
+export const OWN_MENU: readonly (readonly [path: string, words: string])[] = [
+	["/console/keys", "API keys"],
+];
