@@ -7,6 +7,9 @@ export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 /** Pages below `/console/:organization`. */
 export const organizationPages: readonly (readonly [path: string, page: ComponentType])[] = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
+	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
+	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
+	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -20,7 +23,13 @@ export const MENU: readonly (readonly [
 	group: string,
 	entries: readonly (readonly [path: string, words: string])[],
 ])[] = [
-	["Organization", [["members", "Members"]]],
+	[
+		"Organization",
+		[
+			["members", "Members"],
+			["webhooks", "Webhooks"],
+		],
+	],
 	["Pipeline", []],
 	["Security", []],
 ];
