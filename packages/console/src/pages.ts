@@ -14,6 +14,9 @@ export const organizationPages: Pages = [
 	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
 	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
 	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
+	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
+	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
+	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -44,6 +47,7 @@ export const MENU: readonly (readonly [
 			["members", "Members"],
 			["projects", "Projects"],
 			["domains", "Domains"],
+			["webhooks", "Webhooks"],
 		],
 	],
 	["Pipeline", []],
