@@ -132,7 +132,10 @@ export function bundleConsole() {
 		target: "es2022",
 		jsx: "automatic",
 		jsxImportSource: "preact",
-		alias: { "tenantry-client": `${root}/packages/client/src/index.ts` },
+		alias: {
+			"tenantry-client": `${root}/packages/client/src/index.ts`,
+			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
+		},
 		outdir: `${target}/console/assets`,
 		entryNames: "[name].[hash]",
 		chunkNames: "[name].[hash]",
