@@ -16,6 +16,7 @@ import {
 import { dirname, join, relative } from "node:path";
 import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
+import { destinationSettings } from "./destination_settings.ts";
 import {
 	type Assets,
 	layout,
@@ -136,6 +137,7 @@ export function bundleConsole() {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
 			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
 		},
+		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },
 		outdir: `${target}/console/assets`,
 		entryNames: "[name].[hash]",
 		chunkNames: "[name].[hash]",
