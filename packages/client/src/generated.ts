@@ -5273,7 +5273,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5323,7 +5323,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5344,7 +5344,7 @@ export type BatchExportDestination =
 				url: string;
 				/** Sent as `Authorization: Bearer <token>`. Secret: no answer shows it. */
 				token?: (string | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5371,7 +5371,7 @@ export type BatchExportDestination =
 				table_name?: (string | null) | undefined;
 				/** Can't be honoured: every certificate is checked, and a self-signed one is refused. */
 				has_self_signed_cert?: (boolean | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5398,7 +5398,7 @@ export type BatchExportDestination =
 				password?: (string | null) | undefined;
 				/** The table; `events` by default. It is created if it is missing. */
 				table_name?: (string | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5431,7 +5431,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5472,7 +5472,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5507,7 +5507,7 @@ export type BatchExportDestination =
 				use_json_type?: (boolean | null) | undefined;
 				/** The URL of the API; Google's by default. */
 				endpoint_url?: (string | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;

@@ -47,6 +47,7 @@ export function Form({
 	isDangerous = false,
 	onSubmit,
 	onCancel,
+	others = [],
 	children,
 }: {
 	/** The words of the button, such as "Save". */
@@ -54,6 +55,8 @@ export function Form({
 	isDangerous?: boolean;
 	onSubmit: (fields: FormData) => Promise<unknown>;
 	onCancel?: (() => void) | undefined;
+	/** More buttons that send the fields, such as "Test", before the main one. */
+	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
 	children: ComponentChildren;
 }) {
 	const form = useRef<HTMLFormElement>(null);
@@ -77,7 +80,8 @@ export function Form({
 		setWrong(undefined);
 		setProblem("");
 		try {
-			await onSubmit(new FormData(form.current));
+			const other = others.find(([words]) => words === event.submitter?.dataset.action);
+			await (other?.[1] ?? onSubmit)(new FormData(form.current));
 		} catch (error) {
 			refuse(error);
 		}
@@ -96,6 +100,17 @@ export function Form({
 						Cancel
 					</button>
 				)}
+				{others.map(([words]) => (
+					<button
+						key={words}
+						type="submit"
+						class="secondary outline"
+						data-action={words}
+						aria-disabled={isBusy}
+					>
+						{words}
+					</button>
+				))}
 				<button type="submit" class={isDangerous ? "danger" : undefined} aria-disabled={isBusy}>
 					{action}
 				</button>
