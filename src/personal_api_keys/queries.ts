@@ -23,9 +23,7 @@ import {
 	toSql,
 } from "./grants.ts";
 import { type Owner, selectOwner } from "./owner.ts";
-import { type create, toPersonalApiKey, type update as Update } from "./shape.ts";
-
-const MAX_KEYS = 25;
+import { type create, MAX_KEYS, toPersonalApiKey, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
