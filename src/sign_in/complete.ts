@@ -4,7 +4,7 @@ import { cache, digest, evict, mask, mint } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
 import type { App } from "../env.ts";
 import { found, invalid } from "../http/errors.ts";
-import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
+import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { retry } from "../tenant/tenant.ts";
 import { wake } from "../tenant/wake.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
@@ -22,7 +22,11 @@ import type { complete as Body, SignedIn } from "./shape.ts";
 export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>) =>
 	retry(async () => {
 		const signIn = await findSignIn(c, token, code);
-		return write(c, signIn, await checkFactor(c.env, signIn, code));
+		const proof = await checkFactor(c.env, signIn, code);
+		const removed = chooseRemoved(signIn);
+		if (signIn.keys.length - removed.length >= MAX_KEYS)
+			throw invalid(null, `You have ${MAX_KEYS} API keys. Revoke one of them, then sign in.`);
+		return write(c, signIn, proof, removed);
 	});
 
 export const codeRequired = () =>
@@ -60,12 +64,12 @@ async function write(
 	c: Context<App>,
 	signIn: SignIn,
 	proof: Proof | undefined,
+	removed: SignIn["keys"],
 ): Promise<z.infer<typeof SignedIn> | undefined> {
 	const { db, user, factor } = signIn;
 	const value = mint();
 	const key = { value, hash: await digest(value), mask_value: mask(value) };
 	const recovery_codes = proof && factor.enabled_at === null ? newRecoveryCodes() : null;
-	const removed = chooseRemoved(signIn);
 	const { used, keys, users, due } = await runBatch(
 		db,
 		statements(signIn, {
