@@ -63,7 +63,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
+						help: "Whether members need a second factor to sign in; null if it was never decided. Keys work without one.",
 					},
 					{
 						name: "keys_must_expire",
@@ -125,7 +125,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
+						help: "Whether members need a second factor to sign in; null if it was never decided. Keys work without one.",
 					},
 					{
 						name: "keys_must_expire",
@@ -425,7 +425,7 @@ export const GROUPS: Group[] = [
 		name: "domains",
 		resource: "domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail.",
 		commands: [
 			{
 				name: "list",

@@ -242,7 +242,7 @@ export abstract class Resources {
 	declare readonly organizations: OrganizationsCalls;
 	/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
 	declare readonly batchExports: BatchExportsCalls;
-	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in. */
+	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail. */
 	declare readonly domains: DomainsCalls;
 	/** An invite lets the person with an email address join an organization. It works once, for three days, and only as long as its inviter may still give what it offers. */
 	declare readonly invites: InvitesCalls;
@@ -553,7 +553,7 @@ export interface BatchExportsCalls {
 	): Promise<Received<BatchExportBackfill, "batchExports.backfill">>;
 }
 
-/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in. */
+/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail. */
 export interface DomainsCalls {
 	/**
 	 * List the domains.
@@ -2263,7 +2263,7 @@ export interface CreateOrganizationBody {
 	logo_media_id?: (string | null) | undefined;
 	/** Whether the other admins and owners get a mail when somebody accepts an invite. True by default. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
+	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
 	enforce_2fa?: (boolean | null) | undefined;
 	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. False by default. */
 	keys_must_expire?: boolean | undefined;
@@ -2289,7 +2289,7 @@ export interface UpdateOrganizationBody {
 	logo_media_id?: (string | null) | undefined;
 	/** Whether the other admins and owners get a mail when somebody accepts an invite. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
+	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
 	enforce_2fa?: (boolean | null) | undefined;
 	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
 	keys_must_expire?: boolean | undefined;
@@ -5271,7 +5271,7 @@ export interface Organization {
 	metadata: string;
 	/** The operator's own id for the organization; null for none. Set by the operator. */
 	customer_id: string | null;
-	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
+	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
 	enforce_2fa: boolean | null;
 	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
 	keys_must_expire: boolean;
@@ -6388,7 +6388,7 @@ export interface User {
 	last_name: string;
 	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
-	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified. */
+	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
@@ -6473,7 +6473,7 @@ export interface Member {
 	joined_at: string;
 	/** When the level was last changed; the same as `joined_at` if it never was. */
 	updated_at: string;
-	/** Whether the user signs in with a second factor, as the service that signs people in has recorded it; false by default. */
+	/** Whether signing in takes a second factor. */
 	is_2fa_enabled: boolean;
 	/** Whether the user signs in through another provider, as the service that signs people in has recorded it; false by default. */
 	has_social_auth: boolean;
@@ -7556,7 +7556,7 @@ export interface Me {
 	last_name: string;
 	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
-	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified. */
+	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
