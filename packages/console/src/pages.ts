@@ -14,19 +14,15 @@ export const organizationPages: Pages = [
 	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
 	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
 	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
+	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
+	["/service_accounts/:account/*", lazy(() => import("./pages/keys/account.tsx"))],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
-export const ownPages: Pages = [];
-	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
-	["/service_accounts/:account/*", lazy(() => import("./pages/keys/account.tsx"))],
-];
-
-/** Pages of the signed-in user. Their paths are compared before those of organizations. */
-export const ownPages: readonly (readonly [path: string, page: ComponentType])[] = [
+export const ownPages: Pages = [
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
 	["/console/keys/new", lazy(() => import("./pages/keys/new_key.tsx"))],
 	["/console/keys/:key", lazy(() => import("./pages/keys/key.tsx"))],
@@ -47,11 +43,16 @@ export const MENU: readonly (readonly [
 			["members", "Members"],
 			["projects", "Projects"],
 			["domains", "Domains"],
-			["webhooks", "Webhooks"],
 		],
 	],
 	["Pipeline", []],
-	["Security", [["service_accounts", "Service accounts"]]],
+	[
+		"Security",
+		[
+			["service_accounts", "Service accounts"],
+			["webhooks", "Webhooks"],
+		],
+	],
 ];
 
 /** The menu of the signed-in user. */
