@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
-import { Area, Check, Form, text, wrong } from "../../ui/form.tsx";
+import { Area, Check, Form, refusal, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { accessIn, ProjectAccess } from "./access.tsx";
 import { type Addresses, addressesIn } from "./addresses.ts";
@@ -50,8 +50,8 @@ export default function InvitePeople() {
 
 	async function invite(fields: FormData) {
 		if (unknown.length > 0)
-			throw wrong("target_email", "Correct or remove what is not an email address.");
-		if (invitees.length === 0) throw wrong("target_email", "Enter at least one address.");
+			throw refusal("target_email", "Correct or remove what is not an email address.");
+		if (invitees.length === 0) throw refusal("target_email", "Enter at least one address.");
 		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
 			target_email: invitee.email,
 			first_name: invitee.first_name,

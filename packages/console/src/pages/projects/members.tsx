@@ -5,7 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
-import { Choice, Field, Form, Group, text, wrong } from "../../ui/form.tsx";
+import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
@@ -130,7 +130,10 @@ function AddPerson({
 		const { results } = await api.members.list({ organization: organization.id, email });
 		const [member] = results;
 		if (member) return member;
-		throw wrong("user_uuid", "No member of the organization has this address. Invite them first.");
+		throw refusal(
+			"user_uuid",
+			"No member of the organization has this address. Invite them first.",
+		);
 	}
 
 	return (
