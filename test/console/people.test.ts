@@ -41,6 +41,8 @@ function refusalsOf(page: Page) {
 	return refusals;
 }
 
+const newDomain = () => `acme-${randomUUID().slice(0, 8)}.example.com`;
+
 const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
 const note = (page: Page, text: string) => page.locator(".note", { hasText: text }).waitFor();
 
@@ -123,7 +125,6 @@ inBrowser("people", (open) => {
 		const link = await page.locator("dialog pre").textContent();
 		const token = link?.split("/").at(-1) ?? "";
 		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
-		await checkLooks(page, "people-link");
 		await button(page, "Close").click();
 		await button(page, /^Revoke for ada/).click();
 		await button(page, "Revoke invite").click();
@@ -133,9 +134,7 @@ inBrowser("people", (open) => {
 
 	test("a member gets no buttons that fail, and can leave", async () => {
 		const { client, organization, project, path } = await newOrganization();
-		const { id } = await client.domains.create(organization, {
-			domain: `${randomUUID()}.example.com`,
-		});
+		const { id } = await client.domains.create(organization, { domain: newDomain() });
 		const key = await join(organization, newAddress("eve"), 1);
 		const page = await open(`${path}/members?search=eve`, { key });
 		const refusals = refusalsOf(page);
@@ -163,7 +162,7 @@ inBrowser("people", (open) => {
 
 	test("a domain is claimed, its record seen in the DNS, and its sign-in settings saved", async () => {
 		const { client, organization, path } = await newOrganization();
-		const domain = `d${randomUUID()}.example.com`;
+		const domain = newDomain();
 		const page = await open(`${path}/domains`);
 		await page.getByText("No domains").waitFor();
 		await button(page, "Add domain").click();
@@ -221,7 +220,6 @@ inBrowser("people", (open) => {
 		await page.getByText('"Mars/Olympus" is not a valid choice.').waitFor();
 		await page.getByLabel("Time zone").fill("Europe/Berlin");
 		await page.getByText("there now").waitFor();
-		await checkLooks(page, "people-project-create");
 		await button(page, "Create project").last().click();
 		await page.getByText("Nobody was added").waitFor();
 		await button(page, "Add person").click();
@@ -254,7 +252,7 @@ inBrowser("people", (open) => {
 	test("two administrators don't overwrite each other unseen", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const { id } = await client.domains.create(organization, {
-			domain: `${randomUUID()}.example.com`,
+			domain: newDomain(),
 			saml_entity_id: "first",
 		});
 		const key = await join(organization, newAddress("joan"), 8);

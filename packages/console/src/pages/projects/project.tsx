@@ -92,7 +92,18 @@ export default function Project() {
 		<PageView
 			title={project.name}
 			above={above}
-			actions={project.access_control && <Badge mood="warn">Private</Badge>}
+			actions={project.access_control && <Badge>Private</Badge>}
+			lead={
+				<span class="row">
+					<span>
+						ID <code>{project.id}</code>
+					</span>
+					<Copy value={String(project.id)} what="the ID" />
+					<span>
+						· Created <Time value={project.created_at} isRelative />
+					</span>
+				</span>
+			}
 		>
 			<Section title="Settings">
 				{mayChange && (
@@ -106,18 +117,7 @@ export default function Project() {
 						<ProjectFields project={project} />
 					</Form>
 				)}
-				<Facts
-					rows={[
-						...(mayChange ? [] : [["Time zone", project.timezone] as const]),
-						[
-							"ID",
-							<span key="id" class="row">
-								<code>{project.id}</code> <Copy value={String(project.id)} label="Copy ID" />
-							</span>,
-						],
-						["Created", <Time key="created" value={project.created_at} />],
-					]}
-				/>
+				{!mayChange && <Facts rows={[["Time zone", project.timezone]]} />}
 			</Section>
 			<ProjectMembers project={project} mayChange={mayChange} />
 			{isOwner && (
