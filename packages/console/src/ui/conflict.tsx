@@ -20,7 +20,8 @@ const shown = (value: unknown) =>
 
 /**
  * Saves changes of an object, unless somebody else changed the same fields since this page read it.
- * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page.
+ * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page. `version` is
+ * another one after the user took the other version: as the key of a form, it shows that one's values.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,
@@ -38,6 +39,7 @@ export function useSave<T extends Values, Changes extends Values>({
 	labels: Partial<Record<keyof Changes & string, string>>;
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
+	const [version, setVersion] = useState(0);
 
 	/**
 	 * @param object as this page read it by `get`
@@ -97,6 +99,7 @@ export function useSave<T extends Values, Changes extends Values>({
 					onClick={() => {
 						setClash(undefined);
 						onSaved(clash.theirs);
+						setVersion((version) => version + 1);
 					}}
 				>
 					Take the saved version
@@ -115,5 +118,5 @@ export function useSave<T extends Values, Changes extends Values>({
 			</div>
 		</Dialog>
 	);
-	return { save, dialog };
+	return { save, dialog, version };
 }

@@ -48,12 +48,13 @@ export default function Project() {
 		},
 		[organization.id, id],
 	);
-	const { save, dialog } = useSave<Row, UpdateProjectBody>({
+	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
 		read: () => read(),
 		update: (project, changes, options) =>
 			api.organizationProjects.update(project, changes, options),
-		// Only a GET has an ETag, which the next change needs.
-		onSaved: () => {
+		onSaved: (project) => {
+			loaded.replace({ project, mayChange: true });
+			// Only a GET has an ETag, which the next change needs.
 			loaded.reload();
 			reloadOrganization();
 		},
@@ -108,7 +109,7 @@ export default function Project() {
 			<Section title="Settings">
 				{mayChange && (
 					<Form
-						key={JSON.stringify(project)}
+						key={version}
 						action="Save changes"
 						onSubmit={async (fields) => {
 							if (await save(project, changesIn(project, fields))) say("The project is saved.");
