@@ -10,6 +10,12 @@ export const organizationPages: readonly (readonly [path: string, page: Componen
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
+	["/notifications", lazy(() => import("./pages/events/notifications.tsx"))],
+	["/activity", lazy(() => import("./pages/events/activity.tsx"))],
+	["/activity/events", lazy(() => import("./pages/events/feed.tsx"))],
+	["/audit_streams", lazy(() => import("./pages/events/audit_streams.tsx"))],
+	["/audit_streams/new", lazy(() => import("./pages/events/new_audit_stream.tsx"))],
+	["/audit_streams/:id", lazy(() => import("./pages/events/audit_stream.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -28,10 +34,17 @@ export const MENU: readonly (readonly [
 		[
 			["members", "Members"],
 			["webhooks", "Webhooks"],
+			["notifications", "Notifications"],
 		],
 	],
 	["Pipeline", []],
-	["Security", []],
+	[
+		"Security",
+		[
+			["activity", "Activity"],
+			["audit_streams", "Audit streams"],
+		],
+	],
 ];
 
 /** The menu of the signed-in user. */
