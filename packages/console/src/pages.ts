@@ -19,6 +19,12 @@ export const organizationPages: Pages = [
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
+	["/notifications", lazy(() => import("./pages/events/notifications.tsx"))],
+	["/activity", lazy(() => import("./pages/events/activity.tsx"))],
+	["/activity/events", lazy(() => import("./pages/events/feed.tsx"))],
+	["/audit_streams", lazy(() => import("./pages/events/audit_streams.tsx"))],
+	["/audit_streams/new", lazy(() => import("./pages/events/new_audit_stream.tsx"))],
+	["/audit_streams/:id", lazy(() => import("./pages/events/audit_stream.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -43,6 +49,8 @@ export const MENU: readonly (readonly [
 			["members", "Members"],
 			["projects", "Projects"],
 			["domains", "Domains"],
+			["webhooks", "Webhooks"],
+			["notifications", "Notifications"],
 		],
 	],
 	["Pipeline", []],
@@ -51,6 +59,8 @@ export const MENU: readonly (readonly [
 		[
 			["service_accounts", "Service accounts"],
 			["webhooks", "Webhooks"],
+			["activity", "Activity"],
+			["audit_streams", "Audit streams"],
 		],
 	],
 ];
