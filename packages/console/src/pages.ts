@@ -7,6 +7,10 @@ export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 /** Pages below `/console/:organization`. */
 export const organizationPages: readonly (readonly [path: string, page: ComponentType])[] = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
+	["/batch_exports", lazy(() => import("./pages/batch_exports/list.tsx"))],
+	["/batch_exports/new", lazy(() => import("./pages/batch_exports/new.tsx"))],
+	["/batch_exports/:id/runs/:run", lazy(() => import("./pages/batch_exports/run.tsx"))],
+	["/batch_exports/:id/:tab?", lazy(() => import("./pages/batch_exports/export.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -21,7 +25,7 @@ export const MENU: readonly (readonly [
 	entries: readonly (readonly [path: string, words: string])[],
 ])[] = [
 	["Organization", [["members", "Members"]]],
-	["Pipeline", []],
+	["Pipeline", [["batch_exports", "Batch exports"]]],
 	["Security", []],
 ];
 
