@@ -1,6 +1,6 @@
 /** The form of an export: what is exported, where to, and when. */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type {
 	BatchExport,
 	BatchExportDestination,
@@ -9,7 +9,8 @@ import type {
 import { TenantryError } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { DestinationFields } from "./destination_fields.tsx";
-import { type Config, fieldOf, settingsOf } from "./destinations.ts";
+import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
+import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
 import { INTERVALS, MODELS, TYPES, wordsOfModel, wordsOfType } from "./states.tsx";
 import { toLocal } from "./windows.ts";
@@ -70,6 +71,16 @@ export async function besideSettings<T>(type: string, request: () => Promise<T>)
 
 const moment = (at: string | null | undefined) => (at ? toLocal(Date.parse(at)) : "");
 
+/** The fields that name files, as they are now. */
+const readFiles = (form: HTMLFormElement, type: string) => {
+	const fields = new FormData(form);
+	return {
+		config: configOf(type, fields),
+		interval: chosen(fields, "interval", INTERVALS),
+		model: chosen(fields, "model", MODELS),
+	};
+};
+
 /** The fields of an export. Of a stored one, its destination is of the type that it has. */
 export function ExportFields({
 	of,
@@ -85,9 +96,16 @@ export function ExportFields({
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
 	const [name, setName] = useState<string | undefined>(of?.name);
+	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
+	const root = useRef<HTMLDivElement>(null);
+	const update = () => {
+		const form = root.current?.closest("form");
+		if (form) setFiles(readFiles(form, type));
+	};
+	useEffect(update, [type]);
 	const proposal = `${model === "persons" ? wordsOfModel("persons") : wordsOfModel("events")} to ${wordsOfType(type)}`;
 	return (
-		<>
+		<div ref={root} onInput={update} onChange={update}>
 			<section class="form-part">
 				<h2>What is exported</h2>
 				{children}
@@ -122,6 +140,7 @@ export function ExportFields({
 					/>
 				)}
 				<DestinationFields key={type} type={type} config={of?.destination.config} />
+				{files && <FilePreview {...files} />}
 			</section>
 			<section class="form-part">
 				<h2>How often</h2>
@@ -169,6 +188,6 @@ export function ExportFields({
 					onInput={({ currentTarget }) => setName(currentTarget.value)}
 				/>
 			</section>
-		</>
+		</div>
 	);
 }

@@ -1,7 +1,7 @@
 /** The windows of exports (docs/exports.md#runs). */
 import type { BatchExport } from "tenantry-client";
 
-type Interval = BatchExport["interval"];
+export type Interval = BatchExport["interval"];
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
