@@ -25,6 +25,10 @@ export const organizationPages: Pages = [
 	["/audit_streams", lazy(() => import("./pages/events/audit_streams.tsx"))],
 	["/audit_streams/new", lazy(() => import("./pages/events/new_audit_stream.tsx"))],
 	["/audit_streams/:id", lazy(() => import("./pages/events/audit_stream.tsx"))],
+	["/batch_exports", lazy(() => import("./pages/batch_exports/list.tsx"))],
+	["/batch_exports/new", lazy(() => import("./pages/batch_exports/new.tsx"))],
+	["/batch_exports/:id/runs/:run", lazy(() => import("./pages/batch_exports/run.tsx"))],
+	["/batch_exports/:id/:tab?", lazy(() => import("./pages/batch_exports/export.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -63,6 +67,9 @@ export const MENU: readonly (readonly [
 			["audit_streams", "Audit streams"],
 		],
 	],
+	["Organization", [["members", "Members"]]],
+	["Pipeline", [["batch_exports", "Batch exports"]]],
+	["Security", []],
 ];
 
 /** The menu of the signed-in user. */
