@@ -73,7 +73,7 @@ export function FirstSteps({
 				</>
 			}
 		>
-			<ol class="panel steps">
+			<ol class="panel first-steps">
 				{steps.map(({ isDone, path, words, why }) => (
 					<li key={path} class={isDone ? "done" : undefined}>
 						<div>

@@ -87,7 +87,7 @@ function Failures({ exports }: { exports: readonly BatchExport[] }) {
 	if (failures.length === 0) return null;
 	return (
 		<Section title={`Failed runs of the last ${DAYS} days`}>
-			<ul class="panel failures">
+			<ul class="panel failed-runs">
 				{failures.slice(0, MAX_FAILURES).map(({ id, batch_export, name, ...run }) => (
 					<li key={id}>
 						<a href={to(`batch_exports/${batch_export}/runs/${id}`)}>{name}</a>
@@ -147,7 +147,7 @@ export default function Overview() {
 					)}
 				/>
 			</Section>
-			<ul class="figures">
+			<ul class="overview-figures">
 				<Figure path={to("members")} name="Members" value={Number(member_count)} />
 				<Figure path={to("projects")} name="Projects" value={teams.length} />
 				<Figure path={to("batch_exports")} name="Batch exports" value={exports.count}>

@@ -24,7 +24,7 @@ function Picture({ days, of }: { days: Days; of: string }) {
 	const total = days.reduce((sum, { rows }) => sum + rows, 0);
 	return (
 		<div class="panel">
-			<p class="figure">
+			<p class="rows-total">
 				<strong>
 					<Count value={total} />
 				</strong>{" "}

@@ -79,11 +79,7 @@ function SettingsForm() {
 					required
 					maxLength={64}
 					defaultValue={organization.name}
-					hint={
-						<>
-							In URLs and in mails it stays <code>{organization.slug}</code>.
-						</>
-					}
+					hint={`Its name in URLs stays “${organization.slug}”.`}
 				/>
 				<Field
 					name="logo_media_id"
@@ -207,7 +203,7 @@ export default function Settings() {
 				/>
 			</Section>
 			<Section title="Danger zone">
-				<div class="panel danger-zone">
+				<div class="panel dangers">
 					<Leave />
 					{isOwner && <Delete />}
 				</div>
