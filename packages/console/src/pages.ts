@@ -7,6 +7,8 @@ export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
 /** Pages below `/console/:organization`. */
 export const organizationPages: Pages = [
+	["/", lazy(() => import("./pages/overview/overview.tsx"))],
+	["/settings", lazy(() => import("./pages/overview/settings.tsx"))],
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
 	["/members/invites", lazy(() => import("./pages/members/invites.tsx"))],
 	["/members/invite", lazy(() => import("./pages/members/invite.tsx"))],
@@ -33,6 +35,7 @@ export const organizationPages: Pages = [
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
 export const ownPages: Pages = [
+	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
 	["/console/keys/new", lazy(() => import("./pages/keys/new_key.tsx"))],
 	["/console/keys/:key", lazy(() => import("./pages/keys/key.tsx"))],
@@ -50,11 +53,13 @@ export const MENU: readonly (readonly [
 	[
 		"Organization",
 		[
+			["", "Overview"],
 			["members", "Members"],
 			["projects", "Projects"],
 			["domains", "Domains"],
 			["webhooks", "Webhooks"],
 			["notifications", "Notifications"],
+			["settings", "Settings"],
 		],
 	],
 	["Pipeline", []],

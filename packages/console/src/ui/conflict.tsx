@@ -14,9 +14,13 @@ const fieldOf = (object: Values, name: string): unknown =>
 const shown = (value: unknown) =>
 	value === undefined || value === null || value === ""
 		? "–"
-		: typeof value === "object"
-			? JSON.stringify(value)
-			: String(value);
+		: typeof value === "boolean"
+			? value
+				? "Yes"
+				: "No"
+			: typeof value === "object"
+				? JSON.stringify(value)
+				: String(value);
 
 /**
  * Saves changes of an object, unless somebody else changed the same fields since this page read it.
