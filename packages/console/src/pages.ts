@@ -7,6 +7,19 @@ export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 /** Pages below `/console/:organization`. */
 export const organizationPages: readonly (readonly [path: string, page: ComponentType])[] = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
+	["/plugins", lazy(() => import("./pages/plugins/plugins.tsx"))],
+	["/plugins/install", lazy(() => import("./pages/plugins/install.tsx"))],
+	["/plugins/:plugin", lazy(() => import("./pages/plugins/plugin.tsx"))],
+	["/plugins/:plugin/source", lazy(() => import("./pages/plugins/source.tsx"))],
+	["/plugins/:plugin/activity", lazy(() => import("./pages/plugins/plugin_activity.tsx"))],
+	["/plugin_configs", lazy(() => import("./pages/plugins/configs.tsx"))],
+	["/plugin_configs/new", lazy(() => import("./pages/plugins/new_config.tsx"))],
+	["/plugin_configs/:project/:config", lazy(() => import("./pages/plugins/config.tsx"))],
+	["/plugin_configs/:project/:config/log", lazy(() => import("./pages/plugins/config_log.tsx"))],
+	[
+		"/plugin_configs/:project/:config/activity",
+		lazy(() => import("./pages/plugins/config_activity.tsx")),
+	],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
@@ -21,7 +34,13 @@ export const MENU: readonly (readonly [
 	entries: readonly (readonly [path: string, words: string])[],
 ])[] = [
 	["Organization", [["members", "Members"]]],
-	["Pipeline", []],
+	[
+		"Pipeline",
+		[
+			["plugins", "Plugins"],
+			["plugin_configs", "Plugin configs"],
+		],
+	],
 	["Security", []],
 ];
 
