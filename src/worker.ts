@@ -4,6 +4,7 @@ import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
 import { deleteOrphans } from "./events/queries.ts";
 import { isStale } from "./jobs/queue.ts";
+import { deleteOldSignIns } from "./sign_in/request.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/workflow.ts";
@@ -57,6 +58,7 @@ export default {
 			deleteOrphans(env),
 			deleteExpiredKeys(env),
 			deleteOldDays(env),
+			deleteOldSignIns(env),
 			jobs.tick(env, scheduledTime),
 			exports.tick(env, scheduledTime),
 			...others.map(({ tick }) => tick(env, scheduledTime)),

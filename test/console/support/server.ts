@@ -28,7 +28,7 @@ export default async function setup({ provide }: TestProject) {
 	mkdirSync(state, { recursive: true });
 	writeFileSync(
 		`${state}/dev.vars`,
-		lines({ NPM_REGISTRY_URL, GITHUB_API_URL, GITHUB_ARCHIVE_URL }),
+		lines({ NPM_REGISTRY_URL, GITHUB_API_URL, GITHUB_ARCHIVE_URL, USAGE_FLUSH_SECONDS: "0" }),
 	);
 	const port = await freePort();
 	const server = new Server({ PORT: String(port), STATE_DIR: state });

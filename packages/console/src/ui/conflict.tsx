@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
 import { Dialog } from "./dialog.tsx";
-import { attempt } from "./feedback.tsx";
+import { attempt, say } from "./feedback.tsx";
 
 type Values = object;
 
@@ -26,8 +26,8 @@ function Value({ children }: { children: string }) {
 }
 
 /**
- * Saves changes of an object, unless somebody else changed it since this page read it. Then a dialog
- * shows both versions, and the user decides. Put `dialog` somewhere on the page.
+ * Saves changes of an object, unless somebody else changed the same fields since this page read it.
+ * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,
@@ -50,13 +50,18 @@ export function useSave<T extends Values, Changes extends Values>({
 	 * @param object as this page read it by `get`
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
-	async function save(object: T, changes: Changes) {
+	async function save(object: T, changes: Changes): Promise<boolean> {
 		try {
 			onSaved(await update(object, changes));
 			return true;
 		} catch (error) {
 			if (!(error instanceof PreconditionFailedError)) throw error;
-			setClash({ theirs: await read(), changes });
+			const theirs = await read();
+			const isSame = (name: string) =>
+				shown(fieldOf(theirs, name)) === shown(fieldOf(object, name));
+			// Only other things about it have changed, such as its state.
+			if (Object.keys(changes).every(isSame)) return save(theirs, changes);
+			setClash({ theirs, changes });
 			return false;
 		}
 	}
@@ -111,7 +116,9 @@ export function useSave<T extends Values, Changes extends Values>({
 					type="button"
 					onClick={() => {
 						setClash(undefined);
-						attempt(() => save(clash.theirs, clash.changes));
+						attempt(async () => {
+							if (await save(clash.theirs, clash.changes)) say("Your version is saved.");
+						});
 					}}
 				>
 					Save your version

@@ -14,6 +14,30 @@ type FieldError = { name: string; text: string };
 const Wrong = createContext<FieldError | undefined>(undefined);
 
 /**
+ * The field that an error names. An error in a list or an object, such as `allowed_ips__1`, belongs to
+ * the field that has all of it.
+ */
+function findField(form: HTMLFormElement, attr: string) {
+	for (let name = attr; name; name = name.slice(0, Math.max(0, name.lastIndexOf("__")))) {
+		const field = form.elements.namedItem(name);
+		const [first] = field instanceof RadioNodeList ? field : [field];
+		if (first instanceof HTMLElement) return { name, first };
+	}
+	return undefined;
+}
+
+/** What an error says beside a field; of a field with several lines also which of its entries is meant. */
+function textBeside(
+	error: unknown,
+	attr: string,
+	{ name, first }: { name: string; first: Element },
+) {
+	const [, index] = /^__(\d+)$/.exec(attr.slice(name.length)) ?? [];
+	const isEntry = index !== undefined && first instanceof HTMLTextAreaElement;
+	return isEntry ? `Entry ${Number(index) + 1}: ${wordsOf(error)}` : wordsOf(error);
+}
+
+/**
  * A form that sends its fields to the service. A refusal is shown beside the field that the service
  * names, or above the buttons if the form has no such field.
  * @param onSubmit gets the form's fields; an error that it throws is shown
@@ -23,6 +47,7 @@ export function Form({
 	isDangerous = false,
 	onSubmit,
 	onCancel,
+	others = [],
 	children,
 }: {
 	/** The words of the button, such as "Save". */
@@ -30,6 +55,8 @@ export function Form({
 	isDangerous?: boolean;
 	onSubmit: (fields: FormData) => Promise<unknown>;
 	onCancel?: (() => void) | undefined;
+	/** More buttons that send the fields, such as "Test", before the main one. */
+	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
 	children: ComponentChildren;
 }) {
 	const form = useRef<HTMLFormElement>(null);
@@ -39,11 +66,10 @@ export function Form({
 
 	function refuse(error: unknown) {
 		const name = error instanceof TenantryError ? error.attr : null;
-		const field = name && form.current?.elements.namedItem(name);
-		const [first] = field instanceof RadioNodeList ? field : [field];
-		if (name && first) {
-			setWrong({ name, text: wordsOf(error) });
-			if (first instanceof HTMLElement) first.focus();
+		const field = name && form.current ? findField(form.current, name) : undefined;
+		if (name && field) {
+			setWrong({ name: field.name, text: textBeside(error, name, field) });
+			field.first.focus();
 		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
 	}
 
@@ -54,7 +80,8 @@ export function Form({
 		setWrong(undefined);
 		setProblem("");
 		try {
-			await onSubmit(new FormData(form.current));
+			const other = others.find(([words]) => words === event.submitter?.dataset.action);
+			await (other?.[1] ?? onSubmit)(new FormData(form.current));
 		} catch (error) {
 			refuse(error);
 		}
@@ -73,6 +100,17 @@ export function Form({
 						Cancel
 					</button>
 				)}
+				{others.map(([words]) => (
+					<button
+						key={words}
+						type="submit"
+						class="secondary outline"
+						data-action={words}
+						aria-disabled={isBusy}
+					>
+						{words}
+					</button>
+				))}
 				<button type="submit" class={isDangerous ? "danger" : undefined} aria-disabled={isBusy}>
 					{action}
 				</button>
@@ -238,19 +276,34 @@ export const Check = (props: Tick) => <Ticked {...props} kind="checkbox" />;
 /** One of several choices with the same name, in a `Group`. */
 export const Choice = (props: Tick) => <Ticked {...props} kind="radio" />;
 
-/** Several boxes or buttons that answer one question. */
-export const Group = ({
+/**
+ * Several boxes or buttons that answer one question. With a `name`, errors of that name are shown here:
+ * give it the name of the field, and the boxes other ones.
+ */
+export function Group({
+	name,
 	label,
 	hint,
 	children,
 }: {
+	name?: string;
 	label: string;
 	hint?: ComponentChildren;
 	children: ComponentChildren;
-}) => (
-	<fieldset>
-		<legend>{label}</legend>
-		{hint && <small class="hint">{hint}</small>}
-		{children}
-	</fieldset>
-);
+}) {
+	const id = useId();
+	const wrong = useContext(Wrong);
+	const error = name !== undefined && wrong?.name === name ? wrong.text : undefined;
+	return (
+		<fieldset name={name} tabIndex={-1} aria-describedby={error && `${id}-error`}>
+			<legend>{label}</legend>
+			{hint && <small class="hint">{hint}</small>}
+			{error !== undefined && (
+				<small id={`${id}-error`} class="field-error">
+					{error}
+				</small>
+			)}
+			{children}
+		</fieldset>
+	);
+}

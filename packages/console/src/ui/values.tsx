@@ -108,3 +108,20 @@ export const LEVELS = [
 
 export const levelName = (level: number) =>
 	LEVELS.find(([value]) => value === String(level))?.[1] ?? `Level ${level}`;
+
+type Someone = { first_name: string; last_name: string; email: string };
+
+/** What a user is called: their name, or their address if they have none. */
+export const nameOf = ({ first_name, last_name, email }: Someone) =>
+	`${first_name} ${last_name}`.trim() || email;
+
+/** A user in a list: their name, with their address below it. */
+export function Person({ user, children }: { user: Someone; children?: ComponentChildren }) {
+	const name = nameOf(user);
+	return (
+		<>
+			<strong>{name}</strong> {children}
+			{name !== user.email && <small class="below">{user.email}</small>}
+		</>
+	);
+}
