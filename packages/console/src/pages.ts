@@ -10,6 +10,19 @@ export const organizationPages: Pages = [
 	["/", lazy(() => import("./pages/overview/overview.tsx"))],
 	["/settings", lazy(() => import("./pages/overview/settings.tsx"))],
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
+	["/plugins", lazy(() => import("./pages/plugins/plugins.tsx"))],
+	["/plugins/install", lazy(() => import("./pages/plugins/install.tsx"))],
+	["/plugins/:plugin", lazy(() => import("./pages/plugins/plugin.tsx"))],
+	["/plugins/:plugin/source", lazy(() => import("./pages/plugins/source.tsx"))],
+	["/plugins/:plugin/activity", lazy(() => import("./pages/plugins/plugin_activity.tsx"))],
+	["/plugin_configs", lazy(() => import("./pages/plugins/configs.tsx"))],
+	["/plugin_configs/new", lazy(() => import("./pages/plugins/new_config.tsx"))],
+	["/plugin_configs/:project/:config", lazy(() => import("./pages/plugins/config.tsx"))],
+	["/plugin_configs/:project/:config/log", lazy(() => import("./pages/plugins/config_log.tsx"))],
+	[
+		"/plugin_configs/:project/:config/activity",
+		lazy(() => import("./pages/plugins/config_activity.tsx")),
+	],
 	["/members/invites", lazy(() => import("./pages/members/invites.tsx"))],
 	["/members/invite", lazy(() => import("./pages/members/invite.tsx"))],
 	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],
@@ -50,6 +63,15 @@ export const MENU: readonly (readonly [
 	group: string,
 	entries: readonly (readonly [path: string, words: string])[],
 ])[] = [
+	["Organization", [["members", "Members"]]],
+	[
+		"Pipeline",
+		[
+			["plugins", "Plugins"],
+			["plugin_configs", "Plugin configs"],
+		],
+	],
+	["Security", []],
 	[
 		"Organization",
 		[
