@@ -89,7 +89,7 @@ export default defineConfig({
 				test: {
 					name: "worker",
 					include: ["test/**/*.test.ts", "packages/*/test/worker/*.test.ts"],
-					exclude: ["test/scripts/**"],
+					exclude: ["test/scripts/**", "test/console/**"],
 					setupFiles: ["test/support/setup.ts"],
 					...limits,
 					isolate: false,
@@ -99,6 +99,15 @@ export default defineConfig({
 				test: {
 					name: "scripts",
 					include: ["test/scripts/*.test.ts"],
+					environment: "node",
+					...limits,
+				},
+			},
+			{
+				test: {
+					name: "console",
+					include: ["test/console/*.test.ts"],
+					globalSetup: "test/console/support/server.ts",
 					environment: "node",
 					...limits,
 				},

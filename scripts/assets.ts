@@ -1,6 +1,7 @@
 /**
- * Builds the documentation's pages and what they load into public/docs, from docs/*.md and
- * scripts/docs (docs/architecture.md#the-documentation-pages).
+ * Builds what browsers load into public/: the documentation, from docs/*.md and scripts/docs
+ * (docs/architecture.md#the-documentation-pages), and the console, from packages/console
+ * (docs/architecture.md#the-console).
  */
 import { createHash, randomUUID } from "node:crypto";
 import {
@@ -13,7 +14,9 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
+import { destinationSettings } from "./destination_settings.ts";
 import {
 	type Assets,
 	layout,
@@ -25,9 +28,15 @@ import {
 import { readPages } from "./docs/pages.ts";
 
 const root = `${import.meta.dirname}/..`;
-const target = `${root}/public/docs`;
+const target = `${root}/public`;
+const consoleSources = `${root}/packages/console/src`;
+
+/** The folders of `public/` that are built here. */
+const BUILT = ["docs", "console"];
+
 const scalar = `${root}/node_modules/@scalar/api-reference/dist/browser`;
 
+/** Contents by paths below `public/`. */
 type Files = Map<string, string>;
 
 const hashOf = (...texts: string[]) => {
@@ -39,9 +48,9 @@ const hashOf = (...texts: string[]) => {
 /** Adds a file whose name changes with its content. Returns its path on the site. */
 function addAsset(files: Files, name: string, text: string) {
 	const [stem, extension] = name.split(".");
-	const file = `assets/${stem}.${hashOf(text)}.${extension}`;
+	const file = `docs/assets/${stem}.${hashOf(text)}.${extension}`;
 	files.set(file, text);
-	return `/docs/${file}`;
+	return `/${file}`;
 }
 
 /** Adds Scalar's API reference: a module, and those that it loads when it needs them. */
@@ -53,10 +62,10 @@ function addScalar(files: Files) {
 	const parts = ["standalone.esm.js", ...modules].map(
 		(name) => [name, readFileSync(`${scalar}/${name}`, "utf8")] as const,
 	);
-	const folder = `assets/scalar.${hashOf(...parts.flat())}`;
+	const folder = `docs/assets/scalar.${hashOf(...parts.flat())}`;
 	for (const [name, text] of parts) files.set(`${folder}/${name}`, text);
 	files.set(`${folder}/LICENSE.txt`, license);
-	return `/docs/${folder}`;
+	return `/${folder}`;
 }
 
 function addAssets(files: Files): Assets {
@@ -78,7 +87,7 @@ function addPages(files: Files, assets: Assets) {
 	const entries = [first, second, REFERENCE, ...others].filter((page) => page !== undefined);
 	const shell = layout(assets, entries);
 	files.set(
-		"index.html",
+		"docs/index.html",
 		shell({ title: "Documentation", path: "/docs", main: overview(introduction, entries) }),
 	);
 	for (const page of [...pages, ...decisions]) {
@@ -86,10 +95,10 @@ function addPages(files: Files, assets: Assets) {
 		const i = list.findIndex(({ path }) => path === page.path);
 		const main = html`<article>${raw(page.html)}</article>${neighbours(list[i - 1], list[i + 1])}`;
 		const contents = tableOfContents(page.headings);
-		files.set(`${page.path.slice("/docs/".length)}.html`, shell({ ...page, contents, main }));
+		files.set(`${page.path.slice(1)}.html`, shell({ ...page, contents, main }));
 	}
 	files.set(
-		"reference.html",
+		"docs/reference.html",
 		shell({
 			title: REFERENCE.name,
 			path: REFERENCE.path,
@@ -102,10 +111,55 @@ function addPages(files: Files, assets: Assets) {
 		}),
 	);
 	files.set(
-		"404.html",
+		"docs/404.html",
 		shell({
 			title: "There is no such page",
 			main: html`<article><h1>There is no such page</h1><p>Perhaps it was renamed. <a href="/docs">The overview</a> lists all pages.</p></article>`,
+		}),
+	);
+}
+
+/**
+ * Bundles the console: a script and a style sheet for the first page, and a script for each page
+ * that is opened later. Names change with contents.
+ */
+export function bundleConsole() {
+	const { outputFiles } = buildSync({
+		entryPoints: [`${consoleSources}/main.tsx`, `${consoleSources}/styles/main.css`],
+		bundle: true,
+		splitting: true,
+		minify: true,
+		format: "esm",
+		target: "es2022",
+		jsx: "automatic",
+		jsxImportSource: "preact",
+		alias: {
+			"tenantry-client": `${root}/packages/client/src/index.ts`,
+			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
+		},
+		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },
+		outdir: `${target}/console/assets`,
+		entryNames: "[name].[hash]",
+		chunkNames: "[name].[hash]",
+		legalComments: "none",
+		logLevel: "warning",
+		write: false,
+	});
+	return outputFiles.map(({ path, text }) => ({ path: relative(target, path), text }));
+}
+
+function addConsole(files: Files) {
+	const bundle = bundleConsole();
+	for (const { path, text } of bundle) files.set(path, text);
+	const icon = readFileSync(`${import.meta.dirname}/docs/icon.svg`, "utf8");
+	files.set("console/assets/icon.svg", icon);
+	const page = readFileSync(`${consoleSources}/index.html`, "utf8");
+	files.set(
+		"console/index.html",
+		page.replace(/\{(\w+)\.(js|css)\}/g, (_, name, extension) => {
+			const start = `console/assets/${name}.`;
+			const file = bundle.find(({ path }) => path.startsWith(start) && path.endsWith(extension));
+			return `/${file?.path}`;
 		}),
 	);
 }
@@ -124,11 +178,16 @@ function write(file: string, text: string) {
 export function buildAssets() {
 	const files: Files = new Map();
 	addPages(files, addAssets(files));
+	addConsole(files);
 	for (const [name, text] of files) write(`${target}/${name}`, text);
-	for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) {
-		const file = join(entry.parentPath, entry.name);
-		if (entry.isFile() && !files.has(relative(target, file))) rmSync(file, { force: true });
-	}
+	for (const folder of BUILT)
+		for (const entry of readdirSync(`${target}/${folder}`, {
+			recursive: true,
+			withFileTypes: true,
+		})) {
+			const file = join(entry.parentPath, entry.name);
+			if (entry.isFile() && !files.has(relative(target, file))) rmSync(file, { force: true });
+		}
 	return files;
 }
 

@@ -69,8 +69,9 @@ if (stale.length > 0)
 check("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json");
 
 check("types", "tsc", "-p", ".");
+check("types of the console", "tsc", "-p", "packages/console");
 
-console.log("· documentation");
+console.log("· documentation and console");
 buildAssets();
 
 const bundled = check(

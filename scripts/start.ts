@@ -181,6 +181,10 @@ Tenantry listens on ${url}. To try it, paste this into another terminal:
   export KEY=${key}${id ? `\n  export ID=${id}` : ""}
   curl -H "Authorization: Bearer $KEY" '${url}/api/organizations/@current/?pretty'
 
+To use the console in a browser, open this link, which signs you in:
+
+  ${url}/console#key=${key}
+
 The documentation is at ${url}/docs, with every operation to try at ${url}/docs/reference.
 KEY is ${EMAIL}'s and may do everything.${id ? " ID is an hourly export of sample events to R2; its log says where the files are:" : ""}
 ${

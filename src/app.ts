@@ -10,7 +10,9 @@ import { authenticate } from "./auth/authenticate.ts";
 import batchExports from "./batch_exports/routes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
 import { ADMIN } from "./db/levels.ts";
+import { consolePages } from "./docs/console.ts";
 import { documentation } from "./docs/docs.ts";
+import { onlyReads } from "./docs/files.ts";
 import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
 import events from "./events/routes.ts";
@@ -198,7 +200,8 @@ app
 			onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
 		}),
 	);
-app.use("/docs/*", documentation);
+app.use("/docs/*", onlyReads, documentation);
+app.use("/console/*", onlyReads, consolePages);
 for (const [path, routes] of publicRoutes) {
 	const family = router();
 	for (const [at, handlers] of pathsOf(routes))

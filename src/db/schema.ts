@@ -14,6 +14,7 @@ import {
 import { v7 } from "uuid";
 import { CURRENT_VERSION, FIRST_VERSION } from "../http/versions.ts";
 import { MEMBER } from "./levels.ts";
+import type { QuerySchema } from "./query_schema.ts";
 
 /** The current time as `YYYY-MM-DDTHH:MM:SS.sssZ`, which sorts as text. */
 export const now = () => new Date().toISOString();
@@ -677,18 +678,6 @@ export const batchExports = sqliteTable(
 		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
 	],
 );
-
-/**
- * An export's query after parsing. The expressions have placeholders, which `values` maps to their
- * values.
- */
-export type QuerySchema = {
-	fields: { expression: string; alias: string }[];
-	/** Only of a query that has a WHERE. */
-	where?: string;
-	values: Record<string, string | number | boolean>;
-	xql_query: string;
-};
 
 export const batchExportBackfills = sqliteTable(
 	"batch_export_backfills",

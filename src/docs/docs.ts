@@ -1,9 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 import type { App } from "../env.ts";
-import { methodNotAllowed } from "../http/errors.ts";
-
-const METHODS = ["GET", "HEAD"];
+import { sendFile } from "./files.ts";
 
 /** The pages load only their style sheet, a script that closes a menu, and pictures. */
 const PAGES = {
@@ -38,14 +36,8 @@ const fileFor = (path: string) => path.replace(/\/+$/, "").replace(/^\/docs$/, "
  * ETags; unknown paths get the page 404.html.
  */
 export const documentation: MiddlewareHandler<App> = async (c) => {
-	const { method } = c.req;
-	if (!METHODS.includes(method)) throw methodNotAllowed(method, METHODS);
 	const path = fileFor(c.req.path);
-	const send = async () => {
-		const file = await c.env.ASSETS.fetch(new Request(new URL(path, c.req.url), c.req.raw));
-		c.res = c.newResponse(file.body, file);
-		if (HASHED.test(path) && file.status < 400)
-			c.header("Cache-Control", "public, max-age=31536000, immutable");
-	};
-	await (path === "/docs/reference" ? secureReference : securePage)(c, send);
+	await (path === "/docs/reference" ? secureReference : securePage)(c, () =>
+		sendFile(c, path, HASHED),
+	);
 };

@@ -5437,7 +5437,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5487,7 +5487,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5508,7 +5508,7 @@ export type BatchExportDestination =
 				url: string;
 				/** Sent as `Authorization: Bearer <token>`. Secret: no answer shows it. */
 				token?: (string | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5535,7 +5535,7 @@ export type BatchExportDestination =
 				table_name?: (string | null) | undefined;
 				/** Can't be honoured: every certificate is checked, and a self-signed one is refused. */
 				has_self_signed_cert?: (boolean | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5562,7 +5562,7 @@ export type BatchExportDestination =
 				password?: (string | null) | undefined;
 				/** The table; `events` by default. It is created if it is missing. */
 				table_name?: (string | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5595,7 +5595,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5636,7 +5636,7 @@ export type BatchExportDestination =
 				compression?: (("gzip" | "snappy" | "zstd") | null) | undefined;
 				/** The size, in millions of bytes, after which another file begins; null for one file a run. */
 				max_file_size_mb?: (number | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;
@@ -5671,7 +5671,7 @@ export type BatchExportDestination =
 				use_json_type?: (boolean | null) | undefined;
 				/** The URL of the API; Google's by default. */
 				endpoint_url?: (string | null) | undefined;
-				/** Events with these names aren't exported. */
+				/** Only events with these names are exported; all, if there are none. */
 				include_events?: (string[] | null) | undefined;
 				/** Events with these names aren't exported. */
 				exclude_events?: (string[] | null) | undefined;

@@ -1,0 +1,102 @@
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { Page, TenantryError } from "tenantry-client";
+
+export type Loaded<T> = {
+	/** Undefined until it is loaded. While it is loaded again, what was there before. */
+	data: T | undefined;
+	/** Why the last load failed; undefined if it didn't. */
+	error: TenantryError | Error | undefined;
+	isLoading: boolean;
+	/** Loads again, such as after a change. */
+	reload: () => void;
+	/** Shows this until the next load, such as what a change has answered. */
+	replace: (data: T) => void;
+};
+
+const isAbort = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
+
+/**
+ * Loads what a page shows, and again whenever one of `inputs` changes.
+ * @param inputs what `load` depends on; compared one by one
+ */
+export function useLoad<T>(
+	load: (signal: AbortSignal) => PromiseLike<T>,
+	inputs: readonly unknown[],
+): Loaded<T> {
+	const [state, setState] = useState<Pick<Loaded<T>, "data" | "error" | "isLoading">>({
+		data: undefined,
+		error: undefined,
+		isLoading: true,
+	});
+	const [turn, setTurn] = useState(0);
+	useEffect(() => {
+		const controller = new AbortController();
+		setState(({ data }) => ({ data, error: undefined, isLoading: true }));
+		load(controller.signal).then(
+			(data) => {
+				if (!controller.signal.aborted) setState({ data, error: undefined, isLoading: false });
+			},
+			(error: unknown) => {
+				if (controller.signal.aborted || isAbort(error)) return;
+				const cause = error instanceof Error ? error : new Error(String(error));
+				setState({ data: undefined, error: cause, isLoading: false });
+			},
+		);
+		return () => controller.abort();
+	}, [...inputs, turn]);
+	const reload = useCallback(() => setTurn((turn) => turn + 1), []);
+	const replace = useCallback(
+		(data: T) => setState({ data, error: undefined, isLoading: false }),
+		[],
+	);
+	return { ...state, reload, replace };
+}
+
+/** Changes of the page's query: `undefined` and `""` remove a parameter. */
+type Changes = Record<string, string | undefined>;
+
+/**
+ * The query of the page's URL, and a function that changes it. Filters and places in lists are kept
+ * there, so that a link leads to what its sender saw.
+ */
+export function useQuery() {
+	const { path, query, route } = useLocation();
+	const change = (changes: Changes) => {
+		const next = new URLSearchParams(location.search);
+		for (const [name, value] of Object.entries(changes))
+			if (value) next.set(name, value);
+			else next.delete(name);
+		route(next.size > 0 ? `${path}?${next}` : path, true);
+	};
+	return [query, change] as const;
+}
+
+/** How many rows a page of a list shows. */
+const ROWS = 50;
+
+export type List<T> = Loaded<Page<T>> & {
+	/** The index of the first row that is shown. */
+	offset: number;
+	/** How many rows a page shows. */
+	limit: number;
+	/** The parameter of the URL that has the offset. */
+	parameter: string;
+};
+
+/**
+ * Loads a page of a list. The URL says which one.
+ * @param load gets `limit` and `offset` for the client's call
+ * @param inputs what else `load` depends on, such as filters
+ * @param parameter the name of the offset in the URL, where a page has several lists
+ */
+export function useList<T>(
+	load: (page: { limit: number; offset: number }, signal: AbortSignal) => PromiseLike<Page<T>>,
+	inputs: readonly unknown[],
+	{ parameter = "offset", limit = ROWS } = {},
+): List<T> {
+	const [query] = useQuery();
+	const offset = Math.max(0, Number.parseInt(query[parameter] ?? "0", 10) || 0);
+	const loaded = useLoad((signal) => load({ limit, offset }, signal), [...inputs, offset]);
+	return { ...loaded, offset, limit, parameter };
+}

@@ -1,0 +1,18 @@
+import { render } from "preact";
+import { App } from "./app.tsx";
+import { rememberScroll } from "./scroll.ts";
+import { signIn } from "./session.ts";
+import { attempt } from "./ui/feedback.tsx";
+
+/** A link of `npm start` has a key after `#key=`, which no server gets to see. It signs in, and leaves the URL. */
+async function signInByLink() {
+	const key = new URLSearchParams(location.hash.slice(1)).get("key");
+	if (!key) return;
+	history.replaceState(null, "", location.pathname + location.search);
+	await attempt(() => signIn(key));
+}
+
+rememberScroll();
+await signInByLink();
+const root = document.getElementById("console");
+if (root) render(<App />, root);

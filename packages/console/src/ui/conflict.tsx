@@ -1,0 +1,119 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
+import { Dialog } from "./dialog.tsx";
+import { attempt, say } from "./feedback.tsx";
+
+type Values = object;
+
+type Clash<T, Changes> = { theirs: T; changes: Changes };
+
+const fieldOf = (object: Values, name: string): unknown =>
+	new Map(Object.entries(object)).get(name);
+
+const shown = (value: unknown) =>
+	value === undefined || value === null || value === ""
+		? "–"
+		: typeof value === "object"
+			? JSON.stringify(value)
+			: String(value);
+
+/**
+ * Saves changes of an object, unless somebody else changed the same fields since this page read it.
+ * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page.
+ */
+export function useSave<T extends Values, Changes extends Values>({
+	read,
+	update,
+	onSaved,
+	labels,
+}: {
+	/** Reads the object as it is now, by the client's `get`: only that knows its ETag. */
+	read: () => Promise<T>;
+	/** Changes it, by the client's `update`. */
+	update: (object: T, changes: Changes, options?: RequestOptions) => Promise<T>;
+	/** Called with the object as it is after the change, or after the user took the other version. */
+	onSaved: (object: T) => void;
+	/** The names of the fields, for people. */
+	labels: Partial<Record<keyof Changes & string, string>>;
+}) {
+	const [clash, setClash] = useState<Clash<T, Changes>>();
+
+	/**
+	 * @param object as this page read it by `get`
+	 * @returns whether it was saved; if not, the dialog is open
+	 */
+	async function save(object: T, changes: Changes): Promise<boolean> {
+		try {
+			onSaved(await update(object, changes));
+			return true;
+		} catch (error) {
+			if (!(error instanceof PreconditionFailedError)) throw error;
+			const theirs = await read();
+			const isSame = (name: string) =>
+				shown(fieldOf(theirs, name)) === shown(fieldOf(object, name));
+			// Only other things about it have changed, such as its state.
+			if (Object.keys(changes).every(isSame)) return save(theirs, changes);
+			setClash({ theirs, changes });
+			return false;
+		}
+	}
+
+	const rows = clash
+		? Object.keys(clash.changes).filter(
+				(name) => shown(fieldOf(clash.theirs, name)) !== shown(fieldOf(clash.changes, name)),
+			)
+		: [];
+	const labelOf = (name: string) => shown(fieldOf(labels, name) ?? name);
+	const dialog: ComponentChildren = clash && (
+		<Dialog title="Somebody else changed this" onClose={() => setClash(undefined)}>
+			<p>
+				It was changed after you opened this page. Nothing of yours is saved yet. Choose which
+				version stays.
+			</p>
+			<table class="versions">
+				<thead>
+					<tr>
+						<th scope="col">Field</th>
+						<th scope="col">Your version</th>
+						<th scope="col">Saved version</th>
+					</tr>
+				</thead>
+				<tbody>
+					{rows.map((name) => (
+						<tr key={name}>
+							<th scope="row">{labelOf(name)}</th>
+							<td>{shown(fieldOf(clash.changes, name))}</td>
+							<td>{shown(fieldOf(clash.theirs, name))}</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+			{rows.length === 0 && <p>Both versions have the same values here.</p>}
+			<div class="buttons">
+				<button
+					type="button"
+					class="secondary outline"
+					onClick={() => {
+						setClash(undefined);
+						onSaved(clash.theirs);
+					}}
+				>
+					Take the saved version
+				</button>
+				<button
+					type="button"
+					onClick={() => {
+						setClash(undefined);
+						attempt(async () => {
+							if (await save(clash.theirs, clash.changes)) say("Your version is saved.");
+						});
+					}}
+				>
+					Save your version
+				</button>
+			</div>
+		</Dialog>
+	);
+	return { save, dialog };
+}

@@ -1,0 +1,109 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+
+/** A dialog above the page. It exists while it is open: Escape and × call `onClose`. */
+export function Dialog({
+	title,
+	onClose,
+	children,
+}: {
+	title: string;
+	onClose: () => void;
+	children: ComponentChildren;
+}) {
+	const ref = useRef<HTMLDialogElement>(null);
+	const id = useId();
+	useLayoutEffect(() => {
+		const dialog = ref.current;
+		dialog?.showModal();
+		// Gives the focus back to where it was.
+		return () => dialog?.close();
+	}, []);
+	return (
+		<dialog
+			ref={ref}
+			aria-labelledby={id}
+			onCancel={(event) => {
+				// Escape in a dialog that was opened from this one, or in a list of choices.
+				if (event.target !== event.currentTarget) return;
+				event.preventDefault();
+				onClose();
+			}}
+		>
+			<article>
+				<header>
+					<h2 id={id}>{title}</h2>
+					<button type="button" class="plain" aria-label="Close" onClick={onClose}>
+						×
+					</button>
+				</header>
+				{children}
+			</article>
+		</dialog>
+	);
+}
+
+type Question = {
+	title: string;
+	/** What will happen, and whether it can be undone. */
+	text: ComponentChildren;
+	/** The words of the button, such as "Delete". */
+	action: string;
+	/** What must be typed first, such as the name of what is deleted. */
+	typed?: string;
+};
+
+const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined>();
+
+/** Asks before something that can't be undone. */
+export const confirm = (question: Question) =>
+	new Promise<boolean>((resolve) => {
+		asked.value = {
+			...question,
+			answer: (yes) => {
+				asked.value = undefined;
+				resolve(yes);
+			},
+		};
+	});
+
+function Asked({ title, text, action, typed, answer }: NonNullable<typeof asked.value>) {
+	const [value, setValue] = useState("");
+	return (
+		<Dialog title={title} onClose={() => answer(false)}>
+			<form
+				onSubmit={(event) => {
+					event.preventDefault();
+					answer(true);
+				}}
+			>
+				<div>{text}</div>
+				{typed !== undefined && (
+					<label>
+						<span>
+							Type <strong class="typed">{typed}</strong> to confirm
+						</span>
+						<input
+							autocomplete="off"
+							spellcheck={false}
+							value={value}
+							onInput={({ currentTarget }) => setValue(currentTarget.value)}
+						/>
+					</label>
+				)}
+				<div class="buttons">
+					<button type="button" class="secondary outline" onClick={() => answer(false)}>
+						Cancel
+					</button>
+					<button type="submit" class="danger" disabled={typed !== undefined && value !== typed}>
+						{action}
+					</button>
+				</div>
+			</form>
+		</Dialog>
+	);
+}
+
+/** Where `confirm` asks. The shell has one. */
+export const Questions = () => (asked.value ? <Asked {...asked.value} /> : null);

@@ -1,0 +1,98 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { TenantryError } from "tenantry-client";
+import type { Loaded } from "../load.ts";
+
+type Note = { id: number; text: string; isError: boolean };
+
+const notes = signal<Note[]>([]);
+let lastId = 0;
+
+/** How long a note stays, in milliseconds. */
+const NOTE_MS = 8000;
+
+function show(text: string, isError: boolean) {
+	lastId += 1;
+	const note = { id: lastId, text, isError };
+	notes.value = [...notes.value, note];
+	setTimeout(() => remove(note), NOTE_MS);
+}
+
+function remove(note: Note) {
+	notes.value = notes.value.filter(({ id }) => id !== note.id);
+}
+
+/** Says below the page that something was done. Screen readers read it out. */
+export const say = (text: string) => show(text, false);
+
+/** Says below the page what went wrong, where that isn't an error of a call. */
+export const warn = (text: string) => show(text, true);
+
+/** What an error says to people, with the id of the request if an operator needs it. */
+export function wordsOf(error: unknown) {
+	if (!(error instanceof TenantryError))
+		return error instanceof Error ? error.message : String(error);
+	if (error.status === 0) return "The service can't be reached. Check your connection.";
+	return error.status >= 500 ? `${error.detail} (request ${error.requestId})` : error.detail;
+}
+
+/** Runs what a button does. What fails is said below the page. */
+export async function attempt(work: () => Promise<unknown>) {
+	try {
+		await work();
+		return true;
+	} catch (error) {
+		show(wordsOf(error), true);
+		return false;
+	}
+}
+
+/** Where `say` and `attempt` show their notes. The shell has one. */
+export const Notes = () => (
+	<div class="notes" role="status">
+		{notes.value.map((note) => (
+			<div key={note.id} class={note.isError ? "note bad" : "note"}>
+				<span>{note.text}</span>
+				<button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(note)}>
+					×
+				</button>
+			</div>
+		))}
+	</div>
+);
+
+export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) => (
+	<div class="problem" role="alert">
+		<p>{wordsOf(error)}</p>
+		{retry && (
+			<button type="button" class="secondary" onClick={retry}>
+				Try again
+			</button>
+		)}
+	</div>
+);
+
+/** Shows what was loaded; until then that it is loading, or why it couldn't be. */
+export function Show<T>({
+	of,
+	children,
+}: {
+	of: Loaded<T>;
+	children: (data: T) => ComponentChildren;
+}) {
+	if (of.data !== undefined) return <>{children(of.data)}</>;
+	if (of.error) return <Problem error={of.error} retry={of.reload} />;
+	return (
+		<p class="loading" role="status" aria-busy="true">
+			Loading…
+		</p>
+	);
+}
+
+/** What a list shows when it has nothing: what belongs there, and what to do next. */
+export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
+	<div class="empty">
+		<p class="empty-title">{title}</p>
+		{children}
+	</div>
+);

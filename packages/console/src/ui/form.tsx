@@ -1,0 +1,305 @@
+import {
+	type ComponentChildren,
+	createContext,
+	type InputHTMLAttributes,
+	type SelectHTMLAttributes,
+	type TextareaHTMLAttributes,
+} from "preact";
+import { useContext, useId, useRef, useState } from "preact/hooks";
+import { TenantryError } from "tenantry-client";
+import { wordsOf } from "./feedback.tsx";
+
+type FieldError = { name: string; text: string };
+
+const Wrong = createContext<FieldError | undefined>(undefined);
+
+/**
+ * The field that an error names. An error in a list or an object, such as `allowed_ips__1`, belongs to
+ * the field that has all of it.
+ */
+function findField(form: HTMLFormElement, attr: string) {
+	for (let name = attr; name; name = name.slice(0, Math.max(0, name.lastIndexOf("__")))) {
+		const field = form.elements.namedItem(name);
+		const [first] = field instanceof RadioNodeList ? field : [field];
+		if (first instanceof HTMLElement) return { name, first };
+	}
+	return undefined;
+}
+
+/** What an error says beside a field; of a field with several lines also which of its entries is meant. */
+function textBeside(
+	error: unknown,
+	attr: string,
+	{ name, first }: { name: string; first: Element },
+) {
+	const [, index] = /^__(\d+)$/.exec(attr.slice(name.length)) ?? [];
+	const isEntry = index !== undefined && first instanceof HTMLTextAreaElement;
+	return isEntry ? `Entry ${Number(index) + 1}: ${wordsOf(error)}` : wordsOf(error);
+}
+
+/**
+ * A form that sends its fields to the service. A refusal is shown beside the field that the service
+ * names, or above the buttons if the form has no such field.
+ * @param onSubmit gets the form's fields; an error that it throws is shown
+ */
+export function Form({
+	action,
+	isDangerous = false,
+	onSubmit,
+	onCancel,
+	others = [],
+	children,
+}: {
+	/** The words of the button, such as "Save". */
+	action: string;
+	isDangerous?: boolean;
+	onSubmit: (fields: FormData) => Promise<unknown>;
+	onCancel?: (() => void) | undefined;
+	/** More buttons that send the fields, such as "Test", before the main one. */
+	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
+	children: ComponentChildren;
+}) {
+	const form = useRef<HTMLFormElement>(null);
+	const [wrong, setWrong] = useState<FieldError>();
+	const [problem, setProblem] = useState("");
+	const [isBusy, setBusy] = useState(false);
+
+	function refuse(error: unknown) {
+		const name = error instanceof TenantryError ? error.attr : null;
+		const field = name && form.current ? findField(form.current, name) : undefined;
+		if (name && field) {
+			setWrong({ name: field.name, text: textBeside(error, name, field) });
+			field.first.focus();
+		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
+	}
+
+	async function submit(event: SubmitEvent) {
+		event.preventDefault();
+		if (isBusy || !form.current) return;
+		setBusy(true);
+		setWrong(undefined);
+		setProblem("");
+		try {
+			const other = others.find(([words]) => words === event.submitter?.dataset.action);
+			await (other?.[1] ?? onSubmit)(new FormData(form.current));
+		} catch (error) {
+			refuse(error);
+		}
+		setBusy(false);
+	}
+
+	return (
+		<form ref={form} onSubmit={submit} aria-busy={isBusy}>
+			<Wrong.Provider value={wrong}>{children}</Wrong.Provider>
+			<div class="form-problem" role="alert">
+				{problem}
+			</div>
+			<div class="buttons">
+				{onCancel && (
+					<button type="button" class="secondary outline" onClick={onCancel}>
+						Cancel
+					</button>
+				)}
+				{others.map(([words]) => (
+					<button
+						key={words}
+						type="submit"
+						class="secondary outline"
+						data-action={words}
+						aria-disabled={isBusy}
+					>
+						{words}
+					</button>
+				))}
+				<button type="submit" class={isDangerous ? "danger" : undefined} aria-disabled={isBusy}>
+					{action}
+				</button>
+			</div>
+		</form>
+	);
+}
+
+/** The text of a field, without spaces around it; "" if the form lacks it. */
+export function text(fields: FormData, name: string) {
+	const value = fields.get(name);
+	return typeof value === "string" ? value.trim() : "";
+}
+
+/** The texts of all fields of this name, such as ticked boxes. */
+export const texts = (fields: FormData, name: string) =>
+	fields.getAll(name).filter((value) => typeof value === "string");
+
+type Described = {
+	/** The field as errors of the service name it, such as `destination__config__bucket_name`. */
+	name: string;
+	label: ComponentChildren;
+	/** What people have to know to fill it in. */
+	hint?: ComponentChildren;
+};
+
+/** The parts around a control: label, hint and error; and the attributes that connect them. */
+function useField({ name, hint }: Pick<Described, "name" | "hint">) {
+	const id = useId();
+	const wrong = useContext(Wrong);
+	const error = wrong?.name === name ? wrong.text : undefined;
+	const described = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ");
+	return {
+		id,
+		control: {
+			id,
+			name,
+			...(error !== undefined && { "aria-invalid": true }),
+			...(described && { "aria-describedby": described }),
+		},
+		below: (
+			<>
+				{error !== undefined && (
+					<small id={`${id}-error`} class="field-error">
+						{error}
+					</small>
+				)}
+				{hint && (
+					<small id={`${id}-hint`} class="hint">
+						{hint}
+					</small>
+				)}
+			</>
+		),
+	};
+}
+
+/** A field with one line. */
+export function Field({
+	name,
+	label,
+	hint,
+	...input
+}: Described & InputHTMLAttributes<HTMLInputElement>) {
+	const { id, control, below } = useField({ name, hint });
+	return (
+		<div class="field">
+			<label for={id}>{label}</label>
+			<input autocomplete="off" {...input} {...control} />
+			{below}
+		</div>
+	);
+}
+
+/** A field with several lines. */
+export function Area({
+	name,
+	label,
+	hint,
+	...area
+}: Described & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+	const { id, control, below } = useField({ name, hint });
+	return (
+		<div class="field">
+			<label for={id}>{label}</label>
+			<textarea rows={4} {...area} {...control} />
+			{below}
+		</div>
+	);
+}
+
+type Choices = readonly (readonly [value: string, words: string])[];
+
+/** A choice of one value from a list. */
+export function Select({
+	name,
+	label,
+	hint,
+	options,
+	...select
+}: Described & { options: Choices } & SelectHTMLAttributes<HTMLSelectElement>) {
+	const { id, control, below } = useField({ name, hint });
+	const { defaultValue, value = defaultValue } = select;
+	return (
+		<div class="field">
+			<label for={id}>{label}</label>
+			<select {...select} {...control}>
+				{options.map(([option, words]) => (
+					<option key={option} value={option} selected={option === value}>
+						{words}
+					</option>
+				))}
+			</select>
+			{below}
+		</div>
+	);
+}
+
+type Tick = Described & {
+	/** What the form has for it if it is ticked; "on" by default. */
+	value?: string;
+	checked?: boolean;
+	defaultChecked?: boolean;
+	disabled?: boolean;
+	onChange?: (isTicked: boolean) => void;
+};
+
+function Ticked({
+	name,
+	label,
+	hint,
+	onChange,
+	kind,
+	...input
+}: Tick & { kind: "checkbox" | "radio" }) {
+	const { id, control, below } = useField({ name, hint });
+	const attributes = {
+		...input,
+		...control,
+		onChange: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
+			onChange?.(currentTarget.checked),
+	};
+	return (
+		<div class="field check">
+			{kind === "radio" ? (
+				<input type="radio" {...attributes} />
+			) : (
+				<input type="checkbox" {...attributes} />
+			)}
+			<label for={id}>{label}</label>
+			{below}
+		</div>
+	);
+}
+
+/** A box to tick. */
+export const Check = (props: Tick) => <Ticked {...props} kind="checkbox" />;
+
+/** One of several choices with the same name, in a `Group`. */
+export const Choice = (props: Tick) => <Ticked {...props} kind="radio" />;
+
+/**
+ * Several boxes or buttons that answer one question. With a `name`, errors of that name are shown here:
+ * give it the name of the field, and the boxes other ones.
+ */
+export function Group({
+	name,
+	label,
+	hint,
+	children,
+}: {
+	name?: string;
+	label: string;
+	hint?: ComponentChildren;
+	children: ComponentChildren;
+}) {
+	const id = useId();
+	const wrong = useContext(Wrong);
+	const error = name !== undefined && wrong?.name === name ? wrong.text : undefined;
+	return (
+		<fieldset name={name} tabIndex={-1} aria-describedby={error && `${id}-error`}>
+			<legend>{label}</legend>
+			{hint && <small class="hint">{hint}</small>}
+			{error !== undefined && (
+				<small id={`${id}-error`} class="field-error">
+					{error}
+				</small>
+			)}
+			{children}
+		</fieldset>
+	);
+}

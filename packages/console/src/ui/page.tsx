@@ -1,0 +1,94 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+/** Links to the pages above this one. */
+type Above = readonly (readonly [path: string, words: string])[];
+
+/**
+ * The title of a page, its buttons and its content. Screen readers read the title out when the page
+ * opens.
+ */
+export function PageView({
+	title,
+	above = [],
+	actions,
+	lead,
+	children,
+}: {
+	title: string;
+	above?: Above;
+	/** Buttons for what people come here to do. */
+	actions?: ComponentChildren;
+	/** One or two sentences on what this is for. */
+	lead?: ComponentChildren;
+	children: ComponentChildren;
+}) {
+	const heading = useRef<HTMLHeadingElement>(null);
+	useEffect(() => {
+		document.title = `${title} · Tenantry`;
+	}, [title]);
+	useEffect(() => {
+		// Not if something on the page, such as a search, has taken the focus.
+		if (document.activeElement === document.body || document.activeElement?.closest("nav"))
+			heading.current?.focus({ preventScroll: true });
+	}, []);
+	return (
+		<>
+			{above.length > 0 && (
+				<nav class="above" aria-label="Breadcrumb">
+					{above.map(([path, words]) => (
+						<span key={path}>
+							<a href={path}>{words}</a> /{" "}
+						</span>
+					))}
+				</nav>
+			)}
+			<header class="page-header">
+				<h1 ref={heading} tabIndex={-1}>
+					{title}
+				</h1>
+				{actions && <div class="actions">{actions}</div>}
+			</header>
+			{lead && <p class="lead">{lead}</p>}
+			{children}
+		</>
+	);
+}
+
+/** A part of a page with a heading. */
+export const Section = ({
+	title,
+	actions,
+	children,
+}: {
+	title: string;
+	actions?: ComponentChildren;
+	children: ComponentChildren;
+}) => (
+	<section>
+		<header class="section-header">
+			<h2>{title}</h2>
+			{actions && <div class="actions">{actions}</div>}
+		</header>
+		{children}
+	</section>
+);
+
+/** Links between views of the same thing. */
+export const Tabs = ({
+	label,
+	tabs,
+	current,
+}: {
+	label: string;
+	tabs: readonly (readonly [path: string, words: string])[];
+	current: string;
+}) => (
+	<nav class="tabs" aria-label={label}>
+		{tabs.map(([path, words]) => (
+			<a key={path} href={path} aria-current={path === current ? "page" : undefined}>
+				{words}
+			</a>
+		))}
+	</nav>
+);

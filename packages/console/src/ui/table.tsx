@@ -1,0 +1,117 @@
+import type { ComponentChildren } from "preact";
+import type { List } from "../load.ts";
+import { useQuery } from "../load.ts";
+import { Problem } from "./feedback.tsx";
+
+export type Column<T> = {
+	/** The heading. A column of buttons has one too, for screen readers: see `isHidden`. */
+	title: string;
+	cell: (row: T) => ComponentChildren;
+	/** Whether only screen readers get the heading. */
+	isHidden?: boolean;
+	/** Numbers and buttons are aligned to the end. */
+	align?: "end";
+};
+
+/**
+ * The rows that a list shows now, with links to the pages before and after. On a phone each row is a
+ * card. The roles keep it a table for screen readers there.
+ */
+export function Table<T>({
+	list,
+	label,
+	columns,
+	id,
+	empty,
+}: {
+	list: List<T>;
+	/** What the table lists, such as "Members". */
+	label: string;
+	columns: Column<T>[];
+	/** Identifies a row. */
+	id: (row: T) => string | number;
+	/** Shown instead of a table without rows. */
+	empty: ComponentChildren;
+}) {
+	if (list.error) return <Problem error={list.error} retry={list.reload} />;
+	if (!list.data)
+		return (
+			<p class="loading" role="status" aria-busy="true">
+				Loading…
+			</p>
+		);
+	if (list.data.results.length === 0 && list.offset === 0) return <>{empty}</>;
+	return (
+		<>
+			{/* biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles */}
+			<table role="table" aria-label={label} aria-busy={list.isLoading}>
+				<thead role="rowgroup">
+					<tr role="row">
+						{columns.map(({ title, isHidden, align }) => (
+							<th key={title} role="columnheader" scope="col" data-align={align}>
+								<span class={isHidden ? "unseen" : undefined}>{title}</span>
+							</th>
+						))}
+					</tr>
+				</thead>
+				<tbody role="rowgroup">
+					{list.data.results.map((row) => (
+						<tr key={id(row)} role="row">
+							{columns.map(({ title, isHidden, align, cell }) => (
+								<td
+									key={title}
+									role="cell"
+									data-title={isHidden ? undefined : title}
+									data-align={align}
+								>
+									{cell(row)}
+								</td>
+							))}
+						</tr>
+					))}
+				</tbody>
+			</table>
+			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
+			<Pager list={list} label={label} />
+		</>
+	);
+}
+
+const NUMBER = new Intl.NumberFormat();
+
+function Pager<T>({ list, label }: { list: List<T>; label: string }) {
+	const [, change] = useQuery();
+	const { data, offset, limit, parameter } = list;
+	if (!data) return null;
+	const { count, results } = data;
+	const go = (to: number) => change({ [parameter]: to > 0 ? String(to) : undefined });
+	const shown =
+		results.length === 0
+			? `none of ${NUMBER.format(count)}`
+			: `${NUMBER.format(offset + 1)} to ${NUMBER.format(offset + results.length)} of ${NUMBER.format(count)}`;
+	return (
+		<nav class="pager" aria-label={`Pages of ${label}`}>
+			<span role="status">{shown}</span>
+			{(offset > 0 || data.next !== null) && (
+				<span class="row">
+					<button
+						type="button"
+						class="secondary outline"
+						disabled={offset === 0}
+						onClick={() => go(Math.max(0, offset - limit))}
+					>
+						Previous
+					</button>
+					<button
+						type="button"
+						class="secondary outline"
+						disabled={data.next === null}
+						onClick={() => go(offset + limit)}
+					>
+						Next
+					</button>
+				</span>
+			)}
+		</nav>
+	);
+}

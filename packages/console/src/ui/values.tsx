@@ -1,0 +1,127 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+const UNITS = [
+	["day", 86_400],
+	["hour", 3600],
+	["minute", 60],
+] as const;
+
+function relative(date: Date) {
+	const seconds = (date.getTime() - Date.now()) / 1000;
+	const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
+	return AGO.format(Math.trunc(seconds / size), unit);
+}
+
+/**
+ * A moment in the reader's time zone, with UTC on hover; "–" if there is none.
+ * @param isRelative "3 hours ago" instead, with both on hover
+ */
+export function Time({
+	value,
+	isRelative = false,
+}: {
+	value: string | null | undefined;
+	isRelative?: boolean;
+}) {
+	if (!value) return <>–</>;
+	const date = new Date(value);
+	const utc = `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+	const local = LOCAL.format(date);
+	return (
+		<time dateTime={value} title={isRelative ? `${local} (${utc})` : utc}>
+			{isRelative ? relative(date) : local}
+		</time>
+	);
+}
+
+const NUMBER = new Intl.NumberFormat();
+
+/** A number with the reader's separators; "–" if there is none. */
+export const Count = ({ value }: { value: number | null | undefined }) => (
+	<>{value === null || value === undefined ? "–" : NUMBER.format(value)}</>
+);
+
+export type Mood = "good" | "warn" | "bad" | "quiet";
+
+/** A word about a state. The word says it; the colour only helps. */
+export const Badge = ({
+	mood = "quiet",
+	children,
+}: {
+	mood?: Mood;
+	children: ComponentChildren;
+}) => <span class={`badge ${mood}`}>{children}</span>;
+
+/** A button that copies a text. */
+export function Copy({ value, label = "Copy" }: { value: string; label?: string }) {
+	const [isCopied, setCopied] = useState(false);
+	return (
+		<button
+			type="button"
+			class="secondary outline small"
+			onClick={async () => {
+				await navigator.clipboard.writeText(value);
+				setCopied(true);
+				setTimeout(() => setCopied(false), 2000);
+			}}
+		>
+			<span aria-live="polite">{isCopied ? "Copied" : label}</span>
+		</button>
+	);
+}
+
+/** A text to copy, such as a DNS record or a command. */
+export const Snippet = ({ value, label }: { value: string; label?: string }) => (
+	<div class="snippet">
+		{/* biome-ignore lint/a11y/noNoninteractiveTabindex: a text that is wider than the page scrolls, with the keyboard too */}
+		<pre tabIndex={0}>{value}</pre>
+		<Copy value={value} {...(label && { label })} />
+	</div>
+);
+
+/** Names and values, one below the other. */
+export const Facts = ({
+	rows,
+}: {
+	rows: (readonly [name: string, value: ComponentChildren])[];
+}) => (
+	<dl class="facts">
+		{rows.map(([name, value]) => (
+			<div key={name}>
+				<dt>{name}</dt>
+				<dd>{value}</dd>
+			</div>
+		))}
+	</dl>
+);
+
+/** The membership levels of an organization (docs/organizations.md). */
+export const LEVELS = [
+	["1", "Member"],
+	["8", "Admin"],
+	["15", "Owner"],
+] as const;
+
+export const levelName = (level: number) =>
+	LEVELS.find(([value]) => value === String(level))?.[1] ?? `Level ${level}`;
+
+type Someone = { first_name: string; last_name: string; email: string };
+
+/** What a user is called: their name, or their address if they have none. */
+export const nameOf = ({ first_name, last_name, email }: Someone) =>
+	`${first_name} ${last_name}`.trim() || email;
+
+/** A user in a list: their name, with their address below it. */
+export function Person({ user, children }: { user: Someone; children?: ComponentChildren }) {
+	const name = nameOf(user);
+	return (
+		<>
+			<strong>{name}</strong> {children}
+			{name !== user.email && <small class="below">{user.email}</small>}
+		</>
+	);
+}

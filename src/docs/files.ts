@@ -1,0 +1,20 @@
+import type { Context, MiddlewareHandler } from "hono";
+import type { App } from "../env.ts";
+import { methodNotAllowed } from "../http/errors.ts";
+
+const METHODS = ["GET", "HEAD"];
+
+/** Refuses requests that ask for something else than a file. */
+export const onlyReads: MiddlewareHandler<App> = async (c, next) => {
+	const { method } = c.req;
+	if (!METHODS.includes(method)) throw methodNotAllowed(method, METHODS);
+	await next();
+};
+
+/** Answers with a file of `public/`. A file whose name changes with its content may be kept for ever. */
+export async function sendFile(c: Context<App>, path: string, hashed: RegExp) {
+	const file = await c.env.ASSETS.fetch(new Request(new URL(path, c.req.url), c.req.raw));
+	c.res = c.newResponse(file.body, file);
+	if (hashed.test(path) && file.status < 400)
+		c.header("Cache-Control", "public, max-age=31536000, immutable");
+}

@@ -1,0 +1,110 @@
+/** A browser for the tests of the console, and what every page of it is checked for. */
+import { mkdirSync } from "node:fs";
+import AxeBuilder from "@axe-core/playwright";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { Tenantry } from "tenantry-client";
+import { afterAll, beforeAll, describe, expect, inject } from "vitest";
+import { HANG_MS } from "../../support/hang.ts";
+import { browserAt } from "../../support/server.ts";
+
+const program = browserAt();
+const missing = program === undefined && "no Chromium is installed";
+
+const SCREENSHOTS = `${import.meta.dirname}/../../../.wrangler/screenshots`;
+
+/** Errors that a browser logs for refusals that a test provokes. */
+const REFUSALS = /the server responded with a status of 4\d\d/;
+
+/** What a browser found wrong with a page. */
+const problems = new WeakMap<Page, string[]>();
+
+type Open = (
+	path: string,
+	options?: {
+		/** Signs in with this key. "" opens the page signed out. */
+		key?: string;
+	},
+) => Promise<Page>;
+
+/** Runs tests in a browser; skipped where none is installed. */
+export function inBrowser(name: string, tests: (open: Open) => void) {
+	describe.skipIf(missing)(`${name}${missing ? ` (${missing})` : ""}`, () => {
+		let browser: Browser;
+		beforeAll(async () => {
+			browser = await chromium.launch({
+				executablePath: program ?? "",
+				timeout: HANG_MS,
+				args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+			});
+		});
+		afterAll(() => browser?.close());
+
+		tests(async (path, { key = inject("console").key } = {}) => {
+			const { url } = inject("console");
+			const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+			await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+			const page = await context.newPage();
+			page.setDefaultTimeout(HANG_MS);
+			const wrong: string[] = [];
+			problems.set(page, wrong);
+			page.on("console", (message) => {
+				const text = message.text();
+				if (["error", "warning"].includes(message.type()) && !REFUSALS.test(text)) wrong.push(text);
+			});
+			page.on("pageerror", ({ message }) => wrong.push(message));
+			page.on("request", (request) => {
+				const { protocol, origin } = new URL(request.url());
+				if (!["data:", "blob:"].includes(protocol) && origin !== url) wrong.push(request.url());
+			});
+			await page.goto(`${url}${path}${key && `#key=${key}`}`);
+			return page;
+		});
+	});
+}
+
+/** The client of a user, by default of the server's owner. */
+export const clientOf = (key = inject("console").key) =>
+	new Tenantry({ baseUrl: inject("console").url, key });
+
+/** A new organization of the server's owner, with its default project. */
+export async function newOrganization(name = "Analytics Ltd") {
+	const client = clientOf();
+	const organization = await client.organizations.create({ name });
+	const project = (await client.organizationProjects.list({ organization: organization.id }))
+		.results[0];
+	if (!project) throw new Error("The organization has no project.");
+	return { client, organization, project, path: `/console/${organization.id}` };
+}
+
+const LOOKS = [390, 1280].flatMap((width) =>
+	(["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
+);
+
+/**
+ * Checks the page as it is now on a phone and a desktop, light and dark: axe finds nothing, nothing
+ * is wider than the screen, no errors were logged, and no other host was asked. Leaves screenshots
+ * in .wrangler/screenshots.
+ * @param name of the screenshots
+ */
+export async function checkLooks(page: Page, name: string) {
+	mkdirSync(SCREENSHOTS, { recursive: true });
+	const found: unknown[] = [];
+	for (const { width, colorScheme } of LOOKS) {
+		await page.setViewportSize({ width, height: 800 });
+		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+		await page.screenshot({
+			path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png`,
+			fullPage: true,
+		});
+		const { violations } = await new AxeBuilder({ page }).analyze();
+		for (const { id, nodes } of violations)
+			found.push({ look: `${width} ${colorScheme}`, id, nodes: nodes.map(({ html }) => html) });
+		const overflow = await page.evaluate(
+			"document.documentElement.scrollWidth - document.documentElement.clientWidth",
+		);
+		if (overflow !== 0) found.push({ look: `${width} ${colorScheme}`, overflow });
+	}
+	await page.setViewportSize({ width: 1280, height: 800 });
+	expect(found, name).toEqual([]);
+	expect(problems.get(page), name).toEqual([]);
+}
