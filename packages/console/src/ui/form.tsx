@@ -141,10 +141,6 @@ export function text(fields: FormData, name: string) {
 export const texts = (fields: FormData, name: string) =>
 	fields.getAll(name).filter((value) => typeof value === "string");
 
-/** An error about a field that the page finds before the service does. A form's `onSubmit` throws it. */
-export const refusal = (name: string, detail: string) =>
-	new TenantryError({ type: "validation_error", code: "invalid_input", attr: name, detail });
-
 type Described = {
 	/** The field as errors of the service name it, such as `destination__config__bucket_name`. */
 	name: string;
