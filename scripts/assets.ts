@@ -135,6 +135,7 @@ export function bundleConsole() {
 		jsxImportSource: "preact",
 		alias: {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
+			"tenantry-file-names": `${root}/src/exporter/destinations/files/names.ts`,
 			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
 		},
 		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },

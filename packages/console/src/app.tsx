@@ -93,6 +93,7 @@ function SignedIn() {
 					{own.map(([path, Page]) => (
 						<Route key={path} path={path} component={Page} />
 					))}
+					<Route path="/console/:organization" component={OrganizationPages} />
 					<Route path="/console/:organization/*" component={OrganizationPages} />
 					<Route default component={NotFound} />
 				</Router>

@@ -14,9 +14,20 @@ const fieldOf = (object: Values, name: string): unknown =>
 const shown = (value: unknown) =>
 	value === undefined || value === null || value === ""
 		? "–"
-		: typeof value === "object"
-			? JSON.stringify(value)
-			: String(value);
+		: typeof value === "boolean"
+			? value
+				? "Yes"
+				: "No"
+			: typeof value === "object"
+				? JSON.stringify(value)
+				: String(value);
+
+/** A value of a version. A text with several lines keeps them, and scrolls. */
+function Value({ children }: { children: string }) {
+	if (!children.includes("\n")) return <>{children}</>;
+	// biome-ignore lint/a11y/noNoninteractiveTabindex: a text that is longer than its place scrolls, with the keyboard too
+	return <pre tabIndex={0}>{children}</pre>;
+}
 
 /**
  * Saves changes of an object, unless somebody else changed the same fields since this page read it.
@@ -85,8 +96,12 @@ export function useSave<T extends Values, Changes extends Values>({
 					{rows.map((name) => (
 						<tr key={name}>
 							<th scope="row">{labelOf(name)}</th>
-							<td>{shown(fieldOf(clash.changes, name))}</td>
-							<td>{shown(fieldOf(clash.theirs, name))}</td>
+							<td>
+								<Value>{shown(fieldOf(clash.changes, name))}</Value>
+							</td>
+							<td>
+								<Value>{shown(fieldOf(clash.theirs, name))}</Value>
+							</td>
 						</tr>
 					))}
 				</tbody>

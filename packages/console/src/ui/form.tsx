@@ -79,6 +79,8 @@ export function Form({
 		const field = name && form.current ? findField(form.current, name) : undefined;
 		if (name && field) {
 			setWrong({ name: field.name, text: textBeside(error, name, field) });
+			const folded = field.first.closest("details");
+			if (folded) folded.open = true;
 			field.first.focus();
 		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
 	}
