@@ -276,6 +276,16 @@ inBrowser("people", (open) => {
 		await button(mine, "Take the saved version").click();
 		await expect.poll(() => mine.getByLabel("Entity ID").inputValue()).toBe("theirs");
 		expect((await saved()).saml_entity_id).toBe("theirs");
+		// What nobody else has changed is saved, and what others did appears.
+		await clientOf(key).domains.update(
+			{ organization: organization.id, id },
+			{ saml_acs_url: "https://sso.example.com" },
+		);
+		await mine.getByLabel("Entity ID").fill("mine");
+		await save(mine);
+		await note(mine, "The sign-in settings are saved.");
+		expect(await mine.getByLabel("ACS URL").inputValue()).toBe("https://sso.example.com");
+		expect((await saved()).saml_entity_id).toBe("mine");
 
 		const here = await open(`${path}/projects/${project.id}`);
 		await here.getByLabel("Name").fill("Mine");

@@ -8,7 +8,7 @@ import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Problem, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
-import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
+import { Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
@@ -93,11 +93,10 @@ export default function Project() {
 		<PageView
 			title={project.name}
 			above={above}
-			actions={project.access_control && <Badge>Private</Badge>}
 			lead={
 				<span class="row">
 					<span>
-						ID <code>{project.id}</code>
+						{project.access_control ? "Private project" : "Project"} <code>{project.id}</code>
 					</span>
 					<Copy value={String(project.id)} what="the ID" />
 					<span>
