@@ -240,7 +240,7 @@ export default function Activity() {
 				<DownloadDialog
 					path={`/api/organizations/${organization.id}/activity_log?${new URLSearchParams(filters)}`}
 					name={`activity-${new Date().toISOString().slice(0, 10)}`}
-					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? " that match the filters" : ""}`}
+					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", as filtered" : ""}`}
 					onClose={() => setDownloading(false)}
 				/>
 			)}
