@@ -106,8 +106,16 @@ export function ExportFields({
 	const proposal = `${model === "persons" ? wordsOfModel("persons") : wordsOfModel("events")} to ${wordsOfType(type)}`;
 	return (
 		<div ref={root} onInput={update} onChange={update}>
-			<section class="form-part">
+			<section class="panel form-part">
 				<h2>What is exported</h2>
+				<Field
+					name="name"
+					label="Name"
+					required
+					maxLength={400}
+					value={name ?? proposal}
+					onInput={({ currentTarget }) => setName(currentTarget.value)}
+				/>
 				{children}
 				<Select
 					name="model"
@@ -123,7 +131,7 @@ export function ExportFields({
 				/>
 				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
 			</section>
-			<section class="form-part">
+			<section class="panel form-part">
 				<h2>Where it goes</h2>
 				{of ? (
 					<p>{wordsOfType(type)}. The kind of destination can't be changed.</p>
@@ -142,7 +150,7 @@ export function ExportFields({
 				<DestinationFields key={type} type={type} config={of?.destination.config} />
 				{files && <FilePreview {...files} />}
 			</section>
-			<section class="form-part">
+			<section class="panel form-part">
 				<h2>How often</h2>
 				<Select
 					name="interval"
@@ -176,17 +184,6 @@ export function ExportFields({
 						/>
 					</div>
 				</details>
-			</section>
-			<section class="form-part">
-				<h2>Name</h2>
-				<Field
-					name="name"
-					label="Name"
-					required
-					maxLength={400}
-					value={name ?? proposal}
-					onInput={({ currentTarget }) => setName(currentTarget.value)}
-				/>
 			</section>
 		</div>
 	);

@@ -17,7 +17,7 @@ const STEPS: Record<string, string[]> = {
 const WORDS: Record<string, string> = {
 	reach: "Reach the server",
 	"sign in": "Sign in",
-	write: "Write a test row or file",
+	write: "Write something",
 	remove: "Remove it again",
 };
 
