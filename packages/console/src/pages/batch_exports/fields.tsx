@@ -81,17 +81,25 @@ const readFiles = (form: HTMLFormElement, type: string) => {
 	};
 };
 
+/** Whether a test of the destination depends on this field. */
+const isTested = (field: EventTarget | null) =>
+	field instanceof Element &&
+	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
+
 /** The fields of an export. Of a stored one, its destination is of the type that it has. */
 export function ExportFields({
 	of,
 	onChange,
 	children,
+	last,
 }: {
 	of?: BatchExport;
-	/** Called when another destination or model is chosen, such as to forget a test. */
+	/** Called when something changes that a test of the destination depends on. */
 	onChange?: () => void;
-	/** Fields before the others. */
+	/** Fields after the name. */
 	children?: ComponentChildren;
+	/** Fields after the others. */
+	last?: ComponentChildren;
 }) {
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
@@ -105,7 +113,14 @@ export function ExportFields({
 	useEffect(update, [type]);
 	const proposal = `${model === "persons" ? wordsOfModel("persons") : wordsOfModel("events")} to ${wordsOfType(type)}`;
 	return (
-		<div ref={root} onInput={update} onChange={update}>
+		<div
+			ref={root}
+			onInput={(event) => {
+				update();
+				if (isTested(event.target)) onChange?.();
+			}}
+			onChange={update}
+		>
 			<section class="panel form-part">
 				<h2>What is exported</h2>
 				<Field
@@ -141,10 +156,7 @@ export function ExportFields({
 						label="Destination"
 						options={TYPES}
 						defaultValue={type}
-						onChange={({ currentTarget }) => {
-							setType(currentTarget.value);
-							onChange?.();
-						}}
+						onChange={({ currentTarget }) => setType(currentTarget.value)}
 					/>
 				)}
 				<DestinationFields key={type} type={type} config={of?.destination.config} />
@@ -170,6 +182,7 @@ export function ExportFields({
 								</>
 							}
 							type="datetime-local"
+							hint="In your time zone."
 							defaultValue={moment(of?.start_at)}
 						/>
 						<Field
@@ -184,6 +197,7 @@ export function ExportFields({
 						/>
 					</div>
 				</details>
+				{last}
 			</section>
 		</div>
 	);
