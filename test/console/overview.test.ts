@@ -82,7 +82,11 @@ inBrowser("the overview", (open) => {
 		await expect.poll(() => attention.count()).toBe(4);
 		const [first, ...others] = await attention.allInnerTexts();
 		expect(first).toMatch(/^Failing\s+To the warehouse\s+.*400.*Unknown fields/);
-		expect(others.join("\n")).toMatch(/Paused\s+Old copy[^]*Expires\s+Deployment[^]*Not verified/);
+		expect(others.map((item) => item.split(/\n+/).slice(0, 2).join(" "))).toEqual([
+			"Paused Old copy",
+			"Expires Deployment",
+			`Not verified ${id}.example.com`,
+		]);
 		await page.getByText("250 rows in the last 14 days, by all exports").waitFor();
 		await page.locator("canvas").waitFor();
 		await page.getByText("The same as a table").click();
@@ -107,7 +111,6 @@ inBrowser("the overview", (open) => {
 		});
 		await page.getByText("Nothing fails, is paused or is about to expire.").waitFor();
 		expect(await page.getByRole("heading", { name: "First steps" }).isVisible()).toBe(false);
-		await checkLooks(page, "overview-member");
 		expect(refused).toEqual([]);
 	});
 });
@@ -188,7 +191,6 @@ inBrowser("the settings", (open) => {
 		await button(page, "Leave organization").waitFor();
 		expect(await button(page, "Save").isVisible()).toBe(false);
 		expect(await button(page, "Delete organization").isVisible()).toBe(false);
-		await checkLooks(page, "overview-settings-member");
 		await button(page, "Leave organization").click();
 		await page.getByRole("dialog").getByRole("button", { name: "Leave organization" }).click();
 		await page.getByText("You are in no organization yet").waitFor();
