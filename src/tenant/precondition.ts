@@ -106,6 +106,9 @@ export class Precondition {
 
 const isParameter = (segment: string | undefined) => segment?.startsWith(":") === true;
 
+/** A part of an object that has a GET of its own: `…/update_source` changes what `…/source` reads. */
+const partPath = (path: string) => path.replace(/\/update_(\w+)$/, "/$1");
+
 /**
  * The object that a route changes: its own path, or, for an action, the path without its last
  * segment. Undefined if that isn't one object.
@@ -126,8 +129,12 @@ export const isSettings = (path: string) => path === "/";
  */
 export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
 	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);
-	const path = isPatched && isSettings(at) ? at : objectPath(at);
-	const get = routes.findLast((route) => route.method === "GET" && route.path === path);
+	const getOf = (path: string | undefined) =>
+		routes.findLast((route) => route.method === "GET" && route.path === path);
+	const own = isPatched && isSettings(at) ? at : objectPath(at);
+	const part = partPath(at);
+	const path = part !== at && getOf(part) ? part : own;
+	const get = getOf(path);
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
 		const header = c.req.header("if-match");
