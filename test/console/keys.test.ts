@@ -69,7 +69,7 @@ inBrowser("keys", (open) => {
 
 		const first = await shownValue(page);
 		expect(await statusWith(first)).toBe(200);
-		await page.getByRole("button", { name: "Try it from this browser" }).click();
+		await page.getByRole("button", { name: "Send it from this browser" }).click();
 		await page.getByText("The key works.").waitFor();
 		await checkLooks(page, "keys-made");
 
@@ -137,7 +137,7 @@ inBrowser("keys", (open) => {
 		await page.getByLabel("Expires").selectOption("Never");
 		await page.getByRole("button", { name: "Create key" }).click();
 		const expires = page.getByLabel("Expires");
-		await page.getByText("The key of this session expires on").first().waitFor();
+		await page.getByText("An API key can't give more access than it has itself.").waitFor();
 		expect(await expires.getAttribute("aria-invalid")).toBe("true");
 
 		await page.getByRole("link", { name: "API keys" }).first().click();
