@@ -16,6 +16,7 @@ import {
 import { dirname, join, relative } from "node:path";
 import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
+import { destinationSettings } from "./destination_settings.ts";
 import {
 	type Assets,
 	layout,
@@ -132,7 +133,12 @@ export function bundleConsole() {
 		target: "es2022",
 		jsx: "automatic",
 		jsxImportSource: "preact",
-		alias: { "tenantry-client": `${root}/packages/client/src/index.ts` },
+		alias: {
+			"tenantry-client": `${root}/packages/client/src/index.ts`,
+			"tenantry-file-names": `${root}/src/exporter/destinations/files/names.ts`,
+			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
+		},
+		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },
 		outdir: `${target}/console/assets`,
 		entryNames: "[name].[hash]",
 		chunkNames: "[name].[hash]",

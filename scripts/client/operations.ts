@@ -27,6 +27,8 @@ const RESOURCES: Record<string, string> = {
 	Event: "events",
 	FeedEvent: "feed",
 	User: "users",
+	TwoFactor: "twoFactor",
+	SignIn: "signIn",
 	PersonalApiKey: "personalApiKeys",
 	ServiceAccount: "serviceAccounts",
 	ServiceAccountKey: "serviceAccountKeys",

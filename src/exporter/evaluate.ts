@@ -1,7 +1,7 @@
 import { compile, compileAs } from "./evaluate/compile.ts";
 import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./evaluate/values.ts";
-import { type Expression, type Field, partsOf } from "./query/expression.ts";
-import type { Kind, Row } from "./rows.ts";
+import { type Expression, type Field, type Kind, partsOf } from "./query/expression.ts";
+import type { Row } from "./rows.ts";
 
 /** The names of all columns that these expressions read. */
 export function columnsOf(expressions: Expression[]): string[] {

@@ -1,13 +1,7 @@
 // The global of this name is slow to look up in workerd.
 import { Buffer } from "node:buffer";
 import type { MODELS } from "../db/schema.ts";
-import type { Expression, Field } from "./query/expression.ts";
-
-/**
- * The type of a column's values: `text`, `integer` (up to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
- * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
- */
-export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
+import type { Expression, Field, Kind } from "./query/expression.ts";
 
 export type Column = { name: string; kind: Kind };
 

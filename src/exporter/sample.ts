@@ -1,7 +1,7 @@
 import { v7 } from "uuid";
 import type { Job } from "./destinations/destination.ts";
-import type { Field } from "./query/expression.ts";
-import { fieldsOf, type Kind, type Model, type Row } from "./rows.ts";
+import type { Field, Kind } from "./query/expression.ts";
+import { fieldsOf, type Model, type Row } from "./rows.ts";
 
 /** What a test of a destination writes: rows, and the job of the run that they would belong to. */
 export type Sample = { job: Job; rows: Row[] };

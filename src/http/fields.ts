@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ErrorCode } from "./codes.ts";
+import { readMoment } from "./moment.ts";
 
 /** A zod issue with its own error code: `http/valid.ts` puts code and message into the response unchanged. */
 export const issue = (
@@ -181,21 +182,6 @@ export const integerChoice = <const T extends number>(values: readonly T[]) =>
 
 /** A time in a response, `YYYY-MM-DDTHH:MM:SS.sssZ`. */
 export const timestamp = () => z.iso.datetime({ precision: 3 });
-
-const MOMENT =
-	/^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?(?:Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
-
-/** Converts an ISO 8601 time, in UTC unless it has an offset; undefined if it isn't one, or its year isn't 1 to 9999. */
-export function readMoment(value: string) {
-	const [match, date, time = "00:00", seconds = "00", ...rest] = MOMENT.exec(value) ?? [];
-	const [fraction = "0", hours = "+00", minutes = "00"] = rest;
-	const full = `${date}T${time}:${seconds}.${fraction}${hours}:${minutes}`;
-	// The pattern alone accepts 2026-02-30, which Date would read as March 2.
-	if (!match || !z.iso.datetime({ offset: true }).safeParse(full).success) return undefined;
-	const at = new Date(full);
-	const year = at.getUTCFullYear();
-	return year >= 1 && year <= 9999 ? at.toISOString() : undefined;
-}
 
 /** A time in a request (docs/api.md#requests), converted to the form of `timestamp`. */
 export const moment = () =>

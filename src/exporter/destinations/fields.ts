@@ -2,10 +2,11 @@
 import * as z from "zod";
 import { choice, integer, issue, notAChoice, rawText, text } from "../../http/fields.ts";
 
-const names = z.array(rawText(400).min(1)).max(1000).nullish();
+/** A schema for each field: the OpenAPI document describes them one by one. */
+const names = () => z.array(rawText(400).min(1)).max(1000).nullish();
 
 /** Which events are exported. An empty `include_events` means all. */
-export const filters = { include_events: names, exclude_events: names };
+export const filters = { include_events: names(), exclude_events: names() };
 
 const VARIABLES = [
 	"year",

@@ -1,5 +1,5 @@
 /** The values that queries compute with, and their conversions. */
-import { readMoment } from "../../http/fields.ts";
+import { readMoment } from "../../http/moment.ts";
 import type { Row } from "../rows.ts";
 
 /** JSON: the text of a whole column, or the value at a path in it. `exact` returns that value with all digits of numbers. */

@@ -1,5 +1,10 @@
-import type { Kind } from "../rows.ts";
 import type { ParsedExpression } from "./query.parser.js";
+
+/**
+ * The type of a column's values: `text`, `integer` (up to 2^53), `number`, `boolean`, `timestamp` (ISO 8601 in UTC with
+ * milliseconds), `date` (YYYY-MM-DD), or `json` (JSON text).
+ */
+export type Kind = "text" | "integer" | "number" | "boolean" | "timestamp" | "date" | "json";
 
 export type Literal = string | number | boolean | null;
 

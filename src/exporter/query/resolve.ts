@@ -1,6 +1,5 @@
 import type { ErrorCode } from "../../http/codes.ts";
-import { invalid } from "../../http/errors.ts";
-import { readMoment } from "../../http/fields.ts";
+import { readMoment } from "../../http/moment.ts";
 import {
 	COLUMNS,
 	comparedAs,
@@ -31,8 +30,17 @@ const FUNCTION_NAMES = new Map(
 		.map((name) => [name.toLowerCase(), name]),
 );
 
-export const invalidQuery = (message: string, code?: ErrorCode) =>
-	invalid("xql_query", message, code);
+/** Says what is wrong with a query. */
+export class InvalidQuery extends Error {
+	readonly code: ErrorCode | undefined;
+
+	constructor(message: string, code?: ErrorCode) {
+		super(message);
+		this.code = code;
+	}
+}
+
+export const invalidQuery = (message: string, code?: ErrorCode) => new InvalidQuery(message, code);
 
 /** Checks size and depth, level by level: recursion could overflow the stack before the depth is known. */
 export function checkSize(expressions: ParsedExpression[]) {
@@ -103,7 +111,7 @@ function resolvePredicate(name: PredicateName, args: Expression[]): Expression {
 	return { type: "predicate", name, args };
 }
 
-/** @throws 400 for a comparison that can never be true, or that is also true for other values */
+/** @throws {InvalidQuery} for a comparison that can never be true, or that is also true for other values */
 function checkComparison(left: Expression, right: Expression, isEquality: boolean) {
 	const kinds = [kindOf(left), kindOf(right)] as const;
 	const compared = comparedAs(...kinds);

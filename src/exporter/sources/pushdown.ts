@@ -1,4 +1,4 @@
-import { readMoment } from "../../http/fields.ts";
+import { readMoment } from "../../http/moment.ts";
 import { type Expression, isLiteral, type Literal } from "../query/expression.ts";
 import type { Filter } from "./source.ts";
 

@@ -3,7 +3,8 @@ import { gunzipSync } from "node:zlib";
 import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
-import type { Column, Kind } from "../../../src/exporter/rows.ts";
+import type { Kind } from "../../../src/exporter/query/expression.ts";
+import type { Column } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { COLUMNS, destinationOf, duckdb, job, rows, run } from "../../support/exporting.ts";
 

@@ -9,6 +9,16 @@ import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
 import { wordsOf } from "./feedback.tsx";
 
+/** An error that a page finds by itself, to be shown beside a field. */
+export const refusal = (field: string, detail: string) =>
+	new TenantryError({
+		type: "validation_error",
+		code: "invalid_input",
+		status: 400,
+		attr: field,
+		detail,
+	});
+
 type FieldError = { name: string; text: string };
 
 const Wrong = createContext<FieldError | undefined>(undefined);
@@ -47,6 +57,7 @@ export function Form({
 	isDangerous = false,
 	onSubmit,
 	onCancel,
+	others = [],
 	children,
 }: {
 	/** The words of the button, such as "Save". */
@@ -54,6 +65,8 @@ export function Form({
 	isDangerous?: boolean;
 	onSubmit: (fields: FormData) => Promise<unknown>;
 	onCancel?: (() => void) | undefined;
+	/** More buttons that send the fields, such as "Test", before the main one. */
+	others?: readonly (readonly [action: string, onSubmit: (fields: FormData) => Promise<unknown>])[];
 	children: ComponentChildren;
 }) {
 	const form = useRef<HTMLFormElement>(null);
@@ -66,6 +79,8 @@ export function Form({
 		const field = name && form.current ? findField(form.current, name) : undefined;
 		if (name && field) {
 			setWrong({ name: field.name, text: textBeside(error, name, field) });
+			const folded = field.first.closest("details");
+			if (folded) folded.open = true;
 			field.first.focus();
 		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
 	}
@@ -77,7 +92,8 @@ export function Form({
 		setWrong(undefined);
 		setProblem("");
 		try {
-			await onSubmit(new FormData(form.current));
+			const other = others.find(([words]) => words === event.submitter?.dataset.action);
+			await (other?.[1] ?? onSubmit)(new FormData(form.current));
 		} catch (error) {
 			refuse(error);
 		}
@@ -96,6 +112,17 @@ export function Form({
 						Cancel
 					</button>
 				)}
+				{others.map(([words]) => (
+					<button
+						key={words}
+						type="submit"
+						class="secondary outline"
+						data-action={words}
+						aria-disabled={isBusy}
+					>
+						{words}
+					</button>
+				))}
 				<button type="submit" class={isDangerous ? "danger" : undefined} aria-disabled={isBusy}>
 					{action}
 				</button>

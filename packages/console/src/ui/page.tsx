@@ -30,7 +30,7 @@ export function PageView({
 	useEffect(() => {
 		// Not if something on the page, such as a search, has taken the focus.
 		if (document.activeElement === document.body || document.activeElement?.closest("nav"))
-			heading.current?.focus();
+			heading.current?.focus({ preventScroll: true });
 	}, []);
 	return (
 		<>

@@ -1,4 +1,5 @@
-import type { Column, Kind, Row } from "../../rows.ts";
+import type { Kind } from "../../query/expression.ts";
+import type { Column, Row } from "../../rows.ts";
 import { type Job, Misconfigured } from "../destination.ts";
 import { KEYS } from "../postgres/table.ts";
 import type { Fields } from "./client.ts";

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import type { Column, Kind, Model } from "../../rows.ts";
+import type { Kind } from "../../query/expression.ts";
+import type { Column, Model } from "../../rows.ts";
 import { Misconfigured } from "../destination.ts";
 import { addressOf } from "../send.ts";
 import {

@@ -1,5 +1,6 @@
 import utils from "pg/lib/utils.js";
-import type { Column, Kind, Model } from "../../rows.ts";
+import type { Kind } from "../../query/expression.ts";
+import type { Column, Model } from "../../rows.ts";
 import type { Session } from "./connection.ts";
 import type { Settings } from "./errors.ts";
 

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Statistics } from "hyparquet";
 import { unconvertMinMax } from "hyparquet-writer/src/unconvert.js";
-import type { Kind } from "../../rows.ts";
+import type { Kind } from "../../query/expression.ts";
 import { TYPES, type Value } from "./values.ts";
 
 /** The longest bound of a text column, in bytes. All bounds stay in memory until the file ends. */

@@ -3,7 +3,8 @@ import { Buffer } from "node:buffer";
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter } from "hyparquet-writer";
 import { writePlain } from "hyparquet-writer/src/plain.js";
-import type { Kind, Row } from "../../rows.ts";
+import type { Kind } from "../../query/expression.ts";
+import type { Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
 
 /** A value as its physical type takes it. Integers are numbers. */

@@ -1,0 +1,108 @@
+/** The settings of destinations in public/openapi.json, in the form in which the console shows them. */
+import { readFileSync } from "node:fs";
+import * as z from "zod";
+import type { Setting } from "../packages/console/src/pages/batch_exports/destinations.ts";
+
+const Value = z.object({
+	type: z.union([z.string(), z.array(z.string())]).optional(),
+	enum: z.array(z.string()).optional(),
+	format: z.string().optional(),
+	pattern: z.string().optional(),
+	minLength: z.int().optional(),
+	maxLength: z.int().optional(),
+	minimum: z.int().optional(),
+	maximum: z.int().optional(),
+});
+
+const Config = z.object({
+	properties: z.record(
+		z.string(),
+		Value.extend({ description: z.string(), anyOf: z.array(Value).optional() }),
+	),
+	required: z.array(z.string()).default([]),
+});
+
+const Document = z.object({
+	components: z.object({
+		schemas: z.object({
+			BatchExportDestination: z.object({
+				anyOf: z.array(
+					z.object({
+						properties: z.object({ type: z.object({ const: z.string() }), config: Config }),
+					}),
+				),
+			}),
+		}),
+	}),
+});
+
+/** How descriptions mark secrets. */
+const SECRET = " Secret: no answer shows it.";
+
+/** Longer secrets, such as private keys, have several lines. */
+const MAX_LINE = 4096;
+
+/** What descriptions say of a setting that isn't given: "…; null for one file a run.", "…; 5432 by default." */
+const OTHERWISE = /; (?:null for )?(.+?)(?: by default)?\./;
+const HAS_OTHERWISE = /; null for |; \S+ by default\./;
+
+/** The first paragraph of a description, and what it says of each choice below that. */
+function textsOf(description: string) {
+	const [first = "", ...others] = description.split("\n\n");
+	const choices = new Map(
+		[...others.join("\n").matchAll(/^- `([^`]+)`: (.+)$/gm)].map(([, name = "", text = ""]) => [
+			name,
+			text,
+		]),
+	);
+	const text = first.replace(SECRET, "");
+	const otherwise = HAS_OTHERWISE.test(text) ? OTHERWISE.exec(text)?.[1] : undefined;
+	return {
+		text: otherwise === undefined ? text : text.replace(OTHERWISE, "."),
+		otherwise: otherwise?.replaceAll("`", ""),
+		isSecret: first.endsWith(SECRET),
+		choices,
+	};
+}
+
+function settingOf(
+	name: string,
+	schema: z.infer<typeof Config>["properties"][string],
+	isRequired: boolean,
+): Setting {
+	const { text, otherwise, isSecret, choices } = textsOf(schema.description);
+	const value = schema.anyOf?.find(({ type }) => type !== "null") ?? schema;
+	const { enum: values, format, pattern, minLength, maxLength, minimum, maximum } = value;
+	const [type] = [value.type].flat();
+	const kinds = { boolean: "boolean", integer: "number", array: "list" } as const;
+	const kind = type === "boolean" || type === "integer" || type === "array" ? kinds[type] : "text";
+	const takesNothing = !minLength && format !== "uri" && new RegExp(pattern ?? "").test("");
+	return {
+		name,
+		kind: isSecret ? "secret" : values ? "choice" : kind,
+		isRequired,
+		description: text,
+		...(otherwise !== undefined && otherwise !== "false" && { otherwise }),
+		...(values && { choices: values.map((one) => [one, choices.get(one) ?? ""] as const) }),
+		...(maxLength !== undefined && maxLength > MAX_LINE && { isLong: true }),
+		...(isRequired && takesNothing && { mayBeEmpty: true }),
+		...(format === "uri" && { isUrl: true }),
+		...(maxLength !== undefined && { maxLength }),
+		...(minimum !== undefined && { min: minimum }),
+		...(maximum !== undefined && { max: maximum }),
+	};
+}
+
+/** The settings of each kind of destination, in the order of the document. */
+export function destinationSettings(): Record<string, Setting[]> {
+	const text = readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8");
+	const { anyOf } = Document.parse(JSON.parse(text)).components.schemas.BatchExportDestination;
+	return Object.fromEntries(
+		anyOf.map(({ properties: { type, config } }) => [
+			type.const,
+			Object.entries(config.properties).map(([name, schema]) =>
+				settingOf(name, schema, config.required.includes(name)),
+			),
+		]),
+	);
+}
