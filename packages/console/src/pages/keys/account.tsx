@@ -132,7 +132,12 @@ function Overview() {
 						["Projects", <Projects key="projects" />],
 						["Last used", account.last_used_at ? <Time value={account.last_used_at} /> : "Never"],
 						["Created", <Time key="created" value={account.created_at} />],
-						["ID", <code key="id">{account.id}</code>],
+						[
+							"ID",
+							<code key="id" class="value">
+								{account.id}
+							</code>,
+						],
 					]}
 				/>
 			</div>
