@@ -52,7 +52,8 @@ export function isWellFormed(value: string) {
 /** SHA-256 in lower-case hex. */
 export async function digest(value: string) {
 	const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(value));
-	return new Uint8Array(hash).toHex();
+	// Scripts call this too, in a Node that has no toHex.
+	return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
