@@ -157,6 +157,7 @@ inBrowser("events", (open) => {
 		await checkLooks(page, "events-feed-types");
 		await page.getByRole("button", { name: "Show events" }).click();
 		await page.getByRole("row", { name: /Organization created/ }).waitFor({ state: "detached" });
+		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
 		expect(new URL(page.url()).searchParams.get("types")).toBe("project.*");
 		await checkLooks(page, "events-feed");
 	});

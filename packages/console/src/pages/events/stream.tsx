@@ -182,7 +182,7 @@ export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClo
 	const [{ success, steps }] = useState(trial);
 	return (
 		<Dialog title={success ? "The bucket works" : "The bucket doesn’t work"} onClose={onClose}>
-			<ul class="steps">
+			<ul class="trial-steps">
 				{steps.map(({ name, error }) => (
 					<li key={name}>
 						<Badge mood={error === null ? "good" : "bad"}>{error === null ? "OK" : "Failed"}</Badge>{" "}
