@@ -50,7 +50,7 @@ function SettingField({
 	const common = {
 		name: fieldOf(name),
 		label:
-			isRequired || kind === "boolean" ? (
+			isRequired || kind === "boolean" || kind === "choice" ? (
 				label
 			) : (
 				<>
@@ -71,8 +71,7 @@ function SettingField({
 			return (
 				<Select
 					name={fieldOf(name)}
-					label={common.label}
-					hint={hint}
+					label={label}
 					options={choicesOf(setting, stored)}
 					defaultValue={textOf(stored)}
 				/>

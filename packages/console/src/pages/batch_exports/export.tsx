@@ -64,8 +64,7 @@ async function pause({ of, replace }: Opened) {
 		});
 }
 
-function Head(opened: Opened) {
-	const { of, path } = opened;
+function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 	const { organization } = useOrganization();
 	const project = organization.teams.find(({ id }) => id === of.team_id);
 	const place = placeOf(of.destination);
@@ -84,7 +83,7 @@ function Head(opened: Opened) {
 				</span>
 			</p>
 			<Squares of={of} path={path} />
-			{failure && !of.paused && (
+			{failure && !isFirst && (
 				<div class="problem export-failure">
 					<p>
 						<strong>The last run failed.</strong> {failure.latest_error}
@@ -117,7 +116,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 				)
 			}
 		>
-			<Head {...opened} />
+			<Head {...opened} isFirst={tab === ""} />
 			<Tabs
 				label="About this export"
 				current={tab ? `${path}/${tab}` : path}

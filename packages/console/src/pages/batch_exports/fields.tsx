@@ -81,17 +81,25 @@ const readFiles = (form: HTMLFormElement, type: string) => {
 	};
 };
 
+/** Whether a test of the destination depends on this field. */
+const isTested = (field: EventTarget | null) =>
+	field instanceof Element &&
+	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
+
 /** The fields of an export. Of a stored one, its destination is of the type that it has. */
 export function ExportFields({
 	of,
 	onChange,
 	children,
+	last,
 }: {
 	of?: BatchExport;
-	/** Called when another destination or model is chosen, such as to forget a test. */
+	/** Called when something changes that a test of the destination depends on. */
 	onChange?: () => void;
-	/** Fields before the others. */
+	/** Fields after the name. */
 	children?: ComponentChildren;
+	/** Fields after the others. */
+	last?: ComponentChildren;
 }) {
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
@@ -105,9 +113,24 @@ export function ExportFields({
 	useEffect(update, [type]);
 	const proposal = `${model === "persons" ? wordsOfModel("persons") : wordsOfModel("events")} to ${wordsOfType(type)}`;
 	return (
-		<div ref={root} onInput={update} onChange={update}>
-			<section class="form-part">
+		<div
+			ref={root}
+			onInput={(event) => {
+				update();
+				if (isTested(event.target)) onChange?.();
+			}}
+			onChange={update}
+		>
+			<section class="panel form-part">
 				<h2>What is exported</h2>
+				<Field
+					name="name"
+					label="Name"
+					required
+					maxLength={400}
+					value={name ?? proposal}
+					onInput={({ currentTarget }) => setName(currentTarget.value)}
+				/>
 				{children}
 				<Select
 					name="model"
@@ -123,7 +146,7 @@ export function ExportFields({
 				/>
 				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
 			</section>
-			<section class="form-part">
+			<section class="panel form-part">
 				<h2>Where it goes</h2>
 				{of ? (
 					<p>{wordsOfType(type)}. The kind of destination can't be changed.</p>
@@ -133,16 +156,13 @@ export function ExportFields({
 						label="Destination"
 						options={TYPES}
 						defaultValue={type}
-						onChange={({ currentTarget }) => {
-							setType(currentTarget.value);
-							onChange?.();
-						}}
+						onChange={({ currentTarget }) => setType(currentTarget.value)}
 					/>
 				)}
 				<DestinationFields key={type} type={type} config={of?.destination.config} />
 				{files && <FilePreview {...files} />}
 			</section>
-			<section class="form-part">
+			<section class="panel form-part">
 				<h2>How often</h2>
 				<Select
 					name="interval"
@@ -162,6 +182,7 @@ export function ExportFields({
 								</>
 							}
 							type="datetime-local"
+							hint="In your time zone."
 							defaultValue={moment(of?.start_at)}
 						/>
 						<Field
@@ -176,17 +197,7 @@ export function ExportFields({
 						/>
 					</div>
 				</details>
-			</section>
-			<section class="form-part">
-				<h2>Name</h2>
-				<Field
-					name="name"
-					label="Name"
-					required
-					maxLength={400}
-					value={name ?? proposal}
-					onInput={({ currentTarget }) => setName(currentTarget.value)}
-				/>
+				{last}
 			</section>
 		</div>
 	);

@@ -72,6 +72,8 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 		const asked = generation.current;
 		const { results, next } = await read({ ...filters, ...range, limit: ENTRIES });
 		if (asked !== generation.current) return;
+		// More than one page is new: what lies between would be missing.
+		if (range.after && next !== null) return setTurn((turn) => turn + 1);
 		setEntries((now) => ({
 			list: merge(results, now?.list ?? []),
 			hasMore: range.before ? next !== null : (now?.hasMore ?? false),

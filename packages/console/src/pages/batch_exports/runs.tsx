@@ -60,7 +60,14 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ru
 	{ title: "State", cell: (run) => <RunState status={run.status} /> },
 	{ title: "Rows", align: "end", cell: (run) => <Rows run={run} /> },
 	{ title: "Duration", align: "end", cell: (run) => <Took run={run} longest={longest} /> },
-	{ title: "Ended", cell: (run) => <Time value={run.finished_at} isRelative /> },
+	{
+		title: "Ended",
+		cell: (run) => (
+			<span class="nowrap">
+				<Time value={run.finished_at} isRelative />
+			</span>
+		),
+	},
 	{
 		title: "Actions",
 		isHidden: true,

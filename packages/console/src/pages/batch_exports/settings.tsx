@@ -122,7 +122,7 @@ export default function Settings({ of, replace }: Opened) {
 				others={[["Test destination", test]]}
 				onSubmit={submit}
 			>
-				<ExportFields of={of} />
+				<ExportFields of={of} onChange={trial.clear} />
 				{trial.panel}
 			</Form>
 			{dialog}

@@ -17,9 +17,15 @@ const STEPS: Record<string, string[]> = {
 const WORDS: Record<string, string> = {
 	reach: "Reach the server",
 	"sign in": "Sign in",
-	write: "Write a test row or file",
 	remove: "Remove it again",
 };
+
+const FILES = ["R2", "S3", "GCS", "AzureBlob"];
+
+const wordsOf = (step: string, type: string) =>
+	step === "write"
+		? `Write a test ${FILES.includes(type) ? "file" : "row"}`
+		: (WORDS[step] ?? step);
 
 type State = { type: string; result: BatchExportTrial | undefined };
 
@@ -48,7 +54,7 @@ function Steps({ type, result }: State) {
 							{{ quiet: "○", good: "✓", bad: "×" }[mood]}
 						</span>
 						<span>
-							<strong>{WORDS[name] ?? name}</strong> <span class="soft">{words}</span>
+							<strong>{wordsOf(name, type)}</strong> <span class="soft">{words}</span>
 							{step?.error && <span class="step-error">{step.error}</span>}
 						</span>
 					</li>

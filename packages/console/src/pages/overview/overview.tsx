@@ -91,15 +91,15 @@ function Failures({ exports }: { exports: readonly BatchExport[] }) {
 				{failures.slice(0, MAX_FAILURES).map(({ id, batch_export, name, ...run }) => (
 					<li key={id}>
 						<a href={to(`batch_exports/${batch_export}/runs/${id}`)}>{name}</a>
-						<span class="hint">
+						<small>
 							<Time value={run.finished_at ?? run.last_updated_at} isRelative />
-						</span>
+						</small>
 						<p>{run.latest_error ?? "No error was recorded."}</p>
 					</li>
 				))}
 			</ul>
 			{failures.length > MAX_FAILURES && (
-				<p class="hint">
+				<p>
 					And {failures.length - MAX_FAILURES} more: see the runs of{" "}
 					<a href={to("batch_exports")}>each export</a>.
 				</p>
