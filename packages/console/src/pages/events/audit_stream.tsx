@@ -157,7 +157,8 @@ function Shown({
 	const { route } = useLocation();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
-	useEvery(SECONDS, reload);
+	// A load that fails replaces the page, and with it what is just being typed.
+	useEvery(SECONDS, () => !isEditing && !trial && reload());
 	const { save, dialog } = useSave<Row, UpdateAuditStreamBody>({
 		read: () => api.auditStreams.get(stream),
 		update: (object, changes, options) => api.auditStreams.update(object, changes, options),
