@@ -30,7 +30,6 @@ inBrowser("events", (open) => {
 		const { got, state, url } = await endpoint();
 		const page = await open(`${path}/webhooks`);
 		await page.getByText("No webhooks yet").waitFor();
-		await checkLooks(page, "events-webhooks-empty");
 
 		await page.getByRole("link", { name: "Add webhook" }).first().click();
 		await page.getByRole("textbox", { name: "URL" }).fill(url);
@@ -91,7 +90,6 @@ inBrowser("events", (open) => {
 		await page.getByText("Events are on their way again.").waitFor();
 		await page.getByRole("row", { name: /Project created.*204/ }).waitFor();
 		await page.getByText("Healthy").waitFor();
-		await checkLooks(page, "events-webhook");
 	});
 
 	test("activity is filtered by the URL, and downloaded as it is filtered", async () => {
@@ -154,9 +152,9 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "Types: all" }).click();
 		await page.getByRole("radio", { name: "Only some" }).check();
 		await page.getByRole("checkbox", { name: "Projects: all" }).check();
-		await checkLooks(page, "events-feed-types");
 		await page.getByRole("button", { name: "Show events" }).click();
 		await page.getByRole("row", { name: /Organization created/ }).waitFor({ state: "detached" });
+		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
 		expect(new URL(page.url()).searchParams.get("types")).toBe("project.*");
 		await checkLooks(page, "events-feed");
 	});

@@ -45,7 +45,7 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 					{detail.name ?? item_id}
 				</button>
 				<Changes changes={detail.changes} />
-				<details class="more">
+				<details>
 					<summary>Details</summary>
 					{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
 					<pre tabIndex={0}>
@@ -219,7 +219,7 @@ export default function Activity() {
 				<MomentFilter name="before" label="To" />
 			</Filters>
 			<Chips entries={list.data?.results ?? []} change={change} />
-			<div class="log">
+			<div class="activity-log">
 				<Table
 					list={list}
 					label="Activity"

@@ -141,7 +141,7 @@ function Events({ events }: { events: FeedEvent[] }) {
 		parameter: "offset",
 	};
 	return (
-		<div class="log events">
+		<div class="activity-log events">
 			<Table
 				list={list}
 				label="Events"
@@ -151,10 +151,11 @@ function Events({ events }: { events: FeedEvent[] }) {
 						title: "What",
 						cell: ({ type, data }) => (
 							<>
-								<strong>{wordsOfType(type)}</strong> {data.name} <small class="code">{type}</small>
+								<strong>{wordsOfType(type)}</strong> {data.name}{" "}
+								<small class="event-type">{type}</small>
 								<Changes changes={data.changes} />
 								{data.trigger && (
-									<details class="more">
+									<details>
 										<summary>Details</summary>
 										{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
 										<pre tabIndex={0}>{JSON.stringify(data.trigger, null, 2)}</pre>
