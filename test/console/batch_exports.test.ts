@@ -128,7 +128,12 @@ inBrowser("batch exports", (open) => {
 	});
 
 	test("a member resumes a paused export, and has what it skipped exported", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, organization, project, path } = await newOrganization();
+		const event = { event: "signed up", distinct_id: "visitor-1" };
+		await client.events.ingest(
+			{ project: project.id },
+			[0.5, 1.5, 1.6].map((hours) => ({ ...event, timestamp: hoursAgo(hours) })),
+		);
 		const { id } = await client.batchExports.create(organization, {
 			name: "Nightly",
 			destination: { type: "NoOp" },

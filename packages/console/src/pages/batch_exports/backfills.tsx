@@ -167,7 +167,7 @@ export function Backfills({ of, reload }: Opened) {
 		reload();
 	};
 	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
-	usePolling(reloadAll, isBusy);
+	usePolling(list.reload, isBusy);
 	const button = (
 		<button type="button" onClick={() => setAsking(true)}>
 			New backfill

@@ -95,7 +95,10 @@ export default function BatchExports() {
 				</span>
 			),
 		},
-		{ title: "Interval", cell: ({ interval }) => wordsOfInterval(interval) },
+		{
+			title: "Interval",
+			cell: ({ interval }) => <span class="nowrap">{wordsOfInterval(interval)}</span>,
+		},
 		{ title: "Runs", cell: (of) => <Squares of={of} path={to(`batch_exports/${of.id}`)} /> },
 	];
 	return (

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { BatchExportDay } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
@@ -30,7 +30,12 @@ function daysOf(found: BatchExportDay[], span: number): BatchExportDay[] {
 	});
 }
 
-const HEIGHT = 180;
+const HEIGHT = 160;
+
+/** Steps between the lines of a chart: rows and runs are whole numbers. */
+const WHOLE = Array.from({ length: 13 }, (_, power) =>
+	[1, 2, 5].map((step) => step * 10 ** power),
+).flat();
 
 const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
@@ -75,7 +80,7 @@ function Chart({
 					scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
 					axes: [
 						{ ...axis, grid: { show: false } },
-						{ ...axis, size: 56 },
+						{ ...axis, size: 56, incrs: WHOLE },
 					],
 					series: [
 						{},
@@ -133,7 +138,7 @@ const columns: Column<BatchExportDay>[] = [
 ];
 
 function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
-	const days = daysOf(found, span);
+	const days = useMemo(() => daysOf(found, span), [found, span]);
 	const used = days.filter(({ runs, failures }) => runs + failures > 0).reverse();
 	if (used.length === 0)
 		return (
@@ -144,12 +149,14 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 	const sum = (name: "rows" | "failures") => days.reduce((total, day) => total + day[name], 0);
 	return (
 		<>
-			<figure class="figure">
-				<figcaption>
-					Rows a day <span class="soft">{NUMBER.format(sum("rows"))} in all</span>
-				</figcaption>
-				<Chart days={days} name="rows" token="--accent" />
-			</figure>
+			{sum("rows") > 0 && (
+				<figure class="figure">
+					<figcaption>
+						Rows a day <span class="soft">{NUMBER.format(sum("rows"))} in all</span>
+					</figcaption>
+					<Chart days={days} name="rows" token="--accent" />
+				</figure>
+			)}
 			{sum("failures") > 0 && (
 				<figure class="figure">
 					<figcaption>
