@@ -26,7 +26,7 @@ function Progress({ of }: { of: Backfill }) {
 	const { total_runs, finished_runs, failed_runs } = of;
 	const words = `${finished_runs} of ${windows(total_runs)}`;
 	return (
-		<div class="progress">
+		<div class="export-progress">
 			<progress value={finished_runs} max={total_runs} aria-label={words} />
 			<small>
 				{words}
