@@ -99,7 +99,7 @@ export async function startWorker({ script, state, bindings = {}, inspect = fals
 
 			kvNamespaces: { KEYS: "bench" },
 			resourcePersistencePath: state,
-			ratelimits: { REQUESTS: limiter("1"), AUTH_FAILURES: limiter("2") },
+			ratelimits: { REQUESTS: limiter("1"), AUTH_FAILURES: limiter("2"), SIGN_INS: limiter("3") },
 			unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
 			...(inspect && { inspectorPort: 0 }),
 		}),

@@ -29,6 +29,8 @@ const GROUPS: Record<string, string> = {
 	"project-activity": "projectActivityLog",
 	webhooks: "webhooks",
 	users: "users",
+	"two-factor": "twoFactor",
+	"sign-in": "signIn",
 	keys: "personalApiKeys",
 	"service-accounts": "serviceAccounts",
 	"service-account-keys": "serviceAccountKeys",

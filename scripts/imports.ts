@@ -29,6 +29,8 @@ const ORDER = [
 	"personal_api_keys",
 	"projects",
 	"users",
+	"two_factor",
+	"sign_in",
 	"service_accounts",
 	"project_members",
 	"organizations",

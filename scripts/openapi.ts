@@ -15,6 +15,7 @@ import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";
 import { references } from "./openapi/references.ts";
 import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
+import { takesKey } from "./openapi/route.ts";
 import { type Json, schemas } from "./openapi/schemas.ts";
 
 type Family = {
@@ -34,12 +35,10 @@ const all: Family[] = [
 	return { ...row, tag, texts: operations };
 });
 
-/**
- * A route of a family requires a key; a public route below /api/ accepts one; the others take none.
- */
+/** A route of a family requires a key; others accept one or take none. */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
-	return path.startsWith("/api/") ? [{}, { personal_api_key: [] }] : [];
+	return takesKey({ open: true, path }) ? [{}, { personal_api_key: [] }] : [];
 }
 
 /** The metadata of all handlers of a route. */

@@ -42,6 +42,7 @@ import projects from "./projects/routes.ts";
 import service from "./service.ts";
 import { account } from "./service_accounts/keys.ts";
 import serviceAccounts from "./service_accounts/routes.ts";
+import signIn from "./sign_in/routes.ts";
 import { safeRetries } from "./tenant/idempotency.ts";
 import {
 	asCaller,
@@ -54,6 +55,7 @@ import {
 } from "./tenant/middleware.ts";
 import { ifMatch } from "./tenant/precondition.ts";
 import { type ScopeObject, scope } from "./tenant/scopes.ts";
+import twoFactor from "./two_factor/routes.ts";
 import users from "./users/routes.ts";
 import webhooks from "./webhooks/routes.ts";
 
@@ -101,6 +103,7 @@ export const families = [
 	[`${PROJECT}/members`, "project", inProject, projectMembers],
 	[`${PROJECT}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],
+	["/api/users/:uuid/two_factor", "user", asCaller, twoFactor],
 	["/api/personal_api_keys", "personal_api_key", asCaller, apiKeys(caller)],
 ] as const satisfies Family[];
 
@@ -108,6 +111,7 @@ export const families = [
 export const publicRoutes = [
 	["/", service],
 	["/api/invites", acceptance],
+	["/api/sign_in", signIn],
 	["/invites", invitePage],
 ] as const satisfies (readonly [path: string, routes: Routes])[];
 

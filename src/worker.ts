@@ -50,6 +50,7 @@ export default {
 			import("./domains/recheck.ts"),
 			import("./notifications/digest.ts"),
 			import("./personal_api_keys/expiry.ts"),
+			import("./sign_in/clean.ts"),
 			import("./webhooks/schedule.ts"),
 		]);
 		const tasks = [

@@ -18,6 +18,8 @@ import projectMembers from "../../src/project_members/reference.ts";
 import * as projects from "../../src/projects/reference.ts";
 import serviceAccounts from "../../src/service_accounts/reference.ts";
 import service from "../../src/service_reference.ts";
+import signIn from "../../src/sign_in/reference.ts";
+import twoFactor from "../../src/two_factor/reference.ts";
 import users from "../../src/users/reference.ts";
 import webhooks from "../../src/webhooks/reference.ts";
 
@@ -54,8 +56,10 @@ export const references: References = {
 	"/api/projects/:project_id/members": projectMembers,
 	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
+	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/personal_api_keys": apiKeys.ofCaller,
 	"/": service,
 	"/api/invites": acceptanceReference,
+	"/api/sign_in": signIn,
 	"/invites": pageReference,
 };

@@ -45,6 +45,7 @@ const linesOf = ({ example }: { example?: unknown }) =>
 const DESCRIPTIONS: Record<number, string> = {
 	200: "OK",
 	201: "Created",
+	202: "Accepted",
 	204: "Deleted",
 	304: "Not modified",
 	400: "The request is wrong",
@@ -70,9 +71,11 @@ function errorStatuses(route: Route) {
 		...(isBelowApi(route) || method !== "GET" ? [400] : []),
 		// Accepting an invite takes a key, if one is sent.
 		...(open && (page || !hasParameters) ? [] : [401, 403]),
-		...(open && !hasParameters ? [] : [429]),
+		...(open && method === "GET" && !hasParameters ? [] : [429]),
 		...(hasParameters ? [404] : []),
-		...(isRetryable(route) || (!open && hasParameters && method !== "GET") ? [409] : []),
+		...(method !== "GET" && (open ? isBelowApi(route) : isRetryable(route) || hasParameters)
+			? [409]
+			: []),
 		...(takesIfMatch(route) ? [412] : []),
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),

@@ -20,8 +20,13 @@ export type Route = {
 
 export const isBelowApi = ({ path }: Route) => path.startsWith("/api/");
 
+/** Whether the route takes a key, which accepting an invite doesn't need; signing in takes none. */
+export const takesKey = ({ open, path }: Pick<Route, "open" | "path">) =>
+	!open || path.startsWith("/api/invites/");
+
 /** Whether the route takes `Idempotency-Key` (docs/api.md#safe-retries). */
-export const isRetryable = (route: Route) => route.method === "POST" && isBelowApi(route);
+export const isRetryable = (route: Route) =>
+	route.method === "POST" && isBelowApi(route) && takesKey(route);
 
 /** Whether the route answers with an `ETag` (docs/api.md#caching-and-conditional-requests). */
 export const hasTag = (route: Route) =>

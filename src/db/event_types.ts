@@ -13,6 +13,7 @@ export const ACTIVITIES = {
 	User: ["created", "updated", "deactivated"],
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
 	Key: ["expiring"],
+	TwoFactor: ["begun", "enabled", "disabled", "recovery_codes_replaced", "recovery_code_used"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
 	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],

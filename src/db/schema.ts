@@ -45,8 +45,9 @@ export const users = sqliteTable(
 		/** The number of memberships and of keys; maintained by triggers. */
 		organizations: counter(),
 		personal_api_keys: counter(),
-		/** Written by the service that signs people in, outside this code. */
+		/** Whether signing in takes a second factor; `two_factors` has it. */
 		is_2fa_enabled: boolean().notNull().default(false),
+		/** Written by the service that signs people in through other providers, outside this code. */
 		has_social_auth: boolean().notNull().default(false),
 		/**
 		 * Not a person, but a row of `service_accounts`, whose id is this row's `uuid`. The row stays when
@@ -205,6 +206,8 @@ export const personalApiKeys = sqliteTable(
 			.$defaultFn(() => CURRENT_VERSION),
 		/** The `expires_at` that the event `key.expiring` was last written for. */
 		announced_expiry: text(),
+		/** Whether it was made by signing in (docs/keys.md#signing-in). */
+		is_session: boolean().notNull().default(false),
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),
@@ -231,6 +234,59 @@ export const personalApiKeyDays = sqliteTable(
 		last_address: text(),
 	},
 	(t) => [primaryKey({ columns: [t.key_id, t.day] }), index("personal_api_key_days_day").on(t.day)],
+);
+
+/** Mailed links to sign in with (docs/keys.md#signing-in). Rows are deleted after an hour. */
+export const signIns = sqliteTable(
+	"sign_ins",
+	{
+		id: id(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** SHA-256 of the token in the link, hex. The token itself is stored nowhere. */
+		token_hash: text().notNull().unique(),
+		created_at: created_at(),
+		/** The same as `created_at` if the mail had no link. */
+		expires_at: text().notNull(),
+		/** The codes of a second factor that were tried with the link. */
+		attempts: integer().notNull().default(0),
+		/** The key that was made with the link; null: it wasn't used. */
+		key_id: text(),
+	},
+	(t) => [
+		index("sign_ins_user").on(t.user_id, t.created_at),
+		index("sign_ins_created").on(t.created_at),
+	],
+);
+
+/** The second factor of a user: time-based codes (RFC 6238). */
+export const twoFactors = sqliteTable("two_factors", {
+	user_id: integer()
+		.primaryKey()
+		.references(() => users.id, { onDelete: "cascade" }),
+	/** Encrypted. */
+	secret: text().notNull(),
+	/** null: the user hasn't shown yet that it has the secret. */
+	confirmed_at: text(),
+	/** The time step of the latest code that was used. An earlier one, or the same, isn't accepted. */
+	last_step: integer().notNull().default(0),
+	/** The wrong codes since `attempts_since`, and those that are being checked. */
+	attempts: integer().notNull().default(0),
+	attempts_since: text().notNull().$defaultFn(now),
+});
+
+/** Codes for those who lost their device. A code's row is deleted when it is used. */
+export const recoveryCodes = sqliteTable(
+	"recovery_codes",
+	{
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** HMAC of the code (`digests` in src/auth/secrets.ts). */
+		digest: text().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.user_id, t.digest] })],
 );
 
 /**

@@ -9,7 +9,7 @@ const reference: Reference<typeof domains> = {
 	tag: {
 		name: "Domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail.",
 	},
 	operations: {
 		"/": {

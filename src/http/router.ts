@@ -11,7 +11,7 @@ export const router = () => new Hono<App>({ strict: false });
 
 /** A route's metadata, from which scripts/openapi.ts builds the OpenAPI document. */
 export type Operation = {
-	status?: 200 | 201 | 204;
+	status?: 200 | 201 | 202 | 204;
 	answer?: z.ZodType;
 	/** The object whose fields a page has besides its own. */
 	within?: z.ZodType;
@@ -71,7 +71,7 @@ type PageInput = {
 	out: { query: object };
 };
 
-type Documenting<T, Status extends 200 | 201 | 204> = Response & Documented<T, Status>;
+type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response & Documented<T, Status>;
 
 /** 200 with a body of the shape `answer`. */
 export const ok = <S extends z.ZodType>(answer: S, more: Pick<Operation, "also"> = {}) =>
@@ -80,6 +80,10 @@ export const ok = <S extends z.ZodType>(answer: S, more: Pick<Operation, "also">
 /** 201 with a body of the shape `answer`. */
 export const created = <S extends z.ZodType>(answer: S) =>
 	document<Documenting<z.output<S>, 201>>({ status: 201, answer });
+
+/** 202 with a body of the shape `answer`: the rest happens after the response. */
+export const accepted = <S extends z.ZodType>(answer: S) =>
+	document<Documenting<z.output<S>, 202>>({ status: 202, answer });
 
 /** 200 without a body (docs/api.md#responses-without-a-body). */
 export const noBody = () => document<Documenting<null, 200>>({ status: 200 });

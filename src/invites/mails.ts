@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import type * as z from "zod";
-import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
 import { isReachable, type Mail, send, singleLine } from "../mail/mail.ts";
+import type { Caller } from "../tenant/guard.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
 import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
 
@@ -40,13 +40,16 @@ type Created = {
 	token: string;
 };
 
-/** Whether the key has no limits, like the first key of a user who is created through the link. */
-const isUnlimited = ({ scopes, organizations, projects, allowed_ips, expires_at }: Key) =>
-	scopes.includes("*") &&
-	organizations.length === 0 &&
-	projects.length === 0 &&
-	allowed_ips.length === 0 &&
-	expires_at === null;
+/**
+ * Whether the caller can make a key without limits, like the first key of a user who is created
+ * through the link.
+ */
+const isUnlimited = ({ key, is_session }: Caller) =>
+	key.scopes.includes("*") &&
+	key.organizations.length === 0 &&
+	key.projects.length === 0 &&
+	key.allowed_ips.length === 0 &&
+	(key.expires_at === null || is_session);
 
 const withoutTrailingSlash = (url: string) => url.replace(/\/+$/, "");
 
@@ -68,6 +71,6 @@ export function deliver(
 		return invite;
 	}
 	const url = linkAt(c.env.APP_URL || new URL(c.req.url).origin);
-	const accept_url = isUnlimited(c.var.tenant.caller.key) ? url : null;
+	const accept_url = isUnlimited(c.var.tenant.caller) ? url : null;
 	return { ...invite, accept_url };
 }

@@ -43,8 +43,7 @@ describe(Member, {
 		"1 for a member, 8 for an admin, 15 for an owner. An organization may have several owners.",
 	joined_at: "When the user joined the organization.",
 	updated_at: "When the level was last changed; the same as `joined_at` if it never was.",
-	is_2fa_enabled:
-		"Whether the user signs in with a second factor, as the service that signs people in has recorded it; false by default.",
+	is_2fa_enabled: "Whether signing in takes a second factor.",
 	has_social_auth:
 		"Whether the user signs in through another provider, as the service that signs people in has recorded it; false by default.",
 });

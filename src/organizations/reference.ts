@@ -52,7 +52,7 @@ const LOGO =
 	"The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.";
 const JOIN_MAIL = "Whether the other admins and owners get a mail when somebody accepts an invite.";
 const ENFORCE_2FA =
-	"Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.";
+	"Whether members need a second factor to sign in; null if it was never decided. Keys work without one.";
 const KEYS_MUST_EXPIRE =
 	"Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working.";
 

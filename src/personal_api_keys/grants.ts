@@ -42,15 +42,17 @@ async function areWithin(list: string[], limit: string[]) {
 }
 
 /**
- * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long
+ * @throws 403 unless the key in use has all the access that `granted` gives, for at least as long. The
+ * key of a session may give it for longer: its owner has just signed in.
  */
-export async function assertMayGrant({ caller: { key } }: Tenant, granted: Grants) {
+export async function assertMayGrant({ caller: { key, is_session } }: Tenant, granted: Grants) {
 	const mayGrant =
 		granted.scopes.every((scope) => grants(key.scopes, scope)) &&
 		isWithin(granted.scoped_organizations, key.organizations) &&
 		isWithin(granted.scoped_projects, key.projects) &&
 		(await areWithin(granted.allowed_ips, key.allowed_ips)) &&
-		(key.expires_at === null ||
+		(is_session ||
+			key.expires_at === null ||
 			(granted.expires_at !== null && granted.expires_at <= key.expires_at));
 	if (!mayGrant) throw forbidden("An API key can't give more access than it has itself.");
 }

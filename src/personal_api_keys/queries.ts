@@ -15,6 +15,7 @@ import {
 	assertMayGrant,
 	checkExpiry,
 	checkRestrictions,
+	type Grants,
 	grantsOf,
 	mayLast,
 	restrictions,
@@ -23,9 +24,7 @@ import {
 	toSql,
 } from "./grants.ts";
 import { type Owner, selectOwner } from "./owner.ts";
-import { type create, toPersonalApiKey, type update as Update } from "./shape.ts";
-
-const MAX_KEYS = 25;
+import { type create, MAX_KEYS, toPersonalApiKey, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
@@ -194,6 +193,12 @@ async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | 
 		);
 }
 
+/** @throws 400 if the key is one of a session, and would last longer */
+function checkSession({ is_session, expires_at: end }: Row, { expires_at }: Grants) {
+	if (is_session && end !== null && (expires_at === null || expires_at > end))
+		throw invalid("expires_at", "The key of a session can't be made to last longer.");
+}
+
 export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>
 	retry(async () => {
 		const { attr, body } = fieldsOf(given, owner);
@@ -207,6 +212,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		const { label, ...access } = body;
 		const granted = grantsOf(body, row);
 		if (changes(row, access).length > 0) await assertMayGrant(tenant, granted);
+		checkSession(row, granted);
 		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
 		await checkLockout(tenant, row.id, body.allowed_ips);

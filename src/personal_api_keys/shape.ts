@@ -4,6 +4,9 @@ import { integer, issue, moment, name, set, text, timestamp, uuid } from "../htt
 import { documentAs } from "../http/router.ts";
 import { scopes } from "../tenant/scopes.ts";
 
+/** How many keys a user can have. */
+export const MAX_KEYS = 25;
+
 /** docs/keys.md#personal-api-keys. */
 export const PersonalApiKey = z
 	.object({
@@ -42,6 +45,7 @@ export const toPersonalApiKey = (
 		user_id: __,
 		version: ___,
 		announced_expiry: ____,
+		is_session: _____,
 		...row
 	}: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,

@@ -40,6 +40,7 @@ export const guard = (db: Database, { hash, organization, project }: GuardInput)
 			expires_at: personalApiKeys.expires_at,
 			version: personalApiKeys.version,
 			last_used_at: personalApiKeys.last_used_at,
+			is_session: personalApiKeys.is_session,
 			is_active: users.is_active,
 			is_service_account: users.is_service_account,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
@@ -69,6 +70,8 @@ type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 export type Caller = {
 	key: Key;
 	last_used_at: string | null;
+	/** The key was made by signing in (docs/keys.md#signing-in). */
+	is_session: boolean;
 	/** The key is one of a service account (docs/organizations.md#service-accounts). */
 	is_service_account: boolean;
 	/** The higher of `member_level` and `project_level`; 0 without an organization. */
@@ -127,12 +130,13 @@ export async function authorize(
 	}
 	if (place.child && (!project_id || isHidden)) throw notFound("Project not found.");
 	if (level < least) throw insufficientLevel();
-	const { last_used_at, is_service_account, project_level, plugins_access_level } = row;
+	const { last_used_at, is_session, is_service_account, project_level, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
 		throw forbidden("Your organization's plugin access level is insufficient.");
 	return {
 		key,
 		last_used_at,
+		is_session: is_session ?? false,
 		is_service_account: is_service_account ?? false,
 		level,
 		organization_id,

@@ -39,7 +39,7 @@ describe(User, {
 	last_name: "At most 150 characters; may be empty.",
 	email: "In lower case, unique among all users. It can't be changed.",
 	is_email_verified:
-		"Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified.",
+		"Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified.",
 	mascot_config: "How the product draws the user's mascot; `{}` by default. Read-only.",
 });
 

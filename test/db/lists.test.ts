@@ -439,4 +439,32 @@ describe("a list ten times as long costs the same", () => {
 		// Twenty are those of the guard, and of the export or config that the path names.
 		expect(cost(large).read).toBeLessThanOrEqual(6 * MATCHES + 20);
 	});
+
+	/** The rows that each page reads, from the first to the last by `next`. */
+	async function walk(path: string, key: string) {
+		const pages: { read: number; results: number }[] = [];
+		let count = 0;
+		for (let next: string | null = `${path}${path.includes("?") ? "&" : "?"}limit=50`; next; ) {
+			const { pathname, search } = new URL(next, "http://localhost");
+			const answer = await call("GET", pathname + search, { key });
+			pages.push({ read: cost(answer).read, results: answer.body.results.length });
+			({ next, count } = answer.body);
+		}
+		expect(pages.reduce((sum, { results }) => sum + results, 0)).toBe(count);
+		return pages;
+	}
+
+	test.each(Object.entries(LISTS))(
+		"%s: the last pages read no more than the first",
+		async (name, path) => {
+			const { keys } = homes[1];
+			const [first, ...others] = await walk(
+				path(homes[1]),
+				name === "organizations" ? keys.wanderer : keys.owner,
+			);
+			// An export comes with up to ten of its runs, and only one has any here.
+			for (const { read } of others)
+				expect(read).toBeLessThanOrEqual(1.05 * (first?.read ?? 0) + 10);
+		},
+	);
 });

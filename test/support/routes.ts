@@ -49,6 +49,7 @@ const members = route("/api/organizations/:organization_id/members");
 const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
+const twoFactor = route("/api/users/:uuid/two_factor");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
@@ -251,6 +252,12 @@ const added: Route[] = [
 	route("/api/users")("PATCH", "/:uuid", "user:write", () => ({
 		first_name: "Renamed",
 	})),
+	twoFactor("GET", "", "user:read"),
+	twoFactor("POST", "/begin", "user:write"),
+	...["/confirm", "/disable", "/recovery_codes"].map((path) => ({
+		...twoFactor("POST", path, "user:write", () => ({ code: "000000" })),
+		fails: 400,
+	})),
 	...keeping(keys, "personal_api_key"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
@@ -266,6 +273,9 @@ const added: Route[] = [
 	})),
 	accounts("DELETE", "/:id", "organization_member:write"),
 	...keeping(accountKeys, "organization_member"),
+	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
+	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
+	route("/api/sign_in")("POST", "/complete", null, () => ({ token: "x" })),
 	route("/api/invites")("GET", "/:token", null),
 	route("/api/invites")("POST", "/:token/accept", null, () => ({})),
 	route("/invites")("GET", "/:token", null),

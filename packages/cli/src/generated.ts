@@ -63,7 +63,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
+						help: "Whether members need a second factor to sign in; null if it was never decided. Keys work without one.",
 					},
 					{
 						name: "keys_must_expire",
@@ -125,7 +125,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "enforce_2fa",
 						kind: "boolean",
-						help: "Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one.",
+						help: "Whether members need a second factor to sign in; null if it was never decided. Keys work without one.",
 					},
 					{
 						name: "keys_must_expire",
@@ -425,7 +425,7 @@ export const GROUPS: Group[] = [
 		name: "domains",
 		resource: "domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail.",
 		commands: [
 			{
 				name: "list",
@@ -4830,6 +4830,163 @@ export const GROUPS: Group[] = [
 						help: "The id of the project to work in. Its organization becomes yours, too.",
 					},
 				],
+			},
+		],
+	},
+	{
+		name: "two-factor",
+		resource: "twoFactor",
+		description:
+			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403.",
+		commands: [
+			{
+				name: "get",
+				method: "get",
+				verb: "GET",
+				summary: "Retrieve your second factor",
+				description: "Says whether your second factor is enabled, and whether you need one.",
+				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
+				query: [],
+			},
+			{
+				name: "begin",
+				method: "begin",
+				verb: "POST",
+				summary: "Begin to set up a second factor",
+				description:
+					"Makes a secret for an authenticator app. Only this answer shows it. It counts once `confirmTwoFactor` gets a code of it; an earlier one that wasn't confirmed is replaced.",
+				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
+				query: [],
+			},
+			{
+				name: "confirm",
+				method: "confirm",
+				verb: "POST",
+				summary: "Enable the second factor",
+				description:
+					"Takes a code of the secret that `beginTwoFactor` has made. From then on, signing in takes a code. Only this answer shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
+				query: [],
+				body: [
+					{
+						name: "code",
+						kind: "string",
+						help: "The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once.",
+						isRequired: true,
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "disable",
+				method: "disable",
+				verb: "POST",
+				summary: "Disable the second factor",
+				description:
+					"Takes a code, or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
+				query: [],
+				body: [
+					{
+						name: "code",
+						kind: "string",
+						help: "The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once.",
+						isRequired: true,
+					},
+				],
+				needsBody: true,
+			},
+			{
+				name: "replace-codes",
+				method: "replaceCodes",
+				verb: "POST",
+				summary: "Replace your recovery codes",
+				description:
+					"Takes a code, or a recovery code. The old recovery codes stop working; only this answer shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.",
+				path: [{ name: "user", kind: "string", help: "Your user's uuid, or @me.", alias: "@me" }],
+				query: [],
+				body: [
+					{
+						name: "code",
+						kind: "string",
+						help: "The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once.",
+						isRequired: true,
+					},
+				],
+				needsBody: true,
+			},
+		],
+	},
+	{
+		name: "sign-in",
+		resource: "signIn",
+		description:
+			"How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key.",
+		commands: [
+			{
+				name: "request",
+				method: "request",
+				verb: "POST",
+				summary: "Ask for a link to sign in",
+				description:
+					"Mails a link to the user with this address. It works once, for 15 minutes. The answer is the same for every address, also if nobody has it, or its user is deactivated or already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An address on the network may ask ten times a minute; more are a 429.",
+				path: [],
+				query: [],
+				body: [
+					{
+						name: "email",
+						kind: "string",
+						help: "The address of the user, in any case.",
+						isRequired: true,
+					},
+				],
+				needsBody: true,
+				isPublic: true,
+			},
+			{
+				name: "begin-two-factor",
+				method: "beginTwoFactor",
+				verb: "POST",
+				summary: "Begin to set up a second factor when signing in",
+				description:
+					"For those whom `completeSignIn` answers `two_factor_setup_required`. Makes a secret for an authenticator app, which only this answer shows. Then complete signing in with a code of it. Doesn't use the link up.",
+				path: [],
+				query: [],
+				body: [
+					{
+						name: "token",
+						kind: "string",
+						help: "The secret part of the link: what follows #token=.",
+						isRequired: true,
+					},
+				],
+				needsBody: true,
+				isPublic: true,
+			},
+			{
+				name: "complete",
+				method: "complete",
+				verb: "POST",
+				summary: "Sign in",
+				description:
+					"Takes the token of a link, and a code if a second factor is needed. Makes a key called Console with the scope `*` that expires after twelve hours: only this answer shows its `value`. It is listed and revoked like every other key. Uses the link up, and ends the user's other links. Removes keys of sessions that have expired and, if the user has 25 keys, the oldest of the other sessions. If nobody has proved before that the address is theirs, all keys of the user are revoked. A refusal doesn't use the link up. Five codes may be tried with a link, and a user may send ten wrong ones an hour; more are a 429.",
+				path: [],
+				query: [],
+				body: [
+					{
+						name: "token",
+						kind: "string",
+						help: "The secret part of the link: what follows #token=.",
+						isRequired: true,
+					},
+					{
+						name: "code",
+						kind: "string",
+						help: "The six digits that the authenticator app shows, or a recovery code, if a second factor is needed. A code works once.",
+					},
+				],
+				needsBody: true,
+				isPublic: true,
 			},
 		],
 	},

@@ -211,6 +211,13 @@ export const OPERATIONS = {
 	},
 	projectActivityLog: { list: "GET /api/projects/{project}/activity_log l" },
 	users: { get: "GET /api/users/{user}", update: "PATCH /api/users/{user} b" },
+	twoFactor: {
+		get: "GET /api/users/{user}/two_factor",
+		begin: "POST /api/users/{user}/two_factor/begin",
+		confirm: "POST /api/users/{user}/two_factor/confirm b",
+		disable: "POST /api/users/{user}/two_factor/disable b",
+		replaceCodes: "POST /api/users/{user}/two_factor/recovery_codes b",
+	},
 	personalApiKeys: {
 		list: "GET /api/personal_api_keys l",
 		create: "POST /api/personal_api_keys b",
@@ -222,6 +229,11 @@ export const OPERATIONS = {
 	},
 	service: { get: "GET /" },
 	health: { get: "GET /healthz" },
+	signIn: {
+		request: "POST /api/sign_in b",
+		beginTwoFactor: "POST /api/sign_in/two_factor b",
+		complete: "POST /api/sign_in/complete b",
+	},
 };
 
 /** The calls of the API, by resource. */
@@ -230,7 +242,7 @@ export abstract class Resources {
 	declare readonly organizations: OrganizationsCalls;
 	/** An export sends a project's events or persons to a destination, window after window. A backfill does so for a range. Any member who sees the project may do everything. */
 	declare readonly batchExports: BatchExportsCalls;
-	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in. */
+	/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail. */
 	declare readonly domains: DomainsCalls;
 	/** An invite lets the person with an email address join an organization. It works once, for three days, and only as long as its inviter may still give what it offers. */
 	declare readonly invites: InvitesCalls;
@@ -274,12 +286,16 @@ export abstract class Resources {
 	declare readonly projectActivityLog: ProjectActivityLogCalls;
 	/** You: your names, and where you work. The organization and project you work in are what `@current` stands for in paths. */
 	declare readonly users: UsersCalls;
+	/** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403. */
+	declare readonly twoFactor: TwoFactorCalls;
 	/** The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use. */
 	declare readonly personalApiKeys: PersonalApiKeysCalls;
 	/** The service itself. These operations need no key. */
 	declare readonly service: ServiceCalls;
 	/** The service itself. These operations need no key. */
 	declare readonly health: HealthCalls;
+	/** How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key. */
+	declare readonly signIn: SignInCalls;
 }
 
 /** An organization has members, projects, domains, plugins and exports. `@current` stands for the one you work in. */
@@ -537,7 +553,7 @@ export interface BatchExportsCalls {
 	): Promise<Received<BatchExportBackfill, "batchExports.backfill">>;
 }
 
-/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are stored for the service that signs people in; this API signs nobody in. */
+/** Email domains of an organization, with their settings for single sign-on. A domain is a claim until it is verified through the DNS. The settings are for the service that signs people in through providers; here, a domain that enforces single sign-on keeps people from signing in by mail. */
 export interface DomainsCalls {
 	/**
 	 * List the domains.
@@ -709,7 +725,7 @@ export interface ServiceAccountsCalls {
 	list(
 		parameters: ListServiceAccountsParameters | From<"organizations">,
 		options?: RequestOptions,
-	): Pages<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Pages<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Create a service account.
@@ -720,7 +736,7 @@ export interface ServiceAccountsCalls {
 		parameters: CreateServiceAccountParameters | From<"organizations">,
 		body: CreateServiceAccountBody,
 		options?: RequestOptions,
-	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Promise<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Retrieve a service account.
@@ -728,9 +744,9 @@ export interface ServiceAccountsCalls {
 	 * Answers with the account. Requires level 8.
 	 */
 	get(
-		parameters: GetServiceAccountParameters | From<"serviceAccountKeys">,
+		parameters: GetServiceAccountParameters | From<"serviceAccounts">,
 		options?: RequestOptions,
-	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Promise<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Change a service account.
@@ -738,10 +754,10 @@ export interface ServiceAccountsCalls {
 	 * Requires level 8. Changes apply to the next request with any of the account's keys.
 	 */
 	update(
-		parameters: UpdateServiceAccountParameters | From<"serviceAccountKeys">,
+		parameters: UpdateServiceAccountParameters | From<"serviceAccounts">,
 		body: UpdateServiceAccountBody,
 		options?: RequestOptions,
-	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Promise<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Delete a service account.
@@ -749,7 +765,7 @@ export interface ServiceAccountsCalls {
 	 * Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.
 	 */
 	delete(
-		parameters: DeleteServiceAccountParameters | From<"serviceAccountKeys">,
+		parameters: DeleteServiceAccountParameters | From<"serviceAccounts">,
 		options?: RequestOptions,
 	): Promise<void>;
 }
@@ -762,7 +778,7 @@ export interface ServiceAccountKeysCalls {
 	 * Lists the account's keys without their values, newest first. Requires level 8.
 	 */
 	list(
-		parameters: ListServiceAccountKeysParameters | From<"serviceAccountKeys">,
+		parameters: ListServiceAccountKeysParameters | From<"serviceAccounts">,
 		options?: RequestOptions,
 	): Pages<Received<PersonalApiKey, "serviceAccountKeys">>;
 
@@ -772,7 +788,7 @@ export interface ServiceAccountKeysCalls {
 	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403. Requires level 8. The key reaches the account's organization only.
 	 */
 	create(
-		parameters: CreateServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		parameters: CreateServiceAccountKeyParameters | From<"serviceAccounts">,
 		body: CreateServiceAccountKeyBody,
 		options?: RequestOptions,
 	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
@@ -2057,6 +2073,62 @@ export interface UsersCalls {
 	): Promise<Received<Me, "users">>;
 }
 
+/** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403. */
+export interface TwoFactorCalls {
+	/**
+	 * Retrieve your second factor.
+	 *
+	 * Says whether your second factor is enabled, and whether you need one.
+	 */
+	get(
+		parameters: GetTwoFactorParameters | From<"users">,
+		options?: RequestOptions,
+	): Promise<TwoFactor>;
+
+	/**
+	 * Begin to set up a second factor.
+	 *
+	 * Makes a secret for an authenticator app. Only this answer shows it. It counts once `confirmTwoFactor` gets a code of it; an earlier one that wasn't confirmed is replaced.
+	 */
+	begin(
+		parameters: BeginTwoFactorParameters | From<"users">,
+		options?: RequestOptions,
+	): Promise<TwoFactorSetup>;
+
+	/**
+	 * Enable the second factor.
+	 *
+	 * Takes a code of the secret that `beginTwoFactor` has made. From then on, signing in takes a code. Only this answer shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 */
+	confirm(
+		parameters: ConfirmTwoFactorParameters | From<"users">,
+		body: ConfirmTwoFactorBody,
+		options?: RequestOptions,
+	): Promise<TwoFactorWithCodes>;
+
+	/**
+	 * Disable the second factor.
+	 *
+	 * Takes a code, or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 */
+	disable(
+		parameters: DisableTwoFactorParameters | From<"users">,
+		body: DisableTwoFactorBody,
+		options?: RequestOptions,
+	): Promise<TwoFactor>;
+
+	/**
+	 * Replace your recovery codes.
+	 *
+	 * Takes a code, or a recovery code. The old recovery codes stop working; only this answer shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
+	 */
+	replaceCodes(
+		parameters: ReplaceTwoFactorCodesParameters | From<"users">,
+		body: ReplaceTwoFactorCodesBody,
+		options?: RequestOptions,
+	): Promise<TwoFactorWithCodes>;
+}
+
 /** The keys with which you use this API. Each has scopes, and may be restricted to organizations, projects or addresses. `@current` stands for the one in use. */
 export interface PersonalApiKeysCalls {
 	/**
@@ -2151,6 +2223,30 @@ export interface HealthCalls {
 	get(options?: RequestOptions): Promise<Health>;
 }
 
+/** How a person gets a key without having one: with a link that is mailed to them and, if they have one or an organization of theirs requires it, a second factor. These operations take no key. */
+export interface SignInCalls {
+	/**
+	 * Ask for a link to sign in.
+	 *
+	 * Mails a link to the user with this address. It works once, for 15 minutes. The answer is the same for every address, also if nobody has it, or its user is deactivated or already got five mails within an hour. If the address's domain enforces single sign-on, the mail says so instead. An address on the network may ask ten times a minute; more are a 429.
+	 */
+	request(body: RequestSignInBody, options?: RequestOptions): Promise<SignInRequested>;
+
+	/**
+	 * Begin to set up a second factor when signing in.
+	 *
+	 * For those whom `completeSignIn` answers `two_factor_setup_required`. Makes a secret for an authenticator app, which only this answer shows. Then complete signing in with a code of it. Doesn't use the link up.
+	 */
+	beginTwoFactor(body: BeginSignInTwoFactorBody, options?: RequestOptions): Promise<TwoFactorSetup>;
+
+	/**
+	 * Sign in.
+	 *
+	 * Takes the token of a link, and a code if a second factor is needed. Makes a key called Console with the scope `*` that expires after twelve hours: only this answer shows its `value`. It is listed and revoked like every other key. Uses the link up, and ends the user's other links. Removes keys of sessions that have expired and, if the user has 25 keys, the oldest of the other sessions. If nobody has proved before that the address is theirs, all keys of the user are revoked. A refusal doesn't use the link up. Five codes may be tried with a link, and a user may send ten wrong ones an hour; more are a 429.
+	 */
+	complete(body: CompleteSignInBody, options?: RequestOptions): Promise<SignedIn>;
+}
+
 /** What `organizations.list` is about. */
 export interface ListOrganizationsParameters {
 	/** How many results a page has at most. */
@@ -2167,7 +2263,7 @@ export interface CreateOrganizationBody {
 	logo_media_id?: (string | null) | undefined;
 	/** Whether the other admins and owners get a mail when somebody accepts an invite. True by default. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
+	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
 	enforce_2fa?: (boolean | null) | undefined;
 	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. False by default. */
 	keys_must_expire?: boolean | undefined;
@@ -2193,7 +2289,7 @@ export interface UpdateOrganizationBody {
 	logo_media_id?: (string | null) | undefined;
 	/** Whether the other admins and owners get a mail when somebody accepts an invite. */
 	is_member_join_email_enabled?: boolean | undefined;
-	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
+	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
 	enforce_2fa?: (boolean | null) | undefined;
 	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
 	keys_must_expire?: boolean | undefined;
@@ -4918,6 +5014,54 @@ export interface UpdateUserBody {
 	project?: number | undefined;
 }
 
+/** What `twoFactor.get` is about. */
+export interface GetTwoFactorParameters {
+	/** Your user's uuid, or `@me`. */
+	user: Alias<"@me">;
+}
+
+/** What `twoFactor.begin` is about. */
+export interface BeginTwoFactorParameters {
+	/** Your user's uuid, or `@me`. */
+	user: Alias<"@me">;
+}
+
+/** What `twoFactor.confirm` is about. */
+export interface ConfirmTwoFactorParameters {
+	/** Your user's uuid, or `@me`. */
+	user: Alias<"@me">;
+}
+
+/** The body of `confirmTwoFactor`. */
+export interface ConfirmTwoFactorBody {
+	/** The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once. */
+	code: string;
+}
+
+/** What `twoFactor.disable` is about. */
+export interface DisableTwoFactorParameters {
+	/** Your user's uuid, or `@me`. */
+	user: Alias<"@me">;
+}
+
+/** The body of `disableTwoFactor`. */
+export interface DisableTwoFactorBody {
+	/** The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once. */
+	code: string;
+}
+
+/** What `twoFactor.replaceCodes` is about. */
+export interface ReplaceTwoFactorCodesParameters {
+	/** Your user's uuid, or `@me`. */
+	user: Alias<"@me">;
+}
+
+/** The body of `replaceTwoFactorCodes`. */
+export interface ReplaceTwoFactorCodesBody {
+	/** The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once. */
+	code: string;
+}
+
 /** What `personalApiKeys.list` is about. */
 export interface ListPersonalApiKeysParameters {
 	/** How many results a page has at most. */
@@ -5058,6 +5202,26 @@ export interface AcceptInviteBody {
 	last_name?: string | undefined;
 }
 
+/** The body of `requestSignIn`. */
+export interface RequestSignInBody {
+	/** The address of the user, in any case. */
+	email: string;
+}
+
+/** The body of `beginSignInTwoFactor`. */
+export interface BeginSignInTwoFactorBody {
+	/** The secret part of the link: what follows `#token=`. */
+	token: string;
+}
+
+/** The body of `completeSignIn`. */
+export interface CompleteSignInBody {
+	/** The secret part of the link: what follows `#token=`. */
+	token: string;
+	/** The six digits that the authenticator app shows, or a recovery code, if a second factor is needed. A code works once. */
+	code?: string | undefined;
+}
+
 export interface Organization {
 	/** Identifies the organization, in paths too. A UUID of version 7, so ids sort by creation time. */
 	id: string;
@@ -5107,7 +5271,7 @@ export interface Organization {
 	metadata: string;
 	/** The operator's own id for the organization; null for none. Set by the operator. */
 	customer_id: string | null;
-	/** Whether members need a second factor to sign in; null if it was never decided. For the service that signs people in: this API doesn't ask for one. */
+	/** Whether members need a second factor to sign in; null if it was never decided. Keys work without one. */
 	enforce_2fa: boolean | null;
 	/** Whether API keys that can reach the organization must have an `expires_at`. Then keys without one can't be created, rolled or changed; those that exist go on working. */
 	keys_must_expire: boolean;
@@ -6224,7 +6388,7 @@ export interface User {
 	last_name: string;
 	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
-	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified. */
+	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
@@ -6309,7 +6473,7 @@ export interface Member {
 	joined_at: string;
 	/** When the level was last changed; the same as `joined_at` if it never was. */
 	updated_at: string;
-	/** Whether the user signs in with a second factor, as the service that signs people in has recorded it; false by default. */
+	/** Whether signing in takes a second factor. */
 	is_2fa_enabled: boolean;
 	/** Whether the user signs in through another provider, as the service that signs people in has recorded it; false by default. */
 	has_social_auth: boolean;
@@ -6423,7 +6587,7 @@ export interface ActivityEntry {
 	} | null;
 	/** What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`. */
 	activity: string;
-	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `User`, `PersonalApiKey`, `ServiceAccount`, `ServiceAccountKey`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `Webhook`, `AuditStream`, `BatchExportDestination`. */
+	/** The kind of the object: `Organization`, `Project`, `ProjectMember`, `Member`, `Invite`, `Domain`, `User`, `PersonalApiKey`, `TwoFactor`, `ServiceAccount`, `ServiceAccountKey`, `Plugin`, `PluginConfig`, `PluginConfigOrder`, `BatchExport`, `Webhook`, `AuditStream`, `BatchExportDestination`. */
 	scope: string;
 	/** The object's id, as text also if it is a number. Of a `PluginConfigOrder` the project's id; of a `BatchExportDestination`, which was tested without being saved, its type. */
 	item_id: string;
@@ -6495,6 +6659,11 @@ export interface FeedEvent {
 		| "personal_api_key.rolled"
 		| "personal_api_key.deleted"
 		| "key.expiring"
+		| "two_factor.begun"
+		| "two_factor.enabled"
+		| "two_factor.disabled"
+		| "two_factor.recovery_codes_replaced"
+		| "two_factor.recovery_code_used"
 		| "service_account.created"
 		| "service_account.updated"
 		| "service_account.deleted"
@@ -7387,7 +7556,7 @@ export interface Me {
 	last_name: string;
 	/** In lower case, unique among all users. It can't be changed. */
 	email: string;
-	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it. Users that the operator creates count as verified. */
+	/** Whether the user has proved to own the address, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified. */
 	is_email_verified: boolean;
 	/** How the product draws the user's mascot; `{}` by default. Read-only. */
 	mascot_config: Record<string, unknown>;
@@ -7430,6 +7599,37 @@ export interface Me {
 		/** The user's level: 1 for a member, 8 for an admin, 15 for an owner. */
 		membership_level: 1 | 8 | 15;
 	}[];
+}
+
+export interface TwoFactor {
+	/** Whether signing in takes a second factor. */
+	is_enabled: boolean;
+	/** When it was enabled; null if it isn't. */
+	enabled_at: string | null;
+	/** Whether an organization that you belong to requires a second factor. Then it can't be disabled. */
+	is_required: boolean;
+	/** How many recovery codes haven't been used yet. */
+	recovery_codes_left: number;
+}
+
+export interface TwoFactorSetup {
+	/** The secret in base32, for typing it into an authenticator app. */
+	secret: string;
+	/** The secret as a URL, for showing it to an authenticator app as a QR code. */
+	otpauth_url: string;
+}
+
+export interface TwoFactorWithCodes {
+	/** Whether signing in takes a second factor. */
+	is_enabled: boolean;
+	/** When it was enabled; null if it isn't. */
+	enabled_at: string | null;
+	/** Whether an organization that you belong to requires a second factor. Then it can't be disabled. */
+	is_required: boolean;
+	/** How many recovery codes haven't been used yet. */
+	recovery_codes_left: number;
+	/** Ten codes, each of which works once in place of a code of the app. */
+	recovery_codes: string[];
 }
 
 export interface Service {
@@ -7479,4 +7679,18 @@ export interface Accepted {
 	user: User;
 	/** The key of a user who is new or was handed over, with the scope `*` and no expiry. Its `value` is shown only here. Null if the user keeps its keys. */
 	personal_api_key: PersonalApiKey | null;
+}
+
+export interface SignInRequested {
+	/** What happens now, for people. */
+	detail: string;
+}
+
+export interface SignedIn {
+	/** Who has signed in. */
+	user: User;
+	/** The key of the session. Its `value` is shown only here. */
+	personal_api_key: PersonalApiKey;
+	/** Ten codes, each of which works once in place of a code of the app, if the second factor was set up with this request; else null. They are shown only here. */
+	recovery_codes: string[] | null;
 }

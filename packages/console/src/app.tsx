@@ -1,8 +1,10 @@
-import { useEffect } from "preact/hooks";
+import { type ComponentChildren, type ComponentType, createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
 import { ErrorBoundary } from "preact-iso/lazy";
-import { LocationProvider, Route, Router, useLocation, useRoute } from "preact-iso/router";
-import { useLoad } from "./load.ts";
-import { InOrganization, pathIn } from "./organization.tsx";
+import { exec, LocationProvider, Route, Router, useLocation, useRoute } from "preact-iso/router";
+import type { Me } from "tenantry-client";
+import { type Loaded, useLoad } from "./load.ts";
+import { InOrganization, organizationIn, pathIn } from "./organization.tsx";
 import { organizationPages, ownPages, SignIn } from "./pages.ts";
 import { isSignedIn, me, reloadMe } from "./session.ts";
 import { Shell } from "./shell.tsx";
@@ -17,59 +19,94 @@ const NotFound = () => (
 	</PageView>
 );
 
+/** The signed-in user, who is loaded while the page and its organization are. */
+const User = createContext<Loaded<Me> | undefined>(undefined);
+
+/** Shows its children once the user is loaded. */
+function WithUser({ children }: { children: ComponentChildren }) {
+	const user = useContext(User);
+	return user ? <Show of={user}>{() => children}</Show> : null;
+}
+
+/** A page that is shown once the user is loaded. */
+const withUser = (Page: ComponentType) => () => (
+	<WithUser>
+		<Page />
+	</WithUser>
+);
+
 /** `/console` leads to the organization that the user works in. */
-function Home() {
+const Home = withUser(() => {
 	const { route } = useLocation();
 	const user = me.value;
 	const id = user?.organization?.id ?? user?.organizations[0]?.id;
 	useEffect(() => {
 		if (id) route(pathIn(id), true);
 	}, [id]);
-	return id ? null : (
+	return id || !user ? null : (
 		<PageView title="Welcome">
-			<Empty title="You are in no organization">
-				<p>Ask an administrator for an invite, or make an organization of your own.</p>
+			<Empty title="You are in no organization yet">
+				<p>Make one, or ask an administrator of an organization to invite you.</p>
+				<p>
+					<a href="/console/new">New organization</a>
+				</p>
 			</Empty>
 		</PageView>
 	);
-}
+});
+
+const own = ownPages.map(([path, Page]) => [path, withUser(Page)] as const);
 
 function OrganizationPages() {
 	const { organization = "" } = useRoute().params;
 	return (
 		<InOrganization key={organization} id={organization}>
-			<Router>
-				{organizationPages.map(([path, Page]) => (
-					<Route key={path} path={path} component={Page} />
-				))}
-				<Route default component={NotFound} />
-			</Router>
+			<WithUser>
+				<Router>
+					{organizationPages.map(([path, Page]) => (
+						<Route key={path} path={path} component={Page} />
+					))}
+					<Route default component={NotFound} />
+				</Router>
+			</WithUser>
 		</InOrganization>
 	);
 }
 
+/** Begins to load the page that a path below an organization leads to, so that it doesn't wait for the organization. */
+function preload(path: string) {
+	if (!organizationIn(path)) return;
+	const below = `/${path.split("/").slice(3).join("/")}`;
+	const [, Page] = organizationPages.find(([pattern]) => exec(below, pattern)) ?? [];
+	Page?.preload();
+}
+
 function SignedIn() {
-	const user = useLoad(() => reloadMe(), []);
+	const { path } = useLocation();
+	useState(() => preload(path));
+	const user = useLoad(async () => me.value ?? reloadMe(), []);
 	return (
-		<Shell>
-			<Show of={user}>
-				{() => (
-					<Router>
-						<Route path="/console" component={Home} />
-						{ownPages.map(([path, Page]) => (
-							<Route key={path} path={path} component={Page} />
-						))}
-						<Route path="/console/:organization/*" component={OrganizationPages} />
-						<Route default component={NotFound} />
-					</Router>
-				)}
-			</Show>
-		</Shell>
+		<User.Provider value={user}>
+			<Shell>
+				<Router>
+					<Route path="/console" component={Home} />
+					{own.map(([path, Page]) => (
+						<Route key={path} path={path} component={Page} />
+					))}
+					<Route path="/console/:organization" component={OrganizationPages} />
+					<Route path="/console/:organization/*" component={OrganizationPages} />
+					<Route default component={NotFound} />
+				</Router>
+			</Shell>
+		</User.Provider>
 	);
 }
 
-/** Signing in leads on to the page that was asked for: the URL stays. */
-const Session = () => (isSignedIn.value ? <SignedIn /> : <SignIn />);
+/** Signing in leads on to the page that was asked for: the URL stays. Links in mails have a path of their own. */
+function Session() {
+	const { path } = useLocation();
+	return isSignedIn.value && path !== "/console/sign_in" ? <SignedIn /> : <SignIn />;
+}
 
 export const App = () => (
 	<LocationProvider scope="/console">

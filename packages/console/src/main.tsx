@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { rememberScroll } from "./scroll.ts";
 import { signIn } from "./session.ts";
 import { attempt } from "./ui/feedback.tsx";
 
@@ -11,6 +12,7 @@ async function signInByLink() {
 	await attempt(() => signIn(key));
 }
 
+rememberScroll();
 await signInByLink();
 const root = document.getElementById("console");
 if (root) render(<App />, root);

@@ -22,6 +22,10 @@ const Current = createContext<Context | undefined>(undefined);
 export const pathIn = (organization: string, path = "") =>
 	path ? `/console/${organization}/${path}` : `/console/${organization}`;
 
+/** The id of an organization in the path of a page; undefined on other pages. */
+export const organizationIn = (path: string) =>
+	/^\/console\/([\da-f-]{36})(?:\/|$)/.exec(path)?.[1];
+
 /** Loads the organization that the URL names, for the pages below it. */
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { pathIn } from "./organization.tsx";
+import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU } from "./pages.ts";
 import { me, signOut } from "./session.ts";
+import { Boundary } from "./ui/boundary.tsx";
 import { Questions } from "./ui/dialog.tsx";
+import { useDismiss } from "./ui/dismiss.ts";
 import { attempt, Notes } from "./ui/feedback.tsx";
 
 /** A path of the menu, marked when its page or one below it is open. */
@@ -20,31 +22,50 @@ function Entry({ path, isExact, children }: { path: string; isExact?: boolean; c
 	);
 }
 
+/** The organization that is shown, and a list of the user's others. */
 function Switch({ current }: { current: string | undefined }) {
-	const { route } = useLocation();
+	const root = useRef<HTMLDivElement>(null);
+	const id = useId();
+	const [isOpen, setOpen] = useState(false);
+	const { path } = useLocation();
+	useEffect(() => setOpen(false), [path]);
+	useDismiss(root, isOpen, () => setOpen(false));
 	const organizations = me.value?.organizations ?? [];
-	if (organizations.length === 0) return null;
+	const name = organizations.find(({ id }) => id === current)?.name;
 	return (
-		<select
-			aria-label="Organization"
-			onChange={({ currentTarget }) => route(pathIn(currentTarget.value))}
-		>
-			{current === undefined && <option value="">Choose…</option>}
-			{organizations.map(({ id, name }) => (
-				<option key={id} value={id} selected={id === current}>
-					{name}
-				</option>
-			))}
-		</select>
+		<div class="switch" ref={root}>
+			<button
+				type="button"
+				class="secondary outline"
+				aria-expanded={isOpen}
+				aria-controls={id}
+				onClick={() => setOpen(!isOpen)}
+			>
+				<span class="unseen">Organization: </span>
+				<span class="switch-name">{name ?? "Choose…"}</span>
+			</button>
+			<ul id={id} hidden={!isOpen}>
+				{organizations.map(({ id, name }) => (
+					<li key={id}>
+						<a href={pathIn(id)} aria-current={id === current ? "true" : undefined}>
+							{name}
+						</a>
+					</li>
+				))}
+				<li class="switch-new">
+					<a href="/console/new">New organization</a>
+				</li>
+			</ul>
+		</div>
 	);
 }
 
 function Menu({ organization }: { organization: string | undefined }) {
 	return (
-		<nav class="menu" aria-label="Pages">
+		<nav aria-label="Pages">
 			<Switch current={organization} />
 			{organization &&
-				MENU.map(([group, entries]) => (
+				MENU.filter(([, entries]) => entries.length > 0).map(([group, entries]) => (
 					<div key={group}>
 						<p class="menu-group">{group}</p>
 						<ul>
@@ -56,57 +77,72 @@ function Menu({ organization }: { organization: string | undefined }) {
 						</ul>
 					</div>
 				))}
-			<p class="menu-group">You</p>
-			<ul>
-				{OWN_MENU.map(([path, words]) => (
-					<Entry key={path} path={path}>
-						{words}
-					</Entry>
-				))}
-				<li>
-					<button type="button" class="plain" onClick={() => attempt(signOut)}>
-						Sign out
-					</button>
-				</li>
-			</ul>
-			<p class="menu-user">{me.value?.email}</p>
+			<div class="menu-own">
+				<p class="menu-group">{me.value?.email ?? "You"}</p>
+				<ul>
+					{OWN_MENU.map(([path, words]) => (
+						<Entry key={path} path={path}>
+							{words}
+						</Entry>
+					))}
+					<li>
+						<a href="/docs">Documentation</a>
+					</li>
+					<li>
+						<button type="button" class="plain" onClick={() => attempt(signOut)}>
+							Sign out
+						</button>
+					</li>
+				</ul>
+			</div>
 		</nav>
 	);
 }
 
-/** The id of an organization in the path of a page; undefined on other pages. */
-const organizationIn = (path: string) => /^\/console\/([\da-f-]{36})(?:\/|$)/.exec(path)?.[1];
+/** The menu. On a phone, a bar with a button that opens it. */
+function Side({ organization }: { organization: string | undefined }) {
+	const root = useRef<HTMLDivElement>(null);
+	const [isOpen, setOpen] = useState(false);
+	const { url } = useLocation();
+	useEffect(() => setOpen(false), [url]);
+	useDismiss(root, isOpen, () => setOpen(false));
+	return (
+		<div class="side">
+			<div class="side-view" ref={root}>
+				<header class="bar">
+					<a class="brand" href="/console">
+						<img src="/console/assets/icon.svg" alt="" width="20" height="20" />
+						Tenantry
+					</a>
+					<button
+						type="button"
+						class="secondary outline menu-button"
+						aria-expanded={isOpen}
+						aria-controls="menu"
+						onClick={() => setOpen(!isOpen)}
+					>
+						Menu
+					</button>
+				</header>
+				<div id="menu" class={isOpen ? "menu open" : "menu"}>
+					<Menu organization={organization} />
+				</div>
+			</div>
+		</div>
+	);
+}
 
-/** What surrounds every page of a signed-in user: a bar, the menu, and where notes and questions appear. */
+/** What surrounds every page of a signed-in user: the menu, and where errors, notes and questions appear. */
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path } = useLocation();
-	const [isOpen, setOpen] = useState(false);
-	useEffect(() => setOpen(false), [path]);
-	const current = organizationIn(path) ?? me.value?.organization?.id;
 	return (
 		<div class="shell">
 			<a class="skip" href="#main">
 				Skip to content
 			</a>
-			<header class="bar">
-				<a class="brand" href="/console">
-					Tenantry
-				</a>
-				<button
-					type="button"
-					class="secondary outline menu-button"
-					aria-expanded={isOpen}
-					aria-controls="menu"
-					onClick={() => setOpen(!isOpen)}
-				>
-					Menu
-				</button>
-			</header>
-			<div id="menu" class={isOpen ? "side open" : "side"}>
-				<Menu organization={current} />
-			</div>
+			<Side organization={organizationIn(path) ?? me.value?.organization?.id} />
 			<main id="main" tabIndex={-1}>
-				{children}
+				<Boundary path={path}>{children}</Boundary>
 			</main>
 			<Notes />
 			<Questions />

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { PreconditionFailedError, type RequestOptions } from "tenantry-client";
 import { Dialog } from "./dialog.tsx";
-import { attempt } from "./feedback.tsx";
+import { attempt, say } from "./feedback.tsx";
 
 type Values = object;
 
@@ -14,13 +14,25 @@ const fieldOf = (object: Values, name: string): unknown =>
 const shown = (value: unknown) =>
 	value === undefined || value === null || value === ""
 		? "–"
-		: typeof value === "object"
-			? JSON.stringify(value)
-			: String(value);
+		: typeof value === "boolean"
+			? value
+				? "Yes"
+				: "No"
+			: typeof value === "object"
+				? JSON.stringify(value)
+				: String(value);
+
+/** A value of a version. A text with several lines keeps them, and scrolls. */
+function Value({ children }: { children: string }) {
+	if (!children.includes("\n")) return <>{children}</>;
+	// biome-ignore lint/a11y/noNoninteractiveTabindex: a text that is longer than its place scrolls, with the keyboard too
+	return <pre tabIndex={0}>{children}</pre>;
+}
 
 /**
- * Saves changes of an object, unless somebody else changed it since this page read it. Then a dialog
- * shows both versions, and the user decides. Put `dialog` somewhere on the page.
+ * Saves changes of an object, unless somebody else changed the same fields since this page read it.
+ * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page. `version`
+ * changes when the object has values that the form doesn't show. As the form's key, it makes the form show them.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,
@@ -38,20 +50,33 @@ export function useSave<T extends Values, Changes extends Values>({
 	labels: Partial<Record<keyof Changes & string, string>>;
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
+	const [version, setVersion] = useState(0);
 
 	/**
 	 * @param object as this page read it by `get`
 	 * @returns whether it was saved; if not, the dialog is open
 	 */
-	async function save(object: T, changes: Changes) {
+	async function save(object: T, changes: Changes): Promise<boolean> {
 		try {
 			onSaved(await update(object, changes));
 			return true;
 		} catch (error) {
 			if (!(error instanceof PreconditionFailedError)) throw error;
-			setClash({ theirs: await read(), changes });
+			const theirs = await read();
+			const isSame = (name: string) =>
+				shown(fieldOf(theirs, name)) === shown(fieldOf(object, name));
+			// Only other things about it have changed, such as its state.
+			if (Object.keys(changes).every(isSame)) return saveOver(theirs, changes);
+			setClash({ theirs, changes });
 			return false;
 		}
+	}
+
+	/** Saves changes of an object that is newer than what the form shows. */
+	async function saveOver(theirs: T, changes: Changes) {
+		const isSaved = await save(theirs, changes);
+		if (isSaved) setVersion((version) => version + 1);
+		return isSaved;
 	}
 
 	const rows = clash
@@ -78,8 +103,12 @@ export function useSave<T extends Values, Changes extends Values>({
 					{rows.map((name) => (
 						<tr key={name}>
 							<th scope="row">{labelOf(name)}</th>
-							<td>{shown(fieldOf(clash.changes, name))}</td>
-							<td>{shown(fieldOf(clash.theirs, name))}</td>
+							<td>
+								<Value>{shown(fieldOf(clash.changes, name))}</Value>
+							</td>
+							<td>
+								<Value>{shown(fieldOf(clash.theirs, name))}</Value>
+							</td>
 						</tr>
 					))}
 				</tbody>
@@ -92,6 +121,7 @@ export function useSave<T extends Values, Changes extends Values>({
 					onClick={() => {
 						setClash(undefined);
 						onSaved(clash.theirs);
+						setVersion((version) => version + 1);
 					}}
 				>
 					Take the saved version
@@ -100,7 +130,9 @@ export function useSave<T extends Values, Changes extends Values>({
 					type="button"
 					onClick={() => {
 						setClash(undefined);
-						attempt(() => save(clash.theirs, clash.changes));
+						attempt(async () => {
+							if (await saveOver(clash.theirs, clash.changes)) say("Your version is saved.");
+						});
 					}}
 				>
 					Save your version
@@ -108,5 +140,5 @@ export function useSave<T extends Values, Changes extends Values>({
 			</div>
 		</Dialog>
 	);
-	return { save, dialog };
+	return { save, dialog, version };
 }

@@ -25,9 +25,13 @@ function remove(note: Note) {
 /** Says below the page that something was done. Screen readers read it out. */
 export const say = (text: string) => show(text, false);
 
+/** Says below the page what went wrong, where that isn't an error of a call. */
+export const warn = (text: string) => show(text, true);
+
 /** What an error says to people, with the id of the request if an operator needs it. */
 export function wordsOf(error: unknown) {
-	if (!(error instanceof TenantryError)) return String(error);
+	if (!(error instanceof TenantryError))
+		return error instanceof Error ? error.message : String(error);
 	if (error.status === 0) return "The service can't be reached. Check your connection.";
 	return error.status >= 500 ? `${error.detail} (request ${error.requestId})` : error.detail;
 }

@@ -9,6 +9,16 @@ import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
 import { wordsOf } from "./feedback.tsx";
 
+/** An error that a page finds by itself, to be shown beside a field. */
+export const refusal = (field: string, detail: string) =>
+	new TenantryError({
+		type: "validation_error",
+		code: "invalid_input",
+		status: 400,
+		attr: field,
+		detail,
+	});
+
 type FieldError = { name: string; text: string };
 
 const Wrong = createContext<FieldError | undefined>(undefined);

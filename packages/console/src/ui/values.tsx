@@ -56,8 +56,19 @@ export const Badge = ({
 	children: ComponentChildren;
 }) => <span class={`badge ${mood}`}>{children}</span>;
 
-/** A button that copies a text. */
-export function Copy({ value, label = "Copy" }: { value: string; label?: string }) {
+/**
+ * A button that copies a text.
+ * @param what is copied, for screen readers: several buttons on a page should have different names
+ */
+export function Copy({
+	value,
+	label = "Copy",
+	what,
+}: {
+	value: string;
+	label?: string;
+	what?: string;
+}) {
 	const [isCopied, setCopied] = useState(false);
 	return (
 		<button
@@ -70,6 +81,7 @@ export function Copy({ value, label = "Copy" }: { value: string; label?: string 
 			}}
 		>
 			<span aria-live="polite">{isCopied ? "Copied" : label}</span>
+			{what && <span class="unseen"> {what}</span>}
 		</button>
 	);
 }
@@ -108,3 +120,20 @@ export const LEVELS = [
 
 export const levelName = (level: number) =>
 	LEVELS.find(([value]) => value === String(level))?.[1] ?? `Level ${level}`;
+
+type Someone = { first_name: string; last_name: string; email: string };
+
+/** What a user is called: their name, or their address if they have none. */
+export const nameOf = ({ first_name, last_name, email }: Someone) =>
+	`${first_name} ${last_name}`.trim() || email;
+
+/** A user in a list: their name, with their address below it. */
+export function Person({ user, children }: { user: Someone; children?: ComponentChildren }) {
+	const name = nameOf(user);
+	return (
+		<>
+			<strong>{name}</strong> {children}
+			{name !== user.email && <small class="below">{user.email}</small>}
+		</>
+	);
+}

@@ -1,40 +1,127 @@
-import type { Member } from "tenantry-client";
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { Member, Received } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
-import { api } from "../../session.ts";
-import { Empty } from "../../ui/feedback.tsx";
-import { Filters, Search } from "../../ui/filters.tsx";
-import { PageView } from "../../ui/page.tsx";
+import { api, me, reloadMe } from "../../session.ts";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { Form, text } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, levelName, Time } from "../../ui/values.tsx";
+import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
+import { LevelChoice, levelIn, People } from "./parts.tsx";
 
-const columns: Column<Member>[] = [
-	{
-		title: "Name",
-		cell: ({ user }) => (
-			<>
-				<strong>{`${user.first_name} ${user.last_name}`.trim() || user.email}</strong>
-				<small class="below">{user.email}</small>
-			</>
-		),
-	},
-	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
-	{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} /> },
-];
+type Row = Received<Member, "members">;
 
-/** The members of an organization. */
+/** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
-	const { organization } = useOrganization();
-	const [{ search }] = useQuery();
+	const { organization, isAdmin } = useOrganization();
+	const { route } = useLocation();
+	const [{ search, order }] = useQuery();
+	const [changing, setChanging] = useState<Row>();
 	const list = useList(
 		(page, signal) =>
-			api.members.list({ organization: organization.id, ...page, search }, { signal }),
-		[organization.id, search],
+			api.members.list({ organization: organization.id, ...page, search, order }, { signal }),
+		[organization.id, search, order],
 	);
+	const isMe = ({ user }: Row) => user.uuid === me.value?.uuid;
+	const mayChange = (member: Row) =>
+		isAdmin && !isMe(member) && member.level <= organization.membership_level;
+
+	async function remove(member: Row) {
+		const isSure = await confirm({
+			title: `Remove ${nameOf(member.user)}?`,
+			text: "They lose access at once, also to private projects. Invites that they sent stop working.",
+			action: "Remove member",
+		});
+		if (!isSure) return;
+		await api.members.remove(member);
+		say(`${nameOf(member.user)} is no longer a member.`);
+		list.reload();
+	}
+	async function leave() {
+		const isSure = await confirm({
+			title: `Leave ${organization.name}?`,
+			text: "You lose access at once. To come back, you need an invite.",
+			action: "Leave organization",
+		});
+		if (!isSure) return;
+		await api.members.remove({ organization: organization.id, user: "@me" });
+		await reloadMe();
+		say(`You left ${organization.name}.`);
+		route("/console");
+	}
+
+	const columns: Column<Row>[] = [
+		{
+			title: "Name",
+			cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
+		},
+		{
+			title: "Level",
+			cell: ({ level }) => <Badge>{levelName(level)}</Badge>,
+		},
+		{
+			title: "Two-factor",
+			cell: ({ is_2fa_enabled }) =>
+				is_2fa_enabled ? (
+					<Badge mood="good">On</Badge>
+				) : organization.enforce_2fa ? (
+					<Badge mood="warn">Off</Badge>
+				) : (
+					"Off"
+				),
+		},
+		{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+		{
+			title: "Actions",
+			isHidden: true,
+			align: "end",
+			cell: (member) => (
+				<span class="row-actions">
+					{mayChange(member) && (
+						<button
+							type="button"
+							class="secondary outline small"
+							aria-label={`Change level of ${nameOf(member.user)}`}
+							onClick={() => setChanging(member)}
+						>
+							Change level
+						</button>
+					)}
+					{mayChange(member) && member.level < 15 && (
+						<button
+							type="button"
+							class="secondary outline small"
+							aria-label={`Remove ${nameOf(member.user)}`}
+							onClick={() => attempt(() => remove(member))}
+						>
+							Remove
+						</button>
+					)}
+					{isMe(member) && member.level < 15 && (
+						<button type="button" class="secondary outline small" onClick={() => attempt(leave)}>
+							Leave
+						</button>
+					)}
+				</span>
+			),
+		},
+	];
+
 	return (
-		<PageView title="Members">
+		<People current="members">
 			<Filters>
 				<Search label="Search members" />
+				<Filter
+					name="order"
+					label="Order"
+					options={[
+						["", "Newest first"],
+						["joined_at", "Oldest first"],
+					]}
+				/>
 			</Filters>
 			<Table
 				list={list}
@@ -47,6 +134,46 @@ export default function Members() {
 					</Empty>
 				}
 			/>
-		</PageView>
+			{changing && (
+				<ChangeLevel
+					member={changing}
+					onClose={() => setChanging(undefined)}
+					onChanged={() => {
+						setChanging(undefined);
+						list.reload();
+					}}
+				/>
+			)}
+		</People>
+	);
+}
+
+function ChangeLevel({
+	member,
+	onClose,
+	onChanged,
+}: {
+	member: Row;
+	onClose: () => void;
+	onChanged: () => void;
+}) {
+	const name = nameOf(member.user);
+	return (
+		<Dialog title={`Change the level of ${name}`} onClose={onClose}>
+			<Form
+				action="Change level"
+				onCancel={onClose}
+				onSubmit={async (fields) => {
+					const level = levelIn(text(fields, "level"));
+					if (level !== member.level) {
+						await api.members.update(member, { level });
+						say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
+					}
+					onChanged();
+				}}
+			>
+				<LevelChoice chosen={member.level} />
+			</Form>
+		</Dialog>
 	);
 }

@@ -1,0 +1,159 @@
+import { useState } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso/router";
+import type { Domain as DomainType, Received, UpdateDomainBody } from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Problem, say } from "../../ui/feedback.tsx";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Badge, Facts, Time } from "../../ui/values.tsx";
+import { enforcementName } from "./enforcement.ts";
+import { SignInForm } from "./sign_in_form.tsx";
+import { DnsRecord, Verification } from "./verification.tsx";
+
+const LABELS = {
+	domain: "Domain",
+	jit_provisioning_enabled: "New people join when they first sign in",
+	sso_enforcement: "People sign in with",
+	saml_entity_id: "Entity ID",
+	saml_acs_url: "ACS URL",
+	saml_x509_cert: "Certificate",
+};
+
+/** A domain: its proof, and how people with its addresses sign in (docs/organizations.md#domains). */
+export default function Domain() {
+	const { organization, isAdmin, to } = useOrganization();
+	const { route } = useLocation();
+	const { domain: id = "" } = useRoute().params;
+	const [isRenaming, setRenaming] = useState(false);
+	const read = (signal?: AbortSignal) =>
+		api.domains.get({ organization: organization.id, id }, { signal });
+	const loaded = useLoad(read, [organization.id, id]);
+	const { save, dialog, version } = useSave<Received<DomainType, "domains">, UpdateDomainBody>({
+		read: () => read(),
+		update: (domain, changes, options) => api.domains.update(domain, changes, options),
+		onSaved: (saved) => {
+			loaded.replace(saved);
+			// Only a GET has an ETag, which the next change needs.
+			loaded.reload();
+		},
+		labels: LABELS,
+	});
+	const domain = loaded.data;
+	const above = [[to("domains"), "Domains"]] as const;
+	if (!domain)
+		return (
+			<PageView title="Domain" above={above}>
+				{loaded.error ? (
+					<Problem error={loaded.error} retry={loaded.reload} />
+				) : (
+					<p class="loading" role="status" aria-busy="true">
+						Loading…
+					</p>
+				)}
+			</PageView>
+		);
+
+	async function remove({ domain, ...rest }: Received<DomainType, "domains">) {
+		const isSure = await confirm({
+			title: `Delete ${domain}?`,
+			text: rest.is_verified
+				? "Its sign-in settings end at once, and anybody may claim it. To add it again, you have to verify it again."
+				: "Anybody may claim it then. Its record is of no use any more.",
+			action: "Delete domain",
+			...(rest.is_verified && { typed: domain }),
+		});
+		if (!isSure) return;
+		await api.domains.delete({ organization: organization.id, id });
+		say(`${domain} is deleted.`);
+		route(to("domains"));
+	}
+
+	return (
+		<PageView
+			title={domain.domain}
+			above={above}
+			actions={
+				<>
+					{domain.is_verified ? (
+						<Badge mood="good">Verified</Badge>
+					) : (
+						<Badge mood="warn">Not verified</Badge>
+					)}
+					{isAdmin && !domain.is_verified && (
+						<button type="button" class="secondary outline" onClick={() => setRenaming(true)}>
+							Rename
+						</button>
+					)}
+					{isAdmin && (
+						<button
+							type="button"
+							class="secondary outline"
+							onClick={() => attempt(() => remove(domain))}
+						>
+							Delete
+						</button>
+					)}
+				</>
+			}
+		>
+			{domain.is_verified ? (
+				<Section title="Verification">
+					<p>
+						Verified on <Time value={domain.verified_at} />. Leave the record in the DNS: it is
+						looked up once a day, and admins get a mail if it is missing.
+					</p>
+					<details>
+						<summary>Show the record</summary>
+						<DnsRecord domain={domain} />
+					</details>
+				</Section>
+			) : (
+				<Verification key={domain.domain} domain={domain} onVerified={loaded.reload} />
+			)}
+			<Section title="Sign-in">
+				{isAdmin ? (
+					<SignInForm key={version} domain={domain} save={save} />
+				) : (
+					<Facts
+						rows={[
+							[LABELS.sso_enforcement, enforcementName(domain.sso_enforcement)],
+							[
+								"New people join",
+								domain.jit_provisioning_enabled ? "When they first sign in" : "By invite",
+							],
+							["SAML", domain.has_saml ? "Set up" : "Not set up"],
+						]}
+					/>
+				)}
+			</Section>
+			{isRenaming && (
+				<Dialog title={`Rename ${domain.domain}`} onClose={() => setRenaming(false)}>
+					<Form
+						action="Rename domain"
+						onCancel={() => setRenaming(false)}
+						onSubmit={async (fields) => {
+							const changes = { domain: text(fields, "domain") };
+							const isSaved = await save(domain, changes);
+							setRenaming(false);
+							if (isSaved) say(`The domain is now ${changes.domain}.`);
+						}}
+					>
+						<Field
+							name="domain"
+							label="Domain"
+							defaultValue={domain.domain}
+							required
+							spellcheck={false}
+							hint="The new name gets a record of its own. The old record is of no use any more."
+						/>
+					</Form>
+				</Dialog>
+			)}
+			{dialog}
+		</PageView>
+	);
+}

@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { Domain } from "tenantry-client";
+import { useList } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Empty } from "../../ui/feedback.tsx";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
+import { enforcementName } from "./enforcement.ts";
+
+/** The domains of an organization (docs/organizations.md#domains). */
+export default function Domains() {
+	const { organization, isAdmin, to } = useOrganization();
+	const { route } = useLocation();
+	const [isAdding, setAdding] = useState(false);
+	const list = useList(
+		(page, signal) => api.domains.list({ organization: organization.id, ...page }, { signal }),
+		[organization.id],
+	);
+	const columns: Column<Domain>[] = [
+		{ title: "Domain", cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a> },
+		{
+			title: "State",
+			cell: ({ is_verified }) =>
+				is_verified ? <Badge mood="good">Verified</Badge> : <Badge mood="warn">Not verified</Badge>,
+		},
+		{ title: "Verified", cell: ({ verified_at }) => <Time value={verified_at} /> },
+		{
+			title: "Sign-in",
+			cell: ({ sso_enforcement }) => enforcementName(sso_enforcement),
+		},
+		{
+			title: "New people join",
+			cell: ({ jit_provisioning_enabled }) =>
+				jit_provisioning_enabled ? "When they first sign in" : "By invite",
+		},
+	];
+	const add = (
+		<button type="button" onClick={() => setAdding(true)}>
+			Add domain
+		</button>
+	);
+	return (
+		<PageView
+			title="Domains"
+			lead="Prove that an email domain is yours, and decide how people with its addresses sign in."
+			actions={isAdmin && add}
+		>
+			<Table
+				list={list}
+				label="Domains"
+				columns={columns}
+				id={({ id }) => id}
+				empty={
+					<Empty title="No domains">
+						<p>
+							{isAdmin
+								? "Add the domain of your email addresses. A record in its DNS then proves that it is yours."
+								: "An admin of the organization can add the domain of your email addresses."}
+						</p>
+					</Empty>
+				}
+			/>
+			{isAdding && (
+				<Dialog title="Add a domain" onClose={() => setAdding(false)}>
+					<Form
+						action="Add domain"
+						onCancel={() => setAdding(false)}
+						onSubmit={async (fields) => {
+							const { id } = await api.domains.create(organization, {
+								domain: text(fields, "domain"),
+							});
+							route(to(`domains/${id}`));
+						}}
+					>
+						<Field
+							name="domain"
+							label="Domain"
+							placeholder="example.com"
+							required
+							spellcheck={false}
+							hint="The part of your email addresses after the @. It is claimed until you verify it."
+						/>
+					</Form>
+				</Dialog>
+			)}
+		</PageView>
+	);
+}

@@ -1,0 +1,18 @@
+import { useEffect, useRef } from "preact/hooks";
+
+/** Calls a function now and then while the page is visible, and when it becomes visible. */
+export function useEvery(seconds: number, work: () => void) {
+	const latest = useRef(work);
+	latest.current = work;
+	useEffect(() => {
+		const turn = () => {
+			if (!document.hidden) latest.current();
+		};
+		const timer = setInterval(turn, seconds * 1000);
+		document.addEventListener("visibilitychange", turn);
+		return () => {
+			clearInterval(timer);
+			document.removeEventListener("visibilitychange", turn);
+		};
+	}, [seconds]);
+}

@@ -1,0 +1,134 @@
+/** The types of events, in words (docs/events.md#types). */
+import type { FeedEvent } from "tenantry-client";
+
+export const TYPES: Record<FeedEvent["type"], string> = {
+	"organization.created": "Organization created",
+	"organization.updated": "Organization settings changed",
+	"organization.deleted": "Organization deleted",
+	"project.created": "Project created",
+	"project.updated": "Project changed",
+	"project.deleted": "Project deleted",
+	"project_member.created": "Project access given",
+	"project_member.deleted": "Project access removed",
+	"member.updated": "Member’s level changed",
+	"member.deleted": "Member removed",
+	"invite.created": "Invite sent",
+	"invite.accepted": "Invite accepted",
+	"invite.deleted": "Invite withdrawn",
+	"domain.created": "Domain added",
+	"domain.updated": "Domain settings changed",
+	"domain.verified": "Domain verified",
+	"domain.unverified": "Domain’s TXT record missing",
+	"domain.deleted": "Domain removed",
+	"user.created": "User created",
+	"user.updated": "Profile changed",
+	"user.deactivated": "User deactivated",
+	"personal_api_key.created": "Personal key created",
+	"personal_api_key.updated": "Personal key changed",
+	"personal_api_key.rolled": "Personal key rolled",
+	"personal_api_key.deleted": "Personal key revoked",
+	"key.expiring": "Key about to expire",
+	"service_account.created": "Service account created",
+	"service_account.updated": "Service account changed",
+	"service_account.deleted": "Service account deleted",
+	"service_account_key.created": "Service account’s key created",
+	"service_account_key.updated": "Service account’s key changed",
+	"service_account_key.rolled": "Service account’s key rolled",
+	"service_account_key.deleted": "Service account’s key revoked",
+	"plugin.created": "Plugin installed",
+	"plugin.updated": "Plugin settings changed",
+	"plugin.source_updated": "Plugin source changed",
+	"plugin.upgraded": "Plugin upgraded",
+	"plugin.deleted": "Plugin deleted",
+	"plugin_config.created": "Plugin configured",
+	"plugin_config.updated": "Plugin configuration changed",
+	"plugin_config.job_triggered": "Plugin job started",
+	"plugin_config.deleted": "Plugin configuration deleted",
+	"plugin_config_order.rearranged": "Plugins reordered",
+	"plugin_job.failed": "Plugin job failed",
+	"batch_export.created": "Export created",
+	"batch_export.updated": "Export changed",
+	"batch_export.paused": "Export paused",
+	"batch_export.unpaused": "Export resumed",
+	"batch_export.tested": "Export tested",
+	"batch_export.backfilled": "Backfill started",
+	"batch_export.backfill_cancelled": "Backfill cancelled",
+	"batch_export.run_cancelled": "Run cancelled",
+	"batch_export.run_retried": "Run retried",
+	"batch_export.deleted": "Export deleted",
+	"webhook.created": "Webhook added",
+	"webhook.updated": "Webhook changed",
+	"webhook.rolled": "Webhook’s secret rolled",
+	"webhook.tested": "Webhook tested",
+	"webhook.delivery_replayed": "Event sent again",
+	"webhook.replayed": "Webhook replayed",
+	"webhook.disabled": "Webhook disabled",
+	"webhook.deleted": "Webhook deleted",
+	"audit_stream.created": "Audit stream added",
+	"audit_stream.updated": "Audit stream changed",
+	"audit_stream.tested": "Audit stream tested",
+	"audit_stream.failed": "Audit stream failing",
+	"audit_stream.deleted": "Audit stream deleted",
+	"two_factor.begun": "Two-factor setup begun",
+	"two_factor.enabled": "Two-factor authentication enabled",
+	"two_factor.disabled": "Two-factor authentication disabled",
+	"two_factor.recovery_code_used": "Recovery code used",
+	"two_factor.recovery_codes_replaced": "Recovery codes replaced",
+	"batch_export_destination.tested": "Destination tested",
+	"batch_export_run.completed": "Run completed",
+	"batch_export_run.failed": "Run failed",
+	"batch_export_run.skipped": "Runs skipped",
+};
+
+type Beginning<T extends string> = T extends `${infer B}.${string}` ? B : never;
+
+/** What events are about, by the beginnings of their types. */
+const SUBJECTS: Record<Beginning<FeedEvent["type"]>, string> = {
+	organization: "Organization",
+	project: "Projects",
+	project_member: "Project access",
+	member: "Members",
+	invite: "Invites",
+	domain: "Domains",
+	user: "Users",
+	two_factor: "Two-factor authentication",
+	personal_api_key: "Personal keys",
+	key: "Expiring keys",
+	service_account: "Service accounts",
+	service_account_key: "Service accounts’ keys",
+	plugin: "Plugins",
+	plugin_config: "Plugin configurations",
+	plugin_config_order: "Order of plugins",
+	plugin_job: "Plugin jobs",
+	batch_export: "Exports",
+	batch_export_run: "Export runs",
+	batch_export_destination: "Unsaved destinations",
+	webhook: "Webhooks",
+	audit_stream: "Audit streams",
+};
+
+const words = new Map(Object.entries<string>(TYPES));
+
+/** What happened, in words. Types that this page doesn't know stand for themselves. */
+export const wordsOfType = (type: string) => words.get(type) ?? type;
+
+/** `plugin_config` → `PluginConfig`, as the activity log calls it. */
+const scopeOf = (beginning: string) =>
+	beginning.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** `PluginConfig` and `created` → `plugin_config.created`. */
+export const typeOf = (scope: string, activity: string) =>
+	`${scope.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()}.${activity}`;
+
+/** The types by what they are about. */
+export const GROUPS = Object.entries(SUBJECTS).map(([beginning, title]) => ({
+	title,
+	/** Stands for all types of the group, also for those to come. */
+	all: `${beginning}.*`,
+	scope: scopeOf(beginning),
+	types: [...words.keys()].filter((type) => type.startsWith(`${beginning}.`)),
+}));
+
+/** What a filter by types leaves, in words: `member.*` is "Members". */
+export const wordsOfTypes = (types: readonly string[]) =>
+	types.map((type) => GROUPS.find(({ all }) => all === type)?.title ?? wordsOfType(type));

@@ -1,0 +1,69 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { AdminsOnly } from "./admins_only.tsx";
+import { Secret } from "./secret.tsx";
+import { typesToSend, WhichEvents } from "./types.tsx";
+
+type Created = { id: string; secret: string };
+
+/** Adds a webhook, and shows its secret. */
+export default function NewWebhook() {
+	const { organization, isAdmin, to } = useOrganization();
+	const { route } = useLocation();
+	const [types, setTypes] = useState<string[]>();
+	const [created, setCreated] = useState<Created>();
+	const above = [[to("webhooks"), "Webhooks"]] as const;
+	if (!isAdmin)
+		return <AdminsOnly title="Webhooks" text="Webhooks carry events of all projects." />;
+	if (created)
+		return (
+			<PageView title="Webhook added" above={above}>
+				<div class="panel">
+					<Secret secret={created.secret} />
+					<button type="button" onClick={() => route(to(`webhooks/${created.id}`), true)}>
+						I have copied it
+					</button>
+				</div>
+			</PageView>
+		);
+	return (
+		<PageView title="Add webhook" above={above}>
+			<Form
+				action="Add webhook"
+				onCancel={() => route(to("webhooks"))}
+				onSubmit={async (fields) => {
+					const { id, secret } = await api.webhooks.create(
+						{ organization: organization.id },
+						{
+							url: text(fields, "url"),
+							description: text(fields, "description"),
+							types: typesToSend(types),
+						},
+					);
+					setCreated({ id, secret: secret ?? "" });
+				}}
+			>
+				<Field
+					name="url"
+					label="URL"
+					type="url"
+					required
+					maxLength={2048}
+					placeholder="https://example.com/hooks"
+					hint="It gets a POST for each event, and answers with a status from 200 to 299 within 15 seconds."
+				/>
+				<Field
+					name="description"
+					label="Description"
+					maxLength={400}
+					hint="For you and the other admins. May be empty."
+				/>
+				<WhichEvents types={types} onChange={setTypes} />
+			</Form>
+		</PageView>
+	);
+}

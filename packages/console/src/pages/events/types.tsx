@@ -1,0 +1,154 @@
+import { useState } from "preact/hooks";
+import { TenantryError } from "tenantry-client";
+import { Group } from "../../ui/form.tsx";
+import { GROUPS, wordsOfType } from "./kinds.ts";
+
+function Tick({
+	label,
+	isTicked,
+	isPartly = false,
+	isDisabled = false,
+	onChange,
+}: {
+	label: string;
+	isTicked: boolean;
+	/** Whether some of what it stands for is ticked. */
+	isPartly?: boolean;
+	isDisabled?: boolean;
+	onChange: (isTicked: boolean) => void;
+}) {
+	return (
+		<label>
+			<input
+				type="checkbox"
+				checked={isTicked}
+				indeterminate={isPartly}
+				disabled={isDisabled}
+				onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+			/>
+			{label}
+		</label>
+	);
+}
+
+/** The types of a group. A group of one type has no row for all of them. */
+function TypeGroup({
+	group: { title, all, types },
+	chosen,
+	onChange,
+}: {
+	group: (typeof GROUPS)[number];
+	chosen: readonly string[];
+	onChange: (chosen: string[]) => void;
+}) {
+	const isAll = chosen.includes(all);
+	const without = (types: readonly string[]) => chosen.filter((type) => !types.includes(type));
+	return (
+		<fieldset class={types.length > 1 ? "type-group" : "type-group single"}>
+			<legend class="unseen">{title}</legend>
+			{(types.length > 1 || isAll) && (
+				<div class="type-all">
+					<Tick
+						label={`${title}: all`}
+						isTicked={isAll}
+						isPartly={!isAll && types.some((type) => chosen.includes(type))}
+						onChange={(isTicked) =>
+							onChange([...without([all, ...types]), ...(isTicked ? [all] : [])])
+						}
+					/>
+				</div>
+			)}
+			{types.map((type) => (
+				<Tick
+					key={type}
+					label={wordsOfType(type)}
+					isTicked={isAll || chosen.includes(type)}
+					isDisabled={isAll}
+					onChange={(isTicked) => onChange([...without([type]), ...(isTicked ? [type] : [])])}
+				/>
+			))}
+		</fieldset>
+	);
+}
+
+const contains = (text: string, search: string) =>
+	text.toLowerCase().includes(search.trim().toLowerCase());
+
+/**
+ * Picks types of events: single ones, or all of a group with those to come.
+ * @param chosen types, and beginnings such as `member.*`
+ */
+export function TypePicker({
+	chosen,
+	onChange,
+}: {
+	chosen: readonly string[];
+	onChange: (chosen: string[]) => void;
+}) {
+	const [search, setSearch] = useState("");
+	const shown = GROUPS.filter(({ title, types }) =>
+		[title, ...types, ...types.map(wordsOfType)].some((text) => contains(text, search)),
+	);
+	return (
+		<div class="types">
+			<input
+				type="search"
+				aria-label="Search events"
+				placeholder="Search events"
+				value={search}
+				onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+				onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
+			/>
+			<div class="type-scroll">
+				<div class="type-groups">
+					{shown.map((group) => (
+						<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
+					))}
+				</div>
+			</div>
+			{shown.length === 0 && <p class="loading">No event contains “{search}”.</p>}
+		</div>
+	);
+}
+
+/** Asks for all events, or for some types. `undefined` stands for all. */
+export function WhichEvents({
+	types,
+	onChange,
+}: {
+	types: readonly string[] | undefined;
+	onChange: (types: string[] | undefined) => void;
+}) {
+	const radio = (label: string, isChosen: boolean, value: string[] | undefined) => (
+		<label>
+			<input type="radio" name="which" checked={isChosen} onChange={() => onChange(value)} />
+			{label}
+		</label>
+	);
+	return (
+		<Group label="Events">
+			{radio("All events, also those that are added later", types === undefined, undefined)}
+			{radio(
+				types?.length ? `Only these: ${types.length} chosen` : "Only some",
+				types !== undefined,
+				[...(types ?? [])],
+			)}
+			{types && <TypePicker chosen={types} onChange={onChange} />}
+		</Group>
+	);
+}
+
+/**
+ * What `WhichEvents` was answered with, as the service takes it: an empty list stands for all.
+ * @throws {TenantryError} if only some were asked for, but none is chosen
+ */
+export function typesToSend(types: readonly string[] | undefined) {
+	if (types?.length === 0)
+		throw new TenantryError({
+			type: "validation_error",
+			code: "required",
+			status: 400,
+			detail: "Choose at least one event.",
+		});
+	return [...(types ?? [])];
+}

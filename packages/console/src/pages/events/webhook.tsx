@@ -1,0 +1,328 @@
+import { useState } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso/router";
+import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
+import { useList, useLoad, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Show, say, warn } from "../../ui/feedback.tsx";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Facts, Time } from "../../ui/values.tsx";
+import { AdminsOnly } from "./admins_only.tsx";
+import { Deliveries } from "./deliveries.tsx";
+import { useEvery } from "./every.ts";
+import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
+import { ReplayDialog } from "./replay.tsx";
+import { Secret } from "./secret.tsx";
+import { typesToSend, WhichEvents } from "./types.tsx";
+
+type Row = Received<Webhook, "webhooks">;
+
+/** How often the page looks for new deliveries. */
+const SECONDS = 10;
+
+function EditDialog({
+	webhook,
+	save,
+	onClose,
+}: {
+	webhook: Row;
+	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<unknown>;
+	onClose: () => void;
+}) {
+	// The page loads the webhook again and again. What is saved is compared with what the form began with.
+	const [before] = useState(webhook);
+	const [types, setTypes] = useState(before.types.length > 0 ? before.types : undefined);
+	return (
+		<Dialog title="Edit webhook" onClose={onClose}>
+			<Form
+				action="Save"
+				onCancel={onClose}
+				onSubmit={async (fields) => {
+					await save(before, {
+						url: text(fields, "url"),
+						description: text(fields, "description"),
+						types: typesToSend(types),
+					});
+					onClose();
+				}}
+			>
+				<Field name="url" label="URL" type="url" required defaultValue={before.url} />
+				<Field name="description" label="Description" defaultValue={before.description} />
+				<WhichEvents types={types} onChange={setTypes} />
+			</Form>
+		</Dialog>
+	);
+}
+
+/** What is wrong, what waits, and how to go on; nothing if all is well. */
+function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
+	const health = healthOf(webhook);
+	const { failing_since, last_error, next_attempt_at, disabled_reason, missed_events } = webhook;
+	return (
+		<>
+			{health === "failing" && (
+				<div class="state bad" role="status">
+					<p>
+						<strong>
+							Failing since <Time value={failing_since} />.
+						</strong>{" "}
+						The event is tried again <Time value={next_attempt_at} isRelative />; those after it
+						wait, in order.
+					</p>
+					{last_error && <p class="said">{last_error}</p>}
+					<button type="button" class="secondary outline small" onClick={onReplay}>
+						Replay or skip events
+					</button>
+				</div>
+			)}
+			{health === "disabled" && (
+				<div class="state bad" role="status">
+					<p>
+						<strong>The service disabled this webhook.</strong> {disabled_reason} Fix the endpoint,
+						then resume it: events go on where they stopped.
+					</p>
+					{last_error && <p class="said">{last_error}</p>}
+				</div>
+			)}
+			{health === "paused" && (
+				<div class="state warn" role="status">
+					<p>
+						<strong>Paused.</strong> Its events wait for up to 365 days, and arrive in order when
+						you resume it.
+					</p>
+				</div>
+			)}
+			{missed_events > 0 && (
+				<div class="state warn">
+					<p>
+						{missed_events} events were deleted, 365 days after they happened, before they could be
+						delivered.
+					</p>
+				</div>
+			)}
+		</>
+	);
+}
+
+/** What can be done with a webhook. */
+function useActions(webhook: Row, reload: () => void, save: Save) {
+	const { to } = useOrganization();
+	const { route } = useLocation();
+	const host = hostOf(webhook.url);
+	return {
+		async test() {
+			const { status, response_status, error } = await api.webhooks.test(webhook);
+			if (status === "delivered")
+				say(`The endpoint took the test: it answered ${response_status}.`);
+			else warn(`The endpoint didn’t take the test. ${error}`);
+			reload();
+		},
+		async enable(enabled: boolean) {
+			if (await save(webhook, { enabled })) say(enabled ? "Resumed." : "Paused.");
+		},
+		async remove() {
+			const isSure = await confirm({
+				title: "Delete this webhook?",
+				text: `Deliveries to ${host} end at once, also those of events that wait. This can’t be undone.`,
+				action: "Delete webhook",
+			});
+			if (!isSure) return;
+			await api.webhooks.delete(webhook);
+			say(`The webhook of ${host} is deleted.`);
+			route(to("webhooks"), true);
+		},
+	};
+}
+
+type Save = (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
+
+const isStatus = (text: string | undefined) => text === "delivered" || text === "failed";
+
+type Open = "edit" | "replay" | "roll" | undefined;
+
+function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
+	const [secret, setSecret] = useState<string>();
+	return (
+		<Dialog title={secret ? "The new secret" : "Roll the secret"} onClose={onClose}>
+			{secret ? (
+				<>
+					<Secret secret={secret} />
+					<p>Until your endpoint has it, the old secret goes on working: for 24 hours.</p>
+					<div class="buttons">
+						<button type="button" onClick={onClose}>
+							I have copied it
+						</button>
+					</div>
+				</>
+			) : (
+				<Form
+					action="Roll secret"
+					onCancel={onClose}
+					onSubmit={async () => setSecret((await api.webhooks.roll(webhook)).secret ?? "")}
+				>
+					<p>
+						You get a new secret. For 24 hours each event is signed with both, so your endpoint
+						misses nothing while you replace it.
+					</p>
+					{webhook.previous_secret_expires_at && (
+						<p>
+							The secret was rolled less than a day ago. The one before it stops working at once.
+						</p>
+					)}
+				</Form>
+			)}
+		</Dialog>
+	);
+}
+
+function Shown({
+	webhook,
+	reload,
+	replace,
+}: {
+	webhook: Row;
+	reload: () => void;
+	replace: (webhook: Row) => void;
+}) {
+	const { organization, to } = useOrganization();
+	const [open, setOpen] = useState<Open>();
+	const [{ status, type }] = useQuery();
+	const deliveries = useList(
+		(page, signal) =>
+			api.webhooks.listDeliveries(
+				{
+					organization: organization.id,
+					id: webhook.id,
+					...page,
+					...(isStatus(status) && { status }),
+					...(type && { type }),
+				},
+				{ signal },
+			),
+		[webhook.id, status, type],
+	);
+	const refresh = () => {
+		reload();
+		deliveries.reload();
+	};
+	useEvery(SECONDS, refresh);
+	const { save, dialog } = useSave<Row, UpdateWebhookBody>({
+		read: () => api.webhooks.get(webhook),
+		update: (object, changes, options) => api.webhooks.update(object, changes, options),
+		onSaved: replace,
+		labels: { url: "URL", description: "Description", types: "Events", enabled: "Enabled" },
+	});
+	const actions = useActions(webhook, refresh, save);
+	const close = () => setOpen(undefined);
+	const button = (words: string, work: () => Promise<unknown>) => (
+		<button type="button" class="secondary outline" onClick={() => attempt(work)}>
+			{words}
+		</button>
+	);
+	return (
+		<PageView
+			title={hostOf(webhook.url)}
+			above={[[to("webhooks"), "Webhooks"]]}
+			actions={
+				<>
+					{button("Send test", actions.test)}
+					{webhook.enabled
+						? button("Pause", () => actions.enable(false))
+						: button("Resume", () => actions.enable(true))}
+					{button("Edit", async () => setOpen("edit"))}
+				</>
+			}
+		>
+			<State webhook={webhook} onReplay={() => setOpen("replay")} />
+			<div class="panel">
+				<Facts
+					rows={[
+						["Health", <HealthBadge webhook={webhook} />],
+						["URL", <code class="address">{webhook.url}</code>],
+						...(webhook.description ? ([["Description", webhook.description]] as const) : []),
+						["Events", <Types types={webhook.types} />],
+						["Added", <Time value={webhook.created_at} />],
+						[
+							"Secret",
+							<span class="row">
+								{webhook.previous_secret_expires_at ? (
+									<span>
+										Rolled. The old one works until{" "}
+										<Time value={webhook.previous_secret_expires_at} />
+									</span>
+								) : (
+									<span>Shown once, when it was made</span>
+								)}
+								<button
+									type="button"
+									class="secondary outline small"
+									onClick={() => setOpen("roll")}
+								>
+									Roll secret
+								</button>
+							</span>,
+						],
+					]}
+				/>
+			</div>
+			<Section
+				title="Deliveries"
+				actions={
+					<button type="button" class="secondary outline" onClick={() => setOpen("replay")}>
+						Replay…
+					</button>
+				}
+			>
+				<Deliveries webhook={webhook} list={deliveries} onReplayed={refresh} />
+			</Section>
+			<Section title="Delete webhook">
+				<p>It gets no more events. Its deliveries are forgotten.</p>
+				<button type="button" class="danger" onClick={() => attempt(actions.remove)}>
+					Delete webhook
+				</button>
+			</Section>
+			{open === "edit" && <EditDialog webhook={webhook} save={save} onClose={close} />}
+			{open === "replay" && <ReplayDialog webhook={webhook} onReplayed={refresh} onClose={close} />}
+			{open === "roll" && (
+				<RollDialog
+					webhook={webhook}
+					onClose={() => {
+						close();
+						reload();
+					}}
+				/>
+			)}
+			{dialog}
+		</PageView>
+	);
+}
+
+function OneWebhook() {
+	const { organization } = useOrganization();
+	const { id = "" } = useRoute().params;
+	const loaded = useLoad(
+		(signal) => api.webhooks.get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	return (
+		<Show of={loaded}>
+			{(webhook) => <Shown webhook={webhook} reload={loaded.reload} replace={loaded.replace} />}
+		</Show>
+	);
+}
+
+/** One webhook: how it is, and its deliveries. */
+export default function WebhookPage() {
+	const { isAdmin } = useOrganization();
+	return isAdmin ? (
+		<OneWebhook />
+	) : (
+		<AdminsOnly
+			title="Webhook"
+			text="Webhooks carry events of all projects, also of private ones."
+		/>
+	);
+}

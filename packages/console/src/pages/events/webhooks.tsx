@@ -1,0 +1,128 @@
+import type { Received, Webhook } from "tenantry-client";
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Time } from "../../ui/values.tsx";
+import { AdminsOnly } from "./admins_only.tsx";
+import {
+	durationOf,
+	HEALTH,
+	HealthBadge,
+	healthDetail,
+	healthOf,
+	Outcome,
+	Types,
+} from "./health.tsx";
+
+type Row = Received<Webhook, "webhooks">;
+
+const columnsOf = (to: (path: string) => string): Column<Row>[] => [
+	{
+		title: "Endpoint",
+		cell: ({ id, url, description }) => (
+			<>
+				<a href={to(`webhooks/${id}`)}>{url}</a>
+				{description && <small class="below">{description}</small>}
+			</>
+		),
+	},
+	{
+		title: "Health",
+		cell: (webhook) => (
+			<div>
+				<HealthBadge webhook={webhook} />
+				<small class="below">{healthDetail(webhook)}</small>
+			</div>
+		),
+	},
+	{ title: "Events", cell: ({ types }) => <Types types={types} /> },
+	{
+		title: "Last delivery",
+		cell: ({ last_delivery: last }) =>
+			last ? (
+				<div>
+					<Outcome delivery={last} /> <Time value={last.created_at} isRelative />
+					<small class="below">{durationOf(last)}</small>
+				</div>
+			) : (
+				"–"
+			),
+	},
+];
+
+const STATES = [
+	["", "Any health"],
+	...Object.entries(HEALTH).map(([value, [words]]) => [value, words] as const),
+] as const;
+
+/** The webhooks of an organization. There are at most 20, so they are filtered here. */
+function List() {
+	const { organization, to } = useOrganization();
+	const [{ search = "", health = "" }] = useQuery();
+	const list = useList(
+		async (page, signal) => {
+			const all = await api.webhooks.list({ organization: organization.id, ...page }, { signal });
+			const results = all.results.filter(
+				(webhook) =>
+					[webhook.url, webhook.description].some((text) =>
+						text.toLowerCase().includes(search.toLowerCase()),
+					) &&
+					(health === "" || healthOf(webhook) === health),
+			);
+			return { ...all, results, count: results.length };
+		},
+		[organization.id, search, health],
+	);
+	const isFiltered = search !== "" || health !== "";
+	const add = (
+		<a class="button" href={to("webhooks/new")}>
+			Add webhook
+		</a>
+	);
+	return (
+		<PageView
+			title="Webhooks"
+			actions={add}
+			lead="A webhook is a URL of yours that gets the events of this organization: signed, in order, and again until it takes them."
+		>
+			<Filters>
+				<Search label="Search webhooks" />
+				<Filter name="health" label="Health" options={STATES} />
+			</Filters>
+			<Table
+				list={list}
+				label="Webhooks"
+				columns={columnsOf(to)}
+				id={({ id }) => id}
+				empty={
+					isFiltered ? (
+						<Empty title="No such webhook">
+							<p>No webhook matches the filters.</p>
+						</Empty>
+					) : (
+						<Empty title="No webhooks yet">
+							<p>Add the URL of an endpoint of yours, and choose which events it gets.</p>
+							{add}
+						</Empty>
+					)
+				}
+			/>
+		</PageView>
+	);
+}
+
+export default function Webhooks() {
+	const { isAdmin } = useOrganization();
+	return isAdmin ? (
+		<List />
+	) : (
+		<AdminsOnly
+			title="Webhooks"
+			text="Webhooks carry events of all projects, also of private ones."
+		/>
+	);
+}

@@ -1,0 +1,204 @@
+import { createContext } from "preact";
+import { useContext, useState } from "preact/hooks";
+import { Route, Router, useLocation, useRoute } from "preact-iso/router";
+import type { Received, ServiceAccount } from "tenantry-client";
+import { type Loaded, useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
+import { AccountForm, type AccountSettings } from "./account_form.tsx";
+import { OnlyAdmins } from "./accounts.tsx";
+import { EditKey } from "./edit_view.tsx";
+import { KeyList } from "./key_list.tsx";
+import { KeyView } from "./key_view.tsx";
+import { keysOf } from "./keys.ts";
+import { NewKey } from "./new_view.tsx";
+
+const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
+
+type Account = Received<ServiceAccount, "serviceAccounts">;
+
+type Context = { loaded: Loaded<Account>; account: Account; keys: ReturnType<typeof keysOf> };
+
+const Current = createContext<Context | undefined>(undefined);
+
+function useAccount() {
+	const context = useContext(Current);
+	if (!context) throw new Error("This page isn't below a service account.");
+	return context;
+}
+
+function Edit() {
+	const { loaded, account } = useAccount();
+	const [isOpen, setOpen] = useState(false);
+	const { organization } = useOrganization();
+	const close = () => setOpen(false);
+	const { save, dialog } = useSave<Account, AccountSettings>({
+		read: () => api.serviceAccounts.get({ organization: organization.id, id: account.id }),
+		update: (account, changes) => api.serviceAccounts.update(account, changes),
+		onSaved: ({ name }) => {
+			// What a change answers has no ETag for the next one.
+			loaded.reload();
+			close();
+			say(`“${name}” is saved.`);
+		},
+		labels: LABELS,
+	});
+	return (
+		<>
+			<button type="button" class="secondary outline" onClick={() => setOpen(true)}>
+				Edit
+			</button>
+			{isOpen && (
+				<Dialog title={`Edit “${account.name}”`} onClose={close}>
+					<AccountForm
+						before={account}
+						action="Save"
+						onCancel={close}
+						onSubmit={(settings) => save(account, settings)}
+					/>
+				</Dialog>
+			)}
+			{dialog}
+		</>
+	);
+}
+
+function Delete() {
+	const { account } = useAccount();
+	const { to } = useOrganization();
+	const { route } = useLocation();
+	async function remove() {
+		const isSure = await confirm({
+			title: `Delete “${account.name}”?`,
+			text: "Its keys stop working at once, and so does the program that uses them. This can't be undone.",
+			action: "Delete account",
+			typed: account.name,
+		});
+		if (!isSure) return;
+		await attempt(async () => {
+			await api.serviceAccounts.delete(account);
+			route(to("service_accounts"));
+			say(`“${account.name}” is deleted.`);
+		});
+	}
+	return (
+		<button type="button" class="danger" onClick={remove}>
+			Delete
+		</button>
+	);
+}
+
+/** The private projects of an account, by name. */
+function Projects() {
+	const { account } = useAccount();
+	const { organization } = useOrganization();
+	const names = new Map(organization.teams.map(({ id, name }) => [id, name]));
+	if (account.level === 8) return <>All</>;
+	if (account.projects.length === 0) return <>All that aren't private</>;
+	return (
+		<>All that aren't private, and {account.projects.map((id) => names.get(id) ?? id).join(", ")}</>
+	);
+}
+
+/** What the account may do, and its keys. */
+function Overview() {
+	const { account, keys } = useAccount();
+	const { to } = useOrganization();
+	const newKey = (
+		<a class="button" href={keys.to("new")}>
+			New key
+		</a>
+	);
+	return (
+		<PageView
+			title={account.name}
+			above={[[to("service_accounts"), "Service accounts"]]}
+			actions={
+				<>
+					<Edit />
+					<Delete />
+				</>
+			}
+		>
+			<div class="panel">
+				<Facts
+					rows={[
+						["Level", <Badge key="level">{levelName(account.level)}</Badge>],
+						["Projects", <Projects key="projects" />],
+						["Last used", account.last_used_at ? <Time value={account.last_used_at} /> : "Never"],
+						["Created", <Time key="created" value={account.created_at} />],
+						[
+							"ID",
+							<code key="id" class="value">
+								{account.id}
+							</code>,
+						],
+					]}
+				/>
+			</div>
+			<Section title="Keys" actions={newKey}>
+				<KeyList
+					keys={keys}
+					currentId={undefined}
+					empty={
+						<Empty title="No keys yet">
+							<p>Create a key and give it to the program.</p>
+						</Empty>
+					}
+				/>
+			</Section>
+		</PageView>
+	);
+}
+
+const New = () => <NewKey keys={useAccount().keys} />;
+
+function Key() {
+	const { key = "" } = useRoute().params;
+	return <KeyView key={key} keys={useAccount().keys} id={key} />;
+}
+
+function ChangeKey() {
+	const { key = "" } = useRoute().params;
+	return <EditKey key={key} keys={useAccount().keys} id={key} />;
+}
+
+function Pages({ id }: { id: string }) {
+	const { organization, to } = useOrganization();
+	const loaded = useLoad(
+		(signal) => api.serviceAccounts.get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	return (
+		<Show of={loaded}>
+			{(account) => (
+				<Current.Provider
+					value={{
+						loaded,
+						account,
+						keys: keysOf(organization, account, to(`service_accounts/${id}`)),
+					}}
+				>
+					<Router>
+						<Route path="/" component={Overview} />
+						<Route path="/keys/new" component={New} />
+						<Route path="/keys/:key" component={Key} />
+						<Route path="/keys/:key/edit" component={ChangeKey} />
+					</Router>
+				</Current.Provider>
+			)}
+		</Show>
+	);
+}
+
+/** A service account, which is loaded once, and the pages of its keys below it. */
+export default function AccountPages() {
+	const { account = "" } = useRoute().params;
+	const { isAdmin } = useOrganization();
+	return isAdmin ? <Pages key={account} id={account} /> : <OnlyAdmins />;
+}

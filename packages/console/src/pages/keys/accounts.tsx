@@ -1,0 +1,126 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { ServiceAccount } from "tenantry-client";
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, levelName, nameOf, Time } from "../../ui/values.tsx";
+import { AccountForm } from "./account_form.tsx";
+
+const columnsOf = (to: (path: string) => string): Column<ServiceAccount>[] => [
+	{
+		title: "Name",
+		cell: ({ id, name }) => (
+			<a href={to(`service_accounts/${id}`)}>
+				<strong>{name}</strong>
+			</a>
+		),
+	},
+	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+	{
+		title: "Last used",
+		cell: ({ last_used_at }) => (last_used_at ? <Time value={last_used_at} isRelative /> : "Never"),
+	},
+	{
+		title: "Created",
+		cell: ({ created_at, created_by }) => (
+			<div>
+				<Time value={created_at} />
+				<small class="below">by {nameOf(created_by)}</small>
+			</div>
+		),
+	},
+];
+
+function New({ onClose }: { onClose: () => void }) {
+	const { organization, to } = useOrganization();
+	const { route } = useLocation();
+	return (
+		<Dialog title="New service account" onClose={onClose}>
+			<AccountForm
+				action="Create account"
+				onCancel={onClose}
+				onSubmit={async (settings) => {
+					const { id, name } = await api.serviceAccounts.create(
+						{ organization: organization.id },
+						settings,
+					);
+					route(to(`service_accounts/${id}`));
+					say(`“${name}” is created. Give it a key.`);
+				}}
+			/>
+		</Dialog>
+	);
+}
+
+const WHAT =
+	"A service account is for a program: a deployment, a script, a dashboard. It belongs to the organization, and stays when the person who made it leaves.";
+
+function List() {
+	const { organization, to } = useOrganization();
+	const [{ search = "" }] = useQuery();
+	const [isMaking, setMaking] = useState(false);
+	const list = useList(
+		(page, signal) =>
+			api.serviceAccounts.list({ organization: organization.id, ...page }, { signal }),
+		[organization.id],
+	);
+	const all = list.data?.results ?? [];
+	// An organization has at most 50, so one page has them all.
+	const results = all.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()));
+	const newButton = (
+		<button type="button" onClick={() => setMaking(true)}>
+			New service account
+		</button>
+	);
+	return (
+		<PageView title="Service accounts" lead={WHAT} actions={all.length > 0 && newButton}>
+			{(all.length > 1 || search !== "") && (
+				<Filters>
+					<Search label="Search service accounts" />
+				</Filters>
+			)}
+			<Table
+				list={
+					list.data ? { ...list, data: { ...list.data, results, count: results.length } } : list
+				}
+				label="Service accounts"
+				columns={columnsOf(to)}
+				id={({ id }) => id}
+				empty={
+					all.length > 0 ? (
+						<Empty title="No service account found">
+							<p>No name contains “{search}”.</p>
+						</Empty>
+					) : (
+						<Empty title="No service accounts yet">
+							<p>Create one for each program that uses the API, then give it a key.</p>
+							{newButton}
+						</Empty>
+					)
+				}
+			/>
+			{isMaking && <New onClose={() => setMaking(false)} />}
+		</PageView>
+	);
+}
+
+/** What members see in place of service accounts. */
+export const OnlyAdmins = () => (
+	<PageView title="Service accounts" lead={WHAT}>
+		<Empty title="Only admins see service accounts">
+			<p>Ask an admin of this organization if a program of yours needs one.</p>
+		</Empty>
+	</PageView>
+);
+
+/** The service accounts of an organization, for its admins. */
+export default function Accounts() {
+	const { isAdmin } = useOrganization();
+	return isAdmin ? <List /> : <OnlyAdmins />;
+}

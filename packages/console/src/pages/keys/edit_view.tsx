@@ -1,0 +1,88 @@
+import { useLocation } from "preact-iso/router";
+import type { PersonalApiKey, UpdatePersonalApiKeyBody } from "tenantry-client";
+import { useLoad, useQuery } from "../../load.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { KeyForm, type Settings } from "./key_form.tsx";
+import { getCurrentKey, type Keys, updateUnlessChanged } from "./keys.ts";
+import { addressesOf } from "./usage.tsx";
+
+const LABELS = {
+	label: "Name",
+	scopes: "Scopes",
+	scoped_organizations: "Organizations",
+	scoped_projects: "Projects",
+	allowed_ips: "Allowed addresses",
+	expires_at: "Expires",
+};
+
+const NAMES = [
+	"label",
+	"scopes",
+	"scoped_organizations",
+	"scoped_projects",
+	"allowed_ips",
+	"expires_at",
+] as const;
+
+/** What the form has changed. */
+function changesOf(key: PersonalApiKey, settings: Settings, isOwn: boolean) {
+	const changed = NAMES.filter(
+		(name) =>
+			(isOwn || name !== "scoped_organizations") &&
+			JSON.stringify(settings[name]) !== JSON.stringify(key[name]),
+	);
+	const changes: UpdatePersonalApiKeyBody = Object.fromEntries(
+		changed.map((name) => [name, settings[name]]),
+	);
+	return changes;
+}
+
+/** Changes a key. */
+export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
+	const { route } = useLocation();
+	const [{ limit }] = useQuery();
+	const loaded = useLoad(
+		async (signal) => {
+			const [key, current, usage] = await Promise.all([
+				keys.get(id, { signal }),
+				getCurrentKey({ signal }),
+				keys.usage(id, { signal }),
+			]);
+			return { key, current, seen: addressesOf(usage.results) };
+		},
+		[keys.to(id)],
+	);
+	const page = keys.to(id);
+	const { save, dialog } = useSave<K, UpdatePersonalApiKeyBody>({
+		read: () => keys.get(id),
+		update: (key, changes) => updateUnlessChanged(keys, key, changes),
+		onSaved: ({ label }) => {
+			route(page);
+			say(`“${label}” is saved.`);
+		},
+		labels: LABELS,
+	});
+	return (
+		<Show of={loaded}>
+			{({ key, current, seen }) => (
+				<PageView title={`Edit “${key.label}”`} above={[...keys.above, [page, key.label]]}>
+					<KeyForm
+						keys={keys}
+						before={key}
+						current={current}
+						seen={seen}
+						isLimited={limit === "seen"}
+						action="Save"
+						onSubmit={(settings) =>
+							save(key, changesOf(key, settings, keys.organization === undefined))
+						}
+						onCancel={() => route(page)}
+					/>
+					{dialog}
+				</PageView>
+			)}
+		</Show>
+	);
+}

@@ -1,0 +1,70 @@
+import { useState } from "preact/hooks";
+import type { PersonalApiKey } from "tenantry-client";
+import { Field, Select, text } from "../../ui/form.tsx";
+import { dayAfter, fromLocal, momentOf, toLocal } from "./states.ts";
+
+const DAYS = [
+	["7", "In 7 days"],
+	["30", "In 30 days"],
+	["90", "In 90 days"],
+	["365", "In a year"],
+] as const;
+
+type Dates = Pick<PersonalApiKey, "expires_at">;
+
+/** Chooses when a key stops working. */
+export function Expiry({
+	before,
+	current,
+}: {
+	/** The key that is changed; undefined if one is made. */
+	before: Dates | undefined;
+	/** The key of this session: it can't make one that lives longer than itself. */
+	current: Dates | undefined;
+}) {
+	const limit = current?.expires_at ?? null;
+	const isShort = limit !== null && limit < dayAfter(90);
+	const first = before ? (before.expires_at ? "keep" : "never") : isShort ? "session" : "90";
+	const [choice, setChoice] = useState<string>(first);
+	return (
+		<>
+			<Select
+				name="expires_at"
+				label="Expires"
+				defaultValue={first}
+				onChange={({ currentTarget }) => setChoice(currentTarget.value)}
+				options={[
+					...(before?.expires_at
+						? [["keep", `As now: ${momentOf(before.expires_at)}`] as const]
+						: []),
+					...(limit ? [["session", `With this session: ${momentOf(limit)}`] as const] : []),
+					...DAYS,
+					["date", "At a time you choose"],
+					["never", "Never"],
+				]}
+				hint={
+					limit &&
+					`The key of this session expires on ${momentOf(limit)}. It can't make a key that lives longer.`
+				}
+			/>
+			{choice === "date" && (
+				<Field
+					name="expires_date"
+					label="Time, in your time zone"
+					type="datetime-local"
+					required
+					defaultValue={toLocal(before?.expires_at ?? dayAfter(30))}
+				/>
+			)}
+		</>
+	);
+}
+
+/** The `expires_at` that the form has; null for never. */
+export function expiryIn(fields: FormData, before: Dates | undefined, current: Dates | undefined) {
+	const choice = text(fields, "expires_at");
+	if (choice === "keep") return before?.expires_at ?? null;
+	if (choice === "session") return current?.expires_at ?? null;
+	if (choice === "date") return fromLocal(text(fields, "expires_date"));
+	return choice === "never" ? null : dayAfter(Number(choice));
+}

@@ -1,0 +1,138 @@
+import { useState } from "preact/hooks";
+import type { CreatePersonalApiKeyBody, PersonalApiKey } from "tenantry-client";
+import { Area, Field, Form, refusal, text, texts } from "../../ui/form.tsx";
+import { Expiry, expiryIn } from "./expiry.tsx";
+import type { Keys } from "./keys.ts";
+import { type Kind, kindOf, Reach } from "./reach.tsx";
+import { explain } from "./refusals.ts";
+import { ScopePicker } from "./scope_picker.tsx";
+import type { Scope } from "./scopes.ts";
+
+/** All settings of a key, as the form has them. */
+export type Settings = Required<Omit<CreatePersonalApiKeyBody, "scoped_teams">>;
+
+/** What a new key may do at first. */
+const FIRST: readonly Scope[] = ["project:read"];
+
+const entriesIn = (lines: string) =>
+	lines
+		.split(/[\n,]/)
+		.map((line) => line.trim())
+		.filter((line) => line !== "");
+
+/** An empty list would mean everywhere. */
+function assertChosen(attr: string, ids: readonly unknown[]) {
+	if (ids.length === 0) throw refusal(attr, "Choose at least one, or let the key work everywhere.");
+}
+
+function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | undefined) {
+	const organizations = texts(fields, "organization");
+	const projects = texts(fields, "project").map(Number);
+	if (kind === "none") return { scoped_organizations: [], scoped_projects: [] };
+	if (kind === "organizations") {
+		assertChosen("scoped_organizations", organizations);
+		return { scoped_organizations: organizations, scoped_projects: [] };
+	}
+	assertChosen("scoped_projects", projects);
+	return {
+		scoped_organizations: before?.scoped_organizations ?? [],
+		scoped_projects: projects,
+	};
+}
+
+function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: readonly string[] }) {
+	const [value, setValue] = useState(defaultValue.join("\n"));
+	const unlisted = seen.filter((address) => !entriesIn(value).includes(address));
+	return (
+		<>
+			<Area
+				name="allowed_ips"
+				label="Allowed addresses"
+				rows={3}
+				spellcheck={false}
+				placeholder="203.0.113.0/24"
+				value={value}
+				onInput={({ currentTarget }) => setValue(currentTarget.value)}
+				hint="One address or range a line. If this is empty, the key works from anywhere."
+			/>
+			{unlisted.length > 0 && (
+				<p class="seen">
+					Lately it was used from {unlisted.join(", ")}.{" "}
+					<button
+						type="button"
+						class="link"
+						onClick={() => setValue([...entriesIn(value), ...unlisted].join("\n"))}
+					>
+						Add {unlisted.length === 1 ? "this address" : "these addresses"}
+					</button>
+				</p>
+			)}
+		</>
+	);
+}
+
+/** The form for a new key, or for an existing one. */
+export function KeyForm({
+	keys,
+	before,
+	current,
+	seen = [],
+	isLimited = false,
+	action,
+	onSubmit,
+	onCancel,
+}: {
+	keys: Pick<Keys<PersonalApiKey>, "projects" | "organizations" | "organization">;
+	before?: PersonalApiKey;
+	/** The key of this session. */
+	current: PersonalApiKey | undefined;
+	/** The addresses that the key was used from. */
+	seen?: readonly string[];
+	/** Whether the form starts with these as the allowed addresses. */
+	isLimited?: boolean;
+	action: string;
+	onSubmit: (settings: Settings) => Promise<unknown>;
+	onCancel: () => void;
+}) {
+	const [scopes, setScopes] = useState<readonly Scope[]>(before?.scopes ?? FIRST);
+	const [kind, setKind] = useState<Kind>(kindOf(before));
+
+	async function submit(fields: FormData) {
+		const settings: Settings = {
+			label: text(fields, "label"),
+			scopes: [...scopes],
+			...restrictionsIn(fields, kind, before),
+			allowed_ips: entriesIn(text(fields, "allowed_ips")),
+			expires_at: expiryIn(fields, before, current),
+		};
+		try {
+			await onSubmit(settings);
+		} catch (error) {
+			throw explain(error, settings, current);
+		}
+	}
+
+	const addresses = before?.allowed_ips ?? [];
+	return (
+		<div class="panel key-form">
+			<Form action={action} onSubmit={submit} onCancel={onCancel}>
+				<Field
+					name="label"
+					label="Name"
+					required
+					maxLength={40}
+					defaultValue={before?.label}
+					placeholder="Nightly import"
+					hint="What the key is for. Others with access to the activity see it."
+				/>
+				<ScopePicker scopes={scopes} onChange={setScopes} />
+				<Reach keys={keys} before={before} kind={kind} onChange={setKind} />
+				<Addresses
+					defaultValue={isLimited ? [...new Set([...addresses, ...seen])] : addresses}
+					seen={seen}
+				/>
+				<Expiry before={before} current={current} />
+			</Form>
+		</div>
+	);
+}

@@ -1,0 +1,156 @@
+import type { ComponentChildren } from "preact";
+import type { PersonalApiKey } from "tenantry-client";
+import { type List, useList, useQuery } from "../../load.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Time } from "../../ui/values.tsx";
+import type { Keys } from "./keys.ts";
+import { summaryOf } from "./scopes.ts";
+import { expiresSoon, isExpired, STATES } from "./states.ts";
+
+const plural = (count: number, one: string, many = `${one}s`) =>
+	`${count} ${count === 1 ? one : many}`;
+
+/** What restricts a key, in a line; "" if nothing does. */
+const restrictionsOf = (
+	{ scoped_projects, scoped_organizations, allowed_ips }: PersonalApiKey,
+	isOwn: boolean,
+) =>
+	[
+		scoped_projects.length > 0 && plural(scoped_projects.length, "project"),
+		isOwn && scoped_organizations.length > 0 && plural(scoped_organizations.length, "organization"),
+		allowed_ips.length > 0 && plural(allowed_ips.length, "address", "addresses"),
+	]
+		.filter(Boolean)
+		.join(", ");
+
+const columnsOf = <K extends PersonalApiKey>(
+	keys: Keys<K>,
+	currentId: string | undefined,
+): Column<K>[] => [
+	{
+		title: "Name",
+		cell: (key) => (
+			<>
+				<a href={keys.to(key.id)}>
+					<strong>{key.label}</strong>
+				</a>{" "}
+				{key.id === currentId && <Badge mood="good">This session</Badge>}
+				<small class="below">
+					<code class="value">{key.mask_value}</code>
+				</small>
+			</>
+		),
+	},
+	{
+		title: "May do",
+		cell: (key) => {
+			const restrictions = restrictionsOf(key, keys.organization === undefined);
+			return (
+				<div>
+					{summaryOf(key.scopes)}
+					{restrictions && <small class="below">Only {restrictions}</small>}
+				</div>
+			);
+		},
+	},
+	{
+		title: "Last used",
+		cell: ({ last_used_at }) => (last_used_at ? <Time value={last_used_at} isRelative /> : "Never"),
+	},
+	{
+		title: "Expires",
+		cell: (key) => {
+			if (!key.expires_at) return "Never";
+			const time = <Time value={key.expires_at} isRelative />;
+			if (isExpired(key)) return <Badge mood="bad">Expired {time}</Badge>;
+			return expiresSoon(key) ? <Badge mood="warn">{time}</Badge> : time;
+		},
+	},
+];
+
+/** Those keys of a list that the filters in the URL leave. An owner has few enough to load them all. */
+function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state: string): List<K> {
+	if (!list.data) return list;
+	const words = search.toLowerCase();
+	const shows = STATES.find(([value]) => value === state)?.[2];
+	const results = list.data.results.filter(
+		(key) =>
+			(shows?.(key) ?? true) &&
+			[key.label, key.mask_value].some((text) => text.toLowerCase().includes(words)),
+	);
+	return { ...list, data: { ...list.data, results, count: results.length } };
+}
+
+/** Says how many keys are about to stop working. */
+function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
+	const [, change] = useQuery();
+	const count = keys.filter(expiresSoon).length;
+	if (count === 0) return null;
+	return (
+		<p class="soon">
+			{count === 1 ? "One key expires" : `${count} keys expire`} within 7 days.{" "}
+			<button
+				type="button"
+				class="link"
+				onClick={() => change({ state: "expires_soon", search: undefined })}
+			>
+				Show
+			</button>
+		</p>
+	);
+}
+
+/** The keys of an owner, with filters. */
+export function KeyList<K extends PersonalApiKey>({
+	keys,
+	currentId,
+	empty,
+}: {
+	keys: Keys<K>;
+	/** The id of the key of this session. */
+	currentId: string | undefined;
+	empty: ComponentChildren;
+}) {
+	const [{ search = "", state = "" }, change] = useQuery();
+	const list = useList((page, signal) => keys.list(page, { signal }), [keys.to("")]);
+	const all = list.data?.results ?? [];
+	const hasFilters = search !== "" || state !== "";
+	return (
+		<>
+			{state !== "expires_soon" && <Soon keys={all} />}
+			{(all.length > 1 || hasFilters) && (
+				<Filters>
+					<Search label="Search keys" />
+					<Filter
+						name="state"
+						label="State"
+						options={STATES.map(([value, words]) => [value, words])}
+					/>
+				</Filters>
+			)}
+			<Table
+				list={filtered(list, search, state)}
+				label="Keys"
+				columns={columnsOf(keys, currentId)}
+				id={({ id }) => id}
+				empty={
+					hasFilters && all.length > 0 ? (
+						<Empty title="No key matches">
+							<button
+								type="button"
+								class="secondary outline"
+								onClick={() => change({ search: undefined, state: undefined })}
+							>
+								Show all keys
+							</button>
+						</Empty>
+					) : (
+						empty
+					)
+				}
+			/>
+		</>
+	);
+}

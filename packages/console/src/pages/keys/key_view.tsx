@@ -1,0 +1,217 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { PersonalApiKey } from "tenantry-client";
+import { useLoad, useQuery } from "../../load.ts";
+import { signIn, signOut } from "../../session.ts";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Filter } from "../../ui/filters.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Badge, Facts, Time } from "../../ui/values.tsx";
+import { getCurrentKey, type Keys, USAGE_DAYS } from "./keys.ts";
+import { Made } from "./made.tsx";
+import { levelOf, OBJECTS } from "./scopes.ts";
+import { expiresSoon, isExpired } from "./states.ts";
+import { addressesOf, UseByDay } from "./usage.tsx";
+
+const READABLE = { none: "", read: "Read", write: "Write" };
+
+const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
+	scopes.includes("*") ? (
+		<>Everything that its owner may</>
+	) : (
+		<ul class="may-do">
+			{OBJECTS.map(({ object, title, ...effects }) => {
+				const level = levelOf(scopes, object);
+				return level === "none" ? null : (
+					<li key={object}>
+						<Badge mood={level === "write" ? "warn" : "quiet"}>{READABLE[level]}</Badge> {title}
+						<small>{effects[level]}</small>
+					</li>
+				);
+			})}
+		</ul>
+	);
+
+/** Names of what a key is restricted to; of what the caller can't see, its id. */
+function Names<Id>({ ids, all }: { ids: readonly Id[]; all: readonly { id: Id; name: string }[] }) {
+	const names = new Map(all.map(({ id, name }) => [id, name]));
+	return <>{ids.map((id) => names.get(id) ?? String(id)).join(", ")}</>;
+}
+
+type Projects = Awaited<ReturnType<Keys<PersonalApiKey>["projects"]>>;
+
+function Where({
+	keys,
+	of,
+	projects,
+}: {
+	keys: Pick<Keys<PersonalApiKey>, "organization" | "organizations">;
+	of: PersonalApiKey;
+	projects: Projects;
+}) {
+	const { scoped_organizations, scoped_projects } = of;
+	if (scoped_projects.length > 0)
+		return (
+			<>
+				Only in <Names ids={scoped_projects} all={projects} />
+			</>
+		);
+	if (keys.organization === undefined && scoped_organizations.length > 0)
+		return (
+			<>
+				Only in <Names ids={scoped_organizations} all={keys.organizations()} />
+			</>
+		);
+	return <>Everywhere that its owner may</>;
+}
+
+function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
+	const usage = useLoad((signal) => keys.usage(of.id, { signal }), [of.id]);
+	const [{ days }] = useQuery();
+	return (
+		<Section
+			title="Use by day"
+			actions={
+				<Filter
+					name="days"
+					label="Period"
+					options={[
+						["", "Last 30 days"],
+						[String(USAGE_DAYS), "Last 90 days"],
+					]}
+				/>
+			}
+		>
+			<div class="panel">
+				<Show of={usage}>
+					{({ results }) => {
+						const addresses = addressesOf(results);
+						return (
+							<>
+								<UseByDay days={results} shown={days === String(USAGE_DAYS) ? USAGE_DAYS : 30} />
+								{addresses.length > 0 && (
+									<p class="seen">
+										Used from {addresses.join(", ")}.{" "}
+										{of.allowed_ips.length === 0 && (
+											<a href={keys.to(`${of.id}/edit?limit=seen`)}>
+												Allow only {addresses.length === 1 ? "this address" : "these addresses"}
+											</a>
+										)}
+									</p>
+								)}
+							</>
+						);
+					}}
+				</Show>
+			</div>
+		</Section>
+	);
+}
+
+/** A key: what it may do, how it was used, and what can be done with it. */
+export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
+	const { route } = useLocation();
+	const [made, setMade] = useState<PersonalApiKey>();
+	const loaded = useLoad(
+		async (signal) => {
+			const [key, current] = await Promise.all([
+				keys.get(id, { signal }),
+				getCurrentKey({ signal }),
+			]);
+			const projects = key.scoped_projects.length > 0 ? await keys.projects({ signal }) : [];
+			return { key, isSession: current?.id === key.id, projects };
+		},
+		[keys.to(id)],
+	);
+	const listPath = keys.above.at(-1)?.[0] ?? "";
+
+	async function roll(key: K, isSession: boolean) {
+		const isSure = await confirm({
+			title: `Roll “${key.label}”?`,
+			text: "The key gets a new value. The old one stops working at once: what uses it fails until it has the new one.",
+			action: "Roll key",
+		});
+		if (!isSure) return;
+		await attempt(async () => {
+			const rolled = await keys.roll(key);
+			setMade(rolled);
+			if (isSession && rolled.value) await signIn(rolled.value);
+			loaded.reload();
+		});
+	}
+
+	async function revoke(key: K, isSession: boolean) {
+		const isSure = await confirm({
+			title: `Revoke “${key.label}”?`,
+			text: isSession
+				? "This is the key of this session. You are signed out, and whatever else uses the key fails at once."
+				: "Whatever uses the key fails at once. This can't be undone.",
+			action: "Revoke key",
+		});
+		if (!isSure) return;
+		if (isSession) await attempt(signOut);
+		else
+			await attempt(async () => {
+				await keys.revoke(key);
+				route(listPath);
+				say(`“${key.label}” is revoked.`);
+			});
+	}
+
+	return (
+		<Show of={loaded}>
+			{({ key, isSession, projects }) => (
+				<PageView
+					title={key.label}
+					above={keys.above}
+					actions={
+						<>
+							<a class="button secondary" href={keys.to(`${key.id}/edit`)}>
+								Edit
+							</a>
+							<button type="button" class="secondary outline" onClick={() => roll(key, isSession)}>
+								Roll
+							</button>
+							<button type="button" class="danger" onClick={() => revoke(key, isSession)}>
+								Revoke
+							</button>
+						</>
+					}
+				>
+					{made && <Made made={made} organization={keys.organization} />}
+					<div class="panel">
+						<Facts
+							rows={[
+								[
+									"Value",
+									<>
+										<code class="value">{key.mask_value}</code>{" "}
+										{isSession && <Badge mood="good">This session</Badge>}
+									</>,
+								],
+								["May do", <MayDo key="scopes" scopes={key.scopes} />],
+								["Where", <Where key="where" keys={keys} of={key} projects={projects} />],
+								["From", key.allowed_ips.join(", ") || "Any address"],
+								[
+									"Expires",
+									<>
+										{key.expires_at ? <Time value={key.expires_at} /> : "Never"}{" "}
+										{isExpired(key) && <Badge mood="bad">Expired</Badge>}
+										{expiresSoon(key) && <Badge mood="warn">Soon</Badge>}
+									</>,
+								],
+								["Last used", key.last_used_at ? <Time value={key.last_used_at} /> : "Never"],
+								["Created", <Time key="created" value={key.created_at} />],
+								...(key.last_rolled_at
+									? [["Last rolled", <Time key="rolled" value={key.last_rolled_at} />] as const]
+									: []),
+							]}
+						/>
+					</div>
+					<Use keys={keys} of={key} />
+				</PageView>
+			)}
+		</Show>
+	);
+}

@@ -1,0 +1,103 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { PersonalApiKey } from "tenantry-client";
+import { attempt } from "../../ui/feedback.tsx";
+import { Badge, Copy, Snippet } from "../../ui/values.tsx";
+import { includes, type Scope } from "./scopes.ts";
+
+/**
+ * A path to try a key with: one that its scopes and restrictions allow. Undefined if there is none.
+ * @param organization that the key is for, if it is a service account's
+ */
+function pathFor({ scopes, ...key }: PersonalApiKey, organization?: string) {
+	const own = organization ?? key.scoped_organizations[0] ?? "@current";
+	const project = key.scoped_projects[0] ?? "@current";
+	const ofProject = `/api/projects/${project}`;
+	const ofOrganization = `/api/organizations/${own}`;
+	const isOfProjects = key.scoped_projects.length > 0;
+	const paths: readonly (readonly [Scope, string, isOfOrganizations?: boolean])[] = [
+		["user:read", "/api/users/@me"],
+		["project:read", "/api/projects"],
+		["personal_api_key:read", "/api/personal_api_keys/@current"],
+		["batch_export:read", `${ofProject}/batch_exports`],
+		["plugin:read", `${ofProject}/plugin_configs`],
+		[
+			"activity_log:read",
+			isOfProjects ? `${ofProject}/activity_log` : `${ofOrganization}/activity_log`,
+		],
+		["organization:read", ofOrganization, true],
+		["organization_member:read", `${ofOrganization}/members`, true],
+		["webhook:read", `${ofOrganization}/webhooks`, true],
+	];
+	const fits = paths.find(
+		([scope, , isOfOrganizations]) =>
+			includes(scopes, scope) && !(isOfOrganizations && isOfProjects),
+	);
+	return fits?.[1];
+}
+
+/** Makes a request with the key, from this browser. */
+async function request(path: string, value: string) {
+	const response = await fetch(path, { headers: { authorization: `Bearer ${value}` } });
+	const body: unknown = await response.json();
+	const { detail } = Object(body);
+	return { ok: response.ok, status: response.status, detail: response.ok ? "" : String(detail) };
+}
+
+function Try({ path, value }: { path: string; value: string }) {
+	const [answer, setAnswer] = useState<Awaited<ReturnType<typeof request>>>();
+	return (
+		<div class="row">
+			<button
+				type="button"
+				class="secondary outline"
+				onClick={() => attempt(async () => setAnswer(await request(path, value)))}
+			>
+				Send it from this browser
+			</button>
+			<span role="status">
+				{answer && (
+					<>
+						<Badge mood={answer.ok ? "good" : "bad"}>{answer.status}</Badge>{" "}
+						{answer.ok ? "The key works." : answer.detail}
+					</>
+				)}
+			</span>
+		</div>
+	);
+}
+
+/** Shows the value of a key that was just made or rolled. Nothing else has it. */
+export function Made({
+	made,
+	organization,
+}: {
+	made: PersonalApiKey;
+	organization: string | undefined;
+}) {
+	const panel = useRef<HTMLElement>(null);
+	useEffect(() => panel.current?.focus(), []);
+	const value = made.value ?? "";
+	const path = pathFor(made, organization);
+	const url = path && `${location.origin}${path}`;
+	return (
+		<section class="panel made" ref={panel} tabIndex={-1} aria-label="The key's value">
+			<p>
+				<strong>Copy the value now.</strong> It is shown only here, and stored nowhere.
+			</p>
+			<div class="made-value">
+				<code>{value}</code>
+				<Copy value={value} label="Copy value" />
+			</div>
+			{path && url && (
+				<>
+					<p class="made-try">Try it</p>
+					<Snippet
+						value={`curl "${url}" \\\n  -H "Authorization: Bearer ${value}"`}
+						label="Copy command"
+					/>
+					<Try path={path} value={value} />
+				</>
+			)}
+		</section>
+	);
+}

@@ -1,0 +1,72 @@
+import { Group } from "../../ui/form.tsx";
+import { isSame, LEVELS, levelOf, OBJECTS, PRESETS, type Scope, withLevel } from "./scopes.ts";
+
+const HEADINGS = { none: "None", read: "Read", write: "Write" };
+
+/** Chooses scopes: a row for each object, which says what the choice amounts to. */
+export function ScopePicker({
+	scopes,
+	onChange,
+}: {
+	scopes: readonly Scope[];
+	onChange: (scopes: readonly Scope[]) => void;
+}) {
+	return (
+		<Group name="scopes" label="What it may do">
+			<div class="row presets">
+				{PRESETS.map(([words, preset]) => (
+					<button
+						key={words}
+						type="button"
+						class="secondary small"
+						aria-pressed={isSame(preset, scopes)}
+						onClick={() => onChange(preset)}
+					>
+						{words}
+					</button>
+				))}
+			</div>
+			<table class="scopes">
+				<thead>
+					<tr>
+						<th scope="col">Object</th>
+						{LEVELS.map((level) => (
+							<th key={level} scope="col">
+								{HEADINGS[level]}
+							</th>
+						))}
+					</tr>
+				</thead>
+				<tbody>
+					{OBJECTS.map(({ object, title, ...effects }) => {
+						const current = levelOf(scopes, object);
+						return (
+							<tr key={object} data-level={current}>
+								<th scope="row">
+									{title}
+									<small>{current === "none" ? "No access" : effects[current]}</small>
+								</th>
+								{LEVELS.map((level) => (
+									<td key={level}>
+										<label>
+											<input
+												type="radio"
+												name={`scope_${object}`}
+												checked={current === level}
+												onChange={() => onChange(withLevel(scopes, object, level))}
+											/>
+											<span class="unseen">{`${title}: ${HEADINGS[level]}`}</span>
+										</label>
+									</td>
+								))}
+							</tr>
+						);
+					})}
+				</tbody>
+			</table>
+			{scopes.includes("*") && (
+				<small class="hint">Full access includes what is added to the service later.</small>
+			)}
+		</Group>
+	);
+}

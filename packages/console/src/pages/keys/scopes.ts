@@ -1,0 +1,124 @@
+/** What a key may do, in the words of scopes and of people (docs/keys.md#personal-api-keys). */
+import type { PersonalApiKey } from "tenantry-client";
+
+export type Scope = PersonalApiKey["scopes"][number];
+
+export const LEVELS = ["none", "read", "write"] as const;
+export type Level = (typeof LEVELS)[number];
+
+/** The objects of scopes. `read` and `write` say what a key with that scope can do in the end. */
+export const OBJECTS = [
+	{
+		object: "organization",
+		title: "Organization",
+		read: "See names, domains and settings",
+		write: "Rename and delete organizations, claim domains, change single sign-on",
+	},
+	{
+		object: "organization_member",
+		title: "Members",
+		read: "See members, invites and service accounts",
+		write: "Invite and remove people, change their levels, make service accounts",
+	},
+	{
+		object: "project",
+		title: "Projects",
+		read: "See projects and their members",
+		write: "Send events, change projects, delete them with everything in them",
+	},
+	{
+		object: "batch_export",
+		title: "Batch exports",
+		read: "See exports, their runs and logs",
+		write: "Send all events and persons to any server",
+	},
+	{
+		object: "plugin",
+		title: "Plugins",
+		read: "See plugins, their settings and logs",
+		write: "Install plugins and run code with their secrets",
+	},
+	{
+		object: "webhook",
+		title: "Webhooks",
+		read: "See webhooks and their deliveries",
+		write: "Send what happens in an organization to any server",
+	},
+	{
+		object: "activity_log",
+		title: "Activity",
+		read: "See who did what, with names and addresses",
+		write: "Copy all of it to any bucket",
+	},
+	{
+		object: "personal_api_key",
+		title: "API keys",
+		read: "See its owner's keys and their use",
+		write: "Make keys that may do no more than itself, revoke all of its owner's keys",
+	},
+	{
+		object: "user",
+		title: "Profile",
+		read: "See its owner's name, address and organizations",
+		write: "Change its owner's name and settings",
+	},
+] as const;
+
+type ObjectName = (typeof OBJECTS)[number]["object"];
+
+const scopeOf = (object: ObjectName, level: Exclude<Level, "none">): Scope => `${object}:${level}`;
+
+/** What the scopes allow with an object. */
+export function levelOf(scopes: readonly Scope[], object: ObjectName): Level {
+	if (scopes.includes("*") || scopes.includes(scopeOf(object, "write"))) return "write";
+	return scopes.includes(scopeOf(object, "read")) ? "read" : "none";
+}
+
+/** The scopes with another level for an object. `*` becomes a list of all others. */
+export const withLevel = (scopes: readonly Scope[], object: ObjectName, level: Level): Scope[] =>
+	OBJECTS.flatMap((other) => {
+		const wanted = other.object === object ? level : levelOf(scopes, other.object);
+		return wanted === "none" ? [] : [scopeOf(other.object, wanted)];
+	});
+
+const READS: Scope[] = OBJECTS.map(({ object }) => scopeOf(object, "read"));
+
+/** Common choices. */
+export const PRESETS: readonly (readonly [words: string, scopes: readonly Scope[]])[] = [
+	["Full access", ["*"]],
+	["Read only", READS],
+	["Send events", ["project:write"]],
+	["Run exports", ["project:read", "batch_export:write"]],
+	["Manage people", ["organization:read", "organization_member:write"]],
+];
+
+export const isSame = (a: readonly Scope[], b: readonly Scope[]) =>
+	new Set(a).symmetricDifference(new Set(b)).size === 0;
+
+/** Whether `granted` includes a scope, as the service decides it. */
+export const includes = (granted: readonly Scope[], scope: Scope) =>
+	granted.includes("*") ||
+	granted.includes(scope) ||
+	granted.some((each) => each === scope.replace(/:read$/, ":write"));
+
+/** How many objects a summary names. */
+const FEW = 3;
+
+const listed = (verb: string, titles: string[]) => {
+	if (titles.length === 0) return [];
+	if (titles.length === OBJECTS.length) return [`${verb} everything`];
+	const shown = titles.slice(0, titles.length > FEW + 1 ? FEW : titles.length);
+	const rest = titles.length - shown.length;
+	const words = shown.map((title) => (title.startsWith("API") ? title : title.toLowerCase()));
+	return [`${verb} ${words.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`];
+};
+
+/** What scopes allow, in a line: "Changes batch exports · reads projects". */
+export function summaryOf(scopes: readonly Scope[]) {
+	if (scopes.includes("*")) return "Full access";
+	const titles = (level: Level) =>
+		OBJECTS.filter(({ object }) => levelOf(scopes, object) === level).map(({ title }) => title);
+	const words = [...listed("changes", titles("write")), ...listed("reads", titles("read"))];
+	const text = words.join(" · ");
+	return text.charAt(0).toUpperCase() + text.slice(1);
+}

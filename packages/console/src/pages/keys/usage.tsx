@@ -1,0 +1,122 @@
+import type { KeyDay } from "tenantry-client";
+import { Count } from "../../ui/values.tsx";
+
+const DAY_MS = 86_400_000;
+
+const NUMBER = new Intl.NumberFormat();
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+
+const wordsOf = (day: string) => DAY.format(new Date(day));
+
+/** The last days up to today (UTC), oldest first, those without use included. */
+function fill(days: readonly KeyDay[], count: number): KeyDay[] {
+	const used = new Map(days.map((each) => [each.day, each]));
+	return Array.from({ length: count }, (_, index) => {
+		const day = new Date(Date.now() - (count - 1 - index) * DAY_MS).toISOString().slice(0, 10);
+		return used.get(day) ?? { day, requests: 0, refusals: 0, last_address: null };
+	});
+}
+
+/** The addresses that the key was used from, the latest first. */
+export const addressesOf = (days: readonly KeyDay[]) => [
+	...new Set(days.flatMap(({ last_address }) => last_address ?? [])),
+];
+
+const sum = (days: readonly KeyDay[], of: (day: KeyDay) => number) =>
+	days.reduce((total, day) => total + of(day), 0);
+
+/** Heights in the picture, whose unit isn't a pixel: it is as wide as there is room. */
+const HEIGHT = 100;
+const STEP = 10;
+
+function Bars({ days, max }: { days: KeyDay[]; max: number }) {
+	const heightOf = (count: number) => (count === 0 ? 0 : Math.max(2, (count / max) * HEIGHT));
+	return (
+		<svg
+			class="bars"
+			viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
+			preserveAspectRatio="none"
+			aria-hidden="true"
+		>
+			{days.map(({ day, requests, refusals }, index) => {
+				const refused = heightOf(refusals);
+				const answered = heightOf(requests);
+				const place = { x: index * STEP + 1, width: STEP - 2 };
+				return (
+					<g key={day}>
+						<title>
+							{`${wordsOf(day)}: ${NUMBER.format(requests)} requests, ${NUMBER.format(refusals)} refused`}
+						</title>
+						<rect class="bar-room" {...place} y={0} height={HEIGHT} />
+						<rect class="bar" {...place} y={HEIGHT - answered} height={answered} />
+						<rect class="bar-refused" {...place} y={HEIGHT - refused} height={refused} />
+					</g>
+				);
+			})}
+		</svg>
+	);
+}
+
+/** How much a key was used, as a picture and as a table. */
+export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: number }) {
+	const all = fill(days, shown);
+	const used = all.filter(({ requests }) => requests > 0).reverse();
+	const requests = sum(all, ({ requests }) => requests);
+	const refusals = sum(all, ({ refusals }) => refusals);
+	const max = Math.max(1, ...all.map(({ requests }) => requests));
+	if (used.length === 0)
+		return (
+			<p class="hint">
+				Not used in the last {shown} days. Requests appear here within half a minute.
+			</p>
+		);
+	return (
+		<>
+			<p class="use-sum">
+				<strong>{NUMBER.format(requests)}</strong> {requests === 1 ? "request" : "requests"}
+				{refusals > 0 && (
+					<>
+						, <strong class="refused">{NUMBER.format(refusals)}</strong> of them refused
+					</>
+				)}
+				. The busiest day had {NUMBER.format(max)}.
+			</p>
+			<Bars days={all} max={max} />
+			<div class="bars-ends">
+				<span>{wordsOf(all[0]?.day ?? "")}</span>
+				<span>Today</span>
+			</div>
+			<details>
+				<summary>Days with use</summary>
+				<table>
+					<thead>
+						<tr>
+							<th scope="col">Day (UTC)</th>
+							<th scope="col" data-align="end">
+								Requests
+							</th>
+							<th scope="col" data-align="end">
+								Refused
+							</th>
+							<th scope="col">Last address</th>
+						</tr>
+					</thead>
+					<tbody>
+						{used.map(({ day, requests, refusals, last_address }) => (
+							<tr key={day}>
+								<th scope="row">{wordsOf(day)}</th>
+								<td data-align="end">
+									<Count value={requests} />
+								</td>
+								<td data-align="end">
+									<Count value={refusals} />
+								</td>
+								<td>{last_address ?? "–"}</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			</details>
+		</>
+	);
+}

@@ -1,0 +1,47 @@
+import type { CreateInviteBody } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
+import { Select, text } from "../../ui/form.tsx";
+
+/** The private projects that the caller sees. */
+function usePrivateProjects() {
+	const { organization } = useOrganization();
+	return organization.teams.filter(({ access_control }) => access_control);
+}
+
+/** Which private projects an invite opens. */
+export function ProjectAccess() {
+	const projects = usePrivateProjects();
+	if (projects.length === 0) return null;
+	return (
+		<fieldset class="project-access">
+			<legend>Private projects</legend>
+			<small class="hint">
+				Members see a private project only if they are let in. Admins see all.
+			</small>
+			{projects.map(({ id, name }) => (
+				<Select
+					key={id}
+					name={`project_${id}`}
+					label={name}
+					options={[
+						["", "No access"],
+						["1", "Member"],
+						["8", "Admin"],
+					]}
+				/>
+			))}
+		</fieldset>
+	);
+}
+
+/** The access that the form's `ProjectAccess` gives. */
+export function accessIn(
+	fields: FormData,
+): NonNullable<CreateInviteBody["private_project_access"]> {
+	return [...fields.keys()].flatMap((name) => {
+		const id = /^project_(\d+)$/.exec(name)?.[1];
+		const level = text(fields, name);
+		if (id === undefined || level === "") return [];
+		return [{ id: Number(id), level: level === "8" ? 8 : 1 }];
+	});
+}

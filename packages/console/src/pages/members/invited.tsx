@@ -1,0 +1,97 @@
+import type { NewInvite } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Copy } from "../../ui/values.tsx";
+import type { Outcome } from "./send.ts";
+
+function Sent({
+	invite: { target_email, emailing_attempt_made, accept_url },
+}: {
+	invite: NewInvite;
+}) {
+	return (
+		<li>
+			<span>
+				<strong>{target_email}</strong>
+				<small class="below">
+					{emailing_attempt_made
+						? "A mail is on its way."
+						: accept_url
+							? "No mail is sent. Copy the link and hand it over."
+							: "No mail is sent, and this session's key may not see the link. Send the mail from the list of invites, or sign in with a key that has all scopes and no expiry."}
+				</small>
+			</span>
+			{accept_url && <Copy value={accept_url} label="Copy link" what={`for ${target_email}`} />}
+		</li>
+	);
+}
+
+/** What became of each address. */
+export function Invited({
+	outcome: { invited, refused },
+	onCorrect,
+}: {
+	outcome: Outcome;
+	/** Opens the form again, with this text. */
+	onCorrect: (text: string) => void;
+}) {
+	const { to } = useOrganization();
+	const links = invited.flatMap(({ target_email, accept_url }) =>
+		accept_url ? [`${target_email} ${accept_url}`] : [],
+	);
+	return (
+		<PageView
+			title={`${invited.length} of ${invited.length + refused.length} invited`}
+			above={[[to("members"), "Members"]]}
+			actions={
+				<>
+					<button type="button" class="secondary outline" onClick={() => onCorrect("")}>
+						Invite more people
+					</button>
+					<a class="button" href={to("members/invites")}>
+						See open invites
+					</a>
+				</>
+			}
+		>
+			{refused.length > 0 && (
+				<Section
+					title="Not invited"
+					actions={
+						<button
+							type="button"
+							class="secondary outline"
+							onClick={() => onCorrect(refused.map(({ body }) => body.target_email).join("\n"))}
+						>
+							Correct these
+						</button>
+					}
+				>
+					<ul class="outcomes">
+						{refused.map(({ body: { target_email }, reason }) => (
+							<li key={target_email}>
+								<span>
+									<strong>{target_email}</strong>
+									<small class="below refusal">{reason}</small>
+								</span>
+							</li>
+						))}
+					</ul>
+				</Section>
+			)}
+			{invited.length > 0 && (
+				<Section
+					title="Invited"
+					actions={links.length > 1 && <Copy value={links.join("\n")} label="Copy all links" />}
+				>
+					{links.length > 0 && <p>Links are shown only now. Each works once, for three days.</p>}
+					<ul class="outcomes">
+						{invited.map((invite) => (
+							<Sent key={invite.id} invite={invite} />
+						))}
+					</ul>
+				</Section>
+			)}
+		</PageView>
+	);
+}

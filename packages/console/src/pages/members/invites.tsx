@@ -1,0 +1,206 @@
+import { useState } from "preact/hooks";
+import type { CreateInviteBody, Invite, Received } from "tenantry-client";
+import { useList } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api, me } from "../../session.ts";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
+import { People } from "./parts.tsx";
+
+type Row = Received<Invite, "invites">;
+
+/** How long an invite works, in milliseconds (docs/organizations.md#invites). */
+const LIFETIME_MS = 3 * 86_400_000;
+
+const endOf = ({ created_at }: Invite) =>
+	new Date(Date.parse(created_at) + LIFETIME_MS).toISOString();
+
+/** The invite once more: a new one for the same address takes its place. */
+const again = (invite: Invite, send_email: boolean): CreateInviteBody => ({
+	target_email: invite.target_email,
+	first_name: invite.first_name,
+	level: invite.level,
+	message: invite.message,
+	private_project_access: invite.private_project_access,
+	send_email,
+});
+
+/** Whether the key of this session gets to see the links of invites. */
+async function canSeeLinks() {
+	const { scopes, expires_at, scoped_organizations, scoped_projects, allowed_ips } =
+		await api.personalApiKeys.get({ id: "@current" });
+	const isLimited = [scoped_organizations, scoped_projects, allowed_ips].some(
+		(list) => list.length > 0,
+	);
+	return scopes.includes("*") && expires_at === null && !isLimited;
+}
+
+/** The invites of an organization that nobody has accepted yet (docs/organizations.md#invites). */
+export default function Invites() {
+	const { organization, isAdmin, to } = useOrganization();
+	const [link, setLink] = useState<{ email: string; url?: string }>();
+	const list = useList(
+		(page, signal) => api.invites.list({ organization: organization.id, ...page }, { signal }),
+		[organization.id],
+	);
+	const mayRevoke = ({ created_by }: Row) => isAdmin || created_by.uuid === me.value?.uuid;
+	const mayRenew = (invite: Row) =>
+		mayRevoke(invite) && invite.level <= organization.membership_level;
+	const projectName = (id: number) =>
+		organization.teams.find((team) => team.id === id)?.name ?? `Project ${id}`;
+
+	async function revoke(invite: Row) {
+		const isSure = await confirm({
+			title: `Revoke the invite for ${invite.target_email}?`,
+			text: "Its link stops working. You can invite them again.",
+			action: "Revoke invite",
+		});
+		if (!isSure) return;
+		await api.invites.delete(invite);
+		say(`The invite for ${invite.target_email} is revoked.`);
+		list.reload();
+	}
+	async function resend(invite: Row) {
+		const { target_email, emailing_attempt_made, accept_url } = await api.invites.create(
+			organization,
+			again(invite, true),
+		);
+		if (accept_url) setLink({ email: target_email, url: accept_url });
+		say(
+			emailing_attempt_made
+				? `A new mail is on its way to ${target_email}. The link in the old one no longer works.`
+				: "No mail was sent, because this service has no mail set up.",
+		);
+		list.reload();
+	}
+	async function renewLink(invite: Row) {
+		// Not after it was made: the new link ends the one that was sent.
+		if (!(await canSeeLinks())) {
+			setLink({ email: invite.target_email });
+			return;
+		}
+		const { target_email, accept_url } = await api.invites.create(
+			organization,
+			again(invite, false),
+		);
+		if (accept_url) setLink({ email: target_email, url: accept_url });
+		list.reload();
+	}
+
+	const columns: Column<Row>[] = [
+		{
+			title: "Invited",
+			cell: ({ target_email, first_name }) => (
+				<>
+					<strong>{target_email}</strong>
+					{first_name && <small class="below">{first_name}</small>}
+				</>
+			),
+		},
+		{
+			title: "Level",
+			cell: ({ level, private_project_access: access }) => (
+				<>
+					<Badge>{levelName(level)}</Badge>
+					{access.length > 0 && (
+						<small class="below">
+							{`with ${access.map(({ id }) => projectName(id)).join(", ")}`}
+						</small>
+					)}
+				</>
+			),
+		},
+		{
+			title: "Invited by",
+			cell: ({ created_by, created_at }) => (
+				<>
+					{nameOf(created_by)}
+					<small class="below">
+						<Time value={created_at} isRelative />
+					</small>
+				</>
+			),
+		},
+		{
+			title: "State",
+			cell: (invite) => (
+				<>
+					{invite.is_expired ? <Badge mood="bad">Expired</Badge> : <Badge mood="good">Open</Badge>}
+					<small class="below">
+						{!invite.is_expired && (
+							<>
+								ends <Time value={endOf(invite)} isRelative />
+							</>
+						)}
+						{!invite.emailing_attempt_made &&
+							(invite.is_expired ? "no mail sent" : ", no mail sent")}
+					</small>
+				</>
+			),
+		},
+		{
+			title: "Actions",
+			isHidden: true,
+			align: "end",
+			cell: (invite) => {
+				const button = (words: string, work: (invite: Row) => Promise<void>) => (
+					<button
+						type="button"
+						class="secondary outline small"
+						aria-label={`${words} for ${invite.target_email}`}
+						onClick={() => attempt(() => work(invite))}
+					>
+						{words}
+					</button>
+				);
+				return (
+					<span class="row-actions">
+						{mayRenew(invite) && button("Send again", resend)}
+						{mayRenew(invite) && button("New link", renewLink)}
+						{mayRevoke(invite) && button("Revoke", revoke)}
+					</span>
+				);
+			},
+		},
+	];
+
+	return (
+		<People current="members/invites">
+			<Table
+				list={list}
+				label="Invites"
+				columns={columns}
+				id={({ id }) => id}
+				empty={
+					<Empty title="No open invites">
+						<p>
+							Who was invited stays here until they accept.{" "}
+							<a href={to("members/invite")}>Invite people</a> by their addresses.
+						</p>
+					</Empty>
+				}
+			/>
+			{link && (
+				<Dialog title={`A link for ${link.email}`} onClose={() => setLink(undefined)}>
+					{link.url ? (
+						<>
+							<p>
+								Hand it over yourself: it works once, for three days, and is shown only now. Older
+								links for this address no longer work.
+							</p>
+							<Snippet value={link.url} label="Copy link" />
+						</>
+					) : (
+						<p>
+							Your session can't see links, because a new user gets a key through them that may do
+							everything. Send the invite again by mail, or sign in with a key that has all scopes,
+							no restrictions and no expiry.
+						</p>
+					)}
+				</Dialog>
+			)}
+		</People>
+	);
+}

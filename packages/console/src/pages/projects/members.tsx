@@ -1,0 +1,191 @@
+import { useRef, useState } from "preact/hooks";
+import type { Member, Project, ProjectMember, Received } from "tenantry-client";
+import { useList, useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
+import { Section } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
+
+type Row = Received<ProjectMember, "projectMembers">;
+
+/** The people who were added to a project. */
+export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
+	const [isAdding, setAdding] = useState(false);
+	const list = useList(
+		(page, signal) => api.projectMembers.list({ project: project.id, ...page }, { signal }),
+		[project.id],
+		{ parameter: "members_offset" },
+	);
+
+	async function remove({ user }: Row) {
+		const isSure = await confirm({
+			title: `Remove ${nameOf(user)} from ${project.name}?`,
+			text: project.access_control
+				? "They no longer see the project, unless they are an admin of the organization."
+				: "They still see the project, as everybody does, but lose their level in it.",
+			action: "Remove from project",
+		});
+		if (!isSure) return;
+		await api.projectMembers.remove({ project: project.id, user: user.uuid });
+		say(`${nameOf(user)} was removed from the project.`);
+		list.reload();
+	}
+
+	const columns: Column<Row>[] = [
+		{ title: "Name", cell: ({ user }) => <Person user={user} /> },
+		{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+		{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+		...(mayChange
+			? [
+					{
+						title: "Actions",
+						isHidden: true,
+						align: "end" as const,
+						cell: (member: Row) => (
+							<button
+								type="button"
+								class="secondary outline small"
+								aria-label={`Remove ${nameOf(member.user)}`}
+								onClick={() => attempt(() => remove(member))}
+							>
+								Remove
+							</button>
+						),
+					},
+				]
+			: []),
+	];
+
+	return (
+		<Section
+			title="People"
+			actions={
+				mayChange && (
+					<button type="button" class="secondary outline" onClick={() => setAdding(true)}>
+						Add person
+					</button>
+				)
+			}
+		>
+			<p class="quiet">
+				{project.access_control
+					? "Admins of the organization and the people below see this project."
+					: "Everybody in the organization sees this project. The people below have a level of their own in it."}
+			</p>
+			<Table
+				list={list}
+				label="People of the project"
+				columns={columns}
+				id={({ id }) => id}
+				empty={
+					<Empty title="Nobody was added">
+						<p>
+							{project.access_control
+								? "Only admins of the organization see this project now."
+								: "Add people who should manage this project without being admins of the organization."}
+						</p>
+					</Empty>
+				}
+			/>
+			{isAdding && (
+				<AddPerson
+					project={project}
+					onClose={() => setAdding(false)}
+					onAdded={() => {
+						setAdding(false);
+						list.reload();
+					}}
+				/>
+			)}
+		</Section>
+	);
+}
+
+/** How long a search waits for the next letter, in milliseconds. */
+const PAUSE_MS = 250;
+
+function AddPerson({
+	project,
+	onClose,
+	onAdded,
+}: {
+	project: Project;
+	onClose: () => void;
+	onAdded: () => void;
+}) {
+	const { organization } = useOrganization();
+	const [search, setSearch] = useState("");
+	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+	const found = useLoad(
+		(signal) => api.members.list({ organization: organization.id, search, limit: 20 }, { signal }),
+		[search],
+	);
+
+	/** The member with this address. */
+	async function memberWith(email: string): Promise<Member> {
+		const { results } = await api.members.list({ organization: organization.id, email });
+		const [member] = results;
+		if (member) return member;
+		throw refusal(
+			"user_uuid",
+			"No member of the organization has this address. Invite them first.",
+		);
+	}
+
+	return (
+		<Dialog title={`Add a person to ${project.name}`} onClose={onClose}>
+			<Form
+				action="Add person"
+				onCancel={onClose}
+				onSubmit={async (fields) => {
+					const { user } = await memberWith(text(fields, "user_uuid"));
+					const level = text(fields, "level") === "8" ? 8 : 1;
+					await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
+					say(`${nameOf(user)} was added to the project.`);
+					onAdded();
+				}}
+			>
+				<Field
+					name="user_uuid"
+					label="Email address of a member"
+					hint="Type a part of their name or address, and choose from the list."
+					type="text"
+					inputMode="email"
+					list="members-found"
+					required
+					spellcheck={false}
+					onInput={({ currentTarget: { value } }) => {
+						clearTimeout(timer.current);
+						timer.current = setTimeout(() => setSearch(value), PAUSE_MS);
+					}}
+				/>
+				<datalist id="members-found">
+					{found.data?.results.map(({ id, user }) => (
+						<option key={id} value={user.email}>
+							{nameOf(user)}
+						</option>
+					))}
+				</datalist>
+				<Group label="Level in the project">
+					<Choice
+						name="level"
+						value="1"
+						label="Member"
+						hint="Sees the project and works with it."
+						defaultChecked
+					/>
+					<Choice
+						name="level"
+						value="8"
+						label="Admin"
+						hint="Changes the project and who is in it, too, but can't delete it."
+					/>
+				</Group>
+			</Form>
+		</Dialog>
+	);
+}

@@ -1,0 +1,139 @@
+import { useLocation, useRoute } from "preact-iso/router";
+import type { Project as ProjectType, Received, UpdateProjectBody } from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api, me } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, Problem, say } from "../../ui/feedback.tsx";
+import { Form } from "../../ui/form.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Copy, Facts, Time } from "../../ui/values.tsx";
+import { ProjectFields, valuesIn } from "./fields.tsx";
+import { ProjectMembers } from "./members.tsx";
+
+type Row = Received<ProjectType, "organizationProjects">;
+
+/** What the form changes: only that is sent, so that it overwrites nothing else. */
+function changesIn(project: Row, fields: FormData) {
+	const { name, timezone, access_control } = valuesIn(fields);
+	const changes: UpdateProjectBody = {};
+	if (name !== project.name) changes.name = name;
+	if (timezone !== project.timezone) changes.timezone = timezone;
+	if (access_control !== project.access_control) changes.access_control = access_control;
+	return changes;
+}
+
+/** Whether the caller has level 8 in the project, which is enough to change it. */
+async function isProjectAdmin(project: number, signal: AbortSignal) {
+	for await (const { user, level } of api.projectMembers.list({ project, limit: 1000 }, { signal }))
+		if (user.uuid === me.value?.uuid) return level >= 8;
+	return false;
+}
+
+/** A project, with its settings and its members (docs/organizations.md#projects). */
+export default function Project() {
+	const { organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
+	const { route } = useLocation();
+	const id = Number(useRoute().params.project);
+	const read = (signal?: AbortSignal) =>
+		api.organizationProjects.get({ organization: organization.id, id }, { signal });
+	const loaded = useLoad(
+		async (signal) => {
+			const [project, mayChange] = await Promise.all([
+				read(signal),
+				isAdmin || isProjectAdmin(id, signal),
+			]);
+			return { project, mayChange };
+		},
+		[organization.id, id],
+	);
+	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
+		read: () => read(),
+		update: (project, changes, options) =>
+			api.organizationProjects.update(project, changes, options),
+		onSaved: (project) => {
+			loaded.replace({ project, mayChange: true });
+			// Only a GET has an ETag, which the next change needs.
+			loaded.reload();
+			reloadOrganization();
+		},
+		labels: { name: "Name", timezone: "Time zone", access_control: "Private" },
+	});
+	const above = [[to("projects"), "Projects"]] as const;
+	if (!loaded.data)
+		return (
+			<PageView title="Project" above={above}>
+				{loaded.error ? (
+					<Problem error={loaded.error} retry={loaded.reload} />
+				) : (
+					<p class="loading" role="status" aria-busy="true">
+						Loading…
+					</p>
+				)}
+			</PageView>
+		);
+	const { project, mayChange } = loaded.data;
+
+	async function remove({ name }: Row) {
+		const isSure = await confirm({
+			title: `Delete ${name}?`,
+			text: "Its events, exports and plugin configurations are deleted with it. This can't be undone.",
+			action: "Delete project",
+			typed: name,
+		});
+		if (!isSure) return;
+		await api.organizationProjects.delete({ organization: organization.id, id });
+		say(`${name} is deleted.`);
+		reloadOrganization();
+		route(to("projects"));
+	}
+
+	return (
+		<PageView
+			title={project.name}
+			above={above}
+			lead={
+				<span class="row">
+					<span>
+						{project.access_control ? "Private project" : "Project"} <code>{project.id}</code>
+					</span>
+					<Copy value={String(project.id)} what="the ID" />
+					<span>
+						· Created <Time value={project.created_at} isRelative />
+					</span>
+				</span>
+			}
+		>
+			<Section title="Settings">
+				{mayChange && (
+					<Form
+						key={version}
+						action="Save changes"
+						onSubmit={async (fields) => {
+							if (await save(project, changesIn(project, fields))) say("The project is saved.");
+						}}
+					>
+						<ProjectFields project={project} />
+					</Form>
+				)}
+				{!mayChange && <Facts rows={[["Time zone", project.timezone]]} />}
+			</Section>
+			<ProjectMembers project={project} mayChange={mayChange} />
+			{isOwner && (
+				<Section title="Danger zone">
+					<div class="panel danger-zone">
+						<span>
+							<strong>Delete this project</strong>
+							<small class="below">With its events, exports and plugin configurations.</small>
+						</span>
+						<button type="button" class="danger" onClick={() => attempt(() => remove(project))}>
+							Delete project
+						</button>
+					</div>
+				</Section>
+			)}
+			{dialog}
+		</PageView>
+	);
+}

@@ -1,0 +1,87 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { Project } from "tenantry-client";
+import { useList } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Empty } from "../../ui/feedback.tsx";
+import { Form } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, Copy, Time } from "../../ui/values.tsx";
+import { ProjectFields, valuesIn } from "./fields.tsx";
+
+/** The projects of an organization that the caller sees (docs/organizations.md#projects). */
+export default function Projects() {
+	const { organization, isAdmin, reloadOrganization, to } = useOrganization();
+	const { route } = useLocation();
+	const [isCreating, setCreating] = useState(false);
+	const list = useList(
+		(page, signal) =>
+			api.organizationProjects.list({ organization: organization.id, ...page }, { signal }),
+		[organization.id],
+	);
+	const columns: Column<Project>[] = [
+		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
+		{
+			title: "Seen by",
+			cell: ({ access_control }) => (access_control ? <Badge>Private</Badge> : "Everybody"),
+		},
+		{ title: "Time zone", cell: ({ timezone }) => timezone },
+		{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
+		{
+			title: "ID",
+			align: "end",
+			cell: ({ id, name }) => (
+				<span class="row-actions">
+					<code>{id}</code> <Copy value={String(id)} what={`the ID of ${name}`} />
+				</span>
+			),
+		},
+	];
+	return (
+		<PageView
+			title="Projects"
+			lead="A project has its own events, exports and plugins."
+			actions={
+				isAdmin && (
+					<button type="button" onClick={() => setCreating(true)}>
+						Create project
+					</button>
+				)
+			}
+		>
+			<Table
+				list={list}
+				label="Projects"
+				columns={columns}
+				id={({ id }) => id}
+				empty={
+					<Empty title="No projects">
+						<p>
+							{isAdmin
+								? "Create one to send events to it."
+								: "Ask an admin of the organization to let you into one."}
+						</p>
+					</Empty>
+				}
+			/>
+			{isCreating && (
+				<Dialog title="Create a project" onClose={() => setCreating(false)}>
+					<Form
+						action="Create project"
+						onCancel={() => setCreating(false)}
+						onSubmit={async (fields) => {
+							const { id } = await api.organizationProjects.create(organization, valuesIn(fields));
+							reloadOrganization();
+							route(to(`projects/${id}`));
+						}}
+					>
+						<ProjectFields />
+					</Form>
+				</Dialog>
+			)}
+		</PageView>
+	);
+}

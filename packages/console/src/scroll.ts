@@ -1,0 +1,35 @@
+/** Where each URL was scrolled to. */
+const positions = new Map<string, number>();
+
+const url = () => location.pathname + location.search;
+
+/** What people do when they want to be somewhere else on the page. */
+const GESTURES = ["wheel", "touchstart", "pointerdown", "keydown"];
+
+/** Scrolls to a position, and again while the page grows, until it is reached or the user does something. */
+function scrollBackTo(top: number) {
+	const controller = new AbortController();
+	const { signal } = controller;
+	const stop = () => controller.abort();
+	const observer = new ResizeObserver(() => {
+		scrollTo(0, top);
+		if (scrollY >= top) stop();
+	});
+	signal.addEventListener("abort", () => observer.disconnect());
+	for (const gesture of [...GESTURES, "popstate"])
+		addEventListener(gesture, stop, { signal, passive: true });
+	observer.observe(document.body);
+}
+
+/** Makes Back and Forward lead to where a page was left, although its content is loaded after the browser looks for it. */
+export function rememberScroll() {
+	let current = url();
+	addEventListener("scroll", () => positions.set(url(), scrollY), { passive: true });
+	addEventListener("popstate", () => {
+		// A link to a part of the page.
+		if (url() === current) return;
+		current = url();
+		const top = positions.get(current);
+		if (top) scrollBackTo(top);
+	});
+}

@@ -1,0 +1,34 @@
+import { Component, type ComponentChildren } from "preact";
+import { Problem } from "./feedback.tsx";
+import { PageView } from "./page.tsx";
+
+type Props = {
+	/** Where the user is: an error is forgotten when they go elsewhere. */
+	path: string;
+	children: ComponentChildren;
+};
+
+/** Shows a message instead of a page that has an error in it. */
+export class Boundary extends Component<Props, { path: string; error?: unknown }> {
+	override state = { path: this.props.path, error: undefined };
+
+	static override getDerivedStateFromError = (error: unknown) => ({ error });
+
+	static override getDerivedStateFromProps = ({ path }: Props, state: { path: string }) =>
+		path === state.path ? null : { path, error: undefined };
+
+	override componentDidCatch(error: unknown) {
+		console.error(error);
+	}
+
+	override render() {
+		const { error } = this.state;
+		if (error === undefined) return this.props.children;
+		return (
+			<PageView title="Something went wrong">
+				<p>This page has an error. Nothing that you saved is lost.</p>
+				<Problem error={error} retry={() => this.setState({ error: undefined })} />
+			</PageView>
+		);
+	}
+}

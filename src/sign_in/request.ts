@@ -1,0 +1,79 @@
+import { eq, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import type { Context } from "hono";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { digest, newToken } from "../auth/keys.ts";
+import { insertWhere } from "../db/client.ts";
+import { signIns, users } from "../db/schema.ts";
+import type { App } from "../env.ts";
+import { invalid } from "../http/errors.ts";
+import { configured, send } from "../mail/mail.ts";
+import { mailLink, mailSso } from "./mails.ts";
+import { HOUR_MS, LIFETIME_MS, ssoOf } from "./rules.ts";
+import type { SignInRequested } from "./shape.ts";
+
+/** Mails that a user gets in an hour. */
+const MAX_MAILS = 5;
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/**
+ * Mails a link after the response, if somebody has the address. All that depends on the address
+ * happens then, so that neither the response nor its time tells whether somebody has.
+ * @throws 400 if the service can't send mail
+ */
+export function requestLink(c: Context<App>, email: string): z.infer<typeof SignInRequested> {
+	if (!configured(c.env))
+		throw invalid(
+			null,
+			"Signing in by mail is not configured: MAIL_FROM and APP_URL are not both set.",
+		);
+	const failed = (error: unknown) =>
+		console.error(
+			JSON.stringify({
+				request_id: c.var.requestId,
+				warning: "A link to sign in was not made",
+				// The message of a database error has the values of its query.
+				error: error instanceof Error ? error.name : "unknown",
+			}),
+		);
+	c.executionCtx.waitUntil(mail(c.env, email).catch(failed));
+	return { detail: "If somebody has this address, a mail is on its way to it." };
+}
+
+/** Stores a link and mails it, unless nobody has the address or it got too many mails already. */
+async function mail(env: Env, email: string) {
+	const db = drizzle(env.DB);
+	const id = v7();
+	const token = newToken();
+	const at = Date.now();
+	const user_id = sql<number>`(select ${users.id} from ${users}
+		where ${users.email} = ${email} and ${users.is_active} and not ${users.is_service_account})`;
+	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${signIns.created_at} > ${iso(at - HOUR_MS)})`;
+	const row = {
+		id,
+		user_id,
+		token_hash: await digest(token),
+		created_at: iso(at),
+		expires_at: sql`iif(${ssoOf(sql`${email}`)} is null, ${iso(at + LIFETIME_MS)}, ${iso(at)})`,
+	};
+	const [, [recipient]] = await db.batch([
+		insertWhere(db, signIns, row, sql`${user_id} is not null and ${mails} < ${MAX_MAILS}`),
+		db
+			.select({
+				first_name: users.first_name,
+				email: users.email,
+				sso: ssoOf(sql`${email}`).as("sso"),
+				loses_keys: sql`(not ${users.is_email_verified} and ${users.personal_api_keys} > 0)`
+					.mapWith(Boolean)
+					.as("loses_keys"),
+			})
+			.from(signIns)
+			.innerJoin(users, eq(users.id, signIns.user_id))
+			.where(eq(signIns.id, id)),
+	]);
+	if (!recipient) return;
+	const { sso } = recipient;
+	await send(env, sso === null ? mailLink(env, recipient, token) : mailSso(recipient, sso));
+}

@@ -1,0 +1,167 @@
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import { inList, insertEach, insertWhere } from "../db/client.ts";
+import type { ActivityOf, Kind } from "../db/event_types.ts";
+import {
+	activityLog,
+	now,
+	personalApiKeys,
+	recoveryCodes,
+	signIns,
+	twoFactors,
+	users,
+} from "../db/schema.ts";
+import { MAX_KEYS } from "../personal_api_keys/shape.ts";
+import { reserveDue } from "../tenant/wake.ts";
+import { afterUse, isEnforced, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";
+import { userColumns } from "../users/shape.ts";
+import { isOpen, type SignIn } from "./find.ts";
+import { ssoOf } from "./rules.ts";
+
+/* The statements of the batch that signs in (docs/keys.md#signing-in). */
+
+const LABEL = "Console";
+
+/** How long the key of a session lasts. */
+const SESSION_MS = 12 * 3_600_000;
+
+type Key = SignIn["keys"][number];
+
+/**
+ * The keys that are removed when the user signs in: those of sessions that have expired, and the
+ * oldest of other sessions if the user has too many keys. If the user's address was never proved,
+ * all keys: they may be somebody else's.
+ */
+export function chooseRemoved({ keys, user }: SignIn): Key[] {
+	if (!user.is_email_verified) return keys;
+	const isOver = ({ is_session, expires_at }: Key) =>
+		is_session && expires_at !== null && expires_at <= now();
+	const over = keys.filter(isOver);
+	const left = keys.filter((key) => !isOver(key));
+	const tooMany = Math.max(0, left.length - MAX_KEYS + 1);
+	return [...over, ...left.filter(({ is_session }) => is_session).slice(0, tooMany)];
+}
+
+type New = {
+	key: { hash: string; mask_value: string };
+	/** undefined: no second factor was needed. */
+	proof: Proof | undefined;
+	removed: Key[];
+	/** The rows of new recovery codes, if the second factor was set up. */
+	recoveryCodes: (typeof recoveryCodes.$inferInsert)[];
+};
+
+/** SQL condition: what was checked before the batch still holds. */
+function stillAllowed({ user, factor }: SignIn, { proof, removed }: New) {
+	const ids = removed.map(({ id }) => id);
+	const kept = sql`(select count(*) from ${personalApiKeys}
+		where ${personalApiKeys.user_id} = ${user.id} and not ${inList(personalApiKeys.id, ids)})`;
+	const theFactor = (condition: SQL | undefined) =>
+		sql`exists (select 1 from ${twoFactors} where ${condition})`;
+	const enabled = and(eq(twoFactors.user_id, user.id), sql`${twoFactors.confirmed_at} is not null`);
+	const isActive = and(
+		eq(users.id, user.id),
+		eq(users.is_active, true),
+		eq(users.is_email_verified, user.is_email_verified),
+		proof ? undefined : eq(users.is_2fa_enabled, false),
+		sql`${ssoOf(sql`${users.email}`)} is null`,
+	);
+	return and(
+		sql`exists (select 1 from ${users} where ${isActive})`,
+		proof
+			? theFactor(isUnused(proof, factor.enabled_at !== null))
+			: sql`not ${isEnforced(user.id)} and not ${theFactor(enabled)}`,
+		sql`${kept} < ${user.is_email_verified ? MAX_KEYS : 1}`,
+	);
+}
+
+/** The entries of the activity log, as rows. */
+function entriesOf({ link, user, factor }: SignIn, { proof, removed }: New, key_id: string) {
+	const entry = (kind: Kind, item_id: string, name: string) => ({
+		...kind,
+		id: v7(),
+		item_id,
+		name,
+		user_id: user.id,
+		organization_id: link.organization_id,
+		trigger: { job: "sign_in" },
+	});
+	const ofFactor = (activity: ActivityOf<"TwoFactor">) =>
+		entry({ scope: "TwoFactor", activity }, user.uuid, user.email);
+	const ofKey = (activity: ActivityOf<"PersonalApiKey">, id: string, label: string) =>
+		entry({ scope: "PersonalApiKey", activity }, id, label);
+	return [
+		...removed.map(({ id, label }) => ofKey("deleted", id, label)),
+		...(proof && factor.enabled_at === null ? [ofFactor("enabled")] : []),
+		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
+		ofKey("created", key_id, LABEL),
+	];
+}
+
+/** The statements that use the second factor, or set it up. */
+function useFactor({ db, user, factor }: SignIn, made: New, isUsed: SQL) {
+	const { proof } = made;
+	if (!proof) return {};
+	const isSetUp = factor.enabled_at === null;
+	return {
+		factor: db
+			.update(twoFactors)
+			.set({ ...afterUse(proof), ...(isSetUp && { confirmed_at: now() }) })
+			.where(and(itsFactor(proof), isUsed)),
+		usedCodes: db
+			.delete(recoveryCodes)
+			.where(
+				and(
+					eq(recoveryCodes.user_id, user.id),
+					proof.kind === "recovery_code" ? eq(recoveryCodes.digest, proof.digest) : undefined,
+					isSetUp || proof.kind === "recovery_code" ? isUsed : sql`false`,
+				),
+			),
+		newCodes: insertEach(db, recoveryCodes, made.recoveryCodes, isUsed),
+	};
+}
+
+/** The batch. All of it depends on its first statement, which uses the link up. */
+export function statements(signIn: SignIn, made: New) {
+	const { db, link, user } = signIn;
+	const { key, proof, removed } = made;
+	const id = v7();
+	const isUsed = sql`exists (select 1 from ${signIns} where ${signIns.id} = ${link.id} and ${signIns.key_id} = ${id})`;
+	const removedIds = removed.map((each) => each.id);
+	const row = {
+		id,
+		user_id: user.id,
+		label: LABEL,
+		...key,
+		scopes: ["*"],
+		expires_at: new Date(Date.now() + SESSION_MS).toISOString(),
+		is_session: true,
+	};
+	return {
+		used: db
+			.update(signIns)
+			.set({ key_id: id })
+			.where(and(eq(signIns.id, link.id), isOpen(), stillAllowed(signIn, made)))
+			.returning({ id: signIns.id }),
+		// Of the links that work, one can be used.
+		otherLinks: db
+			.update(signIns)
+			.set({ expires_at: now() })
+			.where(and(eq(signIns.user_id, user.id), isOpen(), isUsed)),
+		...useFactor(signIn, made, isUsed),
+		removedKeys: db
+			.delete(personalApiKeys)
+			.where(
+				and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds), isUsed),
+			),
+		newKey: insertWhere(db, personalApiKeys, row, isUsed),
+		changedUser: db
+			.update(users)
+			.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })
+			.where(and(eq(users.id, user.id), isUsed)),
+		entries: insertEach(db, activityLog, entriesOf(signIn, made, id), isUsed),
+		users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
+		keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)),
+		due: reserveDue(db, [sql`${link.organization_id}`]),
+	};
+}

@@ -1,0 +1,51 @@
+import { and, eq, isNull, sql } from "drizzle-orm";
+import type { Context } from "hono";
+import type * as z from "zod";
+import { insertWhere, runBatch } from "../db/client.ts";
+import { record } from "../db/record.ts";
+import { signIns, twoFactors } from "../db/schema.ts";
+import type { App } from "../env.ts";
+import { retry } from "../tenant/tenant.ts";
+import { reserveDue, wake } from "../tenant/wake.ts";
+import { cipherFor } from "../two_factor/proof.ts";
+import type { TwoFactorSetup } from "../two_factor/shape.ts";
+import { newSecret, otpauthUrl } from "../two_factor/totp.ts";
+import { codeRequired } from "./complete.ts";
+import { findSignIn, isOpen } from "./find.ts";
+
+/**
+ * Makes the secret of a second factor for somebody who has a link, and no second factor yet. It
+ * counts once the link is completed with a code of it. An earlier one is replaced.
+ * @throws 400 if the user has a second factor, and what `findSignIn` throws
+ */
+export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof TwoFactorSetup>> =>
+	retry(async () => {
+		const { db, link, user, factor } = await findSignIn(c, token);
+		if (factor.enabled_at !== null) throw codeRequired();
+		const secret = await newSecret();
+		const sealed = await cipherFor(c.env, user.id).seal("secret", secret);
+		const organization = sql`${link.organization_id}`;
+		const theLink = sql`exists (select 1 from ${signIns} where ${and(eq(signIns.id, link.id), isOpen())})`;
+		const { stored, due } = await runBatch(db, {
+			stored: insertWhere(db, twoFactors, { user_id: user.id, secret: sealed }, theLink)
+				.onConflictDoUpdate({
+					target: twoFactors.user_id,
+					set: { secret: sealed },
+					setWhere: isNull(twoFactors.confirmed_at),
+				})
+				.returning({ user_id: twoFactors.user_id }),
+			entry: record(db, {
+				activity: "begun",
+				scope: "TwoFactor",
+				item_id: user.uuid,
+				name: user.email,
+				user_id: user.id,
+				organization,
+				project: sql`null`,
+			}),
+			due: reserveDue(db, [organization]),
+		});
+		if (stored.length === 0) return undefined;
+		c.executionCtx.waitUntil(wake(c.env, due));
+		return { secret, otpauth_url: await otpauthUrl(secret, user.email) };
+	});

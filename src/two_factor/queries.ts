@@ -1,0 +1,213 @@
+import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { insertEach, insertWhere } from "../db/client.ts";
+import type { ActivityOf } from "../db/event_types.ts";
+import { now, recoveryCodes, twoFactors, users } from "../db/schema.ts";
+import { forbidden, found, invalid } from "../http/errors.ts";
+import { keyStillWorks } from "../tenant/guard.ts";
+import { retry, type Tenant } from "../tenant/tenant.ts";
+import {
+	afterUse,
+	cipherFor,
+	countAttempt,
+	factorColumns,
+	isEnforced,
+	isUnused,
+	type Proof,
+	prove,
+} from "./proof.ts";
+import { newRecoveryCodes, rowsOf } from "./recovery_codes.ts";
+import type { TwoFactor } from "./shape.ts";
+import { newSecret, otpauthUrl } from "./totp.ts";
+
+/** Selects the caller with its second factor if `uuid` is `@me` or the caller's own, else no row. */
+const select = ({ db, key }: Tenant, uuid: string) =>
+	db
+		.select({
+			user_id: users.id,
+			uuid: users.uuid,
+			email: users.email,
+			is_required: isEnforced(users.id).mapWith(Boolean).as("is_required"),
+			...factorColumns,
+		})
+		.from(users)
+		.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
+		.where(
+			and(
+				eq(users.id, key.user_id),
+				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
+			),
+		);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toTwoFactor = ({ enabled_at, is_required, digests }: Row): z.infer<typeof TwoFactor> => ({
+	is_enabled: enabled_at !== null,
+	enabled_at,
+	is_required,
+	recovery_codes_left: digests.length,
+});
+
+/** @throws 403 for a service account */
+function assertPerson({ caller }: Tenant) {
+	if (caller.is_service_account)
+		throw forbidden("A service account has no second factor: it doesn't sign in.");
+}
+
+async function read(tenant: Tenant, uuid: string) {
+	const [[row]] = await tenant.read(select(tenant, uuid));
+	assertPerson(tenant);
+	return row;
+}
+
+export async function find(tenant: Tenant, uuid: string) {
+	const row = await read(tenant, uuid);
+	return row && toTwoFactor(row);
+}
+
+const entry = <A extends ActivityOf<"TwoFactor">>(
+	{ currentOrganization }: Tenant,
+	{ uuid, email }: Row,
+	activity: A,
+	proof?: Proof,
+) => ({
+	activity,
+	scope: "TwoFactor" as const,
+	item_id: uuid,
+	name: email,
+	organization: currentOrganization,
+	...(proof && { trigger: { second_factor: proof.kind } }),
+});
+
+const alreadyEnabled = () =>
+	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
+
+/** Makes a secret, which counts once `confirm` gets a code of it. An earlier one is replaced. */
+export const begin = (tenant: Tenant, uuid: string) =>
+	retry(async () => {
+		const row = found(await read(tenant, uuid));
+		if (row.enabled_at !== null) throw alreadyEnabled();
+		const { user_id } = row;
+		const secret = await tenant.once(newSecret);
+		const sealed = await cipherFor(tenant.env, user_id).seal("secret", secret);
+		const [after] = await tenant.write({
+			entry: entry(tenant, row, "begun"),
+			change: insertWhere(
+				tenant.db,
+				twoFactors,
+				{ user_id, secret: sealed },
+				sql`true`,
+			).onConflictDoUpdate({
+				target: twoFactors.user_id,
+				set: { secret: sealed },
+				setWhere: isNull(twoFactors.confirmed_at),
+			}),
+			answer: select(tenant, "@me"),
+		});
+		if (after?.enabled_at !== null) return undefined;
+		return { secret, otpauth_url: await otpauthUrl(secret, row.email) };
+	});
+
+/** Reads the caller, counts the attempt in the same round trip, and checks the code. */
+async function readAndProve(tenant: Tenant, uuid: string, code: string, check: (row: Row) => void) {
+	const { db, env, key } = tenant;
+	const attempt = countAttempt(db, key.user_id, keyStillWorks(key.hash, key));
+	const [attempts, [found_]] = await tenant.read(attempt, select(tenant, uuid));
+	assertPerson(tenant);
+	const row = found(found_);
+	check(row);
+	if (row.secret === null) throw invalid(null, "No second factor was set up.");
+	const proof = await prove(env, { ...row, secret: row.secret }, code, attempts.length > 0);
+	return { row, proof };
+}
+
+const assertEnabled = ({ enabled_at }: Row) => {
+	if (enabled_at === null) throw invalid(null, "The second factor is not enabled.");
+};
+
+/** Statements that replace the user's recovery codes. */
+const replaceWith = (
+	{ db, key }: Tenant,
+	rows: (typeof recoveryCodes.$inferInsert)[],
+	changed: SQL,
+) => [
+	db.delete(recoveryCodes).where(and(eq(recoveryCodes.user_id, key.user_id), changed)),
+	insertEach(db, recoveryCodes, rows, changed),
+];
+
+/** New recovery codes, with their rows. */
+async function makeCodes(tenant: Tenant) {
+	const codes = await tenant.once(newRecoveryCodes);
+	return { codes, rows: await rowsOf(tenant.env, tenant.key.user_id, codes) };
+}
+
+const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean, changed: SQL) =>
+	db
+		.update(users)
+		.set({ is_2fa_enabled })
+		.where(and(eq(users.id, key.user_id), changed));
+
+/**
+ * The second factor with its new recovery codes; undefined if another request was faster, so that
+ * these codes were not stored.
+ */
+function withCodes(after: Row | undefined, { codes, rows }: Awaited<ReturnType<typeof makeCodes>>) {
+	const isStored = rows.every(({ digest }) => after?.digests.includes(digest));
+	return after && isStored ? { ...toTwoFactor(after), recovery_codes: codes } : undefined;
+}
+
+/** Enables the second factor, given a code of the secret that `begin` has made. */
+export const confirm = (tenant: Tenant, uuid: string, code: string) =>
+	retry(async () => {
+		const { row, proof } = await readAndProve(tenant, uuid, code, ({ enabled_at }) => {
+			if (enabled_at !== null) throw alreadyEnabled();
+		});
+		const made = await makeCodes(tenant);
+		const [after] = await tenant.write({
+			entry: entry(tenant, row, "enabled"),
+			change: tenant.db
+				.update(twoFactors)
+				.set({ ...afterUse(proof), confirmed_at: now() })
+				.where(isUnused(proof, false)),
+			after: (changed) => [
+				...replaceWith(tenant, made.rows, changed),
+				setEnabled(tenant, true, changed),
+			],
+			answer: select(tenant, "@me"),
+		});
+		return withCodes(after, made);
+	});
+
+/**
+ * Removes the second factor, given a code.
+ * @throws 400 while an organization of the caller requires one
+ */
+export const disable = (tenant: Tenant, uuid: string, code: string) =>
+	retry(async () => {
+		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
+		if (row.is_required)
+			throw invalid(null, "An organization that you belong to requires a second factor.");
+		const [after] = await tenant.write({
+			entry: entry(tenant, row, "disabled", proof),
+			change: tenant.db
+				.delete(twoFactors)
+				.where(and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`)),
+			after: (changed) => [...replaceWith(tenant, [], changed), setEnabled(tenant, false, changed)],
+			answer: select(tenant, "@me"),
+		});
+		return after && after.enabled_at === null ? toTwoFactor(after) : undefined;
+	});
+
+/** Makes new recovery codes, given a code. The old ones stop working. */
+export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
+	retry(async () => {
+		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
+		const made = await makeCodes(tenant);
+		const [after] = await tenant.write({
+			entry: entry(tenant, row, "recovery_codes_replaced", proof),
+			change: tenant.db.update(twoFactors).set(afterUse(proof)).where(isUnused(proof, true)),
+			after: (changed) => replaceWith(tenant, made.rows, changed),
+			answer: select(tenant, "@me"),
+		});
+		return withCodes(after, made);
+	});

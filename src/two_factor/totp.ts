@@ -1,0 +1,31 @@
+const ISSUER = "Tenantry";
+
+/** Seconds for which a code is shown (RFC 6238, section 5.2). */
+const PERIOD = 30;
+
+/** Makes a secret of 160 random bits, in base32 (RFC 4226, section 4). */
+export async function newSecret() {
+	const { Secret } = await import("otpauth");
+	return new Secret({ size: 20 }).base32;
+}
+
+async function generatorOf(secret: string, label: string) {
+	const { TOTP } = await import("otpauth");
+	return new TOTP({ issuer: ISSUER, label, secret, algorithm: "SHA1", digits: 6, period: PERIOD });
+}
+
+/** The URL from which authenticator apps read the secret, usually as a QR code. */
+export async function otpauthUrl(secret: string, label: string) {
+	return (await generatorOf(secret, label)).toString();
+}
+
+/**
+ * The time step that a code is for; undefined if the code is wrong. The client's clock may be one
+ * step ahead or behind.
+ * @param at milliseconds since 1970
+ */
+export async function stepOf(secret: string, code: string, at: number) {
+	const generator = await generatorOf(secret, "");
+	const drift = generator.validate({ token: code, timestamp: at, window: 1 });
+	return drift === null ? undefined : Math.floor(at / 1000 / PERIOD) + drift;
+}

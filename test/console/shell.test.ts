@@ -1,0 +1,111 @@
+import type { Page } from "playwright-core";
+import { describe, expect, inject, test } from "vitest";
+import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+
+const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
+
+inBrowser("the shell", (open) => {
+	describe("the list of organizations", () => {
+		test("leads to another one, with the keyboard", async () => {
+			const { path } = await newOrganization("North Ltd");
+			const other = await clientOf().organizations.create({ name: "South Ltd" });
+			const page = await open(`${path}/members`);
+			const button = page.getByRole("button", { name: "Organization: North Ltd" });
+			await button.press("Enter");
+			await page.getByRole("link", { name: "New organization" }).waitFor();
+			await page.keyboard.press("Escape");
+			expect(await button.getAttribute("aria-expanded")).toBe("false");
+			expect(await focused(page)).toContain("North Ltd");
+			await button.press("Enter");
+			await checkLooks(page, "shell-organizations");
+			await page.getByRole("link", { name: "South Ltd" }).press("Enter");
+			await page.getByRole("button", { name: "Organization: South Ltd" }).waitFor();
+			expect(new URL(page.url()).pathname).toBe(`/console/${other.id}`);
+		});
+	});
+
+	test("on a phone the menu opens and closes with the keyboard, and closes when a page opens", async () => {
+		const { path } = await newOrganization();
+		const page = await open(`${path}/members`);
+		await page.setViewportSize({ width: 390, height: 800 });
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+		const button = page.getByRole("button", { name: "Menu" });
+		const menu = page.getByRole("navigation", { name: "Pages", exact: true });
+		expect(await menu.isVisible()).toBe(false);
+		await button.press("Enter");
+		await menu.waitFor();
+		await page.keyboard.press("Tab");
+		expect(await focused(page)).toContain("Organization:");
+		await page.keyboard.press("Escape");
+		await menu.waitFor({ state: "hidden" });
+		expect(await focused(page)).toBe("Menu");
+		await button.press("Enter");
+		await page.getByRole("heading", { name: "Members" }).click();
+		await menu.waitFor({ state: "hidden" });
+		await button.press("Enter");
+		await menu.getByRole("link", { name: "Members" }).press("Enter");
+		await menu.waitFor({ state: "hidden" });
+		expect(await focused(page)).toBe("Members");
+	});
+
+	test("the link to skip the menu leads to the page", async () => {
+		const { path } = await newOrganization();
+		const page = await open(`${path}/members`);
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+		await page.getByRole("link", { name: "Skip to content" }).press("Enter");
+		await page.keyboard.press("Tab");
+		expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
+	});
+
+	test("a page with an error in it says so, and can be tried again", async () => {
+		const { path } = await newOrganization();
+		const page = await open(path);
+		await page.getByRole("link", { name: "Members" }).waitFor();
+		await page.route("**/members?*", (route) =>
+			route.fulfill({ json: { count: 1, next: null, previous: null, results: [null] } }),
+		);
+		await page.getByRole("link", { name: "Members" }).click();
+		await page.getByRole("heading", { name: "Something went wrong" }).waitFor();
+		await page.unroute("**/members?*");
+		await page.getByRole("button", { name: "Try again" }).click();
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+	});
+
+	describe("a page whose file can't be loaded", () => {
+		test("says so, and can be tried again", async () => {
+			const { path } = await newOrganization();
+			const page = await open(path);
+			await page.getByRole("link", { name: "Members" }).waitFor();
+			await page.route("**/members.*.js", (route) => route.abort());
+			await page.getByRole("link", { name: "Members" }).click();
+			await page.getByRole("heading", { name: "This page couldn't be loaded" }).waitFor();
+			await page.unroute("**/members.*.js");
+			await page.getByRole("button", { name: "Try again" }).click();
+			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+		});
+
+		test("is loaded anew where a deployment has replaced the file", async () => {
+			const { url } = inject("console");
+			const { path } = await newOrganization();
+			const html = await (await fetch(`${url}/console`)).text();
+			const [, script = ""] = /src="(\S+main\.\w+\.js)"/.exec(html) ?? [];
+			const code = await (await fetch(`${url}${script}`)).text();
+			const old = "/console/assets/main.OLDBUILD.js";
+			const page = await open("/console", { key: "" });
+			await page.route(`**${old}`, (route) =>
+				route.fulfill({
+					contentType: "text/javascript",
+					body: code.replaceAll(/members\.\w+\.js/g, "members.OLDBUILD.js"),
+				}),
+			);
+			const isPage = (address: URL) => address.pathname === path;
+			await page.route(isPage, (route) =>
+				route.fulfill({ contentType: "text/html", body: html.replaceAll(script, old) }),
+			);
+			await page.goto(`${url}${path}#key=${inject("console").key}`);
+			await page.getByRole("link", { name: "Members" }).click();
+			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+			expect(await page.getAttribute("script[src]", "src")).toBe(script);
+		});
+	});
+});
