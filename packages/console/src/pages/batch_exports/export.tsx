@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import lazy from "preact-iso/lazy";
+import { lazy } from "../../lazy.tsx";
 import { useRoute } from "preact-iso/router";
 import type { BatchExport, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
