@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { lazy } from "../../lazy.tsx";
+import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
 import type { BatchExport, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
