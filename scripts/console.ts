@@ -35,6 +35,7 @@ export function bundleConsole(): Output[] {
 		jsxImportSource: "preact",
 		alias: {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
+			"tenantry-file-names": `${root}/src/exporter/destinations/files/names.ts`,
 			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
 		},
 		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },

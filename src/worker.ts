@@ -4,7 +4,6 @@ import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
 import { deleteOrphans } from "./events/queries.ts";
 import { isStale } from "./jobs/queue.ts";
-import { deleteOldSignIns } from "./sign_in/request.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/workflow.ts";
@@ -51,6 +50,7 @@ export default {
 			import("./domains/recheck.ts"),
 			import("./notifications/digest.ts"),
 			import("./personal_api_keys/expiry.ts"),
+			import("./sign_in/clean.ts"),
 			import("./webhooks/schedule.ts"),
 		]);
 		const tasks = [
@@ -58,7 +58,6 @@ export default {
 			deleteOrphans(env),
 			deleteExpiredKeys(env),
 			deleteOldDays(env),
-			deleteOldSignIns(env),
 			jobs.tick(env, scheduledTime),
 			exports.tick(env, scheduledTime),
 			...others.map(({ tick }) => tick(env, scheduledTime)),

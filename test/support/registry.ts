@@ -27,6 +27,23 @@ const BUILT: Record<string, Record<string, string>> = {
 		"plugin.json": JSON.stringify({ name: "Enriching" }),
 		"index.js": "export function processEvent(event) { return event }\n",
 	},
+	greeting: {
+		"plugin.json": JSON.stringify({
+			name: "Greeting",
+			description: "Writes a greeting into its log.",
+			config: [
+				{ key: "greeting", name: "Greeting", type: "string", required: true, default: "Hello" },
+				{ key: "tone", name: "Tone", type: "choice", choices: ["quiet", "loud"], default: "quiet" },
+				{ key: "token", name: "Access token", type: "string", secret: true },
+				{ key: "extra", name: "Extra", type: "json" },
+			],
+			publicJobs: {
+				greet: { payload: { name: { title: "Name", type: "string", required: true } } },
+			},
+		}),
+		"index.js":
+			"exports.jobs = { greet({ name }, { config }) { console.log(config.greeting + ', ' + name + '!') } };\nexports.onEvent = () => {};\n",
+	},
 	stated: {
 		"plugin.json": JSON.stringify({ main: "./dist/main.js" }),
 		"dist/index.js": "",

@@ -102,8 +102,11 @@ function SignedIn() {
 	);
 }
 
-/** Signing in leads on to the page that was asked for: the URL stays. */
-const Session = () => (isSignedIn.value ? <SignedIn /> : <SignIn />);
+/** Signing in leads on to the page that was asked for: the URL stays. Links in mails have a path of their own. */
+function Session() {
+	const { path } = useLocation();
+	return isSignedIn.value && path !== "/console/sign_in" ? <SignedIn /> : <SignIn />;
+}
 
 export const App = () => (
 	<LocationProvider scope="/console">

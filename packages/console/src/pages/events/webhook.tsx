@@ -73,7 +73,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 						wait, in order.
 					</p>
 					{last_error && <p class="said">{last_error}</p>}
-					<button type="button" class="secondary small" onClick={onReplay}>
+					<button type="button" class="secondary outline small" onClick={onReplay}>
 						Replay or skip events
 					</button>
 				</div>

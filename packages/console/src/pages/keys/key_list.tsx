@@ -38,7 +38,7 @@ const columnsOf = <K extends PersonalApiKey>(
 				</a>{" "}
 				{key.id === currentId && <Badge mood="good">This session</Badge>}
 				<small class="below">
-					<code>{key.mask_value}</code>
+					<code class="value">{key.mask_value}</code>
 				</small>
 			</>
 		),

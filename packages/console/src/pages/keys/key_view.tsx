@@ -26,7 +26,7 @@ const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
 				return level === "none" ? null : (
 					<li key={object}>
 						<Badge mood={level === "write" ? "warn" : "quiet"}>{READABLE[level]}</Badge> {title}
-						<small class="below">{effects[level]}</small>
+						<small>{effects[level]}</small>
 					</li>
 				);
 			})}
@@ -186,7 +186,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 								[
 									"Value",
 									<>
-										<code>{key.mask_value}</code>{" "}
+										<code class="value">{key.mask_value}</code>{" "}
 										{isSession && <Badge mood="good">This session</Badge>}
 									</>,
 								],

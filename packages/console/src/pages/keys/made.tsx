@@ -52,7 +52,7 @@ function Try({ path, value }: { path: string; value: string }) {
 				class="secondary outline"
 				onClick={() => attempt(async () => setAnswer(await request(path, value)))}
 			>
-				Try it from this browser
+				Send it from this browser
 			</button>
 			<span role="status">
 				{answer && (

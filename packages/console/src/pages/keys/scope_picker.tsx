@@ -18,7 +18,7 @@ export function ScopePicker({
 					<button
 						key={words}
 						type="button"
-						class="secondary outline small"
+						class="secondary small"
 						aria-pressed={isSame(preset, scopes)}
 						onClick={() => onChange(preset)}
 					>
@@ -44,7 +44,7 @@ export function ScopePicker({
 							<tr key={object} data-level={current}>
 								<th scope="row">
 									{title}
-									<small class="below">{current === "none" ? "No access" : effects[current]}</small>
+									<small>{current === "none" ? "No access" : effects[current]}</small>
 								</th>
 								{LEVELS.map((level) => (
 									<td key={level}>

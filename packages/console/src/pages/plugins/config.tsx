@@ -1,0 +1,172 @@
+import { useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, say } from "../../ui/feedback.tsx";
+import { Area, Field, Form, text } from "../../ui/form.tsx";
+import { Section } from "../../ui/page.tsx";
+import { configName } from "./config_parts.tsx";
+import { type Config, ConfigView, useConfig } from "./config_view.tsx";
+import { fieldsOf, parsed, pluginIn } from "./schema.ts";
+import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
+
+/** The settings of a plugin in a project. */
+export default function ConfigPage() {
+	const loaded = useConfig();
+	const [saves, setSaves] = useState(0);
+	return (
+		<ConfigView of={loaded} tab="">
+			{(config) => (
+				<>
+					<Settings
+						// Saved values replace those in the form; turning it on or off doesn't.
+						key={[saves, config.name, config.description, config.config].join("\n")}
+						config={config}
+						onSaved={() => {
+							say(`${configName(config)} is saved.`);
+							setSaves(saves + 1);
+							loaded.reload();
+						}}
+					/>
+					<Danger config={config} />
+				</>
+			)}
+		</ConfigView>
+	);
+}
+
+const READ = Symbol("as it was read");
+
+type Values = Record<string, unknown>;
+
+/** A config with its settings as fields, so that two versions of them can be compared. */
+type Version = Values & { [READ]: Config };
+
+/** Settings under the names that they have in forms. */
+const underNames = (settings: Values) =>
+	Object.fromEntries(Object.entries(settings).map(([key, value]) => [nameOfSetting(key), value]));
+
+const versionOf = (config: Config): Version => ({
+	[READ]: config,
+	name: config.name,
+	description: config.description,
+	...underNames(parsed(config.config)),
+});
+
+function Settings({ config, onSaved }: { config: Config; onSaved: () => void }) {
+	const plugin = pluginIn(config);
+	const fields = fieldsOf(plugin.config_schema);
+	const stored = parsed(config.config);
+	/** The settings that change. The comparison of versions only says that a secret is a new one. */
+	const settings = useRef<Values>({});
+	const { save, dialog } = useSave<Version, Values>({
+		read: async () =>
+			versionOf(await api.pluginConfigs.get({ project: config.team_id, id: config.id })),
+		update: async (version, changes) => {
+			const others = parsed(version[READ].config);
+			const { name, description } = changes;
+			return versionOf(
+				await api.pluginConfigs.update(version[READ], {
+					...(name !== undefined && { name: String(name) || null }),
+					...(description !== undefined && { description: String(description) || null }),
+					...(Object.keys(settings.current).length > 0 && {
+						config: { ...others, ...settings.current },
+					}),
+				}),
+			);
+		},
+		onSaved,
+		labels: {
+			name: "Name",
+			description: "Description",
+			...Object.fromEntries(fields.map(({ key, label }) => [nameOfSetting(key), label])),
+		},
+	});
+
+	function changesIn(form: FormData) {
+		settings.current = changedSettings(fields, form, stored);
+		const isSecret = (key: string) => fields.some((field) => field.key === key && field.isSecret);
+		const compared = Object.entries(settings.current).map(([key, value]) => [
+			key,
+			isSecret(key) && value !== "" ? "A new value" : value,
+		]);
+		const name = text(form, "name");
+		const description = text(form, "description");
+		return {
+			...underNames(Object.fromEntries(compared)),
+			...(name !== config.name && { name }),
+			...(description !== config.description && { description }),
+		};
+	}
+
+	return (
+		<>
+			<Form
+				action="Save"
+				onSubmit={async (form) => {
+					const changes = changesIn(form);
+					if (Object.keys(changes).length === 0) say("Nothing has changed.");
+					else await save(versionOf(config), changes);
+				}}
+			>
+				<SettingFields fields={fields} stored={stored} />
+				<Field
+					name="name"
+					label="Name"
+					maxlength={400}
+					defaultValue={config.name}
+					hint="What this project calls the plugin."
+				/>
+				<Area
+					name="description"
+					label="Description"
+					rows={2}
+					maxlength={1000}
+					defaultValue={config.description}
+				/>
+			</Form>
+			{dialog}
+		</>
+	);
+}
+
+function Danger({ config }: { config: Config }) {
+	const { to } = useOrganization();
+	const { route } = useLocation();
+	async function remove() {
+		const yes = await confirm({
+			title: `Remove ${configName(config)} from the project?`,
+			text: (
+				<p>
+					Its settings, log and what it has stored in this project go. The plugin stays installed.
+					This can't be undone.
+				</p>
+			),
+			action: "Remove from project",
+		});
+		if (!yes) return;
+		const isDone = await attempt(() =>
+			api.pluginConfigs.delete({ project: config.team_id, id: config.id }),
+		);
+		if (!isDone) return;
+		say(`${configName(config)} is removed from the project.`);
+		route(to(`plugin_configs?project=${config.team_id}`));
+	}
+	return (
+		<Section title="Danger zone">
+			<div class="panel dangers">
+				<div>
+					<p>
+						<strong>Remove from the project</strong>
+						<small class="below">Its settings and its log go. To stop it only, disable it.</small>
+					</p>
+					<button type="button" class="danger" onClick={remove}>
+						Remove
+					</button>
+				</div>
+			</div>
+		</Section>
+	);
+}

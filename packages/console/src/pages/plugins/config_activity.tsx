@@ -1,0 +1,23 @@
+import { api } from "../../session.ts";
+import { Activity } from "./activity.tsx";
+import { ConfigView, useConfig, useIds } from "./config_view.tsx";
+
+/** What was done to a plugin config. */
+export default function ConfigActivity() {
+	const { project, id } = useIds();
+	return (
+		<ConfigView of={useConfig()} tab="/activity">
+			{() => (
+				<Activity
+					id={id}
+					load={(page, signal) =>
+						api.projectActivityLog.list(
+							{ project: Number(project), scope: "PluginConfig", item_id: id, ...page },
+							{ signal },
+						)
+					}
+				/>
+			)}
+		</ConfigView>
+	);
+}

@@ -1,0 +1,52 @@
+import type { PluginConfig } from "tenantry-client";
+import { Badge, type Mood } from "../../ui/values.tsx";
+import { pluginIn } from "./schema.ts";
+import { versionName } from "./words.tsx";
+
+export const configName = ({ name, id }: PluginConfig) => name || `Config ${id}`;
+
+/** The plugin of a config, and its version. */
+export function PluginLine({ config }: { config: PluginConfig }) {
+	const { name, tag } = pluginIn(config);
+	return <>{[name !== config.name && name, tag && versionName(tag)].filter(Boolean).join(" · ")}</>;
+}
+
+const moodOf = (share: number): Mood => (share === 1 ? "good" : share >= 0.9 ? "warn" : "bad");
+
+/** The share of jobs and tasks that succeeded in the last 24 hours; nothing if none ran. */
+export function Success({ rate }: { rate: string | null }) {
+	if (rate === null) return null;
+	const share = Number(rate);
+	return (
+		<span title="Of the jobs and tasks that ended in the last 24 hours">
+			<Badge mood={moodOf(share)}>{`${Math.floor(share * 100)}% succeeded`}</Badge>
+		</span>
+	);
+}
+
+/** Turns a plugin on and off in its project. It moves when the service has answered. */
+export const EnabledSwitch = ({
+	config,
+	isBusy,
+	onToggle,
+}: {
+	config: PluginConfig;
+	isBusy: boolean;
+	onToggle: () => void;
+}) => (
+	<label class="enabled">
+		<input
+			type="checkbox"
+			role="switch"
+			checked={config.enabled}
+			aria-checked={config.enabled}
+			aria-label={`${configName(config)} is enabled`}
+			aria-busy={isBusy}
+			onClick={(event) => {
+				event.preventDefault();
+				if (!isBusy) onToggle();
+			}}
+		/>
+		<span aria-hidden="true">{config.enabled ? "Enabled" : "Disabled"}</span>
+	</label>
+);

@@ -1,0 +1,88 @@
+import type { ComponentChildren } from "preact";
+import { useRoute } from "preact-iso/router";
+import type { PluginConfig, Received } from "tenantry-client";
+import { type Loaded, useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { PageView, Tabs } from "../../ui/page.tsx";
+import { configName, EnabledSwitch } from "./config_parts.tsx";
+import { setEnabled } from "./enable.ts";
+
+export type Config = Received<PluginConfig, "pluginConfigs">;
+
+/** The ids in the paths of a config's pages. */
+export function useIds() {
+	const { project = "", config = "" } = useRoute().params;
+	return { project, id: config };
+}
+
+/** The config that the URL names. */
+export function useConfig() {
+	const { project, id } = useIds();
+	return useLoad<Config>(
+		(signal) => api.pluginConfigs.get({ project: Number(project), id }, { signal }),
+		[project, id],
+	);
+}
+
+/** The title, the switch and the tabs of the pages of a config. */
+export function ConfigView({
+	of,
+	tab,
+	children,
+}: {
+	of: Loaded<Config>;
+	/** The end of the page's path. */
+	tab: "" | "/log" | "/activity";
+	children: (config: Config) => ComponentChildren;
+}) {
+	const { to, organization } = useOrganization();
+	const { project, id } = useIds();
+	const { data: config } = of;
+	const path = to(`plugin_configs/${project}/${id}`);
+	const team = organization.teams.find((team) => String(team.id) === project);
+	return (
+		<PageView
+			title={config ? configName(config) : "Plugin config"}
+			above={[
+				[to("plugin_configs"), "Plugin configs"],
+				[to(`plugin_configs?project=${project}`), team?.name ?? `Project ${project}`],
+			]}
+			actions={
+				config && (
+					<EnabledSwitch
+						config={config}
+						isBusy={of.isLoading}
+						onToggle={() =>
+							attempt(async () => {
+								const changed = await setEnabled(config, !config.enabled);
+								say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
+								of.reload();
+							})
+						}
+					/>
+				)
+			}
+			lead={config?.description}
+		>
+			<Tabs
+				label="Plugin config"
+				current={path + tab}
+				tabs={[
+					[path, "Settings"],
+					[`${path}/log`, "Jobs and log"],
+					[`${path}/activity`, "Activity"],
+				]}
+			/>
+			{config?.error && (
+				<div class="problem last-failure">
+					<p>
+						<strong>The last run failed.</strong> {config.error}
+					</p>
+				</div>
+			)}
+			<Show of={of}>{children}</Show>
+		</PageView>
+	);
+}

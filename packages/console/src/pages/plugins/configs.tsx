@@ -1,0 +1,293 @@
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { PluginConfig } from "tenantry-client";
+import { type Loaded, useLoad, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api, me } from "../../session.ts";
+import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { useAccess } from "./access.ts";
+import { configName, EnabledSwitch, PluginLine, Success } from "./config_parts.tsx";
+import { setEnabled } from "./enable.ts";
+import { useDrag, useOrder } from "./order.ts";
+import { PluginsAreOff } from "./plugins.tsx";
+import { pluginIn } from "./schema.ts";
+
+/** The project of the URL's query; else the one that the user works in, or the first. */
+export function useProject() {
+	const { organization } = useOrganization();
+	const [{ project }] = useQuery();
+	const { teams } = organization;
+	const current = me.value?.team?.id;
+	return (
+		teams.find(({ id }) => String(id) === project) ??
+		teams.find(({ id }) => id === current) ??
+		teams[0]
+	);
+}
+
+/** All configs of a project: their order only makes sense as a whole. */
+export async function readConfigs(project: number, signal?: AbortSignal) {
+	const configs: PluginConfig[] = [];
+	for await (const config of api.pluginConfigs.list({ project, limit: 1000 }, { signal }))
+		configs.push(config);
+	return configs;
+}
+
+/** The plugins of a project: their order, and which of them are enabled. */
+export default function Configs() {
+	const { organization, to } = useOrganization();
+	const { canConfigure } = useAccess();
+	const project = useProject();
+	if (!canConfigure)
+		return (
+			<PageView title="Plugin configs">
+				<PluginsAreOff />
+			</PageView>
+		);
+	if (!project)
+		return (
+			<PageView title="Plugin configs">
+				<Empty title="No project">
+					<p>Plugins are set up in projects. Ask for access to one, or create one.</p>
+				</Empty>
+			</PageView>
+		);
+	return (
+		<PageView
+			title="Plugin configs"
+			lead="The plugins that work for a project, with their settings, jobs and logs."
+			actions={
+				<a class="button" href={to(`plugin_configs/new?project=${project.id}`)}>
+					Set up a plugin
+				</a>
+			}
+		>
+			<Filters>
+				<Search label="Search plugin configs" />
+				<Filter
+					name="state"
+					label="State"
+					options={[
+						["", "All states"],
+						["enabled", "Enabled"],
+						["disabled", "Disabled"],
+						["failing", "Failing"],
+					]}
+				/>
+				<ProjectSelect teams={organization.teams} current={project.id} />
+			</Filters>
+			<InProject key={project.id} project={project} />
+		</PageView>
+	);
+}
+
+type Team = { id: number; name: string };
+
+function ProjectSelect({ teams, current }: { teams: Team[]; current: number }) {
+	const [, change] = useQuery();
+	if (teams.length < 2) return null;
+	return (
+		<select
+			aria-label="Project"
+			onChange={({ currentTarget }) => change({ project: currentTarget.value })}
+		>
+			{teams.map(({ id, name }) => (
+				<option key={id} value={String(id)} selected={id === current}>
+					{name}
+				</option>
+			))}
+		</select>
+	);
+}
+
+const hasText = (config: PluginConfig, search: string) =>
+	[config.name, config.description, pluginIn(config).name].some((text) =>
+		text.toLowerCase().includes(search.toLowerCase()),
+	);
+
+function InProject({ project }: { project: Team }) {
+	const { to } = useOrganization();
+	const [{ search = "", state }] = useQuery();
+	const loaded = useLoad((signal) => readConfigs(project.id, signal), [project.id]);
+	const isFiltered = search !== "" || state !== undefined;
+	return (
+		<Show of={loaded}>
+			{(configs) => {
+				if (configs.length === 0)
+					return (
+						<Empty title={`No plugins in ${project.name} yet`}>
+							<p>
+								<a href={to(`plugin_configs/new?project=${project.id}`)}>Set one up</a>: choose a
+								plugin, fill in its settings and enable it.
+							</p>
+						</Empty>
+					);
+				const shown = configs.filter(
+					(config) =>
+						hasText(config, search) &&
+						(state !== "enabled" || config.enabled) &&
+						(state !== "disabled" || !config.enabled) &&
+						(state !== "failing" || config.error !== null),
+				);
+				const enabled = shown.filter(({ enabled }) => enabled);
+				const disabled = shown.filter(({ enabled }) => !enabled);
+				return (
+					<>
+						{shown.length === 0 && (
+							<Empty title="Nothing found">
+								<p>No plugin of this project matches these filters.</p>
+							</Empty>
+						)}
+						{enabled.length > 0 && (
+							<Section title="Enabled, in their order">
+								<Ordered
+									configs={enabled}
+									isFiltered={isFiltered}
+									project={project.id}
+									loaded={loaded}
+								/>
+							</Section>
+						)}
+						{disabled.length > 0 && (
+							<Section title="Disabled">
+								<ol class="configs">
+									{disabled.map((config) => (
+										<li key={config.id}>
+											<Row config={config} loaded={loaded} />
+										</li>
+									))}
+								</ol>
+							</Section>
+						)}
+					</>
+				);
+			}}
+		</Show>
+	);
+}
+
+type List = Loaded<PluginConfig[]>;
+
+function Row({ config, loaded }: { config: PluginConfig; loaded: List }) {
+	const { to } = useOrganization();
+	const [isBusy, setBusy] = useState(false);
+	async function toggle() {
+		setBusy(true);
+		await attempt(async () => {
+			const changed = await setEnabled(config, !config.enabled);
+			say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
+			loaded.replace((loaded.data ?? []).map((one) => (one.id === changed.id ? changed : one)));
+		});
+		setBusy(false);
+	}
+	return (
+		<>
+			<div class="config-name">
+				<a href={to(`plugin_configs/${config.team_id}/${config.id}`)}>
+					<strong>{configName(config)}</strong>
+				</a>{" "}
+				<small>
+					<PluginLine config={config} />
+				</small>
+				{config.error && <small class="below field-error">{config.error}</small>}
+			</div>
+			<Success rate={config.delivery_rate_24h} />
+			<a class="config-log" href={to(`plugin_configs/${config.team_id}/${config.id}/log`)}>
+				Log<span class="unseen"> of {configName(config)}</span>
+			</a>
+			<EnabledSwitch config={config} isBusy={isBusy} onToggle={toggle} />
+		</>
+	);
+}
+
+/** The enabled configs, which can be put into another order: by dragging, or with two buttons each. */
+function Ordered({
+	configs,
+	isFiltered,
+	project,
+	loaded,
+}: {
+	configs: PluginConfig[];
+	isFiltered: boolean;
+	project: number;
+	loaded: List;
+}) {
+	const [moved, setMoved] = useState<{ id: number; words: string }>();
+	const pressed = useRef<string>(undefined);
+	const order = useOrder(
+		configs.map(({ id }) => id),
+		async (ids) => {
+			const orders = Object.fromEntries(ids.map((id, i) => [id, i + 1]));
+			await api.pluginConfigs.rearrange({ project }, { orders });
+			const all = (loaded.data ?? []).map((config) => ({
+				...config,
+				order: orders[config.id] ?? config.order,
+			}));
+			loaded.replace(all.sort((a, b) => a.order - b.order || a.id - b.id));
+		},
+	);
+	const shown = order.ids.flatMap((id) => configs.find((config) => config.id === id) ?? []);
+	function move(id: number, to: number) {
+		const config = configs.find((config) => config.id === id);
+		order.move(id, to);
+		if (config)
+			setMoved({ id, words: `${configName(config)} is now ${to + 1} of ${configs.length}.` });
+	}
+	const drag = useDrag(order.ids, move);
+	useLayoutEffect(() => {
+		// An item that was moved in the page has lost the focus.
+		if (!moved || !pressed.current) return;
+		for (const button of [pressed.current, `up-${moved.id}`, `down-${moved.id}`]) {
+			document.getElementById(button)?.focus();
+			if (document.activeElement?.id === button) break;
+		}
+		pressed.current = undefined;
+	}, [moved]);
+
+	const button = (config: PluginConfig, to: number, word: "up" | "down") => (
+		<button
+			type="button"
+			id={`${word}-${config.id}`}
+			class="secondary outline small"
+			aria-label={`Move ${configName(config)} ${word}`}
+			disabled={to < 0 || to >= shown.length}
+			onClick={(event) => {
+				pressed.current = event.currentTarget.id;
+				move(config.id, to);
+			}}
+		>
+			{word === "up" ? "↑" : "↓"}
+		</button>
+	);
+	return (
+		<>
+			<ol ref={drag.list} class={isFiltered ? "configs" : "configs ordered"}>
+				{shown.map((config, i) => (
+					<li key={config.id} class={drag.markOf(config.id)}>
+						{!isFiltered && shown.length > 1 && (
+							<>
+								<span
+									class="grip"
+									title="Drag to move"
+									aria-hidden="true"
+									onPointerDown={(event) => drag.start(event, config.id)}
+								>
+									⠿
+								</span>
+								<span class="order-buttons">
+									{button(config, i - 1, "up")}
+									{button(config, i + 1, "down")}
+								</span>
+							</>
+						)}
+						<Row config={config} loaded={loaded} />
+					</li>
+				))}
+			</ol>
+			<p class="unseen" role="status">
+				{moved?.words}
+			</p>
+		</>
+	);
+}

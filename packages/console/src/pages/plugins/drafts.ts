@@ -1,0 +1,83 @@
+/** Unsaved changes of source, by plugin. They are kept until the tab is closed, so that other pages can be opened in between. */
+import { useEffect, useState } from "preact/hooks";
+import type { Plugin } from "tenantry-client";
+
+/** Texts by filename; null if the file is to be deleted. */
+export type Changes = Record<string, string | null>;
+
+const kept = new Map<number, Changes>();
+
+/** What differs from the saved files. */
+const changesOf = (files: Record<string, string>, draft: Changes): Changes =>
+	Object.fromEntries(
+		Object.entries(draft).filter(([name, text]) => text !== (files[name] ?? null)),
+	);
+
+/**
+ * The unsaved changes of a plugin's files.
+ * @param saved the files as the page read them
+ * @param start the changes to begin with
+ */
+export function useDrafts(id: number, saved: Record<string, string>, start: Changes) {
+	const [draft, setDraft] = useState<Changes>(() => kept.get(id) ?? start);
+	const changes = changesOf(saved, draft);
+	const isChanged = Object.keys(changes).length > 0;
+	useEffect(() => {
+		kept.set(id, draft);
+	}, [id, draft]);
+	useEffect(() => {
+		if (!isChanged) return;
+		const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+		addEventListener("beforeunload", ask);
+		return () => removeEventListener("beforeunload", ask);
+	}, [isChanged]);
+	const files = Object.fromEntries(
+		Object.entries({ ...saved, ...draft }).filter(
+			(file): file is [string, string] => file[1] !== null,
+		),
+	);
+	return {
+		/** The files with the changes. */
+		files,
+		changes,
+		isChanged,
+		write: (name: string, text: string | null) => setDraft((draft) => ({ ...draft, [name]: text })),
+		discard: () => setDraft({}),
+	};
+}
+
+const manifestOf = (name: string) => `${JSON.stringify({ name, config: [] }, null, "\t")}\n`;
+
+const JOBS = `
+/** Jobs that can be started by hand, and what they get. */
+export const jobs = {
+	hello: async (payload, meta) => {
+		console.log("Hello", payload.name ?? "world");
+	},
+};
+`;
+
+const DESTINATION = `/** Called for each event. */
+export async function onEvent(event, meta) {
+	console.log(event.event);
+}
+${JOBS}`;
+
+const IMPORT = `/** Runs every hour, for each project where the plugin is enabled. */
+export async function runEveryHour(meta) {
+	console.log("It is", new Date().toISOString());
+}
+${JOBS}`;
+
+const FRONTEND = `/** Runs in the browser. */
+export const scene = { title: "Hello" };
+`;
+
+/** What a plugin without source begins with. */
+export function starter({ name, capabilities }: Plugin): Changes {
+	const { methods = [], scheduled_tasks = [] } = capabilities;
+	const manifest = { "plugin.json": manifestOf(name) };
+	if (methods.length > 0) return { "index.ts": DESTINATION, ...manifest };
+	if (scheduled_tasks.length > 0) return { "index.ts": IMPORT, ...manifest };
+	return { "frontend.tsx": FRONTEND, ...manifest };
+}

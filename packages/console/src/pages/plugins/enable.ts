@@ -1,0 +1,24 @@
+import { type PluginConfig, TenantryError } from "tenantry-client";
+import { api } from "../../session.ts";
+import { refusal } from "../../ui/form.tsx";
+import { fieldsOf, pluginIn } from "./schema.ts";
+import { nameOfSetting } from "./settings.tsx";
+
+/**
+ * Enables or disables a plugin in its project.
+ * @throws saying which setting is missing, if one is
+ */
+export async function setEnabled(config: PluginConfig, enabled: boolean) {
+	try {
+		return await api.pluginConfigs.update({ project: config.team_id, id: config.id }, { enabled });
+	} catch (error) {
+		const field = fieldsOf(pluginIn(config).config_schema).find(
+			({ key }) => error instanceof TenantryError && error.attr === nameOfSetting(key),
+		);
+		if (!field) throw error;
+		throw refusal(
+			nameOfSetting(field.key),
+			`Set “${field.label}” first, then enable ${config.name}.`,
+		);
+	}
+}

@@ -1,0 +1,151 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { PluginLogEntry } from "tenantry-client";
+import { api } from "../../session.ts";
+
+/** How often a log is asked for what is new, in milliseconds: soon after something happened, and else. */
+const BUSY_MS = 1500;
+const QUIET_MS = 8000;
+
+/** For how long a log counts as busy after an entry or a start, in milliseconds. */
+const BUSY_FOR_MS = 60_000;
+
+/**
+ * A job's entries have the times at which it wrote them, but appear when it ends, at most ten seconds
+ * later. So some that are new are older than the newest that is known.
+ */
+const OVERLAP_MS = 30_000;
+
+const PAGE = 200;
+
+/** How many entries are kept, at most. */
+const MAX_ENTRIES = 5000;
+
+export type LogFilters = {
+	search: string | undefined;
+	type_filter: PluginLogEntry["type"][] | undefined;
+	/** Only entries of this many milliseconds. */
+	period: number | undefined;
+};
+
+const inOrder = (a: PluginLogEntry, b: PluginLogEntry) =>
+	a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : a.id < b.id ? -1 : 1;
+
+/** Both lists, oldest first, each entry once. */
+const merged = (known: PluginLogEntry[], read: PluginLogEntry[]) =>
+	[...new Map([...known, ...read].map((entry) => [entry.id, entry])).values()]
+		.sort(inOrder)
+		.slice(-MAX_ENTRIES);
+
+const ago = (ms: number, from = Date.now()) => new Date(from - ms).toISOString();
+
+/** Waits, but not longer than until `wake` happens. */
+const pause = (ms: number, wake: EventTarget, signal: AbortSignal) =>
+	new Promise<void>((resolve) => {
+		const end = () => {
+			clearTimeout(timer);
+			resolve();
+		};
+		const timer = setTimeout(end, ms);
+		wake.addEventListener("wake", end, { once: true, signal });
+		signal.addEventListener("abort", end, { once: true });
+	});
+
+/** Waits until somebody looks at the page. */
+const seen = (signal: AbortSignal) =>
+	new Promise<void>((resolve) => {
+		if (!document.hidden || signal.aborted) return resolve();
+		document.addEventListener("visibilitychange", () => resolve(), { once: true, signal });
+		signal.addEventListener("abort", () => resolve(), { once: true });
+	});
+
+type State = { entries: PluginLogEntry[] | undefined; count: number; error: unknown };
+const NOTHING: State = { entries: undefined, count: 0, error: undefined };
+
+/**
+ * The log of a config, oldest entry first. It follows what happens: only what is new is read, and
+ * nothing while the tab is hidden.
+ */
+export function useLog(
+	{ project, id }: { project: string; id: string },
+	{ search, type_filter, period }: LogFilters,
+) {
+	const [state, setState] = useState(NOTHING);
+	const [isFollowing, setFollowing] = useState(true);
+	const known = useRef<PluginLogEntry[]>([]);
+	const wake = useRef(new EventTarget());
+	const busyUntil = useRef(0);
+	const types = type_filter?.join(",");
+	const inputs = [project, id, search, types, period];
+
+	/** Reads a page; with its entries, how many there are in all. */
+	async function read(query: { after?: string; offset?: number }, signal?: AbortSignal) {
+		const after = query.after ?? (period ? ago(period) : undefined);
+		const where = { id, search, type_filter, limit: PAGE, ...query, after };
+		// A job of many entries: read on until one is known.
+		for await (const { results, count } of api.pluginConfigs
+			.listLogs({ project: Number(project), ...where }, { signal })
+			.pages()) {
+			if (signal?.aborted) return;
+			const ids = new Set(known.current.map(({ id }) => id));
+			const fresh = results.filter(({ id }) => !ids.has(id));
+			if (fresh.length > 0) busyUntil.current = Date.now() + BUSY_FOR_MS;
+			known.current = merged(known.current, results);
+			const entries = known.current;
+			setState((state) => ({
+				entries,
+				count: query.after ? Math.max(state.count + fresh.length, entries.length) : count,
+				error: undefined,
+			}));
+			if (!query.after || fresh.length < results.length) return;
+		}
+	}
+
+	useEffect(() => {
+		const controller = new AbortController();
+		const { signal } = controller;
+		known.current = [];
+		setState(NOTHING);
+		read({}, signal).catch((error: unknown) => {
+			if (!signal.aborted) setState({ ...NOTHING, error });
+		});
+		return () => controller.abort();
+	}, inputs);
+
+	const isLoaded = state.entries !== undefined;
+	useEffect(() => {
+		if (!isFollowing || !isLoaded) return;
+		const controller = new AbortController();
+		const { signal } = controller;
+		async function follow() {
+			while (!signal.aborted) {
+				const isBusy = Date.now() < busyUntil.current;
+				await pause(isBusy ? BUSY_MS : QUIET_MS, wake.current, signal);
+				await seen(signal);
+				if (signal.aborted) return;
+				const newest = known.current.at(-1)?.timestamp;
+				const after = newest ? ago(OVERLAP_MS, Date.parse(newest)) : undefined;
+				await read(after ? { after } : {}, signal).catch((error: unknown) => {
+					if (!signal.aborted) setState((state) => ({ ...state, error }));
+				});
+			}
+		}
+		follow();
+		return () => controller.abort();
+	}, [...inputs, isFollowing, isLoaded]);
+
+	/** Looks at once, and more often for a while. */
+	const expect = useCallback(() => {
+		busyUntil.current = Date.now() + BUSY_FOR_MS;
+		wake.current.dispatchEvent(new Event("wake"));
+	}, []);
+
+	return {
+		...state,
+		/** Whether there are older entries than those that were read. */
+		hasOlder: state.count > (state.entries?.length ?? 0),
+		readOlder: () => read({ offset: known.current.length }),
+		isFollowing,
+		setFollowing,
+		expect,
+	};
+}

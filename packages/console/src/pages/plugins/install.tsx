@@ -1,0 +1,249 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { type Plugin, type RepositoryEntry, TenantryError } from "tenantry-client";
+import { useLoad, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Badge } from "../../ui/values.tsx";
+import { useAccess } from "./access.ts";
+import { PluginsAreOff } from "./plugins.tsx";
+import { FAMILIES, FAMILY_WORDS, isFamily, nameOf } from "./words.tsx";
+
+/** The id of the plugin that an error links to, because its address is installed already. */
+const installedId = (error: unknown) =>
+	error instanceof TenantryError
+		? /\/(\d+)\/>; rel="item"/.exec(error.headers.get("link") ?? "")?.[1]
+		: undefined;
+
+/** What is wrong with an address is said beside its field. */
+const aboutUrl = (error: unknown) =>
+	error instanceof TenantryError && error.status === 400 && error.attr === null
+		? new TenantryError({ type: error.type, code: error.code, detail: error.detail, attr: "url" })
+		: error;
+
+/** Installing a plugin from an address, from the catalogue, or writing one. */
+export default function Install() {
+	const { organization, to } = useOrganization();
+	const { canInstall } = useAccess();
+	const { route } = useLocation();
+
+	function open(plugin: Pick<Plugin, "id" | "name">) {
+		say(`${nameOf(plugin)} is installed.`);
+		route(to(`plugins/${plugin.id}`));
+	}
+
+	async function install(url: string) {
+		try {
+			return await api.pipelineDestinations.create({ organization: organization.id }, { url });
+		} catch (error) {
+			const id = installedId(error);
+			if (!id) throw error;
+			return api.pipelineDestinations.get({ organization: organization.id, id });
+		}
+	}
+
+	const above: [string, string][] = [[to("plugins"), "Plugins"]];
+	if (!canInstall)
+		return (
+			<PageView title="Install a plugin" above={above}>
+				<PluginsAreOff />
+			</PageView>
+		);
+	return (
+		<PageView title="Install a plugin" above={above}>
+			<Section title="From an address">
+				<FromUrl onInstall={async (url) => open(await install(url))} />
+			</Section>
+			<Section title="From the catalogue">
+				<Catalogue
+					organization={organization.id}
+					onInstall={async (url) => open(await install(url))}
+				/>
+			</Section>
+			<Section title="Write your own">
+				<Own organization={organization.id} />
+			</Section>
+		</PageView>
+	);
+}
+
+function FromUrl({ onInstall }: { onInstall: (url: string) => Promise<void> }) {
+	const [isPrivate, setPrivate] = useState(false);
+	return (
+		<Form
+			action="Install"
+			onSubmit={async (fields) => {
+				const token = text(fields, "token");
+				const url =
+					text(fields, "url") + (token && `?${new URLSearchParams({ private_token: token })}`);
+				try {
+					await onInstall(url);
+				} catch (error) {
+					throw aboutUrl(error);
+				}
+			}}
+		>
+			<Field
+				name="url"
+				label="Address"
+				type="url"
+				required
+				placeholder="https://www.npmjs.com/package/…"
+				hint="A package on npmjs.com, or a repository on github.com or gitlab.com. Add a version, branch, tag or commit to stay with it."
+			/>
+			{isPrivate ? (
+				<Field
+					name="token"
+					label="Access token"
+					type="password"
+					autocomplete="off"
+					hint="Reads the private repository, for upgrades too. It is encrypted and never shown."
+				/>
+			) : (
+				<p>
+					<button type="button" class="link" onClick={() => setPrivate(true)}>
+						It is in a private repository
+					</button>
+				</p>
+			)}
+		</Form>
+	);
+}
+
+const hasText = ({ name, description, maintainer }: RepositoryEntry, text: string) =>
+	[name, description, maintainer].some((value) => value.toLowerCase().includes(text.toLowerCase()));
+
+/** What the types of the catalogue's plugins are called. */
+const TYPES: Record<string, string> = {
+	data_in: "Brings events in",
+	data_out: "Sends events elsewhere",
+	data_enrichment: "Adds to events",
+	other: "Other",
+};
+
+/** The catalogue is short, so it is loaded and searched as a whole. */
+async function readCatalogue(organization: string, signal: AbortSignal) {
+	const entries: RepositoryEntry[] = [];
+	const pages = api.pipelineDestinations.listRepository({ organization, limit: 1000 }, { signal });
+	for await (const entry of pages) entries.push(entry);
+	return entries;
+}
+
+function Catalogue({
+	organization,
+	onInstall,
+}: {
+	organization: string;
+	onInstall: (url: string) => Promise<void>;
+}) {
+	const [{ search = "", type }] = useQuery();
+	const [installing, setInstalling] = useState<string>();
+	const loaded = useLoad((signal) => readCatalogue(organization, signal), [organization]);
+	return (
+		<>
+			<Filters>
+				<Search label="Search the catalogue" />
+				<Filter name="type" label="Type" options={[["", "All types"], ...Object.entries(TYPES)]} />
+			</Filters>
+			<Show of={loaded}>
+				{(entries) => {
+					const shown = entries.filter(
+						(entry) => hasText(entry, search) && (!type || entry.type === type),
+					);
+					if (shown.length === 0)
+						return (
+							<Empty title="Nothing found">
+								<p>Search for something else, or install a plugin from its address.</p>
+							</Empty>
+						);
+					return (
+						<ul class="catalogue">
+							{shown.map((entry) => (
+								<li key={entry.url} class="panel">
+									<div>
+										<h3>
+											<a href={entry.url} rel="noreferrer" target="_blank">
+												{entry.name}
+											</a>{" "}
+											{entry.verified && <Badge mood="good">Verified</Badge>}
+										</h3>
+										<p>{entry.description}</p>
+									</div>
+									<div class="catalogue-foot">
+										<small>
+											{TYPES[entry.type] ?? entry.type} · by {entry.maintainer}
+										</small>
+										{entry.installed ? (
+											<Badge>Installed</Badge>
+										) : (
+											<button
+												type="button"
+												class="secondary outline small"
+												aria-label={`Install ${entry.name}`}
+												aria-disabled={installing !== undefined}
+												onClick={async () => {
+													if (installing !== undefined) return;
+													setInstalling(entry.url);
+													await attempt(() => onInstall(entry.url));
+													setInstalling(undefined);
+												}}
+											>
+												{installing === entry.url ? "Installing…" : "Install"}
+											</button>
+										)}
+									</div>
+								</li>
+							))}
+						</ul>
+					);
+				}}
+			</Show>
+		</>
+	);
+}
+
+const CREATE = {
+	pipeline_destinations: () => api.pipelineDestinations,
+	pipeline_import_apps: () => api.pipelineImportApps,
+	pipeline_frontend_apps: () => api.pipelineFrontendApps,
+};
+
+function Own({ organization }: { organization: string }) {
+	const { to } = useOrganization();
+	const { route } = useLocation();
+	return (
+		<Form
+			action="Create and write"
+			onSubmit={async (fields) => {
+				const family = text(fields, "family");
+				const chosen = isFamily(family) ? family : "pipeline_destinations";
+				const { id } = await CREATE[chosen]().create(
+					{ organization },
+					{ name: text(fields, "name") },
+				);
+				route(to(`plugins/${id}/source`));
+			}}
+		>
+			<Field name="name" label="Name" required maxlength={200} />
+			<Group label="What it does">
+				{FAMILIES.map(([family, words], i) => (
+					<Choice
+						key={family}
+						name="family"
+						value={family}
+						label={
+							<>
+								{words} <small>{FAMILY_WORDS[family]}</small>
+							</>
+						}
+						defaultChecked={i === 0}
+					/>
+				))}
+			</Group>
+		</Form>
+	);
+}

@@ -1,0 +1,113 @@
+import { useLocation } from "preact-iso/router";
+import type { ListedPlugin } from "tenantry-client";
+import { useLoad, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty, Show, say } from "../../ui/feedback.tsx";
+import { Check, Form, Select } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { useAccess } from "./access.ts";
+import { configName } from "./config_parts.tsx";
+import { readConfigs, useProject } from "./configs.tsx";
+import { PluginsAreOff } from "./plugins.tsx";
+import { fieldsOf } from "./schema.ts";
+import { changedSettings, SettingFields } from "./settings.tsx";
+import { nameOf } from "./words.tsx";
+
+async function readPlugins(organization: string, signal: AbortSignal) {
+	const plugins: ListedPlugin[] = [];
+	for await (const plugin of api.plugins.list({ organization, limit: 1000 }, { signal }))
+		plugins.push(plugin);
+	return plugins.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
+}
+
+/** Setting up a plugin in a project: which one, its settings, and whether to enable it. */
+export default function NewConfig() {
+	const { organization, to } = useOrganization();
+	const { canConfigure } = useAccess();
+	const plugins = useLoad((signal) => readPlugins(organization.id, signal), [organization.id]);
+	return (
+		<PageView title="Set up a plugin" above={[[to("plugin_configs"), "Plugin configs"]]}>
+			{canConfigure ? (
+				<Show of={plugins}>
+					{(plugins) =>
+						plugins.length === 0 ? (
+							<Empty title="No plugin is installed">
+								<p>
+									<a href={to("plugins/install")}>Install one</a> first.
+								</p>
+							</Empty>
+						) : (
+							<SetUp plugins={plugins} />
+						)
+					}
+				</Show>
+			) : (
+				<PluginsAreOff />
+			)}
+		</PageView>
+	);
+}
+
+function SetUp({ plugins }: { plugins: ListedPlugin[] }) {
+	const { organization, to } = useOrganization();
+	const { route } = useLocation();
+	const [query, change] = useQuery();
+	const project = useProject();
+	const plugin = plugins.find(({ id }) => String(id) === query.plugin);
+	const fields = fieldsOf(plugin?.config_schema);
+
+	async function create(form: FormData) {
+		if (!plugin || !project) return;
+		const configs = await readConfigs(project.id);
+		const config = await api.pluginConfigs.create(
+			{ project: project.id },
+			{
+				plugin: plugin.id,
+				order: Math.max(0, ...configs.map(({ order }) => order)) + 1,
+				enabled: form.has("enabled"),
+				config: changedSettings(fields, form, {}),
+			},
+		);
+		say(`${configName(config)} is set up${config.enabled ? " and enabled" : ""}.`);
+		route(to(`plugin_configs/${config.team_id}/${config.id}/log`));
+	}
+
+	return (
+		<Form action="Set up" onSubmit={create}>
+			<Select
+				name="plugin"
+				label="Plugin"
+				required
+				value={query.plugin ?? ""}
+				options={[
+					["", "Choose…"],
+					...plugins.map((plugin): [string, string] => [String(plugin.id), nameOf(plugin)]),
+				]}
+				onChange={({ currentTarget }) => change({ plugin: currentTarget.value })}
+				{...(plugin?.description && { hint: plugin.description })}
+			/>
+			<Select
+				name="project"
+				label="Project"
+				required
+				value={String(project?.id ?? "")}
+				options={organization.teams.map(({ id, name }): [string, string] => [String(id), name])}
+				onChange={({ currentTarget }) => change({ project: currentTarget.value })}
+			/>
+			{plugin && (
+				<>
+					<div key={plugin.id}>
+						<SettingFields fields={fields} stored={undefined} />
+					</div>
+					<Check
+						name="enabled"
+						label="Enable it now"
+						hint="Its tasks begin to run. Jobs can be started either way."
+						defaultChecked
+					/>
+				</>
+			)}
+		</Form>
+	);
+}

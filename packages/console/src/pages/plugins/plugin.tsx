@@ -1,0 +1,243 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { Plugin } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, say } from "../../ui/feedback.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Badge, Facts } from "../../ui/values.tsx";
+import { useAccess } from "./access.ts";
+import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
+import { fieldsOf, jobsOf } from "./schema.ts";
+import { hasUpdate, nameOf, originOf, Version, versionName } from "./words.tsx";
+
+/** One plugin: what it is and can do, its version, and removing it. */
+export default function PluginPage() {
+	const { to } = useOrganization();
+	const loaded = usePlugin();
+	const { data } = loaded;
+	return (
+		<PluginView
+			of={loaded}
+			tab=""
+			actions={
+				data && (
+					<a class="button" href={to(`plugin_configs/new?plugin=${data.id}`)}>
+						Set up in a project
+					</a>
+				)
+			}
+		>
+			{(plugin) => (
+				<>
+					<About plugin={plugin} onChange={loaded.replace} />
+					<Abilities plugin={plugin} />
+					<Danger plugin={plugin} onChange={loaded.replace} />
+				</>
+			)}
+		</PluginView>
+	);
+}
+
+type Part = { plugin: Plugin; onChange: (plugin: Plugin) => void };
+
+/** The plugin's place in paths. Only its own organization changes it. */
+const at = ({ organization_id, id }: Plugin) => ({ organization: organization_id, id });
+
+function About({ plugin, onChange }: Part) {
+	const { organization } = useOrganization();
+	const { url } = plugin;
+	return (
+		<Section title="Installed" actions={<Updates plugin={plugin} onChange={onChange} />}>
+			<div class="panel">
+				<Facts
+					rows={[
+						["Version", <Version key="version" plugin={plugin} />],
+						[
+							"From",
+							url ? (
+								<a href={url} rel="noreferrer" target="_blank">
+									{originOf(url)}
+								</a>
+							) : (
+								"Written here"
+							),
+						],
+						[
+							"Belongs to",
+							plugin.organization_id === organization.id
+								? "Your organization"
+								: plugin.organization_name,
+						],
+						[
+							"Who can use it",
+							plugin.is_global ? <Badge>Every organization</Badge> : "Its organization",
+						],
+					]}
+				/>
+			</div>
+		</Section>
+	);
+}
+
+/** Looking for a newer version, and installing it. */
+function Updates({ plugin, onChange }: Part) {
+	const { canChangeCode, isOwn } = useRights(plugin);
+	const [isBusy, setBusy] = useState(false);
+	if (!isOwn || !plugin.url) return null;
+
+	const run = (work: () => Promise<void>) => async () => {
+		if (isBusy) return;
+		setBusy(true);
+		await attempt(work);
+		setBusy(false);
+	};
+	const check = run(async () => {
+		const checked = await api.pipelineDestinations.checkForUpdates(at(plugin));
+		onChange(checked);
+		const { update_available, latest_tag } = checked;
+		say(
+			update_available && latest_tag
+				? `Version ${versionName(latest_tag)} is available.`
+				: "This is the newest version.",
+		);
+	});
+	const upgrade = run(async () => {
+		const upgraded = await api.pipelineDestinations.upgrade(at(plugin), {});
+		onChange(upgraded);
+		say(`${nameOf(upgraded)} is upgraded.`);
+	});
+	return (
+		<>
+			<button type="button" class="secondary" aria-disabled={isBusy} onClick={check}>
+				Check for updates
+			</button>
+			{hasUpdate(plugin) && canChangeCode && (
+				<button
+					type="button"
+					aria-disabled={isBusy}
+					onClick={async () => {
+						const yes = await confirm({
+							title: `Upgrade ${nameOf(plugin)}?`,
+							text: (
+								<p>
+									The newest version replaces the code that runs now, in all projects. Settings
+									stay.
+								</p>
+							),
+							action: "Upgrade",
+						});
+						if (yes) await upgrade();
+					}}
+				>
+					Upgrade
+				</button>
+			)}
+		</>
+	);
+}
+
+const codes = (names: string[]) =>
+	names.length > 0 ? (
+		<span class="row">
+			{names.map((name) => (
+				<code key={name}>{name}</code>
+			))}
+		</span>
+	) : (
+		"–"
+	);
+
+function Abilities({ plugin }: { plugin: Plugin }) {
+	const { methods = [], scheduled_tasks = [] } = plugin.capabilities;
+	return (
+		<Section title="What it does">
+			<div class="panel">
+				<Facts
+					rows={[
+						["Called for events", codes(methods)],
+						["Runs by itself", codes(scheduled_tasks)],
+						["Jobs to start", codes(jobsOf(plugin).map(({ name }) => name))],
+						["Settings", codes(fieldsOf(plugin.config_schema).map(({ key }) => key))],
+					]}
+				/>
+			</div>
+		</Section>
+	);
+}
+
+function Danger({ plugin, onChange }: Part) {
+	const { to } = useOrganization();
+	const { route } = useLocation();
+	const { isRoot } = useAccess();
+	const { isOwn } = useRights(plugin);
+	if (!isOwn) return null;
+	const { is_global } = plugin;
+
+	const share = () =>
+		attempt(async () => {
+			onChange(await api.pipelineDestinations.update(at(plugin), { is_global: !is_global }));
+			say(
+				is_global ? "Only your organization can use it now." : "Every organization can use it now.",
+			);
+		});
+
+	async function remove() {
+		const yes = await confirm({
+			title: `Remove ${nameOf(plugin)}?`,
+			text: (
+				<p>
+					Its source goes, and in every project its settings, logs and what it has stored. This
+					can't be undone.
+				</p>
+			),
+			action: "Remove plugin",
+			typed: nameOf(plugin),
+		});
+		if (!yes) return;
+		const isDone = await attempt(() => api.pipelineDestinations.delete(at(plugin)));
+		if (!isDone) return;
+		say(`${nameOf(plugin)} is removed.`);
+		route(to("plugins"));
+	}
+
+	return (
+		<Section title="Danger zone">
+			<div class="panel dangers">
+				{isRoot && (
+					<div>
+						<p>
+							<strong>
+								{is_global ? "Keep it to this organization" : "Share it with everybody"}
+							</strong>
+							<small class="below">
+								{is_global
+									? "Other organizations can no longer set it up."
+									: "Every organization can set it up. Only yours can change it."}
+							</small>
+						</p>
+						<button type="button" class="secondary" onClick={share}>
+							{is_global ? "Make local" : "Make global"}
+						</button>
+					</div>
+				)}
+				<div>
+					<p>
+						<strong>Remove this plugin</strong>
+						<small class="below">
+							{is_global
+								? "Make it local first. While it is global, it can't be removed."
+								: "Its settings in all projects go, too."}
+						</small>
+					</p>
+					{!is_global && (
+						<button type="button" class="danger" onClick={remove}>
+							Remove plugin
+						</button>
+					)}
+				</div>
+			</div>
+		</Section>
+	);
+}

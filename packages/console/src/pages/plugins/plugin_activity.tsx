@@ -1,0 +1,27 @@
+import { useRoute } from "preact-iso/router";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Activity } from "./activity.tsx";
+import { PluginView, usePlugin } from "./plugin_view.tsx";
+
+/** What was done to a plugin. */
+export default function PluginActivity() {
+	const { organization } = useOrganization();
+	const { plugin: id = "" } = useRoute().params;
+	const loaded = usePlugin();
+	return (
+		<PluginView of={loaded} tab="/activity">
+			{() => (
+				<Activity
+					id={id}
+					load={(page, signal) =>
+						api.activityLog.list(
+							{ organization: organization.id, scope: "Plugin", item_id: id, ...page },
+							{ signal },
+						)
+					}
+				/>
+			)}
+		</PluginView>
+	);
+}

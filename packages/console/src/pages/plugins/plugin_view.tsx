@@ -1,0 +1,71 @@
+import type { ComponentChildren } from "preact";
+import { useRoute } from "preact-iso/router";
+import type { Plugin } from "tenantry-client";
+import { type Loaded, useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Show } from "../../ui/feedback.tsx";
+import { PageView, Tabs } from "../../ui/page.tsx";
+import { useAccess } from "./access.ts";
+import { fieldsOf } from "./schema.ts";
+import { nameOf } from "./words.tsx";
+
+/** The plugin that the URL names, by a path of any family: all of them find it. */
+export function usePlugin() {
+	const { organization } = useOrganization();
+	const { plugin: id = "" } = useRoute().params;
+	return useLoad<Plugin>(
+		(signal) => api.pipelineDestinations.get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+}
+
+/** What the caller may do with a plugin. */
+export function useRights(plugin: Plugin) {
+	const { organization, isAdmin } = useOrganization();
+	const { canInstall } = useAccess();
+	const isOwn = canInstall && plugin.organization_id === organization.id;
+	const hasSecrets = fieldsOf(plugin.config_schema).some(({ isSecret }) => isSecret);
+	return {
+		isOwn,
+		/** Code that runs with secrets is an admin's to change (docs/plugins.md#access). */
+		canChangeCode: isOwn && (isAdmin || !hasSecrets),
+	};
+}
+
+/** The title and the tabs of the pages of a plugin. */
+export function PluginView<T extends Plugin>({
+	of,
+	tab,
+	actions,
+	children,
+}: {
+	of: Loaded<T>;
+	/** The end of the page's path. */
+	tab: "" | "/source" | "/activity";
+	actions?: ComponentChildren;
+	children: (plugin: T) => ComponentChildren;
+}) {
+	const { to } = useOrganization();
+	const { plugin: id = "" } = useRoute().params;
+	const path = to(`plugins/${id}`);
+	return (
+		<PageView
+			title={of.data ? nameOf(of.data) : "Plugin"}
+			above={[[to("plugins"), "Plugins"]]}
+			actions={actions}
+			lead={of.data?.description}
+		>
+			<Tabs
+				label="Plugin"
+				current={path + tab}
+				tabs={[
+					[path, "Overview"],
+					[`${path}/source`, "Source"],
+					[`${path}/activity`, "Activity"],
+				]}
+			/>
+			<Show of={of}>{children}</Show>
+		</PageView>
+	);
+}

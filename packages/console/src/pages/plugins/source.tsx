@@ -1,0 +1,311 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useRoute } from "preact-iso/router";
+import type { PluginSource, Received } from "tenantry-client";
+import { type Loaded, useLoad, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Field, Form, refusal, text } from "../../ui/form.tsx";
+import { type Changes, starter, useDrafts } from "./drafts.ts";
+import { PluginView, useRights } from "./plugin_view.tsx";
+
+type Source = Received<PluginSource, "pipelineDestinations">;
+
+/** The source of a plugin, to read and, if it was written here, to edit. */
+export default function SourcePage() {
+	const { organization } = useOrganization();
+	const { plugin: id = "" } = useRoute().params;
+	const loaded = useLoad(
+		(signal) =>
+			api.pipelineDestinations.getSource({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	return (
+		<PluginView of={loaded} tab="/source">
+			{(source) => <Files key={source.id} source={source} loaded={loaded} />}
+		</PluginView>
+	);
+}
+
+const READ = Symbol("as it was read");
+
+/** The files of a plugin as fields, so that two versions of them can be compared. */
+type Version = Record<string, string> & { [READ]: Source };
+
+const versionOf = (source: Source): Version => Object.assign({ [READ]: source }, source.files);
+
+/** Saves files, unless somebody else changed one since they were read. */
+function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => void) {
+	const { organization } = useOrganization();
+	return useSave<Version, Changes>({
+		read: async () =>
+			versionOf(
+				await api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
+			),
+		update: async (version, changes) =>
+			versionOf(await api.pipelineDestinations.updateSource(version[READ], changes)),
+		onSaved: (version) => {
+			onSaved();
+			loaded.replace(version[READ]);
+			// For its ETag, which only a GET has.
+			loaded.reload();
+			say("The source is saved.");
+		},
+		labels: {},
+	});
+}
+
+/** Why the source can't be edited here; undefined if it can. */
+function useReason({ plugin_type, url, ...plugin }: Source) {
+	const { isOwn, canChangeCode } = useRights({ plugin_type, url, ...plugin });
+	if (!isOwn) return "It belongs to another organization, so you can only read it.";
+	if (plugin_type !== "source")
+		return url
+			? "It was installed from an address. To change its code, change it there and upgrade."
+			: "Plugins of this type can't be edited.";
+	if (!canChangeCode) return "It runs with secrets, so only admins may change it.";
+	return undefined;
+}
+
+const isEmpty = (files: Record<string, string>) => Object.keys(files).length === 0;
+
+function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
+	const reason = useReason(source);
+	const isEditable = reason === undefined;
+	const [{ file }, change] = useQuery();
+	const drafts = useDrafts(
+		source.id,
+		source.files,
+		isEditable && isEmpty(source.files) ? starter(source) : {},
+	);
+	const { save, dialog } = useSaveFiles(source, loaded, drafts.discard);
+	const [isAdding, setAdding] = useState(false);
+	const names = Object.keys(drafts.files).sort();
+	const current = file !== undefined && names.includes(file) ? file : names[0];
+	const open = (name: string) => change({ file: name });
+
+	if (!isEditable && current === undefined)
+		return (
+			<Empty title="No source">
+				<p>{reason}</p>
+			</Empty>
+		);
+	return (
+		<>
+			{reason && <p class="lead">{reason}</p>}
+			<div class="source">
+				<FileList
+					names={names}
+					current={current}
+					changed={Object.keys(drafts.changes)}
+					onOpen={open}
+					onAdd={isEditable ? () => setAdding(true) : undefined}
+				/>
+				{current !== undefined && (
+					<Editor
+						key={current}
+						filename={current}
+						value={drafts.files[current] ?? ""}
+						isReadOnly={!isEditable}
+						onChange={(text) => drafts.write(current, text)}
+					/>
+				)}
+			</div>
+			{isEditable && (
+				<div class="source-buttons">
+					<span role="status">
+						{drafts.isChanged
+							? `Unsaved: ${Object.keys(drafts.changes).sort().join(", ")}`
+							: "Everything is saved."}
+					</span>
+					<span class="row">
+						{current !== undefined && (
+							<button
+								type="button"
+								class="secondary outline"
+								onClick={() => drafts.write(current, null)}
+							>
+								Delete {current}
+							</button>
+						)}
+						{drafts.isChanged && (
+							<button
+								type="button"
+								class="secondary outline"
+								onClick={async () => {
+									const yes = await confirm({
+										title: "Discard your changes?",
+										text: <p>All files go back to what is saved.</p>,
+										action: "Discard changes",
+									});
+									if (yes) drafts.discard();
+								}}
+							>
+								Discard changes
+							</button>
+						)}
+						<button
+							type="button"
+							disabled={!drafts.isChanged}
+							onClick={() => attempt(() => save(versionOf(source), drafts.changes))}
+						>
+							Save
+						</button>
+					</span>
+				</div>
+			)}
+			{isAdding && (
+				<AddFile
+					names={names}
+					onClose={() => setAdding(false)}
+					onAdd={(name) => {
+						setAdding(false);
+						drafts.write(name, "");
+						open(name);
+					}}
+				/>
+			)}
+			{dialog}
+		</>
+	);
+}
+
+function FileList({
+	names,
+	current,
+	changed,
+	onOpen,
+	onAdd,
+}: {
+	names: string[];
+	current: string | undefined;
+	changed: string[];
+	onOpen: (name: string) => void;
+	onAdd: (() => void) | undefined;
+}) {
+	return (
+		<nav class="files" aria-label="Files">
+			<ul>
+				{names.map((name) => (
+					<li key={name}>
+						<button
+							type="button"
+							class="plain"
+							aria-current={name === current ? "true" : undefined}
+							onClick={() => onOpen(name)}
+						>
+							{name}
+							{changed.includes(name) && (
+								<>
+									<span class="unsaved" aria-hidden="true" />
+									<span class="unseen">, unsaved</span>
+								</>
+							)}
+						</button>
+					</li>
+				))}
+			</ul>
+			{onAdd && (
+				<button type="button" class="secondary outline small" onClick={onAdd}>
+					Add file
+				</button>
+			)}
+		</nav>
+	);
+}
+
+function AddFile({
+	names,
+	onClose,
+	onAdd,
+}: {
+	names: string[];
+	onClose: () => void;
+	onAdd: (name: string) => void;
+}) {
+	return (
+		<Dialog title="Add a file" onClose={onClose}>
+			<Form
+				action="Add file"
+				onCancel={onClose}
+				onSubmit={async (fields) => {
+					const name = text(fields, "filename");
+					if (names.includes(name)) throw refusal("filename", `There is a file ${name} already.`);
+					onAdd(name);
+				}}
+			>
+				<Field
+					name="filename"
+					label="Name"
+					required
+					maxlength={200}
+					hint={
+						<>
+							<code>index.ts</code> runs in jobs, <code>site.ts</code> and <code>frontend.tsx</code>{" "}
+							in browsers. <code>plugin.json</code> has the name and the settings.
+						</>
+					}
+				/>
+			</Form>
+		</Dialog>
+	);
+}
+
+type Opened = ReturnType<typeof import("./editor.ts").openEditor>;
+
+function Editor({
+	filename,
+	value,
+	isReadOnly,
+	onChange,
+}: {
+	filename: string;
+	value: string;
+	isReadOnly: boolean;
+	onChange: (value: string) => void;
+}) {
+	const place = useRef<HTMLDivElement>(null);
+	const editor = useRef<Opened>(undefined);
+	const latest = useRef({ value, onChange });
+	latest.current = { value, onChange };
+	const hint = useId();
+	const [isOpen, setOpen] = useState(false);
+
+	useEffect(() => {
+		let isGone = false;
+		attempt(async () => {
+			const { openEditor } = await import("./editor.ts");
+			if (isGone || !place.current) return;
+			editor.current = openEditor(place.current, {
+				filename,
+				value: latest.current.value,
+				readOnly: isReadOnly,
+				describedBy: hint,
+				onChange: (text) => latest.current.onChange(text),
+			});
+			setOpen(true);
+		});
+		return () => {
+			isGone = true;
+			editor.current?.remove();
+			editor.current = undefined;
+		};
+	}, []);
+	useEffect(() => {
+		// Changes that weren't typed, such as discarding.
+		if (editor.current && editor.current.value !== value) editor.current.setOptions({ value });
+	}, [value]);
+
+	return (
+		<div class="editor">
+			<div ref={place} aria-busy={!isOpen} />
+			<small id={hint} class="hint">
+				{isReadOnly
+					? "This file can only be read."
+					: "Tab indents. To leave the editor, press Escape, then Tab."}
+			</small>
+		</div>
+	);
+}
