@@ -105,7 +105,7 @@ inBrowser("the shell", (open) => {
 			expect.not.arrayContaining([expect.stringContaining("/api/")]),
 		);
 		expect(responses.length).toBeLessThanOrEqual(16);
-		expect(bytes).toBeLessThanOrEqual(60 * 1024);
+		expect(bytes).toBeLessThanOrEqual(80 * 1024);
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
 	});
 
