@@ -6,15 +6,15 @@ const url = () => location.pathname + location.search;
 /** What people do when they want to be somewhere else on the page. */
 const GESTURES = ["wheel", "touchstart", "pointerdown", "keydown"];
 
-/** Scrolls to a position, and again while the page grows, until it is reached or the user does something. */
+/**
+ * Scrolls to a position, and again whenever the page's height changes, until the user does something:
+ * first the page that is left is there, then an empty one, then the content.
+ */
 function scrollBackTo(top: number) {
 	const controller = new AbortController();
 	const { signal } = controller;
 	const stop = () => controller.abort();
-	const observer = new ResizeObserver(() => {
-		scrollTo(0, top);
-		if (scrollY >= top) stop();
-	});
+	const observer = new ResizeObserver(() => scrollTo(0, top));
 	signal.addEventListener("abort", () => observer.disconnect());
 	for (const gesture of [...GESTURES, "popstate"])
 		addEventListener(gesture, stop, { signal, passive: true });
