@@ -32,7 +32,7 @@ function Switch({ current }: { current: string | undefined }) {
 	useDismiss(root, isOpen, () => setOpen(false));
 	const organizations = me.value?.organizations ?? [];
 	const name = organizations.find(({ id }) => id === current)?.name;
-	const words = me.value ? "Choose…" : "…";
+	const words = organizations.length > 0 ? "Choose…" : me.value ? "No organization" : "…";
 	return (
 		<div class="switch" ref={root}>
 			<button
