@@ -23,13 +23,10 @@ function scrollBackTo(top: number) {
 
 /** Makes Back and Forward lead to where a page was left, although its content is loaded after the browser looks for it. */
 export function rememberScroll() {
-	let current = url();
 	addEventListener("scroll", () => positions.set(url(), scrollY), { passive: true });
 	addEventListener("popstate", () => {
-		// A link to a part of the page.
-		if (url() === current) return;
-		current = url();
-		const top = positions.get(current);
-		if (top) scrollBackTo(top);
+		const top = positions.get(url());
+		// The browser itself leads to a part of the page that the URL names.
+		if (top && !location.hash) scrollBackTo(top);
 	});
 }
