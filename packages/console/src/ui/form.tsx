@@ -131,7 +131,13 @@ export const texts = (fields: FormData, name: string) =>
 
 /** An error about a field that the page finds before the service does. A form's `onSubmit` throws it. */
 export const refusal = (name: string, detail: string) =>
-	new TenantryError({ type: "validation_error", code: "invalid_input", attr: name, detail });
+	new TenantryError({
+		type: "validation_error",
+		code: "invalid_input",
+		status: 400,
+		attr: name,
+		detail,
+	});
 
 type Described = {
 	/** The field as errors of the service name it, such as `destination__config__bucket_name`. */
