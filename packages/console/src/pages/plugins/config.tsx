@@ -24,9 +24,11 @@ export default function ConfigPage() {
 						// Saved values replace those in the form; turning it on or off doesn't.
 						key={[saves, config.name, config.description, config.config].join("\n")}
 						config={config}
-						onSaved={() => {
-							say(`${configName(config)} is saved.`);
+						onSaved={(saved) => {
+							say(`${configName(saved)} is saved.`);
 							setSaves(saves + 1);
+							loaded.replace(saved);
+							// For its ETag, which only a GET has.
 							loaded.reload();
 						}}
 					/>
@@ -55,7 +57,7 @@ const versionOf = (config: Config): Version => ({
 	...underNames(parsed(config.config)),
 });
 
-function Settings({ config, onSaved }: { config: Config; onSaved: () => void }) {
+function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config) => void }) {
 	const plugin = pluginIn(config);
 	const fields = fieldsOf(plugin.config_schema);
 	const stored = parsed(config.config);
@@ -77,7 +79,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: () => void }) 
 				}),
 			);
 		},
-		onSaved,
+		onSaved: (version) => onSaved(version[READ]),
 		labels: {
 			name: "Name",
 			description: "Description",

@@ -6,7 +6,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
@@ -22,7 +22,7 @@ const installedId = (error: unknown) =>
 /** What is wrong with an address is said beside its field. */
 const aboutUrl = (error: unknown) =>
 	error instanceof TenantryError && error.status === 400 && error.attr === null
-		? new TenantryError({ type: error.type, code: error.code, detail: error.detail, attr: "url" })
+		? refusal("url", error.detail)
 		: error;
 
 /** Installing a plugin from an address, from the catalogue, or writing one. */
