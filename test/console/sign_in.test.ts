@@ -8,7 +8,7 @@ import { linkTo, newPerson } from "./support/people.ts";
 async function follow(page: Page, email: string, before?: string) {
 	await page.getByLabel("Email address").fill(email);
 	await page.getByRole("button", { name: "Send a link" }).click();
-	await page.getByText("Look into your mail.").waitFor();
+	await page.getByText("Check your mail.").waitFor();
 	const link = await linkTo(email, before);
 	await page.goto(link);
 	return link;
@@ -49,6 +49,10 @@ inBrowser("signing in", (open) => {
 		expect(await mine.personalApiKeys.get({ id: "@current" })).toMatchObject({ label: "Console" });
 		await page.goto(`${inject("console").url}/console/keys`);
 		await page.getByRole("cell", { name: "Console" }).waitFor();
+		// A session may make keys that last longer than itself.
+		await page.goto(`${inject("console").url}/console/keys/new`);
+		await page.getByRole("textbox", { name: "Name" }).waitFor();
+		expect(await page.getByLabel("Expires").inputValue()).toBe("90");
 		await signOut(page);
 		await expect(mine.users.get({ user: "@me" })).rejects.toMatchObject({ status: 401 });
 		await page.goto(link);
@@ -65,7 +69,7 @@ inBrowser("signing in", (open) => {
 		const page = await open("/console", { key: "" });
 		await page.getByLabel("Email address").fill("nobody@example.com");
 		await page.getByRole("button", { name: "Send a link" }).click();
-		await page.getByText("Look into your mail.").waitFor();
+		await page.getByText("Check your mail.").waitFor();
 		await checkLooks(page, "sign-in-sent");
 		await page.getByRole("button", { name: "Send it again, or to another address" }).click();
 		await page.getByLabel("Email address").waitFor();

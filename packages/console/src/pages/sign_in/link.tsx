@@ -19,7 +19,7 @@ export function Link({ token, onSignedIn }: { token: string; onSignedIn: () => v
 	const [done, setDone] = useState<SignedIn>();
 
 	async function enter({ personal_api_key }: SignedIn) {
-		await signIn(personal_api_key.value ?? "");
+		await signIn(personal_api_key.value ?? "", { isByMail: true });
 		onSignedIn();
 	}
 

@@ -22,8 +22,8 @@ function MailForm() {
 		return (
 			<div role="status">
 				<p>
-					<strong>Look into your mail.</strong> If {sentTo} is the address of a user, a link to sign
-					in is on its way. It works for 15 minutes.
+					<strong>Check your mail.</strong> If {sentTo} is the address of a user, a link to sign in
+					is on its way. It works for 15 minutes.
 				</p>
 				<div class="buttons">
 					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
@@ -54,7 +54,7 @@ function MailForm() {
 }
 
 const KeyForm = ({ onSignedIn }: { onSignedIn: () => void }) => (
-	<details>
+	<details class="sign-in-other">
 		<summary>Sign in with an API key</summary>
 		<Form
 			action="Sign in"
