@@ -53,7 +53,7 @@ export function AccountForm({
 					name="account_level"
 					value="1"
 					label="Member"
-					hint="Uses what every member may use, and the private projects below."
+					hint="May do what every member may."
 					checked={level === 1}
 					onChange={() => setLevel(1)}
 				/>

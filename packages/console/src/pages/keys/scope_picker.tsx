@@ -18,7 +18,7 @@ export function ScopePicker({
 					<button
 						key={words}
 						type="button"
-						class="secondary small"
+						class="secondary outline small"
 						aria-pressed={isSame(preset, scopes)}
 						onClick={() => onChange(preset)}
 					>
