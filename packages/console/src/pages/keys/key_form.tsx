@@ -108,7 +108,10 @@ export function KeyForm({
 		try {
 			await onSubmit(settings);
 		} catch (error) {
-			throw explain(error, settings, current);
+			// Keys of service accounts are always restricted to their organization.
+			const { organization } = keys;
+			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
+			throw explain(error, sent, current);
 		}
 	}
 
