@@ -68,7 +68,7 @@ export function AccountForm({
 			</Group>
 			{level === 1 && isPrivate.length > 0 && (
 				<Group name="projects" label="Private projects" hint="It sees all that aren't private.">
-					<div class="picks">
+					<div class="key-picks">
 						{isPrivate.map(({ id, name }) => (
 							<Check
 								key={id}

@@ -56,7 +56,7 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 				hint="One address or range a line. If this is empty, the key works from anywhere."
 			/>
 			{unlisted.length > 0 && (
-				<p class="seen">
+				<p class="key-seen">
 					Lately it was used from {unlisted.join(", ")}.{" "}
 					<button
 						type="button"
