@@ -4,7 +4,7 @@ import { Count } from "../../ui/values.tsx";
 const DAY_MS = 86_400_000;
 
 const NUMBER = new Intl.NumberFormat();
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
 
 const wordsOf = (day: string) => DAY.format(new Date(day));
 
@@ -88,7 +88,7 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 			</div>
 			<details>
 				<summary>Days with use</summary>
-				<table>
+				<table class="key-days">
 					<thead>
 						<tr>
 							<th scope="col">Day (UTC)</th>
