@@ -126,7 +126,6 @@ inBrowser("keys", (open) => {
 		await page.getByRole("link", { name: "Old import" }).waitFor();
 		await page.getByRole("link", { name: "Service accounts" }).click();
 		await page.getByText("Only admins see service accounts").waitFor();
-		await checkLooks(page, "service_accounts-member");
 		expect([page.url().endsWith(`${path}/service_accounts`), refused]).toEqual([true, []]);
 
 		await page.getByRole("link", { name: "API keys" }).click();
@@ -144,7 +143,6 @@ inBrowser("keys", (open) => {
 		await page.getByRole("link", { name: "Laptop" }).click();
 		await page.getByRole("button", { name: "Revoke" }).click();
 		await page.getByText("You are signed out").waitFor();
-		await checkLooks(page, "keys-revoke-session");
 		await confirm(page, "Revoke key");
 		await page.getByText("You are signed out, and the key of this session is revoked.").waitFor();
 		expect(await client.personalApiKeys.list()).toMatchObject({ count: 2 });

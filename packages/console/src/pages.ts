@@ -5,6 +5,9 @@ type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[]
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
+/** A service account, and the pages of its keys below it. */
+const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));
+
 /** Pages below `/console/:organization`. */
 export const organizationPages: Pages = [
 	["/", lazy(() => import("./pages/overview/overview.tsx"))],
@@ -35,7 +38,8 @@ export const organizationPages: Pages = [
 	["/batch_exports/:id/runs/:run", lazy(() => import("./pages/batch_exports/run.tsx"))],
 	["/batch_exports/:id/:tab?", lazy(() => import("./pages/batch_exports/export.tsx"))],
 	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
-	["/service_accounts/:account/*", lazy(() => import("./pages/keys/account.tsx"))],
+	["/service_accounts/:account", ServiceAccount],
+	["/service_accounts/:account/*", ServiceAccount],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],

@@ -134,7 +134,7 @@ function Overview() {
 						["Created", <Time key="created" value={account.created_at} />],
 						[
 							"ID",
-							<code key="id" class="value">
+							<code key="id" class="key-value">
 								{account.id}
 							</code>,
 						],

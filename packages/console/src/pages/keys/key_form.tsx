@@ -56,7 +56,7 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 				hint="One address or range a line. If this is empty, the key works from anywhere."
 			/>
 			{unlisted.length > 0 && (
-				<p class="seen">
+				<p class="key-seen">
 					Lately it was used from {unlisted.join(", ")}.{" "}
 					<button
 						type="button"
@@ -108,7 +108,10 @@ export function KeyForm({
 		try {
 			await onSubmit(settings);
 		} catch (error) {
-			throw explain(error, settings, current);
+			// Keys of service accounts are always restricted to their organization.
+			const { organization } = keys;
+			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
+			throw explain(error, sent, current);
 		}
 	}
 

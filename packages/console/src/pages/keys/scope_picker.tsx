@@ -13,12 +13,12 @@ export function ScopePicker({
 }) {
 	return (
 		<Group name="scopes" label="What it may do">
-			<div class="row presets">
+			<div class="row key-presets">
 				{PRESETS.map(([words, preset]) => (
 					<button
 						key={words}
 						type="button"
-						class="secondary small"
+						class="secondary outline small"
 						aria-pressed={isSame(preset, scopes)}
 						onClick={() => onChange(preset)}
 					>
@@ -26,7 +26,7 @@ export function ScopePicker({
 					</button>
 				))}
 			</div>
-			<table class="scopes">
+			<table class="key-scopes">
 				<thead>
 					<tr>
 						<th scope="col">Object</th>
