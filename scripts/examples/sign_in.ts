@@ -16,10 +16,12 @@ const replace = (secret: string, code: string, codes: string[]): Replacements =>
 	...codes.map((code, i): [string, string] => [code, `k7m2q-x9d${i}t`]),
 ];
 
+const secretOf = ({ secret }: { secret?: string | null | undefined }) => secret ?? "";
+
 /** The second factor of the caller. At the end, it is disabled. */
 export async function twoFactor({ record, refuse }: Recorder): Promise<Replacements> {
 	const parameters = { uuid: "@me" };
-	const { secret = "" } = await record("beginTwoFactor", { parameters });
+	const secret = secretOf(await record("beginTwoFactor", { parameters }));
 	const code = new TOTP({ secret }).generate();
 	await refuse("confirmTwoFactor", 400, { parameters, body: { code: "lost" } });
 	const confirmed = await record("confirmTwoFactor", { parameters, body: { code } });
@@ -66,7 +68,7 @@ export async function signIn(
 	const token = await tokenIn(folder);
 	await refuse("completeSignIn", 400, { body: { token }, key: null });
 	await refuse("beginSignInTwoFactor", 400, { body: { token: "unknown" }, key: null });
-	const { secret = "" } = await record("beginSignInTwoFactor", { body: { token }, key: null });
+	const secret = secretOf(await record("beginSignInTwoFactor", { body: { token }, key: null }));
 	const code = new TOTP({ secret }).generate();
 	const { recovery_codes = [] } = await record("completeSignIn", {
 		body: { token, code },

@@ -83,6 +83,7 @@ inBrowser("signing in", (open) => {
 		const first = await follow(page, person.email);
 		await signIn(page).click();
 		await page.getByText("Your organization requires a second factor.").waitFor();
+		expect(await page.evaluate("document.activeElement.name")).toBe("code");
 		await page.getByRole("img", { name: "QR code" }).waitFor();
 		await checkLooks(page, "sign-in-set-up");
 		await page.getByRole("textbox", { name: "Code" }).fill("000000");

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type SignedIn, TenantryError, type TwoFactorSetup } from "tenantry-client";
 import { api, signIn } from "../../session.ts";
 import { Form, text } from "../../ui/form.tsx";
@@ -14,9 +14,20 @@ const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code 
  * Signing in with a mailed link. It takes a click, because programs that check mails open links, too.
  * @param onSignedIn is called when the tab has its key
  */
-export function Link({ token, onSignedIn }: { token: string; onSignedIn: () => void }) {
+export function Link({
+	token,
+	onSignedIn,
+	onOther,
+}: {
+	token: string;
+	onSignedIn: () => void;
+	/** Is called when the user wants to sign in without the link. */
+	onOther: () => void;
+}) {
 	const [step, setStep] = useState<Step>({ kind: "link" });
 	const [done, setDone] = useState<SignedIn>();
+	const view = useRef<HTMLDivElement>(null);
+	useEffect(() => view.current?.querySelector("input")?.focus(), [step]);
 
 	async function enter({ personal_api_key }: SignedIn) {
 		await signIn(personal_api_key.value ?? "", { isByMail: true });
@@ -45,25 +56,32 @@ export function Link({ token, onSignedIn }: { token: string; onSignedIn: () => v
 				onDone={() => enter(done)}
 			/>
 		);
-	if (step.kind === "set_up")
-		return (
-			<>
-				<p>
-					Your organization requires a second factor. You need an authenticator app, such as the one
-					of your password manager.
-				</p>
-				<SetUpForm setup={step.setup} action="Sign in" onCode={complete} />
-			</>
-		);
-	if (step.kind === "code")
-		return (
-			<Form key="code" action="Sign in" onSubmit={(fields) => complete(text(fields, "code"))}>
-				<CodeField hint="Of your authenticator app, or one of your recovery codes." />
-			</Form>
-		);
 	return (
-		<Form key="link" action="Sign in" onSubmit={() => complete()}>
-			<p>The link in your mail works once. The session that it begins lasts twelve hours.</p>
-		</Form>
+		<div ref={view}>
+			{step.kind === "set_up" && (
+				<>
+					<p>
+						Your organization requires a second factor. You need an authenticator app, such as the
+						one of your password manager.
+					</p>
+					<SetUpForm setup={step.setup} action="Sign in" onCode={complete} />
+				</>
+			)}
+			{step.kind === "code" && (
+				<Form key="code" action="Sign in" onSubmit={(fields) => complete(text(fields, "code"))}>
+					<CodeField hint="Of your authenticator app, or one of your recovery codes." />
+				</Form>
+			)}
+			{step.kind === "link" && (
+				<Form key="link" action="Sign in" onSubmit={() => complete()}>
+					<p>The link in your mail works once. The session that it begins lasts twelve hours.</p>
+				</Form>
+			)}
+			<p class="sign-in-other">
+				<button type="button" class="link" onClick={onOther}>
+					Sign in another way
+				</button>
+			</p>
+		</div>
 	);
 }

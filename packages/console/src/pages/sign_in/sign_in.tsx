@@ -94,14 +94,7 @@ export default function SignIn() {
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
 				{token ? (
-					<>
-						<Link key={token} token={token} onSignedIn={leave} />
-						<p class="sign-in-other">
-							<button type="button" class="link" onClick={() => setToken(null)}>
-								Sign in another way
-							</button>
-						</p>
-					</>
+					<Link key={token} token={token} onSignedIn={leave} onOther={() => setToken(null)} />
 				) : (
 					<>
 						<MailForm />
