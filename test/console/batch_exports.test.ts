@@ -21,6 +21,16 @@ async function refusing() {
 	return `http://127.0.0.1:${await listen(server)}/batch`;
 }
 
+/** A receiver that answers once it is told to. */
+async function holding() {
+	const { promise, resolve } = Promise.withResolvers<void>();
+	const server = createServer((request, response) => {
+		request.resume();
+		promise.then(() => response.end());
+	});
+	return { url: `http://127.0.0.1:${await listen(server)}/batch`, release: resolve };
+}
+
 /** The key of somebody who is a member of the organization. */
 async function memberOf(organization: string) {
 	const { accept_url } = await clientOf().invites.create(
@@ -128,10 +138,16 @@ inBrowser("batch exports", (open) => {
 	});
 
 	test("a member resumes a paused export, and has what it skipped exported", async () => {
-		const { client, organization, path } = await newOrganization();
+		const { client, organization, project, path } = await newOrganization();
+		const event = { event: "signed up", distinct_id: "visitor-1" };
+		await client.events.ingest(
+			{ project: project.id },
+			[0.5, 1.5, 1.6].map((hours) => ({ ...event, timestamp: hoursAgo(hours) })),
+		);
+		const receiver = await holding();
 		const { id } = await client.batchExports.create(organization, {
 			name: "Nightly",
-			destination: { type: "NoOp" },
+			destination: { type: "HTTP", config: { url: receiver.url } },
 			interval: "hour",
 			paused: true,
 			last_paused_at: hoursAgo(3),
@@ -146,12 +162,15 @@ inBrowser("batch exports", (open) => {
 		await page.getByText("3 windows ended and were not exported").waitFor();
 		await checkLooks(page, "exports-resume");
 		await page.getByRole("button", { name: "Resume export" }).click();
+		// The page follows the backfill by itself.
+		await page.getByText(/^[01] of 3 windows/).waitFor();
+		receiver.release();
 		await page.getByText("3 of 3 windows").waitFor();
 		await page.getByText("Active", { exact: true }).waitFor();
 		const tabs = page.getByRole("navigation", { name: "About" });
 		await tabs.getByText("Metrics").click();
 		await page.getByRole("table", { name: "Days" }).waitFor();
-		await page.locator(".chart canvas").waitFor();
+		await page.locator(".plot canvas").waitFor();
 		await checkLooks(page, "exports-metrics");
 		await tabs.getByText("Log").click();
 		await page.getByText(/A backfill of 3 windows .* was started/).waitFor();

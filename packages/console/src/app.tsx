@@ -48,7 +48,9 @@ const Home = withUser(() => {
 			<Empty title="You are in no organization yet">
 				<p>Make one, or ask an administrator of an organization to invite you.</p>
 				<p>
-					<a href="/console/new">New organization</a>
+					<a class="button" href="/console/new">
+						New organization
+					</a>
 				</p>
 			</Empty>
 		</PageView>

@@ -77,6 +77,8 @@ export async function checkLooks(page: Page, name: string) {
 	for (const { width, colorScheme } of LOOKS) {
 		await page.setViewportSize({ width, height: 800 });
 		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+		// What is fixed to the screen would be in the middle of the picture.
+		await page.evaluate("scrollTo(0, 0)");
 		await page.screenshot({
 			path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png`,
 			fullPage: true,

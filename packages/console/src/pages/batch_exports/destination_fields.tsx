@@ -54,7 +54,7 @@ function SettingField({
 				label
 			) : (
 				<>
-					{label} <span class="optional">optional</span>
+					{label} <span class="export-optional">optional</span>
 				</>
 			),
 		hint,

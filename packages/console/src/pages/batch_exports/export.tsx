@@ -10,10 +10,12 @@ import { attempt, Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { Backfills } from "./backfills.tsx";
 import { ExportLog } from "./log.tsx";
+import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
 import { Runs } from "./runs.tsx";
 import {
 	ExportState,
 	failureOf,
+	hasEnded,
 	placeOf,
 	Squares,
 	wordsOfInterval,
@@ -96,7 +98,10 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, replace } = opened;
+	const { of, path, reload, replace } = opened;
+	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
+	// Not while somebody changes the settings: what they see must be what they opened.
+	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];

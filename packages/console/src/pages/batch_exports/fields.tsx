@@ -12,7 +12,7 @@ import { DestinationFields } from "./destination_fields.tsx";
 import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
-import { INTERVALS, MODELS, TYPES, wordsOfModel, wordsOfType } from "./states.tsx";
+import { INTERVALS, MODELS, TYPES, wordsOfType } from "./states.tsx";
 import { toLocal } from "./windows.ts";
 
 type Destination = { type: string; config: Config };
@@ -86,6 +86,47 @@ const isTested = (field: EventTarget | null) =>
 	field instanceof Element &&
 	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
 
+/** How often an export runs, and from when until when. */
+const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
+	<section class="panel form-part">
+		<h2>How often</h2>
+		<Select
+			name="interval"
+			label="Interval"
+			options={INTERVALS}
+			defaultValue={of?.interval ?? "hour"}
+			hint="Each window is exported once, soon after it has ended. Windows follow UTC; weeks begin on Monday."
+		/>
+		<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
+			<summary>Begin and end</summary>
+			<div class="pair">
+				<Field
+					name="start_at"
+					label={
+						<>
+							Not before <span class="export-optional">optional</span>
+						</>
+					}
+					type="datetime-local"
+					hint="In your time zone."
+					defaultValue={moment(of?.start_at)}
+				/>
+				<Field
+					name="end_at"
+					label={
+						<>
+							Not after <span class="export-optional">optional</span>
+						</>
+					}
+					type="datetime-local"
+					defaultValue={moment(of?.end_at)}
+				/>
+			</div>
+		</details>
+		{last}
+	</section>
+);
+
 /** The fields of an export. Of a stored one, its destination is of the type that it has. */
 export function ExportFields({
 	of,
@@ -111,7 +152,7 @@ export function ExportFields({
 		if (form) setFiles(readFiles(form, type));
 	};
 	useEffect(update, [type]);
-	const proposal = `${model === "persons" ? wordsOfModel("persons") : wordsOfModel("events")} to ${wordsOfType(type)}`;
+	const rows = MODELS.find(([value]) => value === model)?.[1] ?? "Rows";
 	return (
 		<div
 			ref={root}
@@ -128,7 +169,7 @@ export function ExportFields({
 					label="Name"
 					required
 					maxLength={400}
-					value={name ?? proposal}
+					value={name ?? `${rows} to ${wordsOfType(type)}`}
 					onInput={({ currentTarget }) => setName(currentTarget.value)}
 				/>
 				{children}
@@ -162,43 +203,7 @@ export function ExportFields({
 				<DestinationFields key={type} type={type} config={of?.destination.config} />
 				{files && <FilePreview {...files} />}
 			</section>
-			<section class="panel form-part">
-				<h2>How often</h2>
-				<Select
-					name="interval"
-					label="Interval"
-					options={INTERVALS}
-					defaultValue={of?.interval ?? "hour"}
-					hint="Each window is exported once, soon after it has ended. Windows follow UTC; weeks begin on Monday."
-				/>
-				<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
-					<summary>Begin and end</summary>
-					<div class="pair">
-						<Field
-							name="start_at"
-							label={
-								<>
-									Not before <span class="optional">optional</span>
-								</>
-							}
-							type="datetime-local"
-							hint="In your time zone."
-							defaultValue={moment(of?.start_at)}
-						/>
-						<Field
-							name="end_at"
-							label={
-								<>
-									Not after <span class="optional">optional</span>
-								</>
-							}
-							type="datetime-local"
-							defaultValue={moment(of?.end_at)}
-						/>
-					</div>
-				</details>
-				{last}
-			</section>
+			<When of={of} last={last} />
 		</div>
 	);
 }

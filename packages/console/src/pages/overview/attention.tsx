@@ -42,11 +42,11 @@ const exportItems = (exports: readonly BatchExport[], to: To) =>
 					state: "Paused",
 					detail: last_paused_at ? (
 						<>
-							Exports nothing since <Time value={last_paused_at} isRelative />
+							Since <Time value={last_paused_at} isRelative />
 							{because}
 						</>
 					) : (
-						"Exports nothing until it is unpaused."
+						"It exports nothing until somebody unpauses it."
 					),
 				},
 			];
