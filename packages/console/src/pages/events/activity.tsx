@@ -166,6 +166,36 @@ function Chips({ entries, change }: { entries: ActivityEntry[]; change: ChangeFi
 	) : null;
 }
 
+function ActivityFilters() {
+	const [{ scope = "" }, change] = useQuery();
+	return (
+		<Filters>
+			<PersonFilter change={change} />
+			<select
+				aria-label="About"
+				value={scope}
+				onChange={({ currentTarget }) =>
+					change({
+						scope: currentTarget.value,
+						activity: undefined,
+						item_id: undefined,
+						offset: undefined,
+					})
+				}
+			>
+				{SCOPES.map(([value, words]) => (
+					<option key={value} value={value}>
+						{words}
+					</option>
+				))}
+			</select>
+			{scope && <Filter name="activity" label="Action" options={activitiesOf(scope)} />}
+			<MomentFilter name="after" label="From" />
+			<MomentFilter name="before" label="To" />
+		</Filters>
+	);
+}
+
 const NUMBER = new Intl.NumberFormat();
 
 /** What people changed in an organization, newest first. */
@@ -182,7 +212,6 @@ export default function Activity() {
 		[organization.id, JSON.stringify(filters)],
 	);
 	const isFiltered = Object.keys(filters).length > 0;
-	const { scope = "" } = query;
 	const count = list.data?.count ?? 0;
 	return (
 		<PageView
@@ -194,30 +223,7 @@ export default function Activity() {
 			}
 		>
 			<ActivityTabs current="activity" />
-			<Filters>
-				<PersonFilter change={change} />
-				<select
-					aria-label="About"
-					value={scope}
-					onChange={({ currentTarget }) =>
-						change({
-							scope: currentTarget.value,
-							activity: undefined,
-							item_id: undefined,
-							offset: undefined,
-						})
-					}
-				>
-					{SCOPES.map(([value, words]) => (
-						<option key={value} value={value}>
-							{words}
-						</option>
-					))}
-				</select>
-				{scope && <Filter name="activity" label="Action" options={activitiesOf(scope)} />}
-				<MomentFilter name="after" label="From" />
-				<MomentFilter name="before" label="To" />
-			</Filters>
+			<ActivityFilters />
 			<Chips entries={list.data?.results ?? []} change={change} />
 			<div class="activity-log">
 				<Table

@@ -5,9 +5,8 @@ import { useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
-import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Show, say, warn } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
@@ -15,47 +14,12 @@ import { Deliveries } from "./deliveries.tsx";
 import { useEvery } from "./every.ts";
 import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
-import { Secret } from "./secret.tsx";
-import { typesToSend, WhichEvents } from "./types.tsx";
+import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 
 type Row = Received<Webhook, "webhooks">;
 
 /** How often the page looks for new deliveries. */
 const SECONDS = 10;
-
-function EditDialog({
-	webhook,
-	save,
-	onClose,
-}: {
-	webhook: Row;
-	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<unknown>;
-	onClose: () => void;
-}) {
-	// The page loads the webhook again and again. What is saved is compared with what the form began with.
-	const [before] = useState(webhook);
-	const [types, setTypes] = useState(before.types.length > 0 ? before.types : undefined);
-	return (
-		<Dialog title="Edit webhook" onClose={onClose}>
-			<Form
-				action="Save"
-				onCancel={onClose}
-				onSubmit={async (fields) => {
-					await save(before, {
-						url: text(fields, "url"),
-						description: text(fields, "description"),
-						types: typesToSend(types),
-					});
-					onClose();
-				}}
-			>
-				<Field name="url" label="URL" type="url" required defaultValue={before.url} />
-				<Field name="description" label="Description" defaultValue={before.description} />
-				<WhichEvents types={types} onChange={setTypes} />
-			</Form>
-		</Dialog>
-	);
-}
 
 /** What is wrong, what waits, and how to go on; nothing if all is well. */
 function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
@@ -143,40 +107,34 @@ const isStatus = (text: string | undefined) => text === "delivered" || text === 
 
 type Open = "edit" | "replay" | "roll" | undefined;
 
-function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
-	const [secret, setSecret] = useState<string>();
-	return (
-		<Dialog title={secret ? "The new secret" : "Roll the secret"} onClose={onClose}>
-			{secret ? (
-				<>
-					<Secret secret={secret} />
-					<p>Until your endpoint has it, the old secret goes on working: for 24 hours.</p>
-					<div class="buttons">
-						<button type="button" onClick={onClose}>
-							I have copied it
+const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
+	<div class="panel">
+		<Facts
+			rows={[
+				["Health", <HealthBadge webhook={webhook} />],
+				["URL", <code class="address">{webhook.url}</code>],
+				...(webhook.description ? ([["Description", webhook.description]] as const) : []),
+				["Events", <Types types={webhook.types} />],
+				["Added", <Time value={webhook.created_at} />],
+				[
+					"Secret",
+					<span class="row">
+						{webhook.previous_secret_expires_at ? (
+							<span>
+								Rolled. The old one works until <Time value={webhook.previous_secret_expires_at} />
+							</span>
+						) : (
+							<span>Shown once, when it was made</span>
+						)}
+						<button type="button" class="secondary outline small" onClick={onRoll}>
+							Roll secret
 						</button>
-					</div>
-				</>
-			) : (
-				<Form
-					action="Roll secret"
-					onCancel={onClose}
-					onSubmit={async () => setSecret((await api.webhooks.roll(webhook)).secret ?? "")}
-				>
-					<p>
-						You get a new secret. For 24 hours each event is signed with both, so your endpoint
-						misses nothing while you replace it.
-					</p>
-					{webhook.previous_secret_expires_at && (
-						<p>
-							The secret was rolled less than a day ago. The one before it stops working at once.
-						</p>
-					)}
-				</Form>
-			)}
-		</Dialog>
-	);
-}
+					</span>,
+				],
+			]}
+		/>
+	</div>
+);
 
 function Shown({
 	webhook,
@@ -238,37 +196,7 @@ function Shown({
 			}
 		>
 			<State webhook={webhook} onReplay={() => setOpen("replay")} />
-			<div class="panel">
-				<Facts
-					rows={[
-						["Health", <HealthBadge webhook={webhook} />],
-						["URL", <code class="address">{webhook.url}</code>],
-						...(webhook.description ? ([["Description", webhook.description]] as const) : []),
-						["Events", <Types types={webhook.types} />],
-						["Added", <Time value={webhook.created_at} />],
-						[
-							"Secret",
-							<span class="row">
-								{webhook.previous_secret_expires_at ? (
-									<span>
-										Rolled. The old one works until{" "}
-										<Time value={webhook.previous_secret_expires_at} />
-									</span>
-								) : (
-									<span>Shown once, when it was made</span>
-								)}
-								<button
-									type="button"
-									class="secondary outline small"
-									onClick={() => setOpen("roll")}
-								>
-									Roll secret
-								</button>
-							</span>,
-						],
-					]}
-				/>
-			</div>
+			<About webhook={webhook} onRoll={() => setOpen("roll")} />
 			<Section
 				title="Deliveries"
 				actions={

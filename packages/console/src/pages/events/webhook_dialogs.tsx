@@ -1,0 +1,80 @@
+import { useState } from "preact/hooks";
+import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
+import { api } from "../../session.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { Secret } from "./secret.tsx";
+import { typesToSend, WhichEvents } from "./types.tsx";
+
+type Row = Received<Webhook, "webhooks">;
+
+/** Changes what a webhook gets, and where. */
+export function EditDialog({
+	webhook,
+	save,
+	onClose,
+}: {
+	webhook: Row;
+	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<unknown>;
+	onClose: () => void;
+}) {
+	// The page loads the webhook again and again. What is saved is compared with what the form began with.
+	const [before] = useState(webhook);
+	const [types, setTypes] = useState(before.types.length > 0 ? before.types : undefined);
+	return (
+		<Dialog title="Edit webhook" onClose={onClose}>
+			<Form
+				action="Save"
+				onCancel={onClose}
+				onSubmit={async (fields) => {
+					await save(before, {
+						url: text(fields, "url"),
+						description: text(fields, "description"),
+						types: typesToSend(types),
+					});
+					onClose();
+				}}
+			>
+				<Field name="url" label="URL" type="url" required defaultValue={before.url} />
+				<Field name="description" label="Description" defaultValue={before.description} />
+				<WhichEvents types={types} onChange={setTypes} />
+			</Form>
+		</Dialog>
+	);
+}
+
+/** Gives a webhook a new secret, and shows it. */
+export function RollDialog({ webhook, onClose }: { webhook: Row; onClose: () => void }) {
+	const [secret, setSecret] = useState<string>();
+	return (
+		<Dialog title={secret ? "The new secret" : "Roll the secret"} onClose={onClose}>
+			{secret ? (
+				<>
+					<Secret secret={secret} />
+					<p>Until your endpoint has it, the old secret goes on working: for 24 hours.</p>
+					<div class="buttons">
+						<button type="button" onClick={onClose}>
+							I have copied it
+						</button>
+					</div>
+				</>
+			) : (
+				<Form
+					action="Roll secret"
+					onCancel={onClose}
+					onSubmit={async () => setSecret((await api.webhooks.roll(webhook)).secret ?? "")}
+				>
+					<p>
+						You get a new secret. For 24 hours each event is signed with both, so your endpoint
+						misses nothing while you replace it.
+					</p>
+					{webhook.previous_secret_expires_at && (
+						<p>
+							The secret was rolled less than a day ago. The one before it stops working at once.
+						</p>
+					)}
+				</Form>
+			)}
+		</Dialog>
+	);
+}
