@@ -7,6 +7,8 @@ const Value = z.object({
 	type: z.union([z.string(), z.array(z.string())]).optional(),
 	enum: z.array(z.string()).optional(),
 	format: z.string().optional(),
+	pattern: z.string().optional(),
+	minLength: z.int().optional(),
 	maxLength: z.int().optional(),
 	minimum: z.int().optional(),
 	maximum: z.int().optional(),
@@ -70,10 +72,11 @@ function settingOf(
 ): Setting {
 	const { text, otherwise, isSecret, choices } = textsOf(schema.description);
 	const value = schema.anyOf?.find(({ type }) => type !== "null") ?? schema;
-	const { enum: values, format, maxLength, minimum, maximum } = value;
+	const { enum: values, format, pattern, minLength, maxLength, minimum, maximum } = value;
 	const [type] = [value.type].flat();
 	const kinds = { boolean: "boolean", integer: "number", array: "list" } as const;
 	const kind = type === "boolean" || type === "integer" || type === "array" ? kinds[type] : "text";
+	const takesNothing = !minLength && format !== "uri" && new RegExp(pattern ?? "").test("");
 	return {
 		name,
 		kind: isSecret ? "secret" : values ? "choice" : kind,
@@ -82,6 +85,7 @@ function settingOf(
 		...(otherwise !== undefined && otherwise !== "false" && { otherwise }),
 		...(values && { choices: values.map((one) => [one, choices.get(one) ?? ""] as const) }),
 		...(maxLength !== undefined && maxLength > MAX_LINE && { isLong: true }),
+		...(isRequired && takesNothing && { mayBeEmpty: true }),
 		...(format === "uri" && { isUrl: true }),
 		...(maxLength !== undefined && { maxLength }),
 		...(minimum !== undefined && { min: minimum }),

@@ -13,6 +13,7 @@ import { keysIn, normalizer } from "./examples/normalize.ts";
 import * as people from "./examples/people.ts";
 import { plugins } from "./examples/plugins.ts";
 import { recorder } from "./examples/recorder.ts";
+import { signIn, twoFactor } from "./examples/sign_in.ts";
 import { webhooks } from "./examples/webhooks.ts";
 import { environment, run } from "./run.ts";
 import { freePort, serve } from "./server.ts";
@@ -77,7 +78,13 @@ const server = await serve({
 	port: await freePort(),
 	folder: work,
 	state,
-	variables: { DOH_URL: peerUrl, ALLOW_PRIVATE_DESTINATIONS: "true", USAGE_FLUSH_SECONDS: "0" },
+	variables: {
+		DOH_URL: peerUrl,
+		ALLOW_PRIVATE_DESTINATIONS: "true",
+		USAGE_FLUSH_SECONDS: "0",
+		MAIL_FROM: "tenantry@example.com",
+		APP_URL: "https://tenantry.example.com",
+	},
 });
 
 const { key, organization, project } = owner;
@@ -104,12 +111,17 @@ await exports(record, "Project", `${peerUrl}/slow`);
 await plugins(record);
 await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
 await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
+const secrets = [
+	...(await twoFactor(record)),
+	...(await signIn(record, "analyst@example.com", work)),
+];
 await record.record("removeMember", { parameters: { user__uuid: uuid } });
 
 const normalize = normalizer({
 	steps: record.steps,
 	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
+		...secrets,
 		[server.url, "https://tenantry.example.com"],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],

@@ -1,10 +1,6 @@
 import * as z from "zod";
-import { deleteExpired } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
-import { deleteOrphans } from "./events/queries.ts";
-import { isStale } from "./jobs/queue.ts";
-import { deleteOldSignIns } from "./sign_in/request.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/workflow.ts";
@@ -14,7 +10,10 @@ export { Operator } from "./operator/entrypoint.ts";
 const logError = (error: unknown) => console.error(JSON.stringify({ error: String(error) }));
 
 async function runJob(message: Message, env: Env) {
-	const { work } = await import("./jobs/work.ts");
+	const [{ isStale }, { work }] = await Promise.all([
+		import("./jobs/queue.ts"),
+		import("./jobs/work.ts"),
+	]);
 	const run = isStale(message) ? Promise.resolve() : work(env);
 	await run.then(
 		() => message.ack(),
@@ -44,21 +43,23 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [exports, jobs, ...others] = await Promise.all([
+		const [activityLog, events, exports, jobs, ...others] = await Promise.all([
+			import("./activity_log/queries.ts"),
+			import("./events/queries.ts"),
 			import("./exporter/schedule.ts"),
 			import("./jobs/tasks.ts"),
 			import("./audit_streams/deliver.ts"),
 			import("./domains/recheck.ts"),
 			import("./notifications/digest.ts"),
 			import("./personal_api_keys/expiry.ts"),
+			import("./sign_in/clean.ts"),
 			import("./webhooks/schedule.ts"),
 		]);
 		const tasks = [
-			deleteExpired(env),
-			deleteOrphans(env),
+			activityLog.deleteExpired(env),
+			events.deleteOrphans(env),
 			deleteExpiredKeys(env),
 			deleteOldDays(env),
-			deleteOldSignIns(env),
 			jobs.tick(env, scheduledTime),
 			exports.tick(env, scheduledTime),
 			...others.map(({ tick }) => tick(env, scheduledTime)),

@@ -15,6 +15,8 @@ const Answer = z.looseObject({
 	backfill_id: z.string().optional(),
 	accept_url: z.string().nullish(),
 	verification_challenge: z.string().optional(),
+	secret: z.string().optional(),
+	recovery_codes: z.array(z.string()).nullish(),
 	user: z.looseObject({ uuid: z.string() }).nullish(),
 	personal_api_key: z.looseObject({ value: z.string() }).nullish(),
 	results: z

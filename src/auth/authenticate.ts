@@ -6,6 +6,7 @@ import { personalApiKeys, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";
+import { held } from "./held.ts";
 import { cache, digest, getCached, isExpired, isWellFormed, type Key } from "./keys.ts";
 import { countUse } from "./usage.ts";
 
@@ -16,6 +17,14 @@ import { countUse } from "./usage.ts";
 export async function countFailure(c: Context<App>, refusal: ApiError) {
 	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
 	return success ? refusal : throttled(60);
+}
+
+/** The record that the isolate holds, else KV's. */
+async function getRecord(c: Context<App>, hash: string) {
+	const record = held(hash);
+	if (record) return record;
+	c.var.meter.kv_reads += 1;
+	return getCached(c.env, hash);
 }
 
 /** Finds the key of an active user in D1, and caches it in KV. */
@@ -42,7 +51,7 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 }
 
 /**
- * After this, the request has a key that KV or D1 knows and that has not expired. The guard checks
+ * After this, the request has a key that the isolate, KV or D1 knows and that has not expired. The guard checks
  * in D1 that the key still exists and its owner is active, in the same round trip as the request's
  * queries.
  */
@@ -52,8 +61,7 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	const refusal = badCredentials();
 	if (!value || extra !== undefined || !isWellFormed(value)) throw await countFailure(c, refusal);
 	const hash = await digest(value);
-	c.var.meter.kv_reads += 1;
-	let key = await getCached(c.env, hash);
+	let key = await getRecord(c, hash);
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that guessing is limited before it costs
 		// anything.

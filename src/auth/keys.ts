@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import * as z from "zod";
+import { held, hold, release } from "./held.ts";
 
 /** A key's record in KV, under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
 const Key = z.object({
@@ -51,7 +52,7 @@ export function isWellFormed(value: string) {
 /** SHA-256 in lower-case hex. */
 export async function digest(value: string) {
 	const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(value));
-	return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
+	return Buffer.from(hash).toString("hex");
 }
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
@@ -62,19 +63,29 @@ export const isExpired = (key: Pick<Key, "expires_at">) =>
 const kvKey = (hash: string) => `key:${hash}`;
 
 /**
- * Reads a key's record from KV by its digest. It may be a minute old.
+ * Reads a key's record from KV by its digest, and holds it in the isolate. It may be a minute old.
  * @returns undefined if there is none, or one that another version of this code wrote differently
  */
 export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
 	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
-	return Key.safeParse(record).data;
+	const { data } = Key.safeParse(record);
+	// What another request has stored in the meantime is newer.
+	if (data && !held(hash)) hold(hash, data);
+	return data;
 }
 
 /** D1 is authoritative: if KV can't be written, the next request only takes an extra round trip. */
 const isStale = (error: unknown) =>
 	console.error(JSON.stringify({ warning: "KV was not written", error: String(error) }));
 
-export const cache = ({ KEYS }: Env, hash: string, key: Key) =>
-	KEYS.put(kvKey(hash), JSON.stringify(key)).catch(isStale);
+/** Stores a key's record in KV and in the isolate. */
+export function cache({ KEYS }: Env, hash: string, key: Key) {
+	hold(hash, key);
+	return KEYS.put(kvKey(hash), JSON.stringify(key)).catch(isStale);
+}
 
-export const evict = ({ KEYS }: Env, hash: string) => KEYS.delete(kvKey(hash)).catch(isStale);
+/** Removes a key's record from KV and from the isolate. */
+export function evict({ KEYS }: Env, hash: string) {
+	release(hash);
+	return KEYS.delete(kvKey(hash)).catch(isStale);
+}

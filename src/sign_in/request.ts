@@ -1,33 +1,22 @@
 import { eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
-import { createMiddleware } from "hono/factory";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { addressOf } from "../auth/addresses.ts";
 import { digest, newToken } from "../auth/keys.ts";
-import { deleteOlderThan, insertWhere } from "../db/client.ts";
+import { insertWhere } from "../db/client.ts";
 import { signIns, users } from "../db/schema.ts";
 import type { App } from "../env.ts";
-import { invalid, throttled } from "../http/errors.ts";
+import { invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { mailLink, mailSso } from "./mails.ts";
-import { LIFETIME_MS, ssoOf } from "./rules.ts";
+import { HOUR_MS, LIFETIME_MS, ssoOf } from "./rules.ts";
 import type { SignInRequested } from "./shape.ts";
 
 /** Mails that a user gets in an hour. */
 const MAX_MAILS = 5;
 
-const HOUR_MS = 3_600_000;
-
 const iso = (at: number) => new Date(at).toISOString();
-
-/** Answers 429 once an address has asked for too many links. */
-export const limitByAddress = createMiddleware<App>(async (c, next) => {
-	const { success } = await c.env.SIGN_INS.limit({ key: addressOf(c) ?? "unknown" });
-	if (!success) throw throttled(60);
-	await next();
-});
 
 /**
  * Mails a link after the response, if somebody has the address. All that depends on the address
@@ -88,7 +77,3 @@ async function mail(env: Env, email: string) {
 	const { sso } = recipient;
 	await send(env, sso === null ? mailLink(env, recipient, token) : mailSso(recipient, sso));
 }
-
-/** Deletes the links that no longer count against the limit of mails, ten thousand at most. */
-export const deleteOldSignIns = async ({ DB }: Env) =>
-	deleteOlderThan(drizzle(DB), signIns, signIns.id, signIns.created_at, iso(Date.now() - HOUR_MS));

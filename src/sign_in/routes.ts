@@ -1,22 +1,39 @@
+import { createMiddleware } from "hono/factory";
+import { addressOf } from "../auth/addresses.ts";
+import type { App } from "../env.ts";
+import { throttled } from "../http/errors.ts";
 import { accepted, ok, router } from "../http/router.ts";
 import { body } from "../http/valid.ts";
 import { TwoFactorSetup } from "../two_factor/shape.ts";
-import { complete } from "./complete.ts";
-import { limitByAddress, requestLink } from "./request.ts";
-import { setUp } from "./set_up.ts";
 import * as shape from "./shape.ts";
 
-/** Whoever signs in has no key yet, so nothing comes before an error in the body. */
+/** Answers 429 once an address has asked for too many links. */
+const limitByAddress = createMiddleware<App>(async (c, next) => {
+	const { success } = await c.env.SIGN_INS.limit({ key: addressOf(c) ?? "unknown" });
+	if (!success) throw throttled(60);
+	await next();
+});
+
+/** Whoever signs in has no key yet, so no other error comes before one in the body. */
 const nothing = async () => {};
 
 /** docs/keys.md#signing-in */
 export default router()
-	.post("/", accepted(shape.SignInRequested), limitByAddress, body(shape.request, nothing), (c) =>
-		c.json(requestLink(c, c.req.valid("json").email), 202),
+	.post(
+		"/",
+		accepted(shape.SignInRequested),
+		limitByAddress,
+		body(shape.request, nothing),
+		async (c) => {
+			const { requestLink } = await import("./request.ts");
+			return c.json(requestLink(c, c.req.valid("json").email), 202);
+		},
 	)
-	.post("/two_factor", ok(TwoFactorSetup), body(shape.setUp, nothing), async (c) =>
-		c.json(await setUp(c, c.req.valid("json").token)),
-	)
-	.post("/complete", ok(shape.SignedIn), body(shape.complete, nothing), async (c) =>
-		c.json(await complete(c, c.req.valid("json"))),
-	);
+	.post("/two_factor", ok(TwoFactorSetup), body(shape.setUp, nothing), async (c) => {
+		const { setUp } = await import("./set_up.ts");
+		return c.json(await setUp(c, c.req.valid("json").token));
+	})
+	.post("/complete", ok(shape.SignedIn), body(shape.complete, nothing), async (c) => {
+		const { complete } = await import("./complete.ts");
+		return c.json(await complete(c, c.req.valid("json")));
+	});

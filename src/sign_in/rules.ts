@@ -4,6 +4,9 @@ import { domains } from "../db/schema.ts";
 /** How long a link works. */
 export const LIFETIME_MS = 15 * 60_000;
 
+/** For how long a link counts against the limit of mails. */
+export const HOUR_MS = 3_600_000;
+
 /**
  * SQL for how people with the address have to sign in, if its domain is verified and enforces
  * something; else null (docs/organizations.md#domains).

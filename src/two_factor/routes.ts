@@ -1,26 +1,35 @@
 import { found } from "../http/errors.ts";
 import { ok, router } from "../http/router.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { body } from "../tenant/valid.ts";
-import * as twoFactor from "./queries.ts";
 import { Code, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } from "./shape.ts";
+
+/** Loaded when used: few requests need it. */
+const queries = () => import("./queries.ts");
+
+const find = async (tenant: Tenant, uuid: string) => (await queries()).find(tenant, uuid);
 
 /** docs/keys.md#the-second-factor */
 export default router()
 	.get("/", ok(TwoFactor), async (c) =>
-		c.json(found(await twoFactor.find(c.var.tenant, c.req.param("uuid") ?? ""))),
+		c.json(found(await find(c.var.tenant, c.req.param("uuid") ?? ""))),
 	)
-	.post("/begin", ok(TwoFactorSetup), async (c) =>
-		c.json(await twoFactor.begin(c.var.tenant, c.req.param("uuid") ?? "")),
-	)
-	.post("/confirm", ok(TwoFactorWithCodes), body(Code, twoFactor.find), async (c) => {
-		const { code } = c.req.valid("json");
-		return c.json(await twoFactor.confirm(c.var.tenant, c.req.param("uuid") ?? "", code));
+	.post("/begin", ok(TwoFactorSetup), async (c) => {
+		const { begin } = await queries();
+		return c.json(await begin(c.var.tenant, c.req.param("uuid") ?? ""));
 	})
-	.post("/disable", ok(TwoFactor), body(Code, twoFactor.find), async (c) => {
+	.post("/confirm", ok(TwoFactorWithCodes), body(Code, find), async (c) => {
+		const { confirm } = await queries();
 		const { code } = c.req.valid("json");
-		return c.json(await twoFactor.disable(c.var.tenant, c.req.param("uuid") ?? "", code));
+		return c.json(await confirm(c.var.tenant, c.req.param("uuid") ?? "", code));
 	})
-	.post("/recovery_codes", ok(TwoFactorWithCodes), body(Code, twoFactor.find), async (c) => {
+	.post("/disable", ok(TwoFactor), body(Code, find), async (c) => {
+		const { disable } = await queries();
 		const { code } = c.req.valid("json");
-		return c.json(await twoFactor.replaceCodes(c.var.tenant, c.req.param("uuid") ?? "", code));
+		return c.json(await disable(c.var.tenant, c.req.param("uuid") ?? "", code));
+	})
+	.post("/recovery_codes", ok(TwoFactorWithCodes), body(Code, find), async (c) => {
+		const { replaceCodes } = await queries();
+		const { code } = c.req.valid("json");
+		return c.json(await replaceCodes(c.var.tenant, c.req.param("uuid") ?? "", code));
 	});

@@ -5,7 +5,7 @@ import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema.ts";
 import { post } from "../support/mcp.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
-import { call, cost, db, keyFor, racing, world } from "../support/world.ts";
+import { call, cost, db, forget, keyFor, racing, world } from "../support/world.ts";
 
 const path = "/api/personal_api_keys";
 const INSIDE = "203.0.113.7";
@@ -78,6 +78,7 @@ describe("while KV has an old record of the key", () => {
 		const name = `key:${await digest(key)}`;
 		const { allowed_ips: _, ...old } = JSON.parse((await env.KEYS.get(name)) ?? "");
 		await env.KEYS.put(name, JSON.stringify(old));
+		await forget(key);
 		expect(await from(OUTSIDE, key)).toMatchObject(refusal(OUTSIDE));
 		expect((await from(INSIDE, key)).status).toBe(200);
 	});

@@ -74,14 +74,14 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			expect(await ask(route, home, key)).toMatchObject(refused);
 		});
 
-		test("refuses a revoked key that KV still has", async () => {
+		test("refuses a revoked key that the isolate and KV still have", async () => {
 			const key = await keyFor(home.owner.id);
 			await call("GET", "/api/users/@me", { key });
 			await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
 			expect(await ask(route, home, key)).toMatchObject(refused);
 		});
 
-		test("refuses the key of a deactivated user that KV still has", async () => {
+		test("refuses the key of a deactivated user that the isolate and KV still have", async () => {
 			const someone = await person();
 			await call("GET", "/api/users/@me", { key: someone.key });
 			await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
@@ -99,7 +99,7 @@ describe.each(guarded.map((route) => [`${route.method} ${route.path}`, route] as
 			);
 		});
 
-		test("refuses a key that lost the scope while KV still has it", async () => {
+		test("refuses a key that lost the scope while the isolate and KV still have it", async () => {
 			const key = await keyFor(home.owner.id, {
 				scopes: [route.scope, "user:read"],
 			});

@@ -6,7 +6,7 @@ import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeyDays, personalApiKeys } from "../../src/db/schema.ts";
 import worker from "../../src/worker.ts";
 import { eventually, exhaust } from "../support/time.ts";
-import { call, cost, db, keyFor, world } from "../support/world.ts";
+import { call, cost, db, forget, keyFor, world } from "../support/world.ts";
 
 const today = () => new Date().toISOString().slice(0, 10);
 
@@ -65,6 +65,7 @@ test("what counts as refused: 403, 429, and 401 of an expired key", async () => 
 	const expires_at = "2020-01-01T00:00:00.000Z";
 	await db.update(personalApiKeys).set({ expires_at }).where(eq(personalApiKeys.id, key_id));
 	await env.KEYS.delete(`key:${await digest(key)}`);
+	await forget(key);
 	expect((await call("GET", "/api/users/@me", { key, headers: from("192.0.2.9") })).status).toBe(
 		401,
 	);

@@ -13,7 +13,7 @@ import {
 	chooseVersion,
 	VERSIONS,
 } from "../../src/http/versions.ts";
-import { call, db, world } from "../support/world.ts";
+import { call, db, forget, world } from "../support/world.ts";
 
 const FIRST = "2026-11-21";
 
@@ -59,6 +59,7 @@ describe("the version of a request", () => {
 		const [row] = await db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, hash));
 		expect(row?.version).toBe(CURRENT_VERSION);
 		await env.KEYS.delete(`key:${hash}`);
+		await forget(body.value);
 		await call("GET", "/api/projects", { key: body.value });
 		expect(await env.KEYS.get(`key:${hash}`, "json")).toMatchObject({ version: CURRENT_VERSION });
 	});

@@ -5,7 +5,7 @@ import { digest, mint } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema.ts";
 import { CURRENT_VERSION } from "../../src/http/versions.ts";
 import { eventually } from "../support/time.ts";
-import { call, cost, db, keyFor, person, times, world } from "../support/world.ts";
+import { call, cost, db, forget, keyFor, person, times, world } from "../support/world.ts";
 
 const path = "/api/personal_api_keys";
 const forbidden = {
@@ -75,6 +75,7 @@ test("a key missing from KV costs one extra round trip, once", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id);
 	await env.KEYS.delete(`key:${await digest(key)}`);
+	await forget(key);
 	const ask = async () => cost(await call("GET", "/api/users/@me", { key })).trips;
 	expect(await ask()).toBe(2);
 	await eventually(async () => expect(await ask()).toBe(1));
@@ -86,6 +87,7 @@ test("a key whose record in KV has another form is read from D1, and the record 
 	const name = `key:${await digest(key)}`;
 	const record = JSON.parse((await env.KEYS.get(name)) ?? "");
 	await env.KEYS.put(name, JSON.stringify({ id: "x", user_id: owner.id, scopes: "*" }));
+	await forget(key);
 	const response = await call("GET", "/api/users/@me", { key });
 	expect([response.status, cost(response).trips]).toEqual([200, 2]);
 	const replaced = JSON.stringify({ ...record, version: CURRENT_VERSION });
@@ -119,6 +121,7 @@ test("an added scope works at once, even if KV is stale", async () => {
 		).body.scopes,
 	).toEqual(["project:read"]);
 	await env.KEYS.put(name, stale);
+	await forget(body.value);
 	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(200);
 	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(403);
 });

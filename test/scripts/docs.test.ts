@@ -1,11 +1,7 @@
-import { mkdirSync } from "node:fs";
-import { type Browser, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HANG_MS } from "../support/hang.ts";
-import { browserAt, discard, folder, freePort, Server } from "../support/server.ts";
-
-const program = browserAt();
-const missing = program === undefined && "no Chromium is installed";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
+import { discard, folder, freePort, Server } from "../support/server.ts";
 
 let state: string;
 let port: number;
@@ -29,52 +25,20 @@ test("npm start prints where the documentation is", async () => {
 	expect((await fetch(address)).status).toBe(200);
 });
 
-describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => {
-	let browser: Browser;
-	beforeAll(async () => {
-		browser = await chromium.launch({
-			executablePath: program ?? "",
-			timeout: HANG_MS,
-			args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-		});
-	});
-	afterAll(() => browser?.close());
-
-	const LOOKS = [390, 1280].flatMap((width) =>
-		(["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
-	);
+withBrowser("in a browser", (newPage) => {
 	type Look = (typeof LOOKS)[number];
 
-	/** A page in a new browser session, and what is wrong with it: errors, and requests to other hosts. */
+	/** A page in a new browser session, and what is wrong with it. */
 	async function open({ width, colorScheme }: Look) {
-		const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
-		page.setDefaultTimeout(HANG_MS);
-		const wrong: string[] = [];
-		page.on("console", (message) => {
-			if (["error", "warning"].includes(message.type())) wrong.push(message.text());
-		});
-		page.on("pageerror", (error) => wrong.push(error.message));
-		page.on("request", (request) => {
-			const { protocol, host } = new URL(request.url());
-			if (protocol !== "data:" && host !== `localhost:${port}`) wrong.push(request.url());
-		});
+		const url = `http://localhost:${port}`;
+		const page = await newPage({ viewport: { width, height: 800 }, colorScheme });
+		const wrong = problemsOf(page, url);
 		const visit = async (path: string) => {
-			const response = await page.goto(`http://localhost:${port}${path}`);
+			const response = await page.goto(`${url}${path}`);
 			return response?.status();
 		};
 		return { page, visit, wrong };
 	}
-
-	/** Saves a screenshot if the environment variable SCREENSHOTS names a folder. */
-	async function screenshot(page: Page, name: string) {
-		const { SCREENSHOTS } = process.env;
-		if (!SCREENSHOTS) return;
-		mkdirSync(SCREENSHOTS, { recursive: true });
-		await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
-	}
-
-	const fits = (page: Page) =>
-		page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
 
 	/** How bright the page's background is: 0 is black, 255 is white. */
 	const brightness = async (page: Page) => {
@@ -95,7 +59,7 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 		for (const path of [...paths, "/docs/decisions/0001-guard-in-the-batch"]) {
 			expect([path, await visit(path)]).toEqual([path, 200]);
 			if (path === "/docs/reference") await page.getByPlaceholder("Token").first().waitFor();
-			expect([path, await fits(page)]).toEqual([path, true]);
+			expect([path, await overflowOf(page)]).toEqual([path, 0]);
 			expect((await brightness(page)) > 128).toBe(look.colorScheme === "light");
 			const name = path.slice(1).replaceAll("/", "-");
 			await screenshot(page, `${name}-${look.width}-${look.colorScheme}`);
@@ -117,7 +81,7 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 			await page.getByText('"My organization"').first().waitFor();
 			await screenshot(page, `answer-${look.width}-${look.colorScheme}`);
 			expect(asked.filter((path) => path.startsWith("/api"))).toEqual(["/api/organizations"]);
-			expect(await fits(page)).toBe(true);
+			expect(await overflowOf(page)).toBe(0);
 			expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
 			expect(wrong).toEqual([]);
 			await page.close();

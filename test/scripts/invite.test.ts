@@ -1,8 +1,7 @@
-import { mkdirSync, readFileSync } from "node:fs";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HANG_MS } from "../support/hang.ts";
-import { browserAt, discard, folder, freePort, Server } from "../support/server.ts";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
+import { discard, folder, freePort, Server } from "../support/server.ts";
 
 let state: string;
 let port: number;
@@ -65,63 +64,30 @@ test("the link in the mail leads to the invite, in the API and in a browser", as
 	expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
 });
 
-const program = browserAt();
-const missing = program === undefined && "no Chromium is installed";
-
-describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => {
-	let browser: Browser;
-	beforeAll(async () => {
-		browser = await chromium.launch({
-			executablePath: program ?? "",
-			timeout: HANG_MS,
-			args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-		});
-	});
-	afterAll(() => browser?.close());
-
+withBrowser("in a browser", (newPage) => {
 	const SIZES = [
 		{ name: "phone", width: 360, height: 740 },
 		{ name: "desktop", width: 1280, height: 800 },
 	];
 
-	/** A page in a new browser session. */
-	async function open(options: BrowserContextOptions = {}) {
-		const page = await browser.newPage(options);
-		page.setDefaultTimeout(HANG_MS);
-		return page;
-	}
-
-	/** Saves a screenshot if the environment variable SCREENSHOTS names a folder. */
-	async function screenshot(page: Page, name: string) {
-		const { SCREENSHOTS } = process.env;
-		if (!SCREENSHOTS) return;
-		mkdirSync(SCREENSHOTS, { recursive: true });
-		await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
-	}
-
-	const fits = (page: Page) =>
-		page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
-
 	test.each(SIZES)("the link leads to a key that works: $name", async ({ name, ...viewport }) => {
 		const email = `${name}@example.org`;
 		const link = await inviteByMail(email, { first_name: "Ada" });
-		const page = await open({
+		const page = await newPage({
 			viewport,
 			permissions: ["clipboard-read", "clipboard-write"],
 		});
-		const messages: string[] = [];
-		page.on("console", (message) => messages.push(message.text()));
-		page.on("pageerror", (error) => messages.push(error.message));
+		const wrong = problemsOf(page, link, /404/);
 		await page.goto(link);
 		expect(await page.textContent("h1")).toBe("Join My organization");
 		expect(await page.inputValue("[name=first_name]")).toBe("Ada");
-		expect(await fits(page)).toBe(true);
+		expect(await overflowOf(page)).toBe(0);
 		await screenshot(page, `invite-${name}`);
 		await page.fill("[name=last_name]", "Byron");
 		await page.click("button");
 		expect(await page.textContent("h1")).toBe("Welcome to My organization");
 		const shown = await page.inputValue("textarea");
-		expect(await fits(page)).toBe(true);
+		expect(await overflowOf(page)).toBe(0);
 		await screenshot(page, `welcome-${name}`);
 		await page.click("text=Copy the key");
 		await page.waitForSelector("text=Copied");
@@ -136,13 +102,13 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 		await page.goto(link);
 		expect(await page.textContent("h1")).toBe("This invite is unknown");
 		await screenshot(page, `used-${name}`);
-		expect(messages.filter((text) => !text.includes("404"))).toEqual([]);
+		expect(wrong).toEqual([]);
 		await page.close();
 	});
 
 	test("the page works without JavaScript", async () => {
 		const link = await inviteByMail("noscript@example.org");
-		const page = await open({ javaScriptEnabled: false });
+		const page = await newPage({ javaScriptEnabled: false });
 		await page.goto(link);
 		await page.fill("[name=first_name]", "<b>Eve</b>");
 		await page.click("button");
@@ -153,7 +119,7 @@ describe.skipIf(missing)(`in a browser${missing ? ` (${missing})` : ""}`, () => 
 	});
 
 	test("the page of an unknown link says so", async () => {
-		const page = await open();
+		const page = await newPage();
 		const answer = await page.goto(url(`/invites/${"x".repeat(43)}`));
 		expect(answer?.status()).toBe(404);
 		expect(await page.textContent("main")).toContain("already used");

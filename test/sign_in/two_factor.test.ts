@@ -236,6 +236,22 @@ describe("a member of an organization with enforce_2fa", () => {
 		expect((await complete({ token, code: await codeOf(secret) })).status).toBe(200);
 	});
 
+	test("can't replace one that is enabled meanwhile without the link", async () => {
+		const { member } = await strict();
+		const token = await linkFor(member);
+		let secret = "";
+		const enable = async () => {
+			const path = "/api/users/@me/two_factor";
+			secret = (await call("POST", `${path}/begin`, { key: member.key })).body.secret;
+			const body = { code: await codeOf(secret) };
+			const answer = await call("POST", `${path}/confirm`, { key: member.key, body });
+			expect(answer.status).toBe(200);
+		};
+		expect(await setUp({ token }, { env: racing(enable) })).toMatchObject(codeRequired);
+		nextCode();
+		expect((await complete({ token, code: await codeOf(secret) })).status).toBe(200);
+	});
+
 	test("has a link that ends after five codes while setting up, too", async () => {
 		const { member } = await strict();
 		const token = await linkFor(member);

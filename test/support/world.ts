@@ -6,6 +6,7 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { app } from "../../src/app.ts";
 import { genesis } from "../../src/audit_streams/chain.ts";
+import { release } from "../../src/auth/held.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
 import {
 	activityLog,
@@ -189,6 +190,9 @@ export async function keyFor(user_id: number, options: KeyOptions = {}) {
 	});
 	return value;
 }
+
+/** Makes the isolate forget the record of a key, as if another had served its requests. */
+export const forget = async (key: string) => release(await digest(key));
 
 /** Creates a tenant: a user, an organization that the user owns, and its project. */
 export async function world(name = "Acme") {

@@ -177,6 +177,14 @@ test("of several parallel requests with one code, one succeeds", async () => {
 	expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
 });
 
+test("of several parallel requests with one recovery code, one succeeds", async () => {
+	const home = await enabled();
+	const answers = await Promise.all(
+		Array.from({ length: 6 }, () => post(home, "recovery_codes", home.codes[0])),
+	);
+	expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+});
+
 test.each([
 	[-2, 400],
 	[-1, 200],

@@ -5,9 +5,21 @@ type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[]
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
+/** A service account, and the pages of its keys below it. */
+const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));
+
 /** Pages below `/console/:organization`. */
 export const organizationPages: Pages = [
+	["/", lazy(() => import("./pages/overview/overview.tsx"))],
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
+	["/members/invites", lazy(() => import("./pages/members/invites.tsx"))],
+	["/members/invite", lazy(() => import("./pages/members/invite.tsx"))],
+	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
+	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
+	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],
+	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
+	["/notifications", lazy(() => import("./pages/events/notifications.tsx"))],
+	["/settings", lazy(() => import("./pages/overview/settings.tsx"))],
 	["/plugins", lazy(() => import("./pages/plugins/plugins.tsx"))],
 	["/plugins/install", lazy(() => import("./pages/plugins/install.tsx"))],
 	["/plugins/:plugin", lazy(() => import("./pages/plugins/plugin.tsx"))],
@@ -21,63 +33,70 @@ export const organizationPages: Pages = [
 		"/plugin_configs/:project/:config/activity",
 		lazy(() => import("./pages/plugins/config_activity.tsx")),
 	],
-	["/members/invites", lazy(() => import("./pages/members/invites.tsx"))],
-	["/members/invite", lazy(() => import("./pages/members/invite.tsx"))],
-	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],
-	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
-	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
-	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
+	["/batch_exports", lazy(() => import("./pages/batch_exports/list.tsx"))],
+	["/batch_exports/new", lazy(() => import("./pages/batch_exports/new.tsx"))],
+	["/batch_exports/:id/runs/:run", lazy(() => import("./pages/batch_exports/run.tsx"))],
+	["/batch_exports/:id/:tab?", lazy(() => import("./pages/batch_exports/export.tsx"))],
 	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
-	["/service_accounts/:account/*", lazy(() => import("./pages/keys/account.tsx"))],
+	["/service_accounts/:account", ServiceAccount],
+	["/service_accounts/:account/*", ServiceAccount],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
+	["/activity", lazy(() => import("./pages/events/activity.tsx"))],
+	["/activity/events", lazy(() => import("./pages/events/feed.tsx"))],
+	["/audit_streams", lazy(() => import("./pages/events/audit_streams.tsx"))],
+	["/audit_streams/new", lazy(() => import("./pages/events/new_audit_stream.tsx"))],
+	["/audit_streams/:id", lazy(() => import("./pages/events/audit_stream.tsx"))],
 ];
 
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
 export const ownPages: Pages = [
+	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
+	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
 	["/console/keys/new", lazy(() => import("./pages/keys/new_key.tsx"))],
 	["/console/keys/:key", lazy(() => import("./pages/keys/key.tsx"))],
 	["/console/keys/:key/edit", lazy(() => import("./pages/keys/edit_key.tsx"))],
 ];
 
-/**
- * The menu of an organization: for each group the paths below it, and their words. A page that isn't in
- * the table yet has no row here.
- */
+/** The menu of an organization: for each group the paths of its pages, and their words. */
 export const MENU: readonly (readonly [
 	group: string,
 	entries: readonly (readonly [path: string, words: string])[],
 ])[] = [
-	["Organization", [["members", "Members"]]],
+	[
+		"Organization",
+		[
+			["", "Overview"],
+			["members", "Members"],
+			["projects", "Projects"],
+			["domains", "Domains"],
+			["notifications", "Notifications"],
+			["settings", "Settings"],
+		],
+	],
 	[
 		"Pipeline",
 		[
 			["plugins", "Plugins"],
 			["plugin_configs", "Plugin configs"],
+			["batch_exports", "Batch exports"],
 		],
 	],
-	["Security", []],
-	[
-		"Organization",
-		[
-			["members", "Members"],
-			["projects", "Projects"],
-			["domains", "Domains"],
-		],
-	],
-	["Pipeline", []],
 	[
 		"Security",
 		[
 			["service_accounts", "Service accounts"],
 			["webhooks", "Webhooks"],
+			["activity", "Activity"],
+			["audit_streams", "Audit streams"],
 		],
 	],
 ];
 
 /** The menu of the signed-in user. */
 export const OWN_MENU: readonly (readonly [path: string, words: string])[] = [
+	["/console/account", "Account"],
 	["/console/keys", "API keys"],
 ];

@@ -4,6 +4,9 @@ import { type Me, Tenantry, TenantryError } from "tenantry-client";
 
 const STORED = "tenantry.key";
 
+/** Whether the key was made by signing in with a mailed link. */
+const BY_MAIL = "tenantry.by_mail";
+
 /** The user whose key this tab has; undefined before they are loaded, and if nobody is signed in. */
 export const me = signal<Me | undefined>();
 
@@ -44,15 +47,20 @@ const clientWith = (key: string | undefined) =>
 export let api = clientWith(sessionStorage.getItem(STORED) ?? undefined);
 isSignedIn.value = sessionStorage.getItem(STORED) !== null;
 
-function remember(key: string) {
+function remember(key: string, isByMail: boolean) {
 	sessionStorage.setItem(STORED, key);
+	sessionStorage.setItem(BY_MAIL, String(isByMail));
 	api = clientWith(key);
 	isSignedIn.value = true;
 }
 
+/** Whether the tab's key was made by signing in with a mailed link: it may make keys that last longer than itself. */
+export const isByMail = () => sessionStorage.getItem(BY_MAIL) === "true";
+
 /** Drops the key from this tab. It goes on working; `signOut` revokes it. */
 function forget() {
 	sessionStorage.removeItem(STORED);
+	sessionStorage.removeItem(BY_MAIL);
 	api = clientWith(undefined);
 	me.value = undefined;
 	isSignedIn.value = false;
@@ -68,10 +76,10 @@ export async function reloadMe() {
  * Signs in with a key.
  * @throws {TenantryError} if the service doesn't know the key
  */
-export async function signIn(key: string) {
+export async function signIn(key: string, { isByMail = false } = {}) {
 	const client = new Tenantry({ baseUrl: location.origin, key });
 	const user = await client.users.get({ user: "@me" });
-	remember(key);
+	remember(key, isByMail);
 	me.value = user;
 	signInNotice.value = "";
 	return user;

@@ -1,6 +1,7 @@
 import type { Destination, Job } from "./destination.ts";
 import { type Bucket, NO_MARK } from "./files/bucket.ts";
-import { type FilesConfig, formatOf, keysOf, testKey } from "./files/keys.ts";
+import { keysOf, testKey } from "./files/keys.ts";
+import { type FilesConfig, formatOf } from "./files/names.ts";
 import { filesSink } from "./files/sink.ts";
 import type { State } from "./files/uploads.ts";
 import { runSteps } from "./steps.ts";

@@ -1,14 +1,10 @@
 /** A browser for the tests of the console, and what every page of it is checked for. */
 import { mkdirSync } from "node:fs";
 import AxeBuilder from "@axe-core/playwright";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { Tenantry } from "tenantry-client";
-import { afterAll, beforeAll, describe, expect, inject } from "vitest";
-import { HANG_MS } from "../../support/hang.ts";
-import { browserAt } from "../../support/server.ts";
-
-const program = browserAt();
-const missing = program === undefined && "no Chromium is installed";
+import { expect, inject } from "vitest";
+import { LOOKS, overflowOf, problemsOf, withBrowser } from "../../support/browser.ts";
 
 const SCREENSHOTS = `${import.meta.dirname}/../../../.wrangler/screenshots`;
 
@@ -28,34 +24,14 @@ type Open = (
 
 /** Runs tests in a browser; skipped where none is installed. */
 export function inBrowser(name: string, tests: (open: Open) => void) {
-	describe.skipIf(missing)(`${name}${missing ? ` (${missing})` : ""}`, () => {
-		let browser: Browser;
-		beforeAll(async () => {
-			browser = await chromium.launch({
-				executablePath: program ?? "",
-				timeout: HANG_MS,
-				args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-			});
-		});
-		afterAll(() => browser?.close());
-
+	withBrowser(name, (newPage) => {
 		tests(async (path, { key = inject("console").key } = {}) => {
 			const { url } = inject("console");
-			const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-			await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-			const page = await context.newPage();
-			page.setDefaultTimeout(HANG_MS);
-			const wrong: string[] = [];
-			problems.set(page, wrong);
-			page.on("console", (message) => {
-				const text = message.text();
-				if (["error", "warning"].includes(message.type()) && !REFUSALS.test(text)) wrong.push(text);
+			const page = await newPage({
+				viewport: { width: 1280, height: 800 },
+				permissions: ["clipboard-read", "clipboard-write"],
 			});
-			page.on("pageerror", ({ message }) => wrong.push(message));
-			page.on("request", (request) => {
-				const { protocol, origin } = new URL(request.url());
-				if (!["data:", "blob:"].includes(protocol) && origin !== url) wrong.push(request.url());
-			});
+			problems.set(page, problemsOf(page, url, REFUSALS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
 			return page;
 		});
@@ -76,9 +52,18 @@ export async function newOrganization(name = "Analytics Ltd") {
 	return { client, organization, project, path: `/console/${organization.id}` };
 }
 
-const LOOKS = [390, 1280].flatMap((width) =>
-	(["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
-);
+/** The key of somebody new in an organization. */
+export async function newMember(organization: string, level: 1 | 8 | 15 = 1) {
+	const target_email = `${crypto.randomUUID()}@example.org`;
+	const { accept_url } = await clientOf().invites.create(
+		{ organization },
+		{ target_email, level, send_email: false },
+	);
+	const nobody = new Tenantry({ baseUrl: inject("console").url });
+	const token = accept_url?.split("/").at(-1) ?? "";
+	const { personal_api_key } = await nobody.invites.accept({ token }, { first_name: "Robin" });
+	return personal_api_key?.value ?? "";
+}
 
 /**
  * Checks the page as it is now on a phone and a desktop, light and dark: axe finds nothing, nothing
@@ -92,6 +77,8 @@ export async function checkLooks(page: Page, name: string) {
 	for (const { width, colorScheme } of LOOKS) {
 		await page.setViewportSize({ width, height: 800 });
 		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+		// What is fixed to the screen would be in the middle of the picture.
+		await page.evaluate("scrollTo(0, 0)");
 		await page.screenshot({
 			path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png`,
 			fullPage: true,
@@ -99,9 +86,7 @@ export async function checkLooks(page: Page, name: string) {
 		const { violations } = await new AxeBuilder({ page }).analyze();
 		for (const { id, nodes } of violations)
 			found.push({ look: `${width} ${colorScheme}`, id, nodes: nodes.map(({ html }) => html) });
-		const overflow = await page.evaluate(
-			"document.documentElement.scrollWidth - document.documentElement.clientWidth",
-		);
+		const overflow = await overflowOf(page);
 		if (overflow !== 0) found.push({ look: `${width} ${colorScheme}`, overflow });
 	}
 	await page.setViewportSize({ width: 1280, height: 800 });

@@ -9,6 +9,16 @@ import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
 import { wordsOf } from "./feedback.tsx";
 
+/** An error that a page finds by itself, to be shown beside a field. */
+export const refusal = (field: string, detail: string) =>
+	new TenantryError({
+		type: "validation_error",
+		code: "invalid_input",
+		status: 400,
+		attr: field,
+		detail,
+	});
+
 type FieldError = { name: string; text: string };
 
 const Wrong = createContext<FieldError | undefined>(undefined);
@@ -69,6 +79,8 @@ export function Form({
 		const field = name && form.current ? findField(form.current, name) : undefined;
 		if (name && field) {
 			setWrong({ name: field.name, text: textBeside(error, name, field) });
+			const folded = field.first.closest("details");
+			if (folded) folded.open = true;
 			field.first.focus();
 		} else setProblem(name ? `${name}: ${wordsOf(error)}` : wordsOf(error));
 	}
@@ -128,16 +140,6 @@ export function text(fields: FormData, name: string) {
 /** The texts of all fields of this name, such as ticked boxes. */
 export const texts = (fields: FormData, name: string) =>
 	fields.getAll(name).filter((value) => typeof value === "string");
-
-/** An error about a field that the page finds before the service does. A form's `onSubmit` throws it. */
-export const refusal = (name: string, detail: string) =>
-	new TenantryError({
-		type: "validation_error",
-		code: "invalid_input",
-		status: 400,
-		attr: name,
-		detail,
-	});
 
 type Described = {
 	/** The field as errors of the service name it, such as `destination__config__bucket_name`. */

@@ -56,8 +56,19 @@ export const Badge = ({
 	children: ComponentChildren;
 }) => <span class={`badge ${mood}`}>{children}</span>;
 
-/** A button that copies a text. */
-export function Copy({ value, label = "Copy" }: { value: string; label?: string }) {
+/**
+ * A button that copies a text.
+ * @param what is copied, for screen readers: several buttons on a page should have different names
+ */
+export function Copy({
+	value,
+	label = "Copy",
+	what,
+}: {
+	value: string;
+	label?: string;
+	what?: string;
+}) {
 	const [isCopied, setCopied] = useState(false);
 	return (
 		<button
@@ -70,6 +81,7 @@ export function Copy({ value, label = "Copy" }: { value: string; label?: string 
 			}}
 		>
 			<span aria-live="polite">{isCopied ? "Copied" : label}</span>
+			{what && <span class="unseen"> {what}</span>}
 		</button>
 	);
 }

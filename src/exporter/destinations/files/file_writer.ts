@@ -4,7 +4,7 @@ import { jsonLines } from "../../formats/jsonlines.ts";
 import { parquet } from "../../formats/parquet.ts";
 import type { Column, Row } from "../../rows.ts";
 import { PART_BYTES } from "./bucket.ts";
-import { type FilesConfig, lineCompression } from "./keys.ts";
+import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 
 /** How far beyond a part's end rows are encoded that the encoder gathers: far enough to be sure that the part is full. */

@@ -1,6 +1,6 @@
 import { fieldBytes } from "../../formats/csv.ts";
 import type { Column, Row } from "../../rows.ts";
-import type { FilesConfig } from "./keys.ts";
+import type { FilesConfig } from "./names.ts";
 
 /**
  * How many bytes of rows are encoded at once, about. V8 keeps texts of 128 KiB and more apart, and collects them so late that

@@ -1,7 +1,7 @@
 import { bytesOf, type Row } from "../../rows.ts";
 import { Misconfigured } from "../destination.ts";
 import { fileWriter } from "./file_writer.ts";
-import type { FilesConfig } from "./keys.ts";
+import type { FilesConfig } from "./names.ts";
 import { partWriter } from "./part_writer.ts";
 import { portions } from "./portions.ts";
 import { type State, type UploadContext, uploadsOf } from "./uploads.ts";

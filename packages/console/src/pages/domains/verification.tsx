@@ -15,13 +15,15 @@ const nameOf = ({ domain }: Claimed) => `_tenantry-challenge.${domain}`;
 
 /** The TXT record that proves a domain. */
 export const DnsRecord = ({ domain }: { domain: Claimed }) => (
-	<Facts
-		rows={[
-			["Type", "TXT"],
-			["Name", <Snippet key="name" value={nameOf(domain)} label="Copy name" />],
-			["Value", <Snippet key="value" value={domain.verification_challenge} label="Copy value" />],
-		]}
-	/>
+	<div class="record">
+		<Facts
+			rows={[
+				["Type", "TXT"],
+				["Name", <Snippet key="name" value={nameOf(domain)} label="Copy name" />],
+				["Value", <Snippet key="value" value={domain.verification_challenge} label="Copy value" />],
+			]}
+		/>
+	</div>
 );
 
 /** The proof that a claimed domain is the organization's. */
@@ -54,8 +56,8 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 	return (
 		<Section title="Verification">
 			<p>
-				{domain.domain} is claimed, but not verified: nobody has to sign in any other way yet, and
-				another organization may take the name three days after you added it.
+				Until it is verified, this is only a claim: nothing can be enforced for its addresses, and
+				three days after you added it, another organization may take the name.
 			</p>
 			{isAdmin && (
 				<div class="panel">
@@ -72,7 +74,7 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 					</button>
 					<div role="status">
 						{seen && (
-							<p class="seen">
+							<p class="dns-answer">
 								<strong>{seen.text}</strong>
 								<small class="below">
 									Seen at <Time value={seen.at} />. This page asks again every {AGAIN_MS / 1000}{" "}

@@ -31,6 +31,46 @@ function Tick({
 	);
 }
 
+/** The types of a group. A group of one type has no row for all of them. */
+function TypeGroup({
+	group: { title, all, types },
+	chosen,
+	onChange,
+}: {
+	group: (typeof GROUPS)[number];
+	chosen: readonly string[];
+	onChange: (chosen: string[]) => void;
+}) {
+	const isAll = chosen.includes(all);
+	const without = (types: readonly string[]) => chosen.filter((type) => !types.includes(type));
+	return (
+		<fieldset class={types.length > 1 ? "type-group" : "type-group single"}>
+			<legend class="unseen">{title}</legend>
+			{(types.length > 1 || isAll) && (
+				<div class="type-all">
+					<Tick
+						label={`${title}: all`}
+						isTicked={isAll}
+						isPartly={!isAll && types.some((type) => chosen.includes(type))}
+						onChange={(isTicked) =>
+							onChange([...without([all, ...types]), ...(isTicked ? [all] : [])])
+						}
+					/>
+				</div>
+			)}
+			{types.map((type) => (
+				<Tick
+					key={type}
+					label={wordsOfType(type)}
+					isTicked={isAll || chosen.includes(type)}
+					isDisabled={isAll}
+					onChange={(isTicked) => onChange([...without([type]), ...(isTicked ? [type] : [])])}
+				/>
+			))}
+		</fieldset>
+	);
+}
+
 const contains = (text: string, search: string) =>
 	text.toLowerCase().includes(search.trim().toLowerCase());
 
@@ -46,7 +86,6 @@ export function TypePicker({
 	onChange: (chosen: string[]) => void;
 }) {
 	const [search, setSearch] = useState("");
-	const without = (types: readonly string[]) => chosen.filter((type) => !types.includes(type));
 	const shown = GROUPS.filter(({ title, types }) =>
 		[title, ...types, ...types.map(wordsOfType)].some((text) => contains(text, search)),
 	);
@@ -60,37 +99,12 @@ export function TypePicker({
 				onInput={({ currentTarget }) => setSearch(currentTarget.value)}
 				onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
 			/>
-			<div class="type-groups">
-				{shown.map(({ title, all, types }) => {
-					const isAll = chosen.includes(all);
-					const isPartly = !isAll && types.some((type) => chosen.includes(type));
-					return (
-						<fieldset key={all} class="type-group">
-							<legend class="unseen">{title}</legend>
-							<div class="type-all">
-								<Tick
-									label={`All about ${title.charAt(0).toLowerCase()}${title.slice(1)}`}
-									isTicked={isAll}
-									isPartly={isPartly}
-									onChange={(isTicked) =>
-										onChange([...without([all, ...types]), ...(isTicked ? [all] : [])])
-									}
-								/>
-							</div>
-							{types.map((type) => (
-								<Tick
-									key={type}
-									label={wordsOfType(type)}
-									isTicked={isAll || chosen.includes(type)}
-									isDisabled={isAll}
-									onChange={(isTicked) =>
-										onChange([...without([type]), ...(isTicked ? [type] : [])])
-									}
-								/>
-							))}
-						</fieldset>
-					);
-				})}
+			<div class="type-scroll">
+				<div class="type-groups">
+					{shown.map((group) => (
+						<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
+					))}
+				</div>
 			</div>
 			{shown.length === 0 && <p class="loading">No event contains “{search}”.</p>}
 		</div>
@@ -113,7 +127,7 @@ export function WhichEvents({
 	);
 	return (
 		<Group label="Events">
-			{radio("All events, also types that are added later", types === undefined, undefined)}
+			{radio("All events, also those that are added later", types === undefined, undefined)}
 			{radio(
 				types?.length ? `Only these: ${types.length} chosen` : "Only some",
 				types !== undefined,
@@ -133,6 +147,7 @@ export function typesToSend(types: readonly string[] | undefined) {
 		throw new TenantryError({
 			type: "validation_error",
 			code: "required",
+			status: 400,
 			detail: "Choose at least one event.",
 		});
 	return [...(types ?? [])];

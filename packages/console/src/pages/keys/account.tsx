@@ -20,7 +20,7 @@ import { NewKey } from "./new_view.tsx";
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 
-type Account = Received<ServiceAccount, "serviceAccountKeys">;
+type Account = Received<ServiceAccount, "serviceAccounts">;
 
 type Context = { loaded: Loaded<Account>; account: Account; keys: ReturnType<typeof keysOf> };
 
@@ -132,7 +132,12 @@ function Overview() {
 						["Projects", <Projects key="projects" />],
 						["Last used", account.last_used_at ? <Time value={account.last_used_at} /> : "Never"],
 						["Created", <Time key="created" value={account.created_at} />],
-						["ID", <code key="id">{account.id}</code>],
+						[
+							"ID",
+							<code key="id" class="key-value">
+								{account.id}
+							</code>,
+						],
 					]}
 				/>
 			</div>

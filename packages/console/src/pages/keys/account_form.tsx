@@ -53,7 +53,7 @@ export function AccountForm({
 					name="account_level"
 					value="1"
 					label="Member"
-					hint="Uses what every member may use, and the private projects below."
+					hint="May do what every member may."
 					checked={level === 1}
 					onChange={() => setLevel(1)}
 				/>
@@ -68,7 +68,7 @@ export function AccountForm({
 			</Group>
 			{level === 1 && isPrivate.length > 0 && (
 				<Group name="projects" label="Private projects" hint="It sees all that aren't private.">
-					<div class="picks">
+					<div class="key-picks">
 						{isPrivate.map(({ id, name }) => (
 							<Check
 								key={id}

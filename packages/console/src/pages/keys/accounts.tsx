@@ -9,11 +9,8 @@ import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Badge, levelName, Time } from "../../ui/values.tsx";
+import { Badge, levelName, nameOf, Time } from "../../ui/values.tsx";
 import { AccountForm } from "./account_form.tsx";
-
-const nameOf = ({ first_name, last_name, email }: ServiceAccount["created_by"]) =>
-	`${first_name} ${last_name}`.trim() || email;
 
 const columnsOf = (to: (path: string) => string): Column<ServiceAccount>[] => [
 	{

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { type CreatePersonalApiKeyBody, type PersonalApiKey, TenantryError } from "tenantry-client";
-import { Area, Field, Form, text, texts } from "../../ui/form.tsx";
+import type { CreatePersonalApiKeyBody, PersonalApiKey } from "tenantry-client";
+import { Area, Field, Form, refusal, text, texts } from "../../ui/form.tsx";
 import { Expiry, expiryIn } from "./expiry.tsx";
 import type { Keys } from "./keys.ts";
 import { type Kind, kindOf, Reach } from "./reach.tsx";
@@ -22,14 +22,7 @@ const entriesIn = (lines: string) =>
 
 /** An empty list would mean everywhere. */
 function assertChosen(attr: string, ids: readonly unknown[]) {
-	if (ids.length > 0) return;
-	throw new TenantryError({
-		type: "validation_error",
-		code: "required",
-		detail: "Choose at least one, or let the key work everywhere.",
-		attr,
-		status: 400,
-	});
+	if (ids.length === 0) throw refusal(attr, "Choose at least one, or let the key work everywhere.");
 }
 
 function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | undefined) {
@@ -63,7 +56,7 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 				hint="One address or range a line. If this is empty, the key works from anywhere."
 			/>
 			{unlisted.length > 0 && (
-				<p class="seen">
+				<p class="key-seen">
 					Lately it was used from {unlisted.join(", ")}.{" "}
 					<button
 						type="button"
@@ -115,7 +108,10 @@ export function KeyForm({
 		try {
 			await onSubmit(settings);
 		} catch (error) {
-			throw explain(error, settings, current);
+			// Keys of service accounts are always restricted to their organization.
+			const { organization } = keys;
+			const sent = organization ? { ...settings, scoped_organizations: [organization] } : settings;
+			throw explain(error, sent, current);
 		}
 	}
 

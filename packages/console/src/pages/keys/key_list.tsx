@@ -38,7 +38,7 @@ const columnsOf = <K extends PersonalApiKey>(
 				</a>{" "}
 				{key.id === currentId && <Badge mood="good">This session</Badge>}
 				<small class="below">
-					<code>{key.mask_value}</code>
+					<code class="key-value">{key.mask_value}</code>
 				</small>
 			</>
 		),
@@ -89,7 +89,7 @@ function Soon({ keys }: { keys: readonly PersonalApiKey[] }) {
 	const count = keys.filter(expiresSoon).length;
 	if (count === 0) return null;
 	return (
-		<p class="soon">
+		<p class="key-soon">
 			{count === 1 ? "One key expires" : `${count} keys expire`} within 7 days.{" "}
 			<button
 				type="button"

@@ -20,13 +20,13 @@ const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
 	scopes.includes("*") ? (
 		<>Everything that its owner may</>
 	) : (
-		<ul class="may-do">
+		<ul class="key-may-do">
 			{OBJECTS.map(({ object, title, ...effects }) => {
 				const level = levelOf(scopes, object);
 				return level === "none" ? null : (
 					<li key={object}>
 						<Badge mood={level === "write" ? "warn" : "quiet"}>{READABLE[level]}</Badge> {title}
-						<small class="below">{effects[level]}</small>
+						<small>{effects[level]}</small>
 					</li>
 				);
 			})}
@@ -91,7 +91,7 @@ function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
 							<>
 								<UseByDay days={results} shown={days === String(USAGE_DAYS) ? USAGE_DAYS : 30} />
 								{addresses.length > 0 && (
-									<p class="seen">
+									<p class="key-seen">
 										Used from {addresses.join(", ")}.{" "}
 										{of.allowed_ips.length === 0 && (
 											<a href={keys.to(`${of.id}/edit?limit=seen`)}>
@@ -186,7 +186,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 								[
 									"Value",
 									<>
-										<code>{key.mask_value}</code>{" "}
+										<code class="key-value">{key.mask_value}</code>{" "}
 										{isSession && <Badge mood="good">This session</Badge>}
 									</>,
 								],

@@ -11,7 +11,7 @@ import type {
 	UpdatePersonalApiKeyBody,
 } from "tenantry-client";
 import { PreconditionFailedError } from "tenantry-client";
-import { api, me } from "../../session.ts";
+import { api, isByMail, me } from "../../session.ts";
 
 type Options = Pick<RequestOptions, "signal">;
 
@@ -84,9 +84,15 @@ export function keysOf(
 	};
 }
 
-/** The key of this session; undefined if its scopes don't let it see itself. */
+/**
+ * The key of this session, as far as it limits other keys; undefined if its scopes don't let it see
+ * itself. A session that began with a mail expires, but may make keys that last longer.
+ */
 export const getCurrentKey = (options?: Options): Promise<PersonalApiKey | undefined> =>
-	api.personalApiKeys.get({ id: "@current" }, options).catch(() => undefined);
+	api.personalApiKeys.get({ id: "@current" }, options).then(
+		(key) => (isByMail() ? { ...key, expires_at: null } : key),
+		() => undefined,
+	);
 
 /** What people set of a key, as text to compare. */
 const settingsOf = (key: PersonalApiKey) =>

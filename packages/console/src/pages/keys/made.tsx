@@ -52,7 +52,7 @@ function Try({ path, value }: { path: string; value: string }) {
 				class="secondary outline"
 				onClick={() => attempt(async () => setAnswer(await request(path, value)))}
 			>
-				Try it from this browser
+				Send it from this browser
 			</button>
 			<span role="status">
 				{answer && (
@@ -80,17 +80,17 @@ export function Made({
 	const path = pathFor(made, organization);
 	const url = path && `${location.origin}${path}`;
 	return (
-		<section class="panel made" ref={panel} tabIndex={-1} aria-label="The key's value">
+		<section class="panel key-made" ref={panel} tabIndex={-1} aria-label="The key's value">
 			<p>
 				<strong>Copy the value now.</strong> It is shown only here, and stored nowhere.
 			</p>
-			<div class="made-value">
+			<div class="key-made-value">
 				<code>{value}</code>
 				<Copy value={value} label="Copy value" />
 			</div>
 			{path && url && (
 				<>
-					<p class="made-try">Try it</p>
+					<p class="key-made-try">Try it</p>
 					<Snippet
 						value={`curl "${url}" \\\n  -H "Authorization: Bearer ${value}"`}
 						label="Copy command"

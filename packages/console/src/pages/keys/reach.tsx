@@ -24,25 +24,30 @@ function Projects({
 	const projects = useLoad((signal) => keys.projects({ signal }), []);
 	const organizations = new Map(keys.organizations().map(({ id, name }) => [id, name]));
 	return (
-		<Show of={projects}>
-			{(projects) => (
-				<div class="picks">
-					{projects.map(({ id, name, organization }) => (
-						<Check
-							key={id}
-							name="project"
-							value={String(id)}
-							label={
-								organizations.size > 1
-									? `${name} (${organizations.get(organization) ?? "–"})`
-									: name
-							}
-							defaultChecked={chosen.includes(id)}
-						/>
-					))}
-				</div>
-			)}
-		</Show>
+		<>
+			{/* The form can be sent before the names are there. */}
+			{projects.data === undefined &&
+				chosen.map((id) => <input key={id} type="hidden" name="project" value={id} />)}
+			<Show of={projects}>
+				{(projects) => (
+					<div class="key-picks">
+						{projects.map(({ id, name, organization }) => (
+							<Check
+								key={id}
+								name="project"
+								value={String(id)}
+								label={
+									organizations.size > 1
+										? `${name} (${organizations.get(organization) ?? "–"})`
+										: name
+								}
+								defaultChecked={chosen.includes(id)}
+							/>
+						))}
+					</div>
+				)}
+			</Show>
+		</>
 	);
 }
 
@@ -79,7 +84,7 @@ export function Reach({
 				: choice("none", "Everywhere in this organization that the account may")}
 			{organizations.length > 0 && choice("organizations", "Only in some organizations")}
 			{kind === "organizations" && (
-				<div class="picks">
+				<div class="key-picks">
 					{organizations.map(({ id, name }) => (
 						<Check
 							key={id}

@@ -13,7 +13,7 @@ export function ScopePicker({
 }) {
 	return (
 		<Group name="scopes" label="What it may do">
-			<div class="row presets">
+			<div class="row key-presets">
 				{PRESETS.map(([words, preset]) => (
 					<button
 						key={words}
@@ -26,7 +26,7 @@ export function ScopePicker({
 					</button>
 				))}
 			</div>
-			<table class="scopes">
+			<table class="key-scopes">
 				<thead>
 					<tr>
 						<th scope="col">Object</th>
@@ -44,7 +44,7 @@ export function ScopePicker({
 							<tr key={object} data-level={current}>
 								<th scope="row">
 									{title}
-									<small class="below">{current === "none" ? "No access" : effects[current]}</small>
+									<small>{current === "none" ? "No access" : effects[current]}</small>
 								</th>
 								{LEVELS.map((level) => (
 									<td key={level}>

@@ -4,7 +4,7 @@ import { Count } from "../../ui/values.tsx";
 const DAY_MS = 86_400_000;
 
 const NUMBER = new Intl.NumberFormat();
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
 
 const wordsOf = (day: string) => DAY.format(new Date(day));
 
@@ -33,7 +33,7 @@ function Bars({ days, max }: { days: KeyDay[]; max: number }) {
 	const heightOf = (count: number) => (count === 0 ? 0 : Math.max(2, (count / max) * HEIGHT));
 	return (
 		<svg
-			class="bars"
+			class="key-bars"
 			viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
 			preserveAspectRatio="none"
 			aria-hidden="true"
@@ -47,9 +47,9 @@ function Bars({ days, max }: { days: KeyDay[]; max: number }) {
 						<title>
 							{`${wordsOf(day)}: ${NUMBER.format(requests)} requests, ${NUMBER.format(refusals)} refused`}
 						</title>
-						<rect class="bar-room" {...place} y={0} height={HEIGHT} />
-						<rect class="bar" {...place} y={HEIGHT - answered} height={answered} />
-						<rect class="bar-refused" {...place} y={HEIGHT - refused} height={refused} />
+						<rect class="key-bar-room" {...place} y={0} height={HEIGHT} />
+						<rect class="key-bar" {...place} y={HEIGHT - answered} height={answered} />
+						<rect class="key-bar-refused" {...place} y={HEIGHT - refused} height={refused} />
 					</g>
 				);
 			})}
@@ -72,23 +72,23 @@ export function UseByDay({ days, shown }: { days: readonly KeyDay[]; shown: numb
 		);
 	return (
 		<>
-			<p class="use-sum">
+			<p class="key-use-sum">
 				<strong>{NUMBER.format(requests)}</strong> {requests === 1 ? "request" : "requests"}
 				{refusals > 0 && (
 					<>
-						, <strong class="refused">{NUMBER.format(refusals)}</strong> of them refused
+						, <strong class="key-refused">{NUMBER.format(refusals)}</strong> of them refused
 					</>
 				)}
 				. The busiest day had {NUMBER.format(max)}.
 			</p>
 			<Bars days={all} max={max} />
-			<div class="bars-ends">
+			<div class="key-bars-ends">
 				<span>{wordsOf(all[0]?.day ?? "")}</span>
 				<span>Today</span>
 			</div>
 			<details>
 				<summary>Days with use</summary>
-				<table>
+				<table class="key-days">
 					<thead>
 						<tr>
 							<th scope="col">Day (UTC)</th>

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
-import { type CreateInviteBody, TenantryError } from "tenantry-client";
+import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
-import { Area, Check, Form, text } from "../../ui/form.tsx";
+import { Area, Check, Form, refusal, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { accessIn, ProjectAccess } from "./access.tsx";
 import { type Addresses, addressesIn } from "./addresses.ts";
@@ -22,19 +22,22 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 			{invitees.length === 0 && unknown.length === 0 && (
 				<p class="quiet">Who is in the text appears here as you type.</p>
 			)}
-			<ul>
-				{unknown.map((part) => (
-					<li key={`?${part}`} class="not-an-address">
-						“{part}” is not an email address.
-					</li>
-				))}
-				{invitees.map(({ email, first_name }) => (
-					<li key={email}>
-						{email}
-						{first_name && <small class="below">{first_name}</small>}
-					</li>
-				))}
-			</ul>
+			{invitees.length + unknown.length > 0 && (
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: a long list scrolls, with the keyboard too
+				<ul tabIndex={0}>
+					{unknown.map((part) => (
+						<li key={`?${part}`} class="not-an-address">
+							“{part}” is not an email address.
+						</li>
+					))}
+					{invitees.map(({ email, first_name }) => (
+						<li key={email}>
+							{email}
+							{first_name && <small class="below">{first_name}</small>}
+						</li>
+					))}
+				</ul>
+			)}
 		</aside>
 	);
 }
@@ -49,15 +52,9 @@ export default function InvitePeople() {
 	const { invitees, unknown } = addresses;
 
 	async function invite(fields: FormData) {
-		const wrong = (detail: string) =>
-			new TenantryError({
-				type: "validation_error",
-				code: "invalid_input",
-				attr: "target_email",
-				detail,
-			});
-		if (unknown.length > 0) throw wrong("Correct or remove what is not an email address.");
-		if (invitees.length === 0) throw wrong("Enter at least one address.");
+		if (unknown.length > 0)
+			throw refusal("target_email", "Correct or remove what is not an email address.");
+		if (invitees.length === 0) throw refusal("target_email", "Enter at least one address.");
 		const bodies: CreateInviteBody[] = invitees.map((invitee) => ({
 			target_email: invitee.email,
 			first_name: invitee.first_name,
@@ -96,6 +93,7 @@ export default function InvitePeople() {
 						value={pasted}
 						onInput={({ currentTarget }) => setPasted(currentTarget.value)}
 					/>
+					<Preview {...addresses} />
 					<LevelChoice chosen={level} onChange={setLevel} />
 					{level === 1 && <ProjectAccess />}
 					<Area name="message" label="Message" hint="Optional. It is part of the mail." rows={3} />
@@ -106,7 +104,6 @@ export default function InvitePeople() {
 						defaultChecked
 					/>
 				</Form>
-				<Preview {...addresses} />
 			</div>
 		</PageView>
 	);

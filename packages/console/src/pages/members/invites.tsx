@@ -40,7 +40,7 @@ async function canSeeLinks() {
 /** The invites of an organization that nobody has accepted yet (docs/organizations.md#invites). */
 export default function Invites() {
 	const { organization, isAdmin, to } = useOrganization();
-	const [link, setLink] = useState<{ email: string; url: string }>();
+	const [link, setLink] = useState<{ email: string; url?: string }>();
 	const list = useList(
 		(page, signal) => api.invites.list({ organization: organization.id, ...page }, { signal }),
 		[organization.id],
@@ -76,12 +76,9 @@ export default function Invites() {
 		list.reload();
 	}
 	async function renewLink(invite: Row) {
+		// Not after it was made: the new link ends the one that was sent.
 		if (!(await canSeeLinks())) {
-			await confirm({
-				title: "This session can't see links",
-				text: "Who holds a link gets a key that may do everything. So links are shown only to keys with all scopes, no restrictions and no expiry. Send the mail again instead.",
-				action: "Close",
-			});
+			setLink({ email: invite.target_email });
 			return;
 		}
 		const { target_email, accept_url } = await api.invites.create(
@@ -187,11 +184,21 @@ export default function Invites() {
 			/>
 			{link && (
 				<Dialog title={`A link for ${link.email}`} onClose={() => setLink(undefined)}>
-					<p>
-						Hand it over yourself: whoever opens it first becomes a member. It works once, for three
-						days, and is shown only now. Older links for this address no longer work.
-					</p>
-					<Snippet value={link.url} label="Copy link" />
+					{link.url ? (
+						<>
+							<p>
+								Hand it over yourself: it works once, for three days, and is shown only now. Older
+								links for this address no longer work.
+							</p>
+							<Snippet value={link.url} label="Copy link" />
+						</>
+					) : (
+						<p>
+							Your session can't see links, because a new user gets a key through them that may do
+							everything. Send the invite again by mail, or sign in with a key that has all scopes,
+							no restrictions and no expiry.
+						</p>
+					)}
 				</Dialog>
 			)}
 		</People>

@@ -1,17 +1,11 @@
 import { useRef, useState } from "preact/hooks";
-import {
-	type Member,
-	type Project,
-	type ProjectMember,
-	type Received,
-	TenantryError,
-} from "tenantry-client";
+import type { Member, Project, ProjectMember, Received } from "tenantry-client";
 import { useList, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
-import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
@@ -136,12 +130,10 @@ function AddPerson({
 		const { results } = await api.members.list({ organization: organization.id, email });
 		const [member] = results;
 		if (member) return member;
-		throw new TenantryError({
-			type: "validation_error",
-			code: "does_not_exist",
-			attr: "user_uuid",
-			detail: "No member of the organization has this address. Invite them first.",
-		});
+		throw refusal(
+			"user_uuid",
+			"No member of the organization has this address. Invite them first.",
+		);
 	}
 
 	return (

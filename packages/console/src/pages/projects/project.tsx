@@ -8,7 +8,7 @@ import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Problem, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
-import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
+import { Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
@@ -48,12 +48,13 @@ export default function Project() {
 		},
 		[organization.id, id],
 	);
-	const { save, dialog } = useSave<Row, UpdateProjectBody>({
+	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
 		read: () => read(),
 		update: (project, changes, options) =>
 			api.organizationProjects.update(project, changes, options),
-		// Only a GET has an ETag, which the next change needs.
-		onSaved: () => {
+		onSaved: (project) => {
+			loaded.replace({ project, mayChange: true });
+			// Only a GET has an ETag, which the next change needs.
 			loaded.reload();
 			reloadOrganization();
 		},
@@ -92,12 +93,22 @@ export default function Project() {
 		<PageView
 			title={project.name}
 			above={above}
-			actions={project.access_control && <Badge mood="warn">Private</Badge>}
+			lead={
+				<span class="row">
+					<span>
+						{project.access_control ? "Private project" : "Project"} <code>{project.id}</code>
+					</span>
+					<Copy value={String(project.id)} what="the ID" />
+					<span>
+						· Created <Time value={project.created_at} isRelative />
+					</span>
+				</span>
+			}
 		>
 			<Section title="Settings">
 				{mayChange && (
 					<Form
-						key={JSON.stringify(project)}
+						key={version}
 						action="Save changes"
 						onSubmit={async (fields) => {
 							if (await save(project, changesIn(project, fields))) say("The project is saved.");
@@ -106,18 +117,7 @@ export default function Project() {
 						<ProjectFields project={project} />
 					</Form>
 				)}
-				<Facts
-					rows={[
-						...(mayChange ? [] : [["Time zone", project.timezone] as const]),
-						[
-							"ID",
-							<span key="id" class="row">
-								<code>{project.id}</code> <Copy value={String(project.id)} label="Copy ID" />
-							</span>,
-						],
-						["Created", <Time key="created" value={project.created_at} />],
-					]}
-				/>
+				{!mayChange && <Facts rows={[["Time zone", project.timezone]]} />}
 			</Section>
 			<ProjectMembers project={project} mayChange={mayChange} />
 			{isOwner && (

@@ -26,8 +26,7 @@ export default function Projects() {
 		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
 		{
 			title: "Seen by",
-			cell: ({ access_control }) =>
-				access_control ? <Badge mood="warn">Private</Badge> : <Badge>Everybody</Badge>,
+			cell: ({ access_control }) => (access_control ? <Badge>Private</Badge> : "Everybody"),
 		},
 		{ title: "Time zone", cell: ({ timezone }) => timezone },
 		{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
@@ -36,7 +35,7 @@ export default function Projects() {
 			align: "end",
 			cell: ({ id, name }) => (
 				<span class="row-actions">
-					<code>{id}</code> <Copy value={String(id)} label={`Copy ID of ${name}`} />
+					<code>{id}</code> <Copy value={String(id)} what={`the ID of ${name}`} />
 				</span>
 			),
 		},

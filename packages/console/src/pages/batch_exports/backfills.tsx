@@ -1,0 +1,194 @@
+import { useState } from "preact/hooks";
+import type { BatchExport, BatchExportBackfill, Received } from "tenantry-client";
+import { useList } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Badge, type Mood, Time } from "../../ui/values.tsx";
+import type { Opened } from "./export.tsx";
+import { usePolling } from "./poll.ts";
+import { windows } from "./states.tsx";
+import { boundaryBefore, fromLocal, LENGTHS, toLocal, windowsIn } from "./windows.ts";
+
+type Backfill = Received<BatchExportBackfill, "batchExports.backfill">;
+
+const MOODS: Record<Backfill["status"], Mood> = {
+	Running: "warn",
+	Completed: "good",
+	Cancelled: "quiet",
+};
+
+/** How far a backfill is, as a bar and in words. */
+function Progress({ of }: { of: Backfill }) {
+	const { total_runs, finished_runs, failed_runs } = of;
+	const words = `${finished_runs} of ${windows(total_runs)}`;
+	return (
+		<div class="export-progress">
+			<progress value={finished_runs} max={total_runs} aria-label={words} />
+			<small>
+				{words}
+				{failed_runs > 0 && <span class="failure"> · {failed_runs} failed</span>}
+			</small>
+		</div>
+	);
+}
+
+async function cancel(backfill: Backfill, onDone: () => void) {
+	const isSure = await confirm({
+		title: "Cancel this backfill?",
+		text: "Its run under way is cancelled, and its other windows aren't exported. What it has written stays.",
+		action: "Cancel backfill",
+	});
+	if (isSure)
+		await attempt(async () => {
+			await api.batchExports.cancelBackfill(backfill);
+			say("The backfill is cancelled.");
+			onDone();
+		});
+}
+
+const columnsOf = (onDone: () => void): Column<Backfill>[] => [
+	{
+		title: "Range",
+		cell: ({ start_at, end_at }) => (
+			<>
+				<Time value={start_at} /> to <Time value={end_at} />
+			</>
+		),
+	},
+	{ title: "State", cell: ({ status }) => <Badge mood={MOODS[status]}>{status}</Badge> },
+	{ title: "Progress", cell: (of) => <Progress of={of} /> },
+	{ title: "Started", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
+	{
+		title: "Actions",
+		isHidden: true,
+		align: "end",
+		cell: (of) =>
+			of.status === "Running" && (
+				<button type="button" class="secondary outline small" onClick={() => cancel(of, onDone)}>
+					Cancel
+				</button>
+			),
+	},
+];
+
+/** How many windows a backfill proposes. */
+const PROPOSED = 24;
+
+const UTC = (moment: string | null) => moment?.slice(0, 16).replace("T", " ") ?? "";
+
+/** What a range comes to, as one changes it. */
+function Estimate({ of, from, until }: { of: BatchExport; from: string; until: string }) {
+	const [start, end] = [fromLocal(from), fromLocal(until)];
+	if (start === null || end === null) return null;
+	const count = windowsIn(of.interval, Date.parse(start), Date.parse(end));
+	return (
+		<p role="status">
+			{count === 0 ? (
+				"No whole window fits into this range."
+			) : (
+				<>
+					<strong>{windows(count)}</strong>, one after another: {UTC(start)} to {UTC(end)} UTC.
+				</>
+			)}
+		</p>
+	);
+}
+
+function NewBackfill({
+	of,
+	onClose,
+	onDone,
+}: {
+	of: Received<BatchExport, "batchExports">;
+	onClose: () => void;
+	onDone: () => void;
+}) {
+	const newest = boundaryBefore(of.interval, Date.now());
+	const [from, setFrom] = useState(toLocal(newest - PROPOSED * LENGTHS[of.interval]));
+	const [until, setUntil] = useState(toLocal(newest));
+	async function start(fields: FormData) {
+		await api.batchExports.backfill(of, {
+			start_at: fromLocal(text(fields, "start_at")),
+			end_at: fromLocal(text(fields, "end_at")),
+		});
+		onClose();
+		say("The backfill has started.");
+		onDone();
+	}
+	return (
+		<Dialog title="New backfill" onClose={onClose}>
+			<Form action="Start backfill" onSubmit={start} onCancel={onClose}>
+				<p>
+					A backfill exports what happened in the range, also while the export is paused. A window
+					that fails doesn't stop the others.
+				</p>
+				<div class="pair">
+					<Field
+						name="start_at"
+						label="From"
+						type="datetime-local"
+						required
+						value={from}
+						onInput={({ currentTarget }) => setFrom(currentTarget.value)}
+					/>
+					<Field
+						name="end_at"
+						label="Until"
+						type="datetime-local"
+						required
+						value={until}
+						onInput={({ currentTarget }) => setUntil(currentTarget.value)}
+					/>
+				</div>
+				<Estimate of={of} from={from} until={until} />
+			</Form>
+		</Dialog>
+	);
+}
+
+/** The backfills of an export, newest first. */
+export function Backfills({ of, reload }: Opened) {
+	const { organization } = useOrganization();
+	const [isAsking, setAsking] = useState(false);
+	const list = useList(
+		(page, signal) =>
+			api.batchExports.listBackfills(
+				{ organization: organization.id, id: of.id, ...page },
+				{ signal },
+			),
+		[of.id],
+	);
+	const reloadAll = () => {
+		list.reload();
+		reload();
+	};
+	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
+	usePolling(list.reload, isBusy);
+	const button = (
+		<button type="button" onClick={() => setAsking(true)}>
+			New backfill
+		</button>
+	);
+	return (
+		<>
+			{list.data && list.data.count > 0 && <div class="above-list">{button}</div>}
+			<Table
+				list={list}
+				label="Backfills"
+				columns={columnsOf(reloadAll)}
+				id={({ id }) => id}
+				empty={
+					<Empty title="No backfills yet">
+						<p>A backfill exports a range of the past, such as what was collected before today.</p>
+						{button}
+					</Empty>
+				}
+			/>
+			{isAsking && <NewBackfill of={of} onClose={() => setAsking(false)} onDone={reloadAll} />}
+		</>
+	);
+}

@@ -1,0 +1,143 @@
+import { Area, Check, Field, Select } from "../../ui/form.tsx";
+import { type Config, fieldOf, labelOf, type Setting, settingsOf } from "./destinations.ts";
+
+/** A description in which `…` marks code. */
+const Words = ({ text }: { text: string }) => (
+	<>
+		{text.split("`").map((part, i) => {
+			const key = `${i} ${part}`;
+			return i % 2 === 1 ? <code key={key}>{part}</code> : <span key={key}>{part}</span>;
+		})}
+	</>
+);
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The choices of a setting. The first one stands for what holds if none is made. */
+function choicesOf({ choices = [], otherwise, isRequired }: Setting, stored: unknown) {
+	const others = choices
+		.filter(([value]) => value !== otherwise || value === stored)
+		.map(
+			([value, words]) => [value, words ? `${value}: ${words.replace(/\.$/, "")}` : value] as const,
+		);
+	if (isRequired) return others;
+	const words = otherwise ? capital(otherwise) : "Not set";
+	const isSaid = !otherwise || otherwise.includes("default");
+	return [["", isSaid ? words : `${words} (default)`] as const, ...others];
+}
+
+const textOf = (stored: unknown) =>
+	Array.isArray(stored)
+		? stored.join("\n")
+		: stored === undefined || stored === null
+			? ""
+			: String(stored);
+
+/** The field of one setting. Secrets are masked, and never shown again. */
+function SettingField({
+	setting,
+	stored,
+	isNew,
+}: {
+	setting: Setting;
+	stored: unknown;
+	isNew: boolean;
+}) {
+	const { name, kind, description, otherwise, isRequired, mayBeEmpty, isUrl, isLong } = setting;
+	const label = labelOf(name);
+	const hint = <Words text={description} />;
+	const isKept = kind === "secret" && !isNew;
+	const common = {
+		name: fieldOf(name),
+		label:
+			isRequired || kind === "boolean" || kind === "choice" ? (
+				label
+			) : (
+				<>
+					{label} <span class="export-optional">optional</span>
+				</>
+			),
+		hint,
+		required: isRequired && !mayBeEmpty && !isKept,
+		maxLength: setting.maxLength,
+		placeholder: isKept ? "Leave empty to keep what is stored" : otherwise,
+	};
+	switch (kind) {
+		case "boolean":
+			return (
+				<Check name={fieldOf(name)} label={label} hint={hint} defaultChecked={stored === true} />
+			);
+		case "choice":
+			return (
+				<Select
+					name={fieldOf(name)}
+					label={label}
+					options={choicesOf(setting, stored)}
+					defaultValue={textOf(stored)}
+				/>
+			);
+		case "list":
+			return (
+				<Area
+					{...common}
+					placeholder="One name a line"
+					rows={3}
+					spellcheck={false}
+					defaultValue={textOf(stored)}
+				/>
+			);
+		case "secret":
+			return isLong ? (
+				<Area {...common} class="masked" autocomplete="off" spellcheck={false} />
+			) : (
+				<Field {...common} type="password" autocomplete="new-password" />
+			);
+		case "number":
+			return (
+				<Field
+					{...common}
+					type="number"
+					min={setting.min}
+					max={setting.max}
+					defaultValue={textOf(stored)}
+				/>
+			);
+		default:
+			return isUrl ? (
+				<Field {...common} type="url" defaultValue={textOf(stored)} />
+			) : (
+				<Field {...common} spellcheck={false} defaultValue={textOf(stored)} />
+			);
+	}
+}
+
+/** Whether a setting is among the first ones: what is needed, secrets, and how files look. */
+const isFirst = ({ isRequired, kind, name }: Setting) =>
+	isRequired || kind === "secret" || name === "file_format" || name === "compression";
+
+/** The fields of a destination's settings, made from what the OpenAPI document says of them. */
+export function DestinationFields({ type, config }: { type: string; config?: Config | undefined }) {
+	const settings = settingsOf(type);
+	const more = settings.filter((setting) => !isFirst(setting));
+	const field = (setting: Setting) => (
+		<SettingField
+			key={`${type} ${setting.name}`}
+			setting={setting}
+			stored={config?.[setting.name]}
+			isNew={!config}
+		/>
+	);
+	const isChanged = more.some(({ name }) => config?.[name] !== undefined && config[name] !== null);
+	return (
+		<>
+			{settings.length === 0 && <p class="soft">It takes everything and keeps nothing.</p>}
+			{settings.filter(isFirst).map(field)}
+			{more.length > 0 && (
+				<details class="more" open={isChanged}>
+					<summary>More settings</summary>
+					{more.map(field)}
+				</details>
+			)}
+		</>
+	);
+}

@@ -1,0 +1,160 @@
+import { useState } from "preact/hooks";
+import lazy from "preact-iso/lazy";
+import { useRoute } from "preact-iso/router";
+import type { BatchExport, Received } from "tenantry-client";
+import { type Loaded, useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, Problem, Show, say } from "../../ui/feedback.tsx";
+import { PageView, Tabs } from "../../ui/page.tsx";
+import { Backfills } from "./backfills.tsx";
+import { ExportLog } from "./log.tsx";
+import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
+import { Runs } from "./runs.tsx";
+import {
+	ExportState,
+	failureOf,
+	hasEnded,
+	placeOf,
+	Squares,
+	wordsOfInterval,
+	wordsOfModel,
+	wordsOfType,
+} from "./states.tsx";
+import { Unpause } from "./unpause.tsx";
+
+/** An export as its page has it, and what reloads it. */
+export type Opened = {
+	of: Received<BatchExport, "batchExports">;
+	/** The path of the export's page. */
+	path: string;
+	reload: () => void;
+	replace: Loaded<Received<BatchExport, "batchExports">>["replace"];
+};
+
+const Settings = lazy(() => import("./settings.tsx"));
+const Metrics = lazy(() => import("./metrics.tsx"));
+
+const TABS = [
+	["", "Runs", Runs],
+	["backfills", "Backfills", Backfills],
+	["log", "Log", ExportLog],
+	["metrics", "Metrics", Metrics],
+	["settings", "Settings", Settings],
+] as const;
+
+async function pause({ of, replace }: Opened) {
+	const isSure = await confirm({
+		title: `Pause “${of.name}”?`,
+		text: (
+			<>
+				<p>No more scheduled runs start. Runs that have started go on, and so do backfills.</p>
+				<p>
+					Windows that end during the pause are skipped. When you resume the export you can have
+					them exported, too.
+				</p>
+			</>
+		),
+		action: "Pause export",
+	});
+	if (isSure)
+		await attempt(async () => {
+			await api.batchExports.pause(of);
+			replace(await api.batchExports.get(of));
+			say("The export is paused.");
+		});
+}
+
+function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
+	const { organization } = useOrganization();
+	const project = organization.teams.find(({ id }) => id === of.team_id);
+	const place = placeOf(of.destination);
+	const failure = failureOf(of);
+	return (
+		<div class="export-head">
+			<p class="export-facts">
+				<ExportState of={of} />
+				<span>{wordsOfInterval(of.interval)}</span>
+				<span>
+					{wordsOfModel(of.model)} of {project?.name ?? `project ${of.team_id}`}
+				</span>
+				<span>
+					{wordsOfType(of.destination.type)}
+					{place && <span class="soft"> · {place}</span>}
+				</span>
+			</p>
+			<Squares of={of} path={path} />
+			{failure && !isFirst && (
+				<div class="problem export-failure">
+					<p>
+						<strong>The last run failed.</strong> {failure.latest_error}
+					</p>
+					<a href={`${path}/runs/${failure.id}`}>Open the run</a>
+				</div>
+			)}
+		</div>
+	);
+}
+
+function Export({ opened, tab }: { opened: Opened; tab: string }) {
+	const { of, path, reload, replace } = opened;
+	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
+	// Not while somebody changes the settings: what they see must be what they opened.
+	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
+	const { to } = useOrganization();
+	const [isUnpausing, setUnpausing] = useState(false);
+	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];
+	return (
+		<PageView
+			title={of.name}
+			above={[[to("batch_exports"), "Batch exports"]]}
+			actions={
+				of.paused ? (
+					<button type="button" onClick={() => setUnpausing(true)}>
+						Resume
+					</button>
+				) : (
+					<button type="button" class="secondary outline" onClick={() => pause(opened)}>
+						Pause
+					</button>
+				)
+			}
+		>
+			<Head {...opened} isFirst={tab === ""} />
+			<Tabs
+				label="About this export"
+				current={tab ? `${path}/${tab}` : path}
+				tabs={TABS.map(([name, words]) => [name ? `${path}/${name}` : path, words] as const)}
+			/>
+			<Content {...opened} />
+			{isUnpausing && (
+				<Unpause of={of} onClose={() => setUnpausing(false)} onDone={replace} path={path} />
+			)}
+		</PageView>
+	);
+}
+
+/** An export: its runs, backfills, log, metrics and settings (docs/console.md#batch-exports). */
+export default function ExportPage() {
+	const { id = "", tab = "" } = useRoute().params;
+	const { organization, to } = useOrganization();
+	const loaded = useLoad(
+		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	const { reload, replace } = loaded;
+	if (loaded.error)
+		return (
+			<PageView title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
+				<Problem error={loaded.error} retry={reload} />
+			</PageView>
+		);
+	return (
+		<Show of={loaded}>
+			{(of) => (
+				<Export opened={{ of, path: to(`batch_exports/${id}`), reload, replace }} tab={tab} />
+			)}
+		</Show>
+	);
+}

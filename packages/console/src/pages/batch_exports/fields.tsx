@@ -1,0 +1,209 @@
+/** The form of an export: what is exported, where to, and when. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type {
+	BatchExport,
+	BatchExportDestination,
+	BatchExportDestinationUpdate,
+} from "tenantry-client";
+import { TenantryError } from "tenantry-client";
+import { Field, Select, text } from "../../ui/form.tsx";
+import { DestinationFields } from "./destination_fields.tsx";
+import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
+import { FilePreview } from "./file_preview.tsx";
+import { QueryField } from "./query_field.tsx";
+import { INTERVALS, MODELS, TYPES, wordsOfType } from "./states.tsx";
+import { toLocal } from "./windows.ts";
+
+type Destination = { type: string; config: Config };
+
+const isKnown = ({ type }: { type?: string | undefined }) =>
+	TYPES.some(([known]) => known === type);
+
+/** A form has no other settings than the service. Their values are for the service to check. */
+const isNew = (value: object & { type?: string | undefined }): value is BatchExportDestination =>
+	isKnown(value);
+
+const isUpdate = (
+	value: object & { type?: string | undefined },
+): value is BatchExportDestinationUpdate => isKnown(value);
+
+/** A destination for a request. */
+export function destinationWith(destination: Destination): BatchExportDestination {
+	if (!isNew(destination)) throw new Error("Choose a destination.");
+	return destination;
+}
+
+/** Changes of a destination for a request. */
+export function updateWith(destination: Destination): BatchExportDestinationUpdate {
+	if (!isUpdate(destination)) throw new Error("Choose a destination.");
+	return destination;
+}
+
+/** One of these values; the first of them if the form has none. */
+export const chosen = <T extends string>(
+	fields: FormData,
+	name: string,
+	[first, ...others]: readonly [readonly [T, string], ...(readonly [T, string])[]],
+): T => [first, ...others].find(([value]) => value === text(fields, name))?.[0] ?? first[0];
+
+/**
+ * Runs a request about a destination. Errors that name a setting only in their text are shown beside
+ * its field, too.
+ */
+export async function besideSettings<T>(type: string, request: () => Promise<T>): Promise<T> {
+	try {
+		return await request();
+	} catch (error) {
+		if (!(error instanceof TenantryError) || error.attr !== "destination") throw error;
+		const [, name = ""] = /'(\w+)'/.exec(error.detail) ?? [];
+		const isSetting = settingsOf(type).some((setting) => setting.name === name);
+		throw new TenantryError({
+			type: error.type,
+			code: error.code,
+			detail: error.detail,
+			status: error.status,
+			headers: error.headers,
+			attr: isSetting ? fieldOf(name) : null,
+		});
+	}
+}
+
+const moment = (at: string | null | undefined) => (at ? toLocal(Date.parse(at)) : "");
+
+/** The fields that name files, as they are now. */
+const readFiles = (form: HTMLFormElement, type: string) => {
+	const fields = new FormData(form);
+	return {
+		config: configOf(type, fields),
+		interval: chosen(fields, "interval", INTERVALS),
+		model: chosen(fields, "model", MODELS),
+	};
+};
+
+/** Whether a test of the destination depends on this field. */
+const isTested = (field: EventTarget | null) =>
+	field instanceof Element &&
+	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
+
+/** How often an export runs, and from when until when. */
+const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
+	<section class="panel form-part">
+		<h2>How often</h2>
+		<Select
+			name="interval"
+			label="Interval"
+			options={INTERVALS}
+			defaultValue={of?.interval ?? "hour"}
+			hint="Each window is exported once, soon after it has ended. Windows follow UTC; weeks begin on Monday."
+		/>
+		<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
+			<summary>Begin and end</summary>
+			<div class="pair">
+				<Field
+					name="start_at"
+					label={
+						<>
+							Not before <span class="export-optional">optional</span>
+						</>
+					}
+					type="datetime-local"
+					hint="In your time zone."
+					defaultValue={moment(of?.start_at)}
+				/>
+				<Field
+					name="end_at"
+					label={
+						<>
+							Not after <span class="export-optional">optional</span>
+						</>
+					}
+					type="datetime-local"
+					defaultValue={moment(of?.end_at)}
+				/>
+			</div>
+		</details>
+		{last}
+	</section>
+);
+
+/** The fields of an export. Of a stored one, its destination is of the type that it has. */
+export function ExportFields({
+	of,
+	onChange,
+	children,
+	last,
+}: {
+	of?: BatchExport;
+	/** Called when something changes that a test of the destination depends on. */
+	onChange?: () => void;
+	/** Fields after the name. */
+	children?: ComponentChildren;
+	/** Fields after the others. */
+	last?: ComponentChildren;
+}) {
+	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
+	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
+	const [name, setName] = useState<string | undefined>(of?.name);
+	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
+	const root = useRef<HTMLDivElement>(null);
+	const update = () => {
+		const form = root.current?.closest("form");
+		if (form) setFiles(readFiles(form, type));
+	};
+	useEffect(update, [type]);
+	const rows = MODELS.find(([value]) => value === model)?.[1] ?? "Rows";
+	return (
+		<div
+			ref={root}
+			onInput={(event) => {
+				update();
+				if (isTested(event.target)) onChange?.();
+			}}
+			onChange={update}
+		>
+			<section class="panel form-part">
+				<h2>What is exported</h2>
+				<Field
+					name="name"
+					label="Name"
+					required
+					maxLength={400}
+					value={name ?? `${rows} to ${wordsOfType(type)}`}
+					onInput={({ currentTarget }) => setName(currentTarget.value)}
+				/>
+				{children}
+				<Select
+					name="model"
+					label="Rows"
+					options={MODELS}
+					defaultValue={model}
+					hint={
+						model === "persons"
+							? "Who your users are, with their properties."
+							: "What happened, with who did it."
+					}
+					onChange={({ currentTarget }) => setModel(currentTarget.value)}
+				/>
+				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
+			</section>
+			<section class="panel form-part">
+				<h2>Where it goes</h2>
+				{of ? (
+					<p>{wordsOfType(type)}. The kind of destination can't be changed.</p>
+				) : (
+					<Select
+						name="type"
+						label="Destination"
+						options={TYPES}
+						defaultValue={type}
+						onChange={({ currentTarget }) => setType(currentTarget.value)}
+					/>
+				)}
+				<DestinationFields key={type} type={type} config={of?.destination.config} />
+				{files && <FilePreview {...files} />}
+			</section>
+			<When of={of} last={last} />
+		</div>
+	);
+}

@@ -1,0 +1,161 @@
+import type { BatchExport, Page } from "tenantry-client";
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import {
+	EXPORT_FILTER,
+	ExportState,
+	failureOf,
+	INTERVALS,
+	placeOf,
+	Squares,
+	stateOf,
+	TYPES,
+	wordsOfInterval,
+	wordsOfModel,
+	wordsOfType,
+} from "./states.tsx";
+
+/** How many exports are read to be filtered here: the service itself has no filters for them. */
+const MAX_FILTERED = 1000;
+
+type Filtered = Record<"search" | "state" | "type" | "interval", string | undefined>;
+
+const matches = (of: BatchExport, { search, state, type, interval }: Filtered) =>
+	(!search || of.name.toLowerCase().includes(search.toLowerCase())) &&
+	(!state || stateOf(of) === state) &&
+	(!type || of.destination.type === type) &&
+	(!interval || of.interval === interval);
+
+/** A page of those that match. */
+function filter(
+	results: BatchExport[],
+	filters: Filtered,
+	{ limit, offset }: { limit: number; offset: number },
+): Page<BatchExport> {
+	const found = results.filter((of) => matches(of, filters));
+	return {
+		count: found.length,
+		next: found.length > offset + limit ? "" : null,
+		previous: null,
+		results: found.slice(offset, offset + limit),
+	};
+}
+
+/** What went wrong in the last run, in the list itself. */
+function Failure({ of }: { of: BatchExport }) {
+	const failure = failureOf(of);
+	return failure ? <small class="below failure">{failure.latest_error}</small> : null;
+}
+
+type Projects = readonly { id: number; name: string }[];
+
+function columnsOf(projects: Projects, to: (path: string) => string): Column<BatchExport>[] {
+	const nameOf = (id: number) => projects.find((one) => one.id === id)?.name ?? `Project ${id}`;
+	return [
+		{
+			title: "Name",
+			cell: (of) => (
+				<>
+					<a href={to(`batch_exports/${of.id}`)}>
+						<strong>{of.name}</strong>
+					</a>
+					<small class="below">
+						{wordsOfModel(of.model)} of {nameOf(of.team_id)}
+					</small>
+					<Failure of={of} />
+				</>
+			),
+		},
+		{ title: "State", cell: (of) => <ExportState of={of} /> },
+		{
+			title: "Destination",
+			cell: ({ destination }) => (
+				<span>
+					{wordsOfType(destination.type)}
+					<small class="below">{placeOf(destination)}</small>
+				</span>
+			),
+		},
+		{
+			title: "Interval",
+			cell: ({ interval }) => <span class="nowrap">{wordsOfInterval(interval)}</span>,
+		},
+		{ title: "Runs", cell: (of) => <Squares of={of} path={to(`batch_exports/${of.id}`)} /> },
+	];
+}
+
+const ListFilters = ({ projects }: { projects: Projects }) => (
+	<Filters>
+		<Search label="Search by name" />
+		<Filter name="state" label="State" options={EXPORT_FILTER} />
+		<Filter name="type" label="Destination" options={[["", "All destinations"], ...TYPES]} />
+		<Filter name="interval" label="Interval" options={[["", "All intervals"], ...INTERVALS]} />
+		{projects.length > 1 && (
+			<Filter
+				name="project"
+				label="Project"
+				options={[
+					["", "All projects"],
+					...projects.map(({ id, name }) => [String(id), name] as const),
+				]}
+			/>
+		)}
+	</Filters>
+);
+
+/** The exports of an organization (docs/console.md#batch-exports). */
+export default function BatchExports() {
+	const { organization, to } = useOrganization();
+	const [{ project, search, state, type, interval }] = useQuery();
+	const filters = { search, state, type, interval };
+	const isFiltered = Object.values(filters).some(Boolean);
+	const list = useList(
+		async (page, signal) => {
+			const range = isFiltered ? { limit: MAX_FILTERED } : page;
+			const found = project
+				? await api.projectBatchExports.list({ project, ...range }, { signal })
+				: await api.batchExports.list({ organization: organization.id, ...range }, { signal });
+			return isFiltered ? filter(found.results, filters, page) : found;
+		},
+		[organization.id, project, ...Object.values(filters)],
+	);
+	const projects = organization.teams;
+	return (
+		<PageView
+			title="Batch exports"
+			lead="Exports send a project's events or persons to a bucket, a database or a receiver, window after window."
+			actions={
+				<a class="button" href={to("batch_exports/new")}>
+					New export
+				</a>
+			}
+		>
+			<ListFilters projects={projects} />
+			<Table
+				list={list}
+				label="Batch exports"
+				columns={columnsOf(projects, to)}
+				id={({ id }) => id}
+				empty={
+					isFiltered || project ? (
+						<Empty title="No export matches">
+							<p>Change the filters, or remove them.</p>
+						</Empty>
+					) : (
+						<Empty title="No exports yet">
+							<p>An export writes what a project collects to where you need it.</p>
+							<a class="button" href={to("batch_exports/new")}>
+								New export
+							</a>
+						</Empty>
+					)
+				}
+			/>
+		</PageView>
+	);
+}

@@ -1,0 +1,212 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { BatchExportLogEntry } from "tenantry-client";
+import { useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty, Problem } from "../../ui/feedback.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { Badge, type Mood } from "../../ui/values.tsx";
+import type { Opened } from "./export.tsx";
+import { usePolling } from "./poll.ts";
+
+type Entry = BatchExportLogEntry;
+type Level = Entry["level"];
+
+/** How many entries are read at a time. */
+const ENTRIES = 100;
+
+/** How far back the log is asked for what is new, in milliseconds: entries may be stored slightly out of order. */
+const OVERLAP_MS = 5000;
+
+const MOODS: Record<Level, Mood> = { DEBUG: "quiet", INFO: "quiet", WARNING: "warn", ERROR: "bad" };
+
+/** Levels as choices: each leads to its own and the more serious ones. */
+const LEVELS: readonly (readonly [value: string, words: string, levels: Level[] | undefined])[] = [
+	["", "All levels", undefined],
+	["info", "Info and above", ["INFO", "WARNING", "ERROR"]],
+	["warning", "Warnings and errors", ["WARNING", "ERROR"]],
+	["error", "Errors", ["ERROR"]],
+];
+
+type LogFilters = {
+	limit: number;
+	level?: Level[] | undefined;
+	search?: string | undefined;
+	after?: string;
+	before?: string;
+};
+
+type Read = (
+	filters: LogFilters,
+	signal?: AbortSignal,
+) => PromiseLike<{ results: Entry[]; next: string | null }>;
+
+type Entries = { list: Entry[]; hasMore: boolean };
+
+/** Puts entries together, newest first, each once. */
+function merge(...lists: Entry[][]) {
+	const byId = new Map(lists.flat().map((entry) => [entry.id, entry]));
+	const key = ({ timestamp, id }: Entry) => timestamp + id;
+	return [...byId.values()].sort((a, b) => (key(a) < key(b) ? 1 : -1));
+}
+
+/** Reads a log: its newest entries, then only what is new, and older ones when asked to. */
+function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly unknown[]) {
+	const [entries, setEntries] = useState<Entries>();
+	const [error, setError] = useState<unknown>();
+	const [turn, setTurn] = useState(0);
+	/** Answers that were asked for with other filters are dropped. */
+	const generation = useRef(0);
+	useEffect(() => {
+		generation.current += 1;
+		const controller = new AbortController();
+		setError(undefined);
+		read({ ...filters, limit: ENTRIES }, controller.signal).then(
+			({ results, next }) => setEntries({ list: results, hasMore: next !== null }),
+			(cause: unknown) => !controller.signal.aborted && setError(cause),
+		);
+		return () => controller.abort();
+	}, [...inputs, turn]);
+
+	async function add(range: Pick<LogFilters, "after" | "before">) {
+		const asked = generation.current;
+		const { results, next } = await read({ ...filters, ...range, limit: ENTRIES });
+		if (asked !== generation.current) return;
+		// More than one page is new: what lies between would be missing.
+		if (range.after && next !== null) return setTurn((turn) => turn + 1);
+		setEntries((now) => ({
+			list: merge(results, now?.list ?? []),
+			hasMore: range.before ? next !== null : (now?.hasMore ?? false),
+		}));
+	}
+	return {
+		entries,
+		error,
+		reload: () => setTurn((turn) => turn + 1),
+		/** Reads what was written since. If it fails, the next time does it. */
+		readNew: async () => {
+			const [newest] = entries?.list ?? [];
+			const since = newest ? Date.parse(newest.timestamp) - OVERLAP_MS : 0;
+			await add({ after: new Date(since).toISOString() }).catch(() => {});
+		},
+		readOlder: async () => {
+			const oldest = entries?.list.at(-1);
+			if (oldest) await add({ before: oldest.timestamp });
+		},
+	};
+}
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+
+const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
+	<li class={`export-log-line ${MOODS[entry.level]}`}>
+		<time
+			dateTime={entry.timestamp}
+			title={`${entry.timestamp.slice(0, 23).replace("T", " ")} UTC`}
+		>
+			{CLOCK.format(new Date(entry.timestamp))}
+		</time>
+		<Badge mood={MOODS[entry.level]}>{entry.level.toLowerCase()}</Badge>
+		<span class="export-log-message">
+			{entry.message} {path && entry.run_id && <a href={`${path}/runs/${entry.run_id}`}>Run</a>}
+		</span>
+	</li>
+);
+
+/**
+ * A log that follows what is written, newest first.
+ * @param id of what it is the log of
+ * @param isLive whether more may be written soon; the log can be followed all the same
+ * @param path of the export, for links to the runs that entries are about
+ */
+export function Log({
+	id,
+	read,
+	isLive,
+	path,
+}: {
+	id: string;
+	read: Read;
+	isLive: boolean;
+	path?: string;
+}) {
+	const [{ level, search }] = useQuery();
+	const [isFollowing, setFollowing] = useState(true);
+	const levels = LEVELS.find(([value]) => value === (level ?? ""))?.[2];
+	const log = useLog(read, { level: levels, search }, [id, level, search]);
+	const { entries, error } = log;
+	usePolling(log.readNew, isFollowing && entries !== undefined);
+	const wasLive = useRef(isLive);
+	useEffect(() => {
+		// What a run says last, without waiting for the next turn.
+		if (wasLive.current && !isLive) log.readNew();
+		wasLive.current = isLive;
+	}, [isLive]);
+	return (
+		<>
+			<Filters>
+				<Search label="Search the log" />
+				<Filter
+					name="level"
+					label="Level"
+					options={LEVELS.map(([value, words]) => [value, words] as const)}
+				/>
+				<label class="export-follow">
+					<input
+						type="checkbox"
+						role="switch"
+						checked={isFollowing}
+						aria-checked={isFollowing}
+						onChange={({ currentTarget }) => setFollowing(currentTarget.checked)}
+					/>
+					Follow
+				</label>
+			</Filters>
+			{error !== undefined && <Problem error={error} retry={log.reload} />}
+			{!entries && error === undefined && (
+				<p class="loading" role="status" aria-busy="true">
+					Loading…
+				</p>
+			)}
+			{entries?.list.length === 0 && (
+				<Empty title={level || search ? "No entry matches" : "Nothing logged yet"}>
+					<p>
+						{level || search
+							? "Change the filters, or remove them."
+							: "What runs say appears here by itself."}
+					</p>
+				</Empty>
+			)}
+			{entries && entries.list.length > 0 && (
+				<ol class="export-log" aria-label="Log, newest first">
+					{entries.list.map((entry) => (
+						<Line key={entry.id} entry={entry} path={path} />
+					))}
+				</ol>
+			)}
+			{entries?.hasMore && (
+				<button type="button" class="secondary outline" onClick={log.readOlder}>
+					Show older entries
+				</button>
+			)}
+		</>
+	);
+}
+
+/** The log of an export and of its runs. */
+export function ExportLog({ of, path }: Opened) {
+	const { organization } = useOrganization();
+	return (
+		<Log
+			id={of.id}
+			isLive={false}
+			path={path}
+			read={(filters, signal) =>
+				api.batchExports.listLogs(
+					{ organization: organization.id, id: of.id, ...filters },
+					{ signal },
+				)
+			}
+		/>
+	);
+}

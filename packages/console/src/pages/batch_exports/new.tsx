@@ -1,0 +1,88 @@
+import { useLocation } from "preact-iso/router";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty, say } from "../../ui/feedback.tsx";
+import { Check, Form, Select, text } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { configOf } from "./destinations.ts";
+import { besideSettings, chosen, destinationWith, ExportFields } from "./fields.tsx";
+import { INTERVALS, MODELS } from "./states.tsx";
+import { useTrial } from "./trial.tsx";
+import { fromLocal } from "./windows.ts";
+
+/** What a form says of an export. */
+function bodyOf(fields: FormData) {
+	const type = text(fields, "type");
+	return {
+		name: text(fields, "name"),
+		model: chosen(fields, "model", MODELS),
+		destination: destinationWith({ type, config: configOf(type, fields) }),
+		interval: chosen(fields, "interval", INTERVALS),
+		xql_query: text(fields, "xql_query") || null,
+		start_at: fromLocal(text(fields, "start_at")),
+		end_at: fromLocal(text(fields, "end_at")),
+		paused: fields.has("paused"),
+	};
+}
+
+/** Making an export: its destination can be tested before it is saved (docs/console.md#batch-exports). */
+export default function NewExport() {
+	const { organization, to } = useOrganization();
+	const { route } = useLocation();
+	const trial = useTrial();
+	const above = [[to("batch_exports"), "Batch exports"]] as const;
+	const projects = organization.teams.map(({ id, name }) => [String(id), name] as const);
+	if (projects.length === 0)
+		return (
+			<PageView title="New export" above={above}>
+				<Empty title="You see no project">
+					<p>Exports belong to projects. Ask an administrator for access to one.</p>
+				</Empty>
+			</PageView>
+		);
+
+	async function test(fields: FormData) {
+		const { model, destination, xql_query } = bodyOf(fields);
+		const project = text(fields, "project");
+		await besideSettings(destination.type, () =>
+			trial.run(destination.type, () =>
+				api.projectBatchExports.testNew({ project }, { model, destination, xql_query }),
+			),
+		);
+	}
+
+	async function create(fields: FormData) {
+		const body = bodyOf(fields);
+		const project = text(fields, "project");
+		const { id } = await besideSettings(body.destination.type, () =>
+			api.projectBatchExports.create({ project }, body),
+		);
+		say("The export is created.");
+		route(to(`batch_exports/${id}`));
+	}
+
+	return (
+		<PageView title="New export" above={above}>
+			<Form
+				action="Create export"
+				others={[["Test destination", test]]}
+				onSubmit={create}
+				onCancel={() => route(to("batch_exports"))}
+			>
+				<ExportFields
+					onChange={trial.clear}
+					last={
+						<Check
+							name="paused"
+							label="Create it paused"
+							hint="No scheduled runs start until you resume it. Backfills do."
+						/>
+					}
+				>
+					<Select name="project" label="Project" options={projects} />
+				</ExportFields>
+				{trial.panel}
+			</Form>
+		</PageView>
+	);
+}

@@ -1,0 +1,117 @@
+import { useEffect, useState } from "preact/hooks";
+import type { parse } from "tenantry-query";
+import { Area } from "../../ui/form.tsx";
+
+type Query = ReturnType<typeof parse>;
+
+/** What the columns of each kind have, for people. */
+const KINDS: Record<Query["fields"][number]["kind"], string> = {
+	text: "text",
+	integer: "integer",
+	number: "number",
+	boolean: "true or false",
+	timestamp: "time",
+	date: "date",
+	json: "JSON",
+};
+
+/** The condition with its values in place of placeholders. */
+const conditionOf = ({ schema: { where, values } }: Query) =>
+	where?.replace(/%\((\w+)\)s/g, (_, name: string) => {
+		const value = values[name];
+		return typeof value === "string" ? `'${value}'` : String(value);
+	});
+
+function Columns({ query }: { query: Query }) {
+	const condition = conditionOf(query);
+	return (
+		<>
+			<table class="query-columns" aria-label="Columns of the query">
+				<thead>
+					<tr>
+						<th scope="col">Column</th>
+						<th scope="col">Type</th>
+					</tr>
+				</thead>
+				<tbody>
+					{query.fields.map(({ name, kind }) => (
+						<tr key={name}>
+							<td>
+								<code>{name}</code>
+							</td>
+							<td>{KINDS[kind]}</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+			<p class="soft">
+				{condition ? (
+					<>
+						Of events where <code>{condition}</code>
+					</>
+				) : (
+					"Of all events"
+				)}
+			</p>
+		</>
+	);
+}
+
+const EXAMPLE =
+	"SELECT uuid, event, timestamp, toString(properties.$browser) AS browser FROM events WHERE event LIKE 'sign%'";
+
+/**
+ * A field for the query of an export. Its columns and their types are shown as one types, by the parser
+ * that the service uses.
+ */
+export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
+	const [text, setText] = useState(defaultValue);
+	const [query, setQuery] = useState<Query | string>();
+	useEffect(() => {
+		let isLatest = true;
+		if (text.trim() === "") setQuery(undefined);
+		else
+			import("tenantry-query").then(({ parse }) => {
+				if (!isLatest) return;
+				try {
+					setQuery(parse(text));
+				} catch (error) {
+					setQuery(error instanceof Error ? error.message : String(error));
+				}
+			});
+		return () => {
+			isLatest = false;
+		};
+	}, [text]);
+	return (
+		<div class="query">
+			<Area
+				name="xql_query"
+				label={
+					<>
+						Query <span class="export-optional">optional</span>
+					</>
+				}
+				hint={
+					<>
+						Chooses and computes the columns, and which events are exported. Without one, all
+						columns of all events are. <a href="/docs/exports#queries">How to write queries</a>
+					</>
+				}
+				class="query-text"
+				rows={4}
+				spellcheck={false}
+				placeholder={EXAMPLE}
+				value={text}
+				onInput={({ currentTarget }) => setText(currentTarget.value)}
+			/>
+			<div class="query-result" role="status">
+				{typeof query === "string" ? (
+					<p class="failure">{query}</p>
+				) : (
+					query && <Columns query={query} />
+				)}
+			</div>
+		</div>
+	);
+}

@@ -1,0 +1,90 @@
+import { useRoute } from "preact-iso/router";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Problem } from "../../ui/feedback.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Facts, Time } from "../../ui/values.tsx";
+import { Log } from "./log.tsx";
+import { usePolling } from "./poll.ts";
+import { RunActions } from "./run_actions.tsx";
+import { Rows } from "./runs.tsx";
+import {
+	duration,
+	hasEnded,
+	hasFailed,
+	lengthOf,
+	RunState,
+	sayWindow,
+	WindowInUtc,
+} from "./states.tsx";
+
+/** What to do after a run has failed. */
+const NEXT = {
+	Failed:
+		"It isn't tried again, because the error is permanent. Fix the cause, then retry the run.",
+	FailedRetryable: "It gave up after several tries. Retry it when the destination works again.",
+};
+
+/** A run of an export, with its log (docs/console.md#batch-exports). */
+export default function RunPage() {
+	const { id = "", run: run_id = "" } = useRoute().params;
+	const { organization, to } = useOrganization();
+	const parameters = { organization: organization.id, id, run: run_id };
+	const loaded = useLoad(
+		(signal) => api.batchExports.getRun(parameters, { signal }),
+		[organization.id, id, run_id],
+	);
+	const owner = useLoad(
+		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	const { data: run, error, reload } = loaded;
+	const isBusy = run !== undefined && !hasEnded(run);
+	usePolling(reload, isBusy);
+	return (
+		<PageView
+			title={run ? `Run of ${sayWindow(run)}` : "Run"}
+			above={[
+				[to("batch_exports"), "Batch exports"],
+				[to(`batch_exports/${id}`), owner.data?.name ?? "Export"],
+			]}
+			actions={run && <RunActions run={run} onDone={reload} />}
+		>
+			{error && <Problem error={error} retry={reload} />}
+			{run && (
+				<>
+					{hasFailed(run) && (
+						<div class="problem">
+							<p>
+								<strong>{run.latest_error}</strong>
+							</p>
+							<p>{run.status === "Failed" ? NEXT.Failed : NEXT.FailedRetryable}</p>
+						</div>
+					)}
+					<div class="panel">
+						<Facts
+							rows={[
+								["State", <RunState key="state" status={run.status} />],
+								["Window (UTC)", <WindowInUtc key="window" run={run} />],
+								["Rows", <Rows key="rows" run={run} />],
+								["Duration", duration(lengthOf(run))],
+								["Scheduled", <Time key="created" value={run.created_at} />],
+								["Ended", <Time key="ended" value={run.finished_at} />],
+							]}
+						/>
+					</div>
+				</>
+			)}
+			<Section title="Log">
+				<Log
+					id={run_id}
+					isLive={isBusy}
+					read={(filters, signal) =>
+						api.batchExports.listRunLogs({ ...parameters, ...filters }, { signal })
+					}
+				/>
+			</Section>
+		</PageView>
+	);
+}

@@ -1,0 +1,96 @@
+import { useState } from "preact/hooks";
+import type { BatchExportRun, Received } from "tenantry-client";
+import { api } from "../../session.ts";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, say } from "../../ui/feedback.tsx";
+import { Choice, Form, Group, text } from "../../ui/form.tsx";
+import { Count } from "../../ui/values.tsx";
+import { hasEnded, Window } from "./states.tsx";
+
+type Run = Received<BatchExportRun, "batchExports.run">;
+
+/** Asks where a retry begins, if the run could go on from where it ended. */
+function Retry({ run, onClose, onDone }: { run: Run; onClose: () => void; onDone: () => void }) {
+	const resumes = run.cursor !== null && run.records_completed > 0;
+	async function retry(fields: FormData) {
+		const from = text(fields, "from") === "start" ? "start" : undefined;
+		await api.batchExports.retryRun(run, { from });
+		onClose();
+		say("The run starts again.");
+		onDone();
+	}
+	return (
+		<Dialog title="Retry this run?" onClose={onClose}>
+			<Form action="Retry run" onSubmit={retry} onCancel={onClose}>
+				<p>
+					It exports the same window, <Window run={run} />.
+				</p>
+				{resumes ? (
+					<Group label="Where it begins">
+						<Choice
+							name="from"
+							value=""
+							label={
+								<>
+									Where it ended, after <Count value={run.records_completed} /> rows
+								</>
+							}
+							hint="If the destination or the query has changed since, it starts over."
+							defaultChecked
+						/>
+						<Choice name="from" value="start" label="At the first row" />
+					</Group>
+				) : (
+					<p>It begins at the first row. Files and rows that it writes again are replaced.</p>
+				)}
+			</Form>
+		</Dialog>
+	);
+}
+
+async function cancel(run: Run, onDone: () => void) {
+	const isSure = await confirm({
+		title: "Cancel this run?",
+		text: (
+			<p>
+				Its window, <Window run={run} />, isn't exported unless you retry the run. Unfinished files
+				are removed.
+			</p>
+		),
+		action: "Cancel run",
+	});
+	if (isSure)
+		await attempt(async () => {
+			await api.batchExports.cancelRun(run);
+			say("The run is cancelled.");
+			onDone();
+		});
+}
+
+/** The button for what can be done with a run: cancelling it while it is under way, and retrying it after. */
+export function RunActions({
+	run,
+	isSmall = false,
+	onDone,
+}: {
+	run: Run;
+	isSmall?: boolean;
+	onDone: () => void;
+}) {
+	const [isAsking, setAsking] = useState(false);
+	const look = isSmall ? "secondary outline small" : "secondary outline";
+	if (!hasEnded(run))
+		return (
+			<button type="button" class={look} onClick={() => cancel(run, onDone)}>
+				Cancel
+			</button>
+		);
+	return (
+		<>
+			<button type="button" class={look} onClick={() => setAsking(true)}>
+				Retry
+			</button>
+			{isAsking && <Retry run={run} onClose={() => setAsking(false)} onDone={onDone} />}
+		</>
+	);
+}

@@ -1,0 +1,129 @@
+import type { BatchExportRun, Received } from "tenantry-client";
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters } from "../../ui/filters.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Count, Time } from "../../ui/values.tsx";
+import type { Opened } from "./export.tsx";
+import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
+import { RunActions } from "./run_actions.tsx";
+import { duration, hasEnded, lengthOf, RUN_FILTER, RunState, Window } from "./states.tsx";
+
+type Run = Received<BatchExportRun, "batchExports.run">;
+
+const statusOf = (value: string | undefined) =>
+	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;
+
+/** Rows so far, and of how many. */
+export const Rows = ({ run }: { run: BatchExportRun }) => {
+	const { records_completed, records_total_count } = run;
+	const isPart = records_total_count !== null && records_total_count !== records_completed;
+	return (
+		<>
+			<Count value={records_completed} />
+			{isPart && (
+				<>
+					{" "}
+					of <Count value={records_total_count} />
+				</>
+			)}
+		</>
+	);
+};
+
+/** How long a run took, beside a bar that compares it with the longest one in the list. */
+const Took = ({ run, longest }: { run: BatchExportRun; longest: number }) => (
+	<span class="took">
+		<svg class="took-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+			<rect width={Math.max(1, (lengthOf(run) / longest) * 100)} height="4" />
+		</svg>
+		{duration(lengthOf(run))}
+	</span>
+);
+
+const columnsOf = (path: string, longest: number, reload: () => void): Column<Run>[] => [
+	{
+		title: "Window",
+		cell: (run) => (
+			<>
+				<a href={`${path}/runs/${run.id}`}>
+					<Window run={run} />
+				</a>
+				{run.latest_error !== null && run.status !== "Cancelled" && (
+					<small class="below failure">{run.latest_error}</small>
+				)}
+			</>
+		),
+	},
+	{ title: "State", cell: (run) => <RunState status={run.status} /> },
+	{ title: "Rows", align: "end", cell: (run) => <Rows run={run} /> },
+	{ title: "Duration", align: "end", cell: (run) => <Took run={run} longest={longest} /> },
+	{
+		title: "Ended",
+		cell: (run) => (
+			<span class="nowrap">
+				<Time value={run.finished_at} isRelative />
+			</span>
+		),
+	},
+	{
+		title: "Actions",
+		isHidden: true,
+		align: "end",
+		cell: (run) => <RunActions run={run} isSmall onDone={reload} />,
+	},
+];
+
+/** The runs of an export, newest first. */
+export function Runs({ of, path, reload }: Opened) {
+	const { organization } = useOrganization();
+	const [query] = useQuery();
+	const status = statusOf(query.status);
+	const list = useList(
+		(page, signal) =>
+			api.batchExports.listRuns(
+				{ organization: organization.id, id: of.id, ...page, status },
+				{ signal },
+			),
+		[of.id, status],
+	);
+	const runs = list.data?.results ?? [];
+	const isBusy = runs.some((run) => !hasEnded(run));
+	const reloadAll = () => {
+		list.reload();
+		reload();
+	};
+	usePolling(list.reload, true, isBusy ? BUSY_MS : IDLE_MS);
+	const longest = Math.max(1, ...runs.map(lengthOf));
+	return (
+		<>
+			<Filters>
+				<Filter name="status" label="State" options={RUN_FILTER} />
+			</Filters>
+			<Table
+				list={list}
+				label="Runs"
+				columns={columnsOf(path, longest, reloadAll)}
+				id={({ id }) => id}
+				empty={
+					status ? (
+						<Empty title="No run is in this state" />
+					) : (
+						<Empty title="No runs yet">
+							<p>
+								{of.paused
+									? "The export is paused. Resume it to run the next windows, or start a backfill of past ones."
+									: "The first run starts after the window under way has ended. To export what happened before, start a backfill."}
+							</p>
+							<a class="button" href={`${path}/backfills`}>
+								Backfills
+							</a>
+						</Empty>
+					)
+				}
+			/>
+		</>
+	);
+}

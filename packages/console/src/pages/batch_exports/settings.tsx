@@ -1,0 +1,146 @@
+import { useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, say } from "../../ui/feedback.tsx";
+import { Form, text } from "../../ui/form.tsx";
+import { Section } from "../../ui/page.tsx";
+import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
+import type { Opened } from "./export.tsx";
+import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
+import { INTERVALS, MODELS } from "./states.tsx";
+import { useTrial } from "./trial.tsx";
+import { fromLocal, toLocal } from "./windows.ts";
+
+type Export = Received<BatchExport, "batchExports">;
+
+/** An export with its settings beside its other fields, as the dialog about conflicts compares them. */
+type Flat = Record<string, unknown> & { source: Export };
+
+const flat = (source: Export): Flat => ({ ...source, ...source.destination.config, source });
+
+const LABELS: Record<string, string> = {
+	name: "Name",
+	model: "Rows",
+	interval: "Interval",
+	xql_query: "Query",
+	start_at: "Not before",
+	end_at: "Not after",
+};
+
+const sameMoment = (value: string, stored: string | null) =>
+	value === (stored === null ? "" : toLocal(Date.parse(stored)));
+
+/** What a form changes in an export. */
+function updateOf(of: Export, fields: FormData): UpdateBatchExportBody {
+	const { type, config } = of.destination;
+	const name = text(fields, "name");
+	const model = chosen(fields, "model", MODELS);
+	const interval = chosen(fields, "interval", INTERVALS);
+	const xql_query = text(fields, "xql_query") || null;
+	const [start, end] = [text(fields, "start_at"), text(fields, "end_at")];
+	const changes = changesOf(type, fields, config);
+	return {
+		...(name !== of.name && { name }),
+		...(model !== of.model && { model }),
+		...(interval !== of.interval && { interval }),
+		...(xql_query !== of.xql_query && { xql_query }),
+		...(!sameMoment(start, of.start_at) && { start_at: fromLocal(start) }),
+		...(!sameMoment(end, of.end_at) && { end_at: fromLocal(end) }),
+		...(Object.keys(changes).length > 0 && { destination: updateWith({ type, config: changes }) }),
+	};
+}
+
+/** Changes for people: settings beside the other fields, and secrets without their values. */
+function listed(type: string, { destination, ...others }: UpdateBatchExportBody) {
+	const config = Object.entries(destination?.config ?? {}).map(([name, value]) => [
+		name,
+		isSecret(type, name) ? "a new secret" : value,
+	]);
+	return { ...others, ...Object.fromEntries(config) };
+}
+
+async function remove(of: Export, onDone: () => void) {
+	const isSure = await confirm({
+		title: `Delete “${of.name}”?`,
+		text: "Its runs and backfills are cancelled. What was written stays at the destination. This can't be undone.",
+		action: "Delete export",
+		typed: of.name,
+	});
+	if (isSure)
+		await attempt(async () => {
+			await api.batchExports.delete(of);
+			say(`“${of.name}” is deleted.`);
+			onDone();
+		});
+}
+
+/** The settings of an export, a test of its destination, and its deletion. */
+export default function Settings({ of, replace }: Opened) {
+	const { organization, to } = useOrganization();
+	const { route } = useLocation();
+	const { type } = of.destination;
+	const trial = useTrial();
+	/** Each save makes the form anew, with what is stored then. */
+	const [saves, setSaves] = useState(0);
+	/** What is saved, with its secrets, which the dialog about conflicts doesn't get to see. */
+	const body = useRef<UpdateBatchExportBody>({});
+	const parameters = { organization: organization.id, id: of.id };
+	const { save, dialog } = useSave<Flat, Record<string, unknown>>({
+		read: async () => flat(await api.batchExports.get(parameters)),
+		update: async ({ source }) => {
+			await api.batchExports.update(source, body.current);
+			return flat(await api.batchExports.get(parameters));
+		},
+		onSaved: ({ source }) => {
+			replace(source);
+			setSaves((saves) => saves + 1);
+		},
+		labels: {
+			...LABELS,
+			...Object.fromEntries(settingsOf(type).map(({ name }) => [name, labelOf(name)])),
+		},
+	});
+
+	async function submit(fields: FormData) {
+		body.current = updateOf(of, fields);
+		if (Object.keys(body.current).length === 0) return say("Nothing has changed.");
+		const isSaved = await besideSettings(type, () => save(flat(of), listed(type, body.current)));
+		if (isSaved) say("The export is saved.");
+	}
+
+	async function test(fields: FormData) {
+		const { destination, model, xql_query } = updateOf(of, fields);
+		await besideSettings(type, () =>
+			trial.run(type, () => api.batchExports.test(of, { destination, model, xql_query })),
+		);
+	}
+
+	return (
+		<>
+			<Form
+				key={saves}
+				action="Save changes"
+				others={[["Test destination", test]]}
+				onSubmit={submit}
+			>
+				<ExportFields of={of} onChange={trial.clear} />
+				{trial.panel}
+			</Form>
+			{dialog}
+			<Section title="Delete this export">
+				<p>Its runs and backfills are cancelled. What was written stays at the destination.</p>
+				<button
+					type="button"
+					class="danger"
+					onClick={() => remove(of, () => route(to("batch_exports")))}
+				>
+					Delete export…
+				</button>
+			</Section>
+		</>
+	);
+}

@@ -1,0 +1,189 @@
+/** What runs and exports are called and look like. */
+import type { BatchExport, BatchExportRun } from "tenantry-client";
+import { Badge, type Mood } from "../../ui/values.tsx";
+import { boundaryBefore, LENGTHS } from "./windows.ts";
+
+type Status = BatchExportRun["status"];
+
+/** The states of runs: words, mood, and the mark by which squares are told apart without colours. */
+const RUNS: Record<Status, readonly [words: string, mood: Mood, mark: string]> = {
+	Starting: ["Waiting", "quiet", "·"],
+	Running: ["Running", "warn", "▸"],
+	Completed: ["Completed", "good", ""],
+	Failed: ["Failed", "bad", "×"],
+	FailedRetryable: ["Gave up", "bad", "×"],
+	Cancelled: ["Cancelled", "quiet", "–"],
+};
+
+/** The states of runs as choices of a filter. */
+export const RUN_FILTER = [
+	["", "All states"],
+	["Starting", "Waiting"],
+	["Running", "Running"],
+	["Completed", "Completed"],
+	["Failed", "Failed"],
+	["FailedRetryable", "Gave up"],
+	["Cancelled", "Cancelled"],
+] as const;
+
+export const wordsOfRun = (status: Status) => RUNS[status][0];
+
+export const RunState = ({ status }: { status: Status }) => (
+	<Badge mood={RUNS[status][1]}>{RUNS[status][0]}</Badge>
+);
+
+export const hasEnded = ({ finished_at }: BatchExportRun) => finished_at !== null;
+
+export const hasFailed = ({ status }: BatchExportRun) =>
+	status === "Failed" || status === "FailedRetryable";
+
+const WINDOW_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+/** The window of a run in the reader's time zone. */
+export const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
+	WINDOW_DATE.formatRange(new Date(data_interval_start), new Date(data_interval_end));
+
+const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
+
+/** The window of a run in the reader's time zone, with UTC on hover. */
+export const Window = ({ run }: { run: BatchExportRun }) => (
+	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
+		{sayWindow(run)}
+	</span>
+);
+
+export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
+	<>
+		{utc(run.data_interval_start)} to {utc(run.data_interval_end)}
+	</>
+);
+
+/** The latest runs as squares, the newest at the end. Each leads to its run. */
+export function Squares({ of, path }: { of: BatchExport; path: string }) {
+	if (of.latest_runs.length === 0) return <span class="soft">No runs yet</span>;
+	return (
+		<ul class="squares" aria-label="Latest runs, newest last">
+			{[...of.latest_runs].reverse().map((run) => {
+				const [words, mood, mark] = RUNS[run.status];
+				return (
+					<li key={run.id}>
+						<a
+							class={`square ${mood}`}
+							href={`${path}/runs/${run.id}`}
+							title={`${words}: ${sayWindow(run)}`}
+						>
+							<span aria-hidden="true">{mark}</span>
+							<span class="unseen">
+								{words}: {sayWindow(run)}
+							</span>
+						</a>
+					</li>
+				);
+			})}
+		</ul>
+	);
+}
+
+/** The states of exports as choices of a filter. */
+export const EXPORT_FILTER = [
+	["", "All states"],
+	["active", "Active"],
+	["failing", "Failing"],
+	["paused", "Paused"],
+	["ended", "Ended"],
+] as const;
+
+/** The newest run that has ended, if it failed. */
+export const failureOf = ({ latest_runs }: BatchExport) => {
+	const last = latest_runs.find(hasEnded);
+	return last && hasFailed(last) ? last : undefined;
+};
+
+export function stateOf(of: BatchExport) {
+	if (of.paused) return "paused";
+	if (of.end_at !== null && Date.parse(of.end_at) < Date.now()) return "ended";
+	return failureOf(of) ? "failing" : "active";
+}
+
+const EXPORT_WORDS = {
+	active: <Badge mood="good">Active</Badge>,
+	failing: <Badge mood="bad">Failing</Badge>,
+	paused: <Badge mood="warn">Paused</Badge>,
+	ended: <Badge>Ended</Badge>,
+};
+
+export const ExportState = ({ of }: { of: BatchExport }) => EXPORT_WORDS[stateOf(of)];
+
+/** Intervals as choices, the shortest first. */
+export const INTERVALS = [
+	["every 5 minutes", "Every 5 minutes"],
+	["every 15 minutes", "Every 15 minutes"],
+	["hour", "Every hour"],
+	["day", "Every day"],
+	["week", "Every week"],
+] as const;
+
+export const wordsOfInterval = (interval: BatchExport["interval"]) =>
+	INTERVALS.find(([value]) => value === interval)?.[1] ?? interval;
+
+export const MODELS = [
+	["events", "Events"],
+	["persons", "Persons"],
+] as const;
+
+export const wordsOfModel = (model: BatchExport["model"]) =>
+	model === "events" ? "Events" : "Persons";
+
+/** The types of destinations, and what people call them. */
+export const TYPES = [
+	["R2", "Tenantry's bucket (R2)"],
+	["S3", "Amazon S3 or compatible"],
+	["GCS", "Google Cloud Storage"],
+	["AzureBlob", "Azure Blob Storage"],
+	["BigQuery", "BigQuery"],
+	["ClickHouse", "ClickHouse"],
+	["Postgres", "PostgreSQL"],
+	["HTTP", "HTTP receiver"],
+	["NoOp", "Nowhere (for tests)"],
+] as const;
+
+export const wordsOfType = (type: string) => TYPES.find(([value]) => value === type)?.[1] ?? type;
+
+/** The settings that say where a destination is, the most telling first. */
+const PLACES = ["url", "bucket_name", "container_name", "host", "dataset_id", "prefix"];
+
+/** Where the rows go, such as a bucket; "" for nowhere. */
+export function placeOf({ config }: BatchExport["destination"]) {
+	const value = PLACES.map((name) => config[name]).find((value) => typeof value === "string");
+	return typeof value === "string" ? value : "";
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** How long something took, such as "4 min 10 s". */
+export function duration(ms: number) {
+	if (ms < 10 * SECOND) return `${(ms / SECOND).toFixed(1)} s`;
+	if (ms < MINUTE) return `${Math.round(ms / SECOND)} s`;
+	if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
+	return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+}
+
+/** From when a run was due until it ended, or until now, in milliseconds. */
+export const lengthOf = ({ created_at, finished_at }: BatchExportRun) =>
+	Math.max(0, (finished_at ? Date.parse(finished_at) : Date.now()) - Date.parse(created_at));
+
+/** "1 window", "24 windows". */
+export const windows = (n: number) => (n === 1 ? "1 window" : `${n} windows`);
+
+/** How many windows have ended since an export was paused. */
+export const skippedBy = ({ last_paused_at, interval }: BatchExport) =>
+	last_paused_at === null
+		? 0
+		: Math.max(
+				0,
+				(boundaryBefore(interval, Date.now()) -
+					boundaryBefore(interval, Date.parse(last_paused_at))) /
+					LENGTHS[interval],
+			);

@@ -1,0 +1,95 @@
+import { useState } from "preact/hooks";
+import type { BatchExportTrial } from "tenantry-client";
+import { wordsOfType } from "./states.tsx";
+
+/** The steps of a test, in order (docs/exports.md#destinations). */
+const STEPS: Record<string, string[]> = {
+	R2: ["write", "remove"],
+	S3: ["reach", "sign in", "write", "remove"],
+	GCS: ["reach", "sign in", "write", "remove"],
+	AzureBlob: ["reach", "sign in", "write", "remove"],
+	Postgres: ["reach", "sign in", "write", "remove"],
+	ClickHouse: ["reach", "sign in", "write"],
+	BigQuery: ["reach", "sign in", "write"],
+	HTTP: ["reach", "sign in"],
+};
+
+const WORDS: Record<string, string> = {
+	reach: "Reach the server",
+	"sign in": "Sign in",
+	remove: "Remove it again",
+};
+
+const FILES = ["R2", "S3", "GCS", "AzureBlob"];
+
+const wordsOf = (step: string, type: string) =>
+	step === "write"
+		? `Write a test ${FILES.includes(type) ? "file" : "row"}`
+		: (WORDS[step] ?? step);
+
+type State = { type: string; result: BatchExportTrial | undefined };
+
+/** How the steps of a test went, and which were not tried. */
+function Steps({ type, result }: State) {
+	const done = result?.steps ?? [];
+	const names = [
+		...done.map(({ name }) => name),
+		...(STEPS[type] ?? []).filter((name) => !done.some((step) => step.name === name)),
+	];
+	return (
+		<ol class="export-steps">
+			{names.map((name) => {
+				const step = done.find((one) => one.name === name);
+				const mood = !step ? "quiet" : step.error === null ? "good" : "bad";
+				const words = !step
+					? result
+						? "Not tried"
+						: "…"
+					: step.error === null
+						? "Works"
+						: "Failed";
+				return (
+					<li key={name} class={`export-step ${mood}`}>
+						<span class="export-step-mark" aria-hidden="true">
+							{{ quiet: "○", good: "✓", bad: "×" }[mood]}
+						</span>
+						<span>
+							<strong>{wordsOf(name, type)}</strong> <span class="soft">{words}</span>
+							{step?.error && <span class="export-step-error">{step.error}</span>}
+						</span>
+					</li>
+				);
+			})}
+		</ol>
+	);
+}
+
+/** Tests a destination: `run` does it, `panel` shows each step. */
+export function useTrial() {
+	const [state, setState] = useState<State>();
+	async function run(type: string, test: () => Promise<BatchExportTrial>) {
+		setState({ type, result: undefined });
+		try {
+			setState({ type, result: await test() });
+		} catch (error) {
+			setState(undefined);
+			throw error;
+		}
+	}
+	const { type = "", result } = state ?? {};
+	const words = wordsOfType(type);
+	const panel = state && (
+		<section class="panel trial" role="status" aria-label="Test of the destination">
+			<h3>
+				{result === undefined
+					? `Testing ${words}…`
+					: result.success
+						? `${words} works`
+						: `${words} doesn't work yet`}
+			</h3>
+			<Steps type={type} result={result} />
+			{result?.success && <p class="soft">Nothing that the test wrote is left.</p>}
+		</section>
+	);
+	return { run, panel, clear: () => setState(undefined) };
+}

@@ -1,0 +1,249 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ActivityEntry } from "tenantry-client";
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters } from "../../ui/filters.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Time } from "../../ui/values.tsx";
+import { ActivityTabs } from "./activity_tabs.tsx";
+import { Changes } from "./changes.tsx";
+import { DownloadDialog } from "./download_dialog.tsx";
+import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
+import { isoOf, toLocalInput } from "./moments.ts";
+
+/** The parameters of the URL that filter. They are called as those of the API. */
+const NAMES = ["scope", "item_id", "user", "activity", "after", "before"] as const;
+
+type FilterName = (typeof NAMES)[number];
+type ChangeFilters = (changes: Partial<Record<FilterName | "offset", string | undefined>>) => void;
+
+const SCOPES = [["", "Everything"], ...GROUPS.map(({ scope, title }) => [scope, title] as const)];
+
+const activitiesOf = (scope: string) => [
+	["", "Any action"] as const,
+	...(GROUPS.find((group) => group.scope === scope)?.types ?? []).map((type) => {
+		const [, activity = ""] = type.split(".");
+		return [activity, wordsOfType(type)] as const;
+	}),
+];
+
+const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
+	{
+		title: "What",
+		cell: ({ id, scope, activity, item_id, detail }) => (
+			<>
+				<strong>{wordsOfType(typeOf(scope, activity))}</strong>{" "}
+				<button
+					type="button"
+					class="link"
+					title="Show only what happened to this"
+					onClick={() => change({ scope, item_id, activity: undefined, offset: undefined })}
+				>
+					{detail.name ?? item_id}
+				</button>
+				<Changes changes={detail.changes} />
+				<details>
+					<summary>Details</summary>
+					{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
+					<pre tabIndex={0}>
+						{JSON.stringify({ id, scope, activity, item_id, trigger: detail.trigger }, null, 2)}
+					</pre>
+				</details>
+			</>
+		),
+	},
+	{
+		title: "Who",
+		cell: ({ user }) =>
+			user ? (
+				<div>
+					<button
+						type="button"
+						class="link"
+						title="Show only what they did"
+						onClick={() => change({ user: user.uuid, offset: undefined })}
+					>
+						{user.first_name || user.email}
+					</button>
+					{user.first_name && !user.email.endsWith(".invalid") && (
+						<small class="below">{user.email}</small>
+					)}
+				</div>
+			) : (
+				"Operator"
+			),
+	},
+	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
+];
+
+/** How long a search waits for the next letter, in milliseconds. */
+const PAUSE_MS = 250;
+
+/** Finds a member by name or address. */
+function PersonFilter({ change }: { change: ChangeFilters }) {
+	const { organization } = useOrganization();
+	const [found, setFound] = useState<{ uuid: string; email: string; first_name: string }[]>([]);
+	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+	useEffect(() => () => clearTimeout(timer.current), []);
+	const search = async (text: string) => {
+		const { results } = await api.members.list({
+			organization: organization.id,
+			search: text,
+			limit: 10,
+		});
+		setFound(results.map(({ user }) => user));
+	};
+	return (
+		<>
+			<input
+				type="search"
+				list="people"
+				aria-label="Person"
+				placeholder="Person"
+				onInput={({ currentTarget }) => {
+					const { value } = currentTarget;
+					clearTimeout(timer.current);
+					const person = found.find(({ email }) => email === value);
+					if (person) {
+						currentTarget.value = "";
+						change({ user: person.uuid, offset: undefined });
+					} else if (value.trim()) timer.current = setTimeout(() => search(value), PAUSE_MS);
+				}}
+			/>
+			<datalist id="people">
+				{found.map(({ uuid, email, first_name }) => (
+					<option key={uuid} value={email}>
+						{first_name}
+					</option>
+				))}
+			</datalist>
+		</>
+	);
+}
+
+function MomentFilter({ name, label }: { name: "after" | "before"; label: string }) {
+	const [query, change] = useQuery();
+	const value = query[name];
+	const date = value ? new Date(value) : undefined;
+	return (
+		<label class="moment">
+			{label}
+			<input
+				type="datetime-local"
+				value={date && !Number.isNaN(date.getTime()) ? toLocalInput(date) : ""}
+				onChange={({ currentTarget }) =>
+					change({ [name]: isoOf(currentTarget.value), offset: undefined })
+				}
+			/>
+		</label>
+	);
+}
+
+/** Filters that were set by pressing a name in the list, to remove them. */
+function Chips({ entries, change }: { entries: ActivityEntry[]; change: ChangeFilters }) {
+	const [{ user, item_id }] = useQuery();
+	const person = entries.find((entry) => entry.user?.uuid === user)?.user;
+	const item = entries.find((entry) => entry.item_id === item_id);
+	const chip = (words: string, changes: Parameters<ChangeFilters>[0]) => (
+		<button
+			type="button"
+			class="chip"
+			aria-label={`Remove the filter ${words}`}
+			onClick={() => change({ ...changes, offset: undefined })}
+		>
+			{words} <span aria-hidden="true">×</span>
+		</button>
+	);
+	return user || item_id ? (
+		<p class="row">
+			{user &&
+				chip(`By ${person?.first_name || person?.email || "one person"}`, { user: undefined })}
+			{item_id && chip(`About ${item?.detail.name ?? item_id}`, { item_id: undefined })}
+		</p>
+	) : null;
+}
+
+const NUMBER = new Intl.NumberFormat();
+
+/** What people changed in an organization, newest first. */
+export default function Activity() {
+	const { organization } = useOrganization();
+	const [query, change] = useQuery();
+	const [isDownloading, setDownloading] = useState(false);
+	const filters = Object.fromEntries(
+		NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
+	);
+	const list = useList(
+		(page, signal) =>
+			api.activityLog.list({ organization: organization.id, ...page, ...filters }, { signal }),
+		[organization.id, JSON.stringify(filters)],
+	);
+	const isFiltered = Object.keys(filters).length > 0;
+	const { scope = "" } = query;
+	const count = list.data?.count ?? 0;
+	return (
+		<PageView
+			title="Activity"
+			actions={
+				<button type="button" class="secondary outline" onClick={() => setDownloading(true)}>
+					Download…
+				</button>
+			}
+		>
+			<ActivityTabs current="activity" />
+			<Filters>
+				<PersonFilter change={change} />
+				<select
+					aria-label="About"
+					value={scope}
+					onChange={({ currentTarget }) =>
+						change({
+							scope: currentTarget.value,
+							activity: undefined,
+							item_id: undefined,
+							offset: undefined,
+						})
+					}
+				>
+					{SCOPES.map(([value, words]) => (
+						<option key={value} value={value}>
+							{words}
+						</option>
+					))}
+				</select>
+				{scope && <Filter name="activity" label="Action" options={activitiesOf(scope)} />}
+				<MomentFilter name="after" label="From" />
+				<MomentFilter name="before" label="To" />
+			</Filters>
+			<Chips entries={list.data?.results ?? []} change={change} />
+			<div class="activity-log">
+				<Table
+					list={list}
+					label="Activity"
+					columns={columnsOf(change)}
+					id={({ id }) => id}
+					empty={
+						<Empty title="Nothing found">
+							<p>
+								{isFiltered
+									? "No entry that you may see matches the filters."
+									: "Changes that people make in this organization appear here."}
+							</p>
+						</Empty>
+					}
+				/>
+			</div>
+			{isDownloading && (
+				<DownloadDialog
+					path={`/api/organizations/${organization.id}/activity_log?${new URLSearchParams(filters)}`}
+					name={`activity-${new Date().toISOString().slice(0, 10)}`}
+					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", as filtered" : ""}`}
+					onClose={() => setDownloading(false)}
+				/>
+			)}
+		</PageView>
+	);
+}

@@ -1,0 +1,17 @@
+import { useOrganization } from "../../organization.tsx";
+import { Tabs } from "../../ui/page.tsx";
+
+/** What people did, and everything that happened. */
+export function ActivityTabs({ current }: { current: "activity" | "activity/events" }) {
+	const { to } = useOrganization();
+	return (
+		<Tabs
+			label="Activity"
+			current={to(current)}
+			tabs={[
+				[to("activity"), "What people did"],
+				[to("activity/events"), "All events"],
+			]}
+		/>
+	);
+}

@@ -1,0 +1,245 @@
+import { useState } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso/router";
+import type {
+	AuditStream,
+	BatchExportTrial,
+	Received,
+	UpdateAuditStreamBody,
+} from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
+import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
+import { AdminsOnly } from "./admins_only.tsx";
+import { useEvery } from "./every.ts";
+import {
+	BucketFields,
+	destinationChangesOf,
+	placeOf,
+	StateBadge,
+	stateOf,
+	TrialDialog,
+} from "./stream.tsx";
+
+type Row = Received<AuditStream, "auditStreams">;
+type Save = (stream: Row, changes: UpdateAuditStreamBody) => Promise<boolean>;
+
+/** How often the page looks how the stream is. */
+const SECONDS = 20;
+
+function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClose: () => void }) {
+	const [before] = useState(stream);
+	const { type, config } = before.destination;
+	return (
+		<Dialog title="Edit audit stream" onClose={onClose}>
+			<Form
+				action="Save"
+				onCancel={onClose}
+				onSubmit={async (fields) => {
+					await save(before, {
+						name: text(fields, "name"),
+						destination: destinationChangesOf(type, fields),
+					});
+					onClose();
+				}}
+			>
+				<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
+				<BucketFields type={type} config={config} hasKey />
+			</Form>
+		</Dialog>
+	);
+}
+
+/** What is wrong, and what comes next; nothing if all is well. */
+function State({ stream }: { stream: Row }) {
+	const state = stateOf(stream);
+	const { latest_error, next_attempt_at, missing_events } = stream;
+	return (
+		<>
+			{state === "failing" && (
+				<div class="state bad" role="status">
+					<p>
+						<strong>The last try failed.</strong> Nothing is lost: the file is written again{" "}
+						<Time value={next_attempt_at} isRelative />, or at once when you change the bucket.
+					</p>
+					<p class="said">{latest_error}</p>
+				</div>
+			)}
+			{state === "paused" && (
+				<div class="state warn" role="status">
+					<p>
+						<strong>Paused.</strong> When you resume it, it goes on where it stopped. Entries are
+						kept for 365 days.
+					</p>
+				</div>
+			)}
+			{missing_events > 0 && (
+				<div class="state warn">
+					<p>
+						<strong>
+							<Count value={missing_events} /> entries are missing.
+						</strong>{" "}
+						They were deleted because of their age before they could be written.
+					</p>
+				</div>
+			)}
+		</>
+	);
+}
+
+/** What can be compared with a copy of the files. */
+const Proof = ({ stream }: { stream: Row }) => (
+	<Section title="Proof">
+		<p class="lead">
+			Each line of the files has the digest of the line before. Keep the last digest where those who
+			can write to the bucket can’t, and check a copy of the files with it.
+		</p>
+		{stream.sequence > 0 ? (
+			<>
+				<h3>Digest after file {stream.sequence}</h3>
+				<Snippet value={stream.digest} label="Copy digest" />
+				<h3>Check a copy</h3>
+				<Snippet
+					value={`npm run admin -- audit verify FOLDER --head ${stream.digest}`}
+					label="Copy command"
+				/>
+			</>
+		) : (
+			<p>The digest appears here with the first file.</p>
+		)}
+	</Section>
+);
+
+const factsOf = (stream: Row) =>
+	[
+		["State", <StateBadge stream={stream} />],
+		["Files", <code class="address">{placeOf(stream)}</code>],
+		...(typeof stream.destination.config.endpoint_url === "string"
+			? [["Endpoint", stream.destination.config.endpoint_url] as const]
+			: []),
+		["Complete until", <Time value={stream.delivered_until} />],
+		[
+			"Last file",
+			stream.last_file === null ? (
+				"None yet: a file is written after each full hour in which something happened"
+			) : (
+				<>
+					<code class="address">{stream.last_file}</code>
+					<small class="below">
+						Number <Count value={stream.sequence} />, written{" "}
+						<Time value={stream.last_delivered_at} />
+					</small>
+				</>
+			),
+		],
+		["Entries", <Count value={stream.delivered_events} />],
+		...(stream.next_attempt_at
+			? [["Next try", <Time value={stream.next_attempt_at} />] as const]
+			: []),
+		["Added", <Time value={stream.created_at} />],
+	] as const;
+
+function Shown({
+	stream,
+	reload,
+	replace,
+}: {
+	stream: Row;
+	reload: () => void;
+	replace: (stream: Row) => void;
+}) {
+	const { to } = useOrganization();
+	const { route } = useLocation();
+	const [isEditing, setEditing] = useState(false);
+	const [trial, setTrial] = useState<BatchExportTrial>();
+	// A load that fails replaces the page, and with it what is just being typed.
+	useEvery(SECONDS, () => !isEditing && !trial && reload());
+	const { save, dialog } = useSave<Row, UpdateAuditStreamBody>({
+		read: () => api.auditStreams.get(stream),
+		update: (object, changes, options) => api.auditStreams.update(object, changes, options),
+		onSaved: replace,
+		labels: { name: "Name", destination: "Bucket", enabled: "Enabled" },
+	});
+	async function enable(enabled: boolean) {
+		if (await save(stream, { enabled })) say(enabled ? "Resumed." : "Paused.");
+	}
+	async function remove() {
+		const isSure = await confirm({
+			title: `Delete ${stream.name}?`,
+			text: "Its files stay in the bucket. What isn’t written yet won’t be. This can’t be undone.",
+			action: "Delete audit stream",
+			typed: stream.name,
+		});
+		if (!isSure) return;
+		await api.auditStreams.delete(stream);
+		say(`${stream.name} is deleted.`);
+		route(to("audit_streams"), true);
+	}
+	const button = (words: string, work: () => Promise<unknown>) => (
+		<button type="button" class="secondary outline" onClick={() => attempt(work)}>
+			{words}
+		</button>
+	);
+	return (
+		<PageView
+			title={stream.name}
+			above={[[to("audit_streams"), "Audit streams"]]}
+			actions={
+				<>
+					{button("Test bucket", async () => setTrial(await api.auditStreams.test(stream, {})))}
+					{stream.enabled
+						? button("Pause", () => enable(false))
+						: button("Resume", () => enable(true))}
+					{button("Edit", async () => setEditing(true))}
+				</>
+			}
+		>
+			<State stream={stream} />
+			<div class="panel">
+				<Facts rows={[...factsOf(stream)]} />
+			</div>
+			<Proof stream={stream} />
+			<Section title="Delete audit stream">
+				<p>Its files stay in the bucket. What isn’t written yet won’t be.</p>
+				<button type="button" class="danger" onClick={() => attempt(remove)}>
+					Delete audit stream
+				</button>
+			</Section>
+			{isEditing && <EditDialog stream={stream} save={save} onClose={() => setEditing(false)} />}
+			{trial && <TrialDialog trial={trial} onClose={() => setTrial(undefined)} />}
+			{dialog}
+		</PageView>
+	);
+}
+
+function OneStream() {
+	const { organization } = useOrganization();
+	const { id = "" } = useRoute().params;
+	const loaded = useLoad(
+		(signal) => api.auditStreams.get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	return (
+		<Show of={loaded}>
+			{(stream) => <Shown stream={stream} reload={loaded.reload} replace={loaded.replace} />}
+		</Show>
+	);
+}
+
+/** One audit stream: how it is, and what its files can be checked with. */
+export default function AuditStreamPage() {
+	const { isAdmin } = useOrganization();
+	return isAdmin ? (
+		<OneStream />
+	) : (
+		<AdminsOnly
+			title="Audit stream"
+			text="Audit streams carry what happens in all projects, also in private ones."
+		/>
+	);
+}

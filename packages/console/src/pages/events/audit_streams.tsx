@@ -1,0 +1,118 @@
+import type { AuditStream, Received } from "tenantry-client";
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters } from "../../ui/filters.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Count, Time } from "../../ui/values.tsx";
+import { AdminsOnly } from "./admins_only.tsx";
+import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx";
+
+type Row = Received<AuditStream, "auditStreams">;
+
+const columnsOf = (to: (path: string) => string): Column<Row>[] => [
+	{
+		title: "Name",
+		cell: (stream) => (
+			<>
+				<a href={to(`audit_streams/${stream.id}`)}>{stream.name}</a>
+				<small class="below event-type">{placeOf(stream)}</small>
+			</>
+		),
+	},
+	{
+		title: "State",
+		cell: (stream) => (
+			<div>
+				<StateBadge stream={stream} />
+				<small class="below">{stateDetail(stream)}</small>
+			</div>
+		),
+	},
+	{
+		title: "Last file",
+		cell: ({ sequence, last_delivered_at }) =>
+			sequence > 0 ? (
+				<span>
+					Number <Count value={sequence} />, <Time value={last_delivered_at} isRelative />
+				</span>
+			) : (
+				"–"
+			),
+	},
+	{
+		title: "Entries",
+		align: "end",
+		cell: ({ delivered_events }) => <Count value={delivered_events} />,
+	},
+];
+
+const OPTIONS = [
+	["", "Any state"],
+	...Object.entries(STATES).map(([value, [words]]) => [value, words] as const),
+] as const;
+
+/** The audit streams of an organization. There are at most five, so they are filtered here. */
+function List() {
+	const { organization, to } = useOrganization();
+	const [{ state = "" }] = useQuery();
+	const list = useList(
+		async (page, signal) => {
+			const all = await api.auditStreams.list(
+				{ organization: organization.id, ...page },
+				{ signal },
+			);
+			const results = all.results.filter((one) => state === "" || stateOf(one) === state);
+			return { ...all, results, count: results.length };
+		},
+		[organization.id, state],
+	);
+	const add = (
+		<a class="button" href={to("audit_streams/new")}>
+			Add audit stream
+		</a>
+	);
+	return (
+		<PageView
+			title="Audit streams"
+			actions={add}
+			lead="An audit stream writes everything that happens here to a bucket of yours, every hour, so that later changes of a line would be found."
+		>
+			<Filters>
+				<Filter name="state" label="State" options={OPTIONS} />
+			</Filters>
+			<Table
+				list={list}
+				label="Audit streams"
+				columns={columnsOf(to)}
+				id={({ id }) => id}
+				empty={
+					state ? (
+						<Empty title="No such stream">
+							<p>No audit stream has this state.</p>
+						</Empty>
+					) : (
+						<Empty title="No audit streams yet">
+							<p>Add a bucket to keep the activity log for longer than 365 days.</p>
+							{add}
+						</Empty>
+					)
+				}
+			/>
+		</PageView>
+	);
+}
+
+export default function AuditStreams() {
+	const { isAdmin } = useOrganization();
+	return isAdmin ? (
+		<List />
+	) : (
+		<AdminsOnly
+			title="Audit streams"
+			text="Audit streams carry what happens in all projects, also in private ones."
+		/>
+	);
+}

@@ -1,0 +1,153 @@
+import type { ComponentChildren } from "preact";
+import type { ActivityEntry } from "tenantry-client";
+import { levelName } from "../../ui/values.tsx";
+
+type Change = ActivityEntry["detail"]["changes"][number];
+
+/** A value that is shown in one line: a part of a change, with its path. */
+type Leaf = { path: string; before: unknown; after: unknown };
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+	typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isNothing = (value: unknown) => value === null || value === undefined;
+
+/** The values that differ, each with the path to it. Objects are compared key by key. */
+export function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
+	const isPair = (isObject(before) || isNothing(before)) && (isObject(after) || isNothing(after));
+	if (!isPair || (isNothing(before) && isNothing(after))) return [{ path, before, after }];
+	const old = isObject(before) ? before : {};
+	const now = isObject(after) ? after : {};
+	const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+	const different = keys.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
+	return different.length > 0
+		? different.flatMap((key) => leavesOf(`${path}.${key}`, old[key], now[key]))
+		: [{ path, before, after }];
+}
+
+/** A text of more than this many characters is shown line by line. */
+const LONG = 120;
+
+const isLong = (value: unknown) =>
+	typeof value === "string" && (value.length > LONG || value.includes("\n"));
+
+const linesOf = (value: unknown) => (typeof value === "string" && value ? value.split("\n") : []);
+
+/** The lines between those that both texts begin and end with. */
+export function changedLines(before: readonly string[], after: readonly string[]) {
+	const shorter = Math.min(before.length, after.length);
+	let start = 0;
+	while (start < shorter && before[start] === after[start]) start += 1;
+	let end = 0;
+	while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+	return {
+		start,
+		removed: before.slice(start, before.length - end),
+		added: after.slice(start, after.length - end),
+	};
+}
+
+const Removed = ({ children }: { children: ComponentChildren }) => (
+	<del>
+		<span class="unseen">Before: </span>
+		{children}
+	</del>
+);
+const Added = ({ children }: { children: ComponentChildren }) => (
+	<ins>
+		<span class="unseen">After: </span>
+		{children}
+	</ins>
+);
+
+/** What changed of a long text, such as the source of a plugin. */
+function Lines({ path, before, after }: Leaf) {
+	const { start, removed, added } = changedLines(linesOf(before), linesOf(after));
+	return (
+		<details>
+			<summary>
+				<code>{path}</code> {removed.length} lines removed, {added.length} added from line{" "}
+				{start + 1}
+			</summary>
+			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
+			<pre class="lines" tabIndex={0}>
+				{removed.map((line, i) => (
+					<del key={`-${i}`}>{`- ${line}\n`}</del>
+				))}
+				{added.map((line, i) => (
+					<ins key={`+${i}`}>{`+ ${line}\n`}</ins>
+				))}
+			</pre>
+		</details>
+	);
+}
+
+const isLevel = (path: string) => path === "level" || path.endsWith(".level");
+
+function shown(path: string, value: unknown): string {
+	if (typeof value === "number" && isLevel(path)) return levelName(value);
+	if (value === "") return "(empty)";
+	return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What was added to a list and removed from it. */
+function Items({ path, before, after }: { path: string; before: unknown[]; after: unknown[] }) {
+	const has = (list: unknown[], item: unknown) =>
+		list.some((one) => JSON.stringify(one) === JSON.stringify(item));
+	return (
+		<>
+			{before
+				.filter((item) => !has(after, item))
+				.map((item) => (
+					<Removed key={JSON.stringify(item)}>{shown(path, item)}</Removed>
+				))}
+			{after
+				.filter((item) => !has(before, item))
+				.map((item) => (
+					<Added key={JSON.stringify(item)}>{shown(path, item)}</Added>
+				))}
+		</>
+	);
+}
+
+function Values({ path, before, after }: Leaf) {
+	if (Array.isArray(before) && Array.isArray(after))
+		return <Items path={path} before={before} after={after} />;
+	return (
+		<>
+			{!isNothing(before) && <Removed>{shown(path, before)}</Removed>}
+			{!isNothing(before) && <span aria-hidden="true">→</span>}
+			{isNothing(after) ? <ins class="nothing">nothing</ins> : <Added>{shown(path, after)}</Added>}
+		</>
+	);
+}
+
+/** How many values are shown before the rest is folded. */
+const SHOWN = 4;
+
+const Row = (leaf: Leaf) =>
+	isLong(leaf.before) || isLong(leaf.after) ? (
+		<Lines {...leaf} />
+	) : (
+		<div class="change">
+			<code>{leaf.path}</code> <Values {...leaf} />
+		</div>
+	);
+
+/** What an entry changed: for each value what it was and what it is. */
+export function Changes({ changes }: { changes: readonly Change[] }) {
+	const leaves = changes.flatMap(({ field, before, after }) => leavesOf(field, before, after));
+	const rest = leaves.slice(SHOWN);
+	const rows = (some: Leaf[]) => some.map((leaf) => <Row key={leaf.path} {...leaf} />);
+	return leaves.length === 0 ? null : (
+		<div class="changes">
+			{rows(leaves.slice(0, SHOWN))}
+			{rest.length > 0 && (
+				<details>
+					<summary>{rest.length} more</summary>
+					{rows(rest)}
+				</details>
+			)}
+		</div>
+	);
+}

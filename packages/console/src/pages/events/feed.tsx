@@ -1,0 +1,259 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { FeedEvent } from "tenantry-client";
+import { useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Empty, Problem } from "../../ui/feedback.tsx";
+import { Form } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
+import { Time } from "../../ui/values.tsx";
+import { ActivityTabs } from "./activity_tabs.tsx";
+import { Changes } from "./changes.tsx";
+import { DownloadDialog } from "./download_dialog.tsx";
+import { useEvery } from "./every.ts";
+import { wordsOfType, wordsOfTypes } from "./kinds.ts";
+import { typesToSend, WhichEvents } from "./types.tsx";
+
+/** How often the page looks for newer events. */
+const SECONDS = 5;
+
+/** How many entries of the activity log the page goes back without a filter. */
+const BACK = 25;
+
+/** How many events a request asks for, and how many requests follow each other without being asked to. */
+const LIMIT = 500;
+const REQUESTS = 4;
+
+/** How many events are kept on the page: the newest. */
+const KEPT = 500;
+
+type Place = { after?: string };
+
+/**
+ * Where the feed begins: it can only be read forwards. Of some types all are read, of all types what
+ * happened since the last few changes.
+ */
+async function beginning(organization: string, types: string, signal: AbortSignal): Promise<Place> {
+	if (types) return {};
+	const { results } = await api.activityLog.list({ organization, limit: BACK }, { signal });
+	const oldest = results.at(-1);
+	return oldest && results.length === BACK ? { after: oldest.id } : {};
+}
+
+/** Reads the events after a place. */
+async function readOn(
+	organization: string,
+	types: string,
+	from: Place,
+	signal?: AbortSignal,
+): Promise<{ events: FeedEvent[]; place: Place; hasMore: boolean }> {
+	const events: FeedEvent[] = [];
+	let place = from;
+	let hasMore = true;
+	for (let request = 0; hasMore && request < REQUESTS; request += 1) {
+		const page = await api.feed.list(
+			{ organization, limit: LIMIT, ...place, ...(types && { types }) },
+			{ signal },
+		);
+		events.push(...page.results);
+		const after = "after" in page && typeof page.after === "string" ? page.after : undefined;
+		if (after) place = { after };
+		hasMore = page.next !== null;
+	}
+	return { events: events.toReversed(), place, hasMore };
+}
+
+/** The events on the page, and those that came since. */
+function useFeed(organization: string, types: string) {
+	const [events, setEvents] = useState<FeedEvent[]>();
+	const [newer, setNewer] = useState<FeedEvent[]>([]);
+	const [place, setPlace] = useState<Place>();
+	const [hasMore, setMore] = useState(false);
+	const [error, setError] = useState<unknown>();
+	const [turn, setTurn] = useState(0);
+	useEffect(() => {
+		const { signal, abort } = bound(new AbortController());
+		setEvents(undefined);
+		setNewer([]);
+		setPlace(undefined);
+		setError(undefined);
+		beginning(organization, types, signal)
+			.then((start) => readOn(organization, types, start, signal))
+			.then((read) => {
+				setEvents(read.events.slice(0, KEPT));
+				setPlace(read.place);
+				setMore(read.hasMore);
+			})
+			.catch((error: unknown) => {
+				if (!signal.aborted) setError(error);
+			});
+		return abort;
+	}, [organization, types, turn]);
+	const isLooking = useRef(false);
+	async function look() {
+		if (!place || isLooking.current) return;
+		isLooking.current = true;
+		try {
+			const read = await readOn(organization, types, place);
+			setPlace(read.place);
+			setMore(read.hasMore);
+			setNewer((newer) => [...read.events, ...newer].slice(0, KEPT));
+		} finally {
+			isLooking.current = false;
+		}
+	}
+	// What can't be read now is read the next time.
+	useEvery(SECONDS, () => void look().catch(() => undefined));
+	return {
+		events,
+		newer,
+		hasMore,
+		error,
+		retry: () => setTurn((turn) => turn + 1),
+		showNewer() {
+			setEvents((events = []) => [...newer, ...events].slice(0, KEPT));
+			setNewer([]);
+		},
+	};
+}
+
+const bound = (controller: AbortController) => ({
+	signal: controller.signal,
+	abort: () => controller.abort(),
+});
+
+function actorOf({ actor }: FeedEvent) {
+	if (actor.type === "system") return "The service";
+	return actor.type === "operator" ? "Operator" : actor.first_name || actor.email;
+}
+
+function Events({ events }: { events: FeedEvent[] }) {
+	const list = {
+		data: { count: events.length, next: null, previous: null, results: events },
+		error: undefined,
+		isLoading: false,
+		reload: () => undefined,
+		replace: () => undefined,
+		offset: 0,
+		limit: KEPT,
+		parameter: "offset",
+	};
+	return (
+		<div class="activity-log events">
+			<Table
+				list={list}
+				label="Events"
+				id={({ id }) => id}
+				columns={[
+					{
+						title: "What",
+						cell: ({ type, data }) => (
+							<>
+								<strong>{wordsOfType(type)}</strong> {data.name}{" "}
+								<small class="event-type">{type}</small>
+								<Changes changes={data.changes} />
+								{data.trigger && (
+									<details>
+										<summary>Details</summary>
+										{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
+										<pre tabIndex={0}>{JSON.stringify(data.trigger, null, 2)}</pre>
+									</details>
+								)}
+							</>
+						),
+					},
+					{ title: "Who", cell: actorOf },
+					{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
+				]}
+				empty={
+					<Empty title="No such events">
+						<p>None of these has happened in the last 365 days. New ones appear by themselves.</p>
+					</Empty>
+				}
+			/>
+		</div>
+	);
+}
+
+function TypesDialog({ types, onClose }: { types: string; onClose: () => void }) {
+	const [, change] = useQuery();
+	const [chosen, setChosen] = useState(types ? types.split(",") : undefined);
+	return (
+		<Dialog title="Which events" onClose={onClose}>
+			<Form
+				action="Show events"
+				onCancel={onClose}
+				onSubmit={async () => {
+					change({ types: typesToSend(chosen).join(",") });
+					onClose();
+				}}
+			>
+				<WhichEvents types={chosen} onChange={setChosen} />
+			</Form>
+		</Dialog>
+	);
+}
+
+/** Everything that happens in an organization, as it happens. */
+export default function Feed() {
+	const { organization } = useOrganization();
+	const [{ types = "" }] = useQuery();
+	const { events, newer, hasMore, error, retry, showNewer } = useFeed(organization.id, types);
+	const [open, setOpen] = useState<"types" | "download">();
+	const close = () => setOpen(undefined);
+	const isShortened = events?.length === KEPT || (!types && (events?.length ?? 0) >= BACK);
+	const waiting = newer.length === KEPT ? `${KEPT} or more` : String(newer.length);
+	return (
+		<PageView
+			title="Activity"
+			actions={
+				<button type="button" class="secondary outline" onClick={() => setOpen("download")}>
+					Download…
+				</button>
+			}
+		>
+			<ActivityTabs current="activity/events" />
+			<p class="row">
+				<button type="button" class="secondary outline" onClick={() => setOpen("types")}>
+					Types: {types ? wordsOfTypes(types.split(",")).join(", ") : "all"}
+				</button>
+				<small>Also what happens by itself, such as runs of exports. New events arrive here.</small>
+			</p>
+			<p class="newer" role="status">
+				{newer.length > 0 && (
+					<button type="button" onClick={showNewer}>
+						Show {waiting} newer {newer.length === 1 ? "event" : "events"}
+					</button>
+				)}
+				{hasMore && <small>There are more: they are being read.</small>}
+			</p>
+			{error !== undefined ? (
+				<Problem error={error} retry={retry} />
+			) : events ? (
+				<>
+					<Events events={events} />
+					{isShortened && (
+						<p>
+							<small>Older events are in the download, or here if you choose types.</small>
+						</p>
+					)}
+				</>
+			) : (
+				<p class="loading" role="status" aria-busy="true">
+					Loading…
+				</p>
+			)}
+			{open === "types" && <TypesDialog types={types} onClose={close} />}
+			{open === "download" && (
+				<DownloadDialog
+					path={`/api/organizations/${organization.id}/events?${new URLSearchParams(types ? { types } : {})}`}
+					name={`events-${new Date().toISOString().slice(0, 10)}`}
+					what={types ? "All events of these types" : "All events of the last 365 days"}
+					onClose={close}
+				/>
+			)}
+		</PageView>
+	);
+}

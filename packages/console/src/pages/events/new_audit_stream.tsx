@@ -1,0 +1,68 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { AdminsOnly } from "./admins_only.tsx";
+import { BucketFields, destinationOf } from "./stream.tsx";
+
+/** Adds an audit stream. */
+export default function NewAuditStream() {
+	const { organization, isAdmin, to } = useOrganization();
+	const { route } = useLocation();
+	const [type, setType] = useState<"S3" | "R2">("S3");
+	if (!isAdmin)
+		return (
+			<AdminsOnly title="Audit streams" text="Audit streams carry what happens in all projects." />
+		);
+	return (
+		<PageView title="Add audit stream" above={[[to("audit_streams"), "Audit streams"]]}>
+			<Form
+				action="Add audit stream"
+				onCancel={() => route(to("audit_streams"))}
+				onSubmit={async (fields) => {
+					const { id } = await api.auditStreams.create(
+						{ organization: organization.id },
+						{
+							name: text(fields, "name"),
+							destination: destinationOf(type, fields),
+							from: text(fields, "from") === "now" ? "now" : "start",
+						},
+					);
+					route(to(`audit_streams/${id}`), true);
+				}}
+			>
+				<Field name="name" label="Name" required maxLength={400} placeholder="Archive" />
+				<Group label="Storage">
+					<Choice
+						name="destination__type"
+						value="S3"
+						label="S3, or a storage that speaks its API"
+						checked={type === "S3"}
+						onChange={() => setType("S3")}
+					/>
+					<Choice
+						name="destination__type"
+						value="R2"
+						label="R2"
+						hint="The service’s own bucket. It needs no key."
+						checked={type === "R2"}
+						onChange={() => setType("R2")}
+					/>
+				</Group>
+				<BucketFields key={type} type={type} />
+				<Group label="Begin with">
+					<Choice
+						name="from"
+						value="start"
+						label="The oldest entry that is kept"
+						hint="Up to 365 days of activity are written first."
+						defaultChecked
+					/>
+					<Choice name="from" value="now" label="What happens from now on" />
+				</Group>
+			</Form>
+		</PageView>
+	);
+}

@@ -1,0 +1,240 @@
+import { useState } from "preact/hooks";
+import type { Subscription } from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { PageView } from "../../ui/page.tsx";
+import { PeopleDialog } from "./people_dialog.tsx";
+
+type Type = Subscription["type"];
+type Recipients = Subscription["recipients"];
+type Person = { uuid: string; first_name: string; email: string };
+
+/** What is mailed, in words: what happened, and how often there is a mail at most. */
+const TYPES: Record<Type, readonly [title: string, when: string, often: string]> = {
+	"batch_export_run.failed": [
+		"A run failed",
+		"A run of an export failed for good.",
+		"one mail a day for each export",
+	],
+	"batch_export.paused": [
+		"An export was paused",
+		"Its last three runs failed, so the service paused it.",
+		"one mail a day for each export",
+	],
+	"batch_export_run.skipped": [
+		"Runs were skipped",
+		"The service was down, and windows of an export were passed over.",
+		"one mail a day for each export",
+	],
+	"batch_export_run.completed": [
+		"A run is complete",
+		"A run of an export has exported its window.",
+		"one mail a day for each export",
+	],
+	"plugin_job.failed": [
+		"A plugin job failed",
+		"A job or scheduled task of a plugin failed.",
+		"one mail an hour",
+	],
+	"key.expiring": [
+		"A key is about to expire",
+		"A key expires within seven days.",
+		"one mail an hour",
+	],
+	"domain.unverified": [
+		"A domain’s TXT record is missing",
+		"The record of a verified domain wasn’t found on three days.",
+		"one mail an hour",
+	],
+	"webhook.disabled": [
+		"A webhook was disabled",
+		"Its endpoint is gone, or has failed for five days.",
+		"one mail an hour",
+	],
+	"audit_stream.failed": [
+		"An audit stream is failing",
+		"The activity log can’t be delivered to a bucket.",
+		"one mail a day for each stream",
+	],
+};
+
+const GROUPS: readonly (readonly [title: string, types: readonly Type[]])[] = [
+	[
+		"Exports",
+		[
+			"batch_export_run.failed",
+			"batch_export.paused",
+			"batch_export_run.skipped",
+			"batch_export_run.completed",
+		],
+	],
+	["Plugins", ["plugin_job.failed"]],
+	["Security", ["key.expiring", "domain.unverified"]],
+	["Delivery", ["webhook.disabled", "audit_stream.failed"]],
+];
+
+const PEOPLE = "people";
+
+function choiceOf(recipients: Recipients) {
+	if (!Array.isArray(recipients)) return recipients;
+	return recipients.length > 0 ? PEOPLE : "";
+}
+
+const optionsOf = (type: Type) => [
+	["admins", "Admins and owners"] as const,
+	...(type === "key.expiring" ? [["owner", "The key’s owner"] as const] : []),
+	[PEOPLE, "Chosen people…"] as const,
+	["", "Nobody"] as const,
+];
+
+/** How many members are looked at for the names on lists. */
+const MEMBERS = 200;
+
+/** Members by their uuids, which is all that lists have. */
+async function peopleOf(organization: string, subscriptions: Subscription[], signal: AbortSignal) {
+	const hasLists = subscriptions.some(
+		({ recipients }) => Array.isArray(recipients) && recipients.length > 0,
+	);
+	if (!hasLists) return new Map<string, Person>();
+	const { results } = await api.members.list({ organization, limit: MEMBERS }, { signal });
+	return new Map<string, Person>(results.map(({ user }) => [user.uuid, user]));
+}
+
+const nameOf = ({ first_name, email }: Person) => first_name || email;
+
+function Recipient({
+	subscription: { type, recipients },
+	people,
+	onChange,
+}: {
+	subscription: Subscription;
+	people: Map<string, Person>;
+	onChange: (type: Type, recipients: Recipients) => void;
+}) {
+	const { isAdmin } = useOrganization();
+	const [isChoosing, setChoosing] = useState(false);
+	const [title] = TYPES[type];
+	const value = choiceOf(recipients);
+	const list = Array.isArray(recipients) ? recipients : [];
+	const names = list.flatMap((uuid) => people.get(uuid) ?? []).map(nameOf);
+	const rest = list.length - names.length;
+	const named = (rest > 0 ? [...names, rest === 1 ? "one more" : `${rest} more`] : names).join(
+		", ",
+	);
+	if (!isAdmin)
+		return <>{list.length > 0 ? named : optionsOf(type).find(([one]) => one === value)?.[1]}</>;
+	return (
+		<>
+			<select
+				aria-label={`Who gets mails: ${title}`}
+				value={value}
+				onChange={({ currentTarget }) => {
+					const chosen = currentTarget.value;
+					// The list shows what is saved, until there is a choice of people.
+					currentTarget.value = value;
+					if (chosen === PEOPLE) setChoosing(true);
+					else onChange(type, chosen === "admins" || chosen === "owner" ? chosen : []);
+				}}
+			>
+				{optionsOf(type).map(([one, words]) => (
+					<option key={one} value={one} selected={one === value}>
+						{words}
+					</option>
+				))}
+			</select>
+			{list.length > 0 && (
+				<p class="people">
+					{named}{" "}
+					<button type="button" class="link" onClick={() => setChoosing(true)}>
+						Change
+					</button>
+				</p>
+			)}
+			{isChoosing && (
+				<PeopleDialog
+					title={title}
+					chosen={list}
+					onClose={() => setChoosing(false)}
+					onChosen={(uuids) => {
+						setChoosing(false);
+						onChange(type, uuids);
+					}}
+				/>
+			)}
+		</>
+	);
+}
+
+/** Which events are mailed, and to whom. */
+export default function Notifications() {
+	const { organization, isAdmin } = useOrganization();
+	const loaded = useLoad(
+		async (signal) => {
+			const { subscriptions } = await api.notifications.get(
+				{ organization: organization.id },
+				{ signal },
+			);
+			const people = await peopleOf(organization.id, subscriptions, signal);
+			return { subscriptions, people };
+		},
+		[organization.id],
+	);
+	const change = (type: Type, recipients: Recipients) =>
+		attempt(async () => {
+			await api.notifications.update(
+				{ organization: organization.id },
+				{ subscriptions: [{ type, recipients }] },
+			);
+			say(choiceOf(recipients) === "" ? "Not mailed any more." : "Saved.");
+			loaded.reload();
+		});
+	return (
+		<PageView
+			title="Notifications"
+			lead={
+				<>
+					What happens by itself is mailed to those you choose: as a digest, so nobody is flooded.
+					Nobody is told about projects that they can’t see.
+					{!isAdmin && " Admins can change it."}
+				</>
+			}
+		>
+			<Show of={loaded}>
+				{({ subscriptions, people }) =>
+					GROUPS.map(([group, types]) => (
+						<section key={group} class="subscriptions">
+							<h2>{group}</h2>
+							<ul>
+								{types.map((type) => {
+									const subscription = subscriptions.find((one) => one.type === type);
+									const [title, when, often] = TYPES[type];
+									return (
+										subscription && (
+											<li key={type}>
+												<div>
+													<strong>{title}</strong>
+													<small class="below">
+														{when} At most {often}.
+													</small>
+												</div>
+												<div class="recipients">
+													<Recipient
+														subscription={subscription}
+														people={people}
+														onChange={change}
+													/>
+												</div>
+											</li>
+										)
+									);
+								})}
+							</ul>
+						</section>
+					))
+				}
+			</Show>
+		</PageView>
+	);
+}

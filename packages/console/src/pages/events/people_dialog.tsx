@@ -1,0 +1,104 @@
+import { useState } from "preact/hooks";
+import { TenantryError } from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Show } from "../../ui/feedback.tsx";
+import { Check, Form } from "../../ui/form.tsx";
+
+/** How many people a search shows. */
+const SHOWN = 50;
+
+/** Chooses members of the organization. */
+export function PeopleDialog({
+	title,
+	chosen: before,
+	onChosen,
+	onClose,
+}: {
+	title: string;
+	/** Their uuids. */
+	chosen: readonly string[];
+	onChosen: (uuids: string[]) => void;
+	onClose: () => void;
+}) {
+	const { organization } = useOrganization();
+	const [search, setSearch] = useState("");
+	const [chosen, setChosen] = useState<readonly string[]>(before);
+	const found = useLoad(
+		(signal) =>
+			api.members.list(
+				{ organization: organization.id, limit: SHOWN, ...(search && { search }) },
+				{ signal },
+			),
+		[organization.id, search],
+	);
+	return (
+		<Dialog title={`Who is told: ${title}`} onClose={onClose}>
+			<Form
+				action="Save"
+				onCancel={onClose}
+				onSubmit={async () => {
+					if (chosen.length === 0)
+						throw new TenantryError({
+							type: "validation_error",
+							code: "required",
+							status: 400,
+							detail: "Choose at least one person.",
+						});
+					onChosen([...chosen]);
+				}}
+			>
+				<input
+					type="search"
+					aria-label="Search members"
+					placeholder="Search members"
+					onChange={({ currentTarget }) => setSearch(currentTarget.value)}
+					onKeyDown={(event) => {
+						if (event.key !== "Enter") return;
+						event.preventDefault();
+						setSearch(event.currentTarget.value);
+					}}
+				/>
+				<div class="choices">
+					<Show of={found}>
+						{({ results, count }) => (
+							<>
+								{results.map(({ user }) => (
+									<Check
+										key={user.uuid}
+										name="person"
+										value={user.uuid}
+										label={
+											<>
+												{user.first_name || user.email}{" "}
+												{user.first_name && <small>{user.email}</small>}
+											</>
+										}
+										checked={chosen.includes(user.uuid)}
+										onChange={(isTicked) =>
+											setChosen([
+												...chosen.filter((uuid) => uuid !== user.uuid),
+												...(isTicked ? [user.uuid] : []),
+											])
+										}
+									/>
+								))}
+								{results.length === 0 && <p>No member’s name or address contains “{search}”.</p>}
+								{count > results.length && (
+									<p>
+										<small>{count - results.length} more: search for them.</small>
+									</p>
+								)}
+							</>
+						)}
+					</Show>
+				</div>
+				<p role="status">
+					<small>{chosen.length} chosen</small>
+				</p>
+			</Form>
+		</Dialog>
+	);
+}

@@ -1,0 +1,201 @@
+/** Parts of the pages about audit streams. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type {
+	AuditStream,
+	AuditStreamDestination,
+	AuditStreamDestinationUpdate,
+	BatchExportTrial,
+} from "tenantry-client";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Check, Field, Select, text } from "../../ui/form.tsx";
+import { Badge, type Mood, Time } from "../../ui/values.tsx";
+
+export type State = "healthy" | "failing" | "paused" | "new";
+
+export function stateOf({ enabled, latest_error, delivered_until }: AuditStream): State {
+	if (!enabled) return "paused";
+	if (latest_error !== null) return "failing";
+	return delivered_until === null ? "new" : "healthy";
+}
+
+export const STATES: Record<State, readonly [words: string, mood: Mood]> = {
+	healthy: ["Up to date", "good"],
+	failing: ["Failing", "bad"],
+	paused: ["Paused", "warn"],
+	new: ["Starting", "quiet"],
+};
+
+export function StateBadge({ stream }: { stream: AuditStream }) {
+	const [words, mood] = STATES[stateOf(stream)];
+	return <Badge mood={mood}>{words}</Badge>;
+}
+
+/** What to know about its state beyond the word. */
+export function stateDetail(stream: AuditStream): ComponentChildren {
+	switch (stateOf(stream)) {
+		case "failing":
+			return (
+				<>
+					tries again <Time value={stream.next_attempt_at} isRelative />
+				</>
+			);
+		case "healthy":
+			return (
+				<>
+					until <Time value={stream.delivered_until} />
+				</>
+			);
+		case "new":
+			return "The first files come within minutes.";
+		default:
+			return "It goes on where it stopped.";
+	}
+}
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+
+/** Where its files are, in one line. */
+export function placeOf({ id, destination: { type, config } }: AuditStream) {
+	const parts = [type === "S3" ? textOf(config.bucket_name) : "", textOf(config.prefix), id];
+	return `${type === "S3" ? "s3://" : "R2: "}${parts.filter(Boolean).join("/")}`;
+}
+
+type More = {
+	isSecret?: boolean;
+	hint?: string;
+	placeholder?: string;
+	required?: boolean;
+	defaultValue?: string;
+};
+
+/** The fields of a bucket. Values of a stream are those that it has; its secrets are never shown. */
+export function BucketFields({
+	type,
+	config = {},
+	hasKey = false,
+}: {
+	type: "S3" | "R2";
+	config?: Record<string, unknown>;
+	/** Whether a key is saved, which an empty field leaves as it is. */
+	hasKey?: boolean;
+}) {
+	const field = (name: string, label: string, { isSecret = false, ...more }: More = {}) => {
+		const attributes = {
+			name: `destination__config__${name}`,
+			label,
+			defaultValue: textOf(config[name]),
+			...more,
+		};
+		return isSecret ? (
+			<Field key={name} type="password" {...attributes} />
+		) : (
+			<Field key={name} {...attributes} />
+		);
+	};
+	const kept = hasKey ? { placeholder: "Unchanged" } : { required: true };
+	const prefix = field("prefix", "Prefix", {
+		placeholder: "tenantry",
+		hint: "How the keys of files begin. May be empty.",
+	});
+	if (type === "R2") return prefix;
+	return (
+		<>
+			{field("bucket_name", "Bucket", { required: true })}
+			{field("region", "Region", { required: true, placeholder: "eu-north-1" })}
+			{prefix}
+			{field("aws_access_key_id", "Access key ID", { ...kept, defaultValue: "" })}
+			{field("aws_secret_access_key", "Secret access key", {
+				...kept,
+				defaultValue: "",
+				isSecret: true,
+				hint: "It needs s3:PutObject, and s3:GetObject so that objects of others aren’t replaced. It is encrypted, and never shown again.",
+			})}
+			<details class="settings">
+				<summary>More settings</summary>
+				{field("endpoint_url", "Endpoint", {
+					placeholder: "https://s3.example.com",
+					hint: "Only if the storage isn’t Amazon’s.",
+				})}
+				<Check
+					name="destination__config__use_virtual_style_addressing"
+					label="The bucket is part of the host"
+					defaultChecked={config.use_virtual_style_addressing === true}
+				/>
+				<Select
+					name="destination__config__encryption"
+					label="Encryption"
+					defaultValue={textOf(config.encryption)}
+					options={[
+						["", "The bucket’s default"],
+						["AES256", "A key of the storage"],
+						["aws:kms", "A key of the key service"],
+					]}
+				/>
+				{field("kms_key_id", "KMS key", { hint: "Empty: the account’s default key." })}
+			</details>
+		</>
+	);
+}
+
+const ENCRYPTIONS = ["AES256", "aws:kms"] as const;
+
+const at = (fields: FormData, name: string) => text(fields, `destination__config__${name}`);
+
+/** What `BucketFields` was filled with. Empty fields that may be empty are null, which removes a setting. */
+function settingsOf(fields: FormData) {
+	const encryption = at(fields, "encryption");
+	return {
+		bucket_name: at(fields, "bucket_name"),
+		region: at(fields, "region"),
+		prefix: at(fields, "prefix"),
+		endpoint_url: at(fields, "endpoint_url") || null,
+		kms_key_id: at(fields, "kms_key_id") || null,
+		encryption: ENCRYPTIONS.find((one) => one === encryption) ?? null,
+		use_virtual_style_addressing:
+			fields.get("destination__config__use_virtual_style_addressing") === "on",
+	};
+}
+
+const keyOf = (fields: FormData) => ({
+	aws_access_key_id: at(fields, "aws_access_key_id"),
+	aws_secret_access_key: at(fields, "aws_secret_access_key"),
+});
+
+export const destinationOf = (type: "S3" | "R2", fields: FormData): AuditStreamDestination =>
+	type === "R2"
+		? { type, config: { prefix: at(fields, "prefix") } }
+		: { type, config: { ...settingsOf(fields), ...keyOf(fields) } };
+
+/** The changes of a destination. A key that isn't given stays. */
+export function destinationChangesOf(
+	type: "S3" | "R2",
+	fields: FormData,
+): AuditStreamDestinationUpdate {
+	if (type === "R2") return { type, config: { prefix: at(fields, "prefix") } };
+	const given = Object.entries(keyOf(fields)).filter(([, value]) => value !== "");
+	return { type, config: { ...settingsOf(fields), ...Object.fromEntries(given) } };
+}
+
+/** How each step of a test went. */
+export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClose: () => void }) {
+	const [{ success, steps }] = useState(trial);
+	return (
+		<Dialog title={success ? "The bucket works" : "The bucket doesn’t work"} onClose={onClose}>
+			<ul class="trial-steps">
+				{steps.map(({ name, error }) => (
+					<li key={name}>
+						<Badge mood={error === null ? "good" : "bad"}>{error === null ? "OK" : "Failed"}</Badge>{" "}
+						{name.charAt(0).toUpperCase() + name.slice(1)}
+						{error !== null && <small class="below said">{error}</small>}
+					</li>
+				))}
+			</ul>
+			<div class="buttons">
+				<button type="button" onClick={onClose}>
+					Close
+				</button>
+			</div>
+		</Dialog>
+	);
+}

@@ -1,0 +1,172 @@
+import type { ComponentChildren } from "preact";
+import {
+	type BatchExport,
+	type Domain,
+	type Page,
+	type PersonalApiKey,
+	TenantryError,
+	type Webhook,
+} from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Show } from "../../ui/feedback.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Badge, Count, type Mood, Time } from "../../ui/values.tsx";
+import { Attention, attentionOf } from "./attention.tsx";
+import { FirstSteps } from "./first_steps.tsx";
+import { Rows } from "./rows.tsx";
+import { failuresOf, type State, stateOf } from "./state.ts";
+
+/** How many objects of each kind are looked at: the newest. */
+const LIMIT = 50;
+
+/** How many days back failures are listed, and how many of them. */
+const DAYS = 7;
+const MAX_FAILURES = 5;
+
+const NOTHING = { count: 0, next: null, previous: null, results: [] };
+
+/** A page of a list; an empty one if the caller's key may not read it. */
+async function readable<T>(page: PromiseLike<Page<T>>): Promise<Page<T>> {
+	try {
+		return await page;
+	} catch (error) {
+		if (error instanceof TenantryError && error.status === 403) return NOTHING;
+		throw error;
+	}
+}
+
+const STATES: readonly (readonly [state: State, words: string, mood: Mood])[] = [
+	["failing", "failing", "bad"],
+	["paused", "paused", "warn"],
+	["running", "running", "good"],
+	["healthy", "healthy", "good"],
+	["new", "waiting for the first run", "quiet"],
+];
+
+/** How many exports are in each state. */
+const States = ({ exports }: { exports: readonly BatchExport[] }) => (
+	<>
+		{STATES.map(([state, words, mood]) => {
+			const count = exports.filter((found) => stateOf(found) === state).length;
+			return (
+				count > 0 && (
+					<Badge key={state} mood={mood}>
+						{count} {words}
+					</Badge>
+				)
+			);
+		})}
+	</>
+);
+
+const Figure = ({
+	path,
+	name,
+	value,
+	children,
+}: {
+	path: string;
+	name: string;
+	value: number;
+	children?: ComponentChildren;
+}) => (
+	<li class="panel">
+		<a href={path}>{name}</a>
+		<strong>
+			<Count value={value} />
+		</strong>
+		<span class="row">{children}</span>
+	</li>
+);
+
+function Failures({ exports }: { exports: readonly BatchExport[] }) {
+	const { to } = useOrganization();
+	const failures = failuresOf(exports, DAYS);
+	if (failures.length === 0) return null;
+	return (
+		<Section title={`Failed runs of the last ${DAYS} days`}>
+			<ul class="panel failed-runs">
+				{failures.slice(0, MAX_FAILURES).map(({ id, batch_export, name, ...run }) => (
+					<li key={id}>
+						<a href={to(`batch_exports/${batch_export}/runs/${id}`)}>{name}</a>
+						<small>
+							<Time value={run.finished_at ?? run.last_updated_at} isRelative />
+						</small>
+						<p>{run.latest_error ?? "No error was recorded."}</p>
+					</li>
+				))}
+			</ul>
+			{failures.length > MAX_FAILURES && (
+				<p>
+					And {failures.length - MAX_FAILURES} more: see the runs of{" "}
+					<a href={to("batch_exports")}>each export</a>.
+				</p>
+			)}
+		</Section>
+	);
+}
+
+/** What an organization has, what it does, and what needs attention. */
+export default function Overview() {
+	const { organization, isAdmin, to } = useOrganization();
+	const { id, name, member_count, teams } = organization;
+	const loaded = useLoad(
+		async (signal) => {
+			const of = { organization: id, limit: LIMIT };
+			const [exports, domains, webhooks, keys] = await Promise.all([
+				readable<BatchExport>(api.batchExports.list(of, { signal })),
+				readable<Domain>(api.domains.list(of, { signal })),
+				isAdmin ? readable<Webhook>(api.webhooks.list(of, { signal })) : NOTHING,
+				readable<PersonalApiKey>(api.personalApiKeys.list({ limit: LIMIT }, { signal })),
+			]);
+			return { exports, domains, webhooks, keys };
+		},
+		[id],
+	);
+	const view = ({ exports, domains, webhooks, keys }: NonNullable<typeof loaded.data>) => {
+		const items = attentionOf(
+			{
+				exports: exports.results,
+				domains: isAdmin ? domains.results : [],
+				webhooks: webhooks.results,
+				keys: keys.results,
+			},
+			to,
+		);
+		const attention = (
+			<Section title="Needs attention">
+				<Attention items={items} />
+			</Section>
+		);
+		const steps = isAdmin && (
+			<FirstSteps
+				exports={exports.count}
+				hasVerifiedDomain={domains.results.some(({ is_verified }) => is_verified)}
+				webhooks={webhooks.count}
+			/>
+		);
+		return (
+			<>
+				{items.length > 0 && attention}
+				{steps}
+				{items.length === 0 && attention}
+				<ul class="overview-figures">
+					<Figure path={to("members")} name="Members" value={Number(member_count)} />
+					<Figure path={to("projects")} name="Projects" value={teams.length} />
+					<Figure path={to("batch_exports")} name="Batch exports" value={exports.count}>
+						<States exports={exports.results} />
+					</Figure>
+				</ul>
+				{exports.results.length > 0 && <Rows exports={exports.results} />}
+				<Failures exports={exports.results} />
+			</>
+		);
+	};
+	return (
+		<PageView title={name}>
+			<Show of={loaded}>{view}</Show>
+		</PageView>
+	);
+}

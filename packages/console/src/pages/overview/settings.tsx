@@ -1,0 +1,213 @@
+import { useLocation } from "preact-iso/router";
+import type { UpdateOrganizationBody } from "tenantry-client";
+import { useOrganization } from "../../organization.tsx";
+import { api, reloadMe } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
+import { confirm } from "../../ui/dialog.tsx";
+import { attempt, say } from "../../ui/feedback.tsx";
+import { Check, Field, Form, text } from "../../ui/form.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
+import { Facts, Snippet, Time } from "../../ui/values.tsx";
+
+/** What each access level to plugins allows. */
+const PLUGIN_ACCESS = {
+	0: "None: plugins can't be used",
+	3: "Configure: the plugins that others share can be configured",
+	6: "Install: plugins can be installed and configured",
+	9: "Full: plugins can be shared with all organizations, too",
+};
+
+const LABELS = {
+	name: "Name",
+	logo_media_id: "Logo",
+	enforce_2fa: "Second factor",
+	keys_must_expire: "Keys must expire",
+	is_member_join_email_enabled: "Mail about new members",
+};
+
+type Values = ReturnType<typeof valuesOf>;
+
+/** What the form has. */
+const valuesOf = (fields: FormData) => ({
+	name: text(fields, "name"),
+	logo_media_id: text(fields, "logo_media_id") || null,
+	enforce_2fa: fields.has("enforce_2fa"),
+	keys_must_expire: fields.has("keys_must_expire"),
+	is_member_join_email_enabled: fields.has("is_member_join_email_enabled"),
+});
+
+/** Only what differs, so that nothing is set back that somebody else has changed meanwhile. */
+function changesOf(
+	values: Values,
+	saved: Omit<Values, "enforce_2fa"> & { enforce_2fa: boolean | null },
+) {
+	const changes: UpdateOrganizationBody = {};
+	if (values.name !== saved.name) changes.name = values.name;
+	if (values.logo_media_id !== saved.logo_media_id) changes.logo_media_id = values.logo_media_id;
+	if (values.enforce_2fa !== (saved.enforce_2fa ?? false)) changes.enforce_2fa = values.enforce_2fa;
+	if (values.keys_must_expire !== saved.keys_must_expire)
+		changes.keys_must_expire = values.keys_must_expire;
+	if (values.is_member_join_email_enabled !== saved.is_member_join_email_enabled)
+		changes.is_member_join_email_enabled = values.is_member_join_email_enabled;
+	return changes;
+}
+
+function SettingsForm() {
+	const { organization, reloadOrganization } = useOrganization();
+	const { save, dialog } = useSave({
+		read: () => api.organizations.get({ id: organization.id }),
+		update: api.organizations.update,
+		labels: LABELS,
+		onSaved: () => {
+			say("The settings are as shown now.");
+			reloadOrganization();
+			// The menu has the name, too.
+			return attempt(reloadMe);
+		},
+	});
+	async function submit(fields: FormData) {
+		const changes = changesOf(valuesOf(fields), organization);
+		if (Object.keys(changes).length === 0) say("Nothing was changed.");
+		else await save(organization, changes);
+	}
+	return (
+		<>
+			<Form key={organization.updated_at} action="Save" onSubmit={submit}>
+				<Field
+					name="name"
+					label="Name"
+					required
+					maxLength={64}
+					defaultValue={organization.name}
+					hint={`Its name in URLs stays “${organization.slug}”.`}
+				/>
+				<Field
+					name="logo_media_id"
+					label="Logo"
+					defaultValue={organization.logo_media_id ?? ""}
+					spellcheck={false}
+					hint="The id (UUID) of an uploaded image. Empty for none."
+				/>
+				<Check
+					name="enforce_2fa"
+					label="Members need a second factor to sign in"
+					defaultChecked={organization.enforce_2fa ?? false}
+				/>
+				<Check
+					name="keys_must_expire"
+					label="API keys must expire"
+					defaultChecked={organization.keys_must_expire}
+					hint="New keys need an end. Keys without one go on working, but can't be changed or rolled."
+				/>
+				<Check
+					name="is_member_join_email_enabled"
+					label="Mail the other admins when somebody joins"
+					defaultChecked={organization.is_member_join_email_enabled}
+				/>
+			</Form>
+			{dialog}
+		</>
+	);
+}
+
+function Leave() {
+	const { organization, isOwner } = useOrganization();
+	const { route } = useLocation();
+	const { id, name } = organization;
+	async function leave() {
+		const isSure = await confirm({
+			title: `Leave ${name}?`,
+			text: "You lose access to it at once, and need an invite to come back.",
+			action: "Leave organization",
+		});
+		if (!isSure) return;
+		await api.members.remove({ organization: id, user: "@me" });
+		await reloadMe();
+		say(`You left ${name}.`);
+		route("/console");
+	}
+	return (
+		<div>
+			<p>
+				<strong>Leave this organization</strong>
+				<small class="below">
+					{isOwner
+						? "Owners can't leave. Ask another owner to lower your level first."
+						: "Your access ends at once."}
+				</small>
+			</p>
+			{!isOwner && (
+				<button type="button" class="danger" onClick={() => attempt(leave)}>
+					Leave organization
+				</button>
+			)}
+		</div>
+	);
+}
+
+function Delete() {
+	const { organization } = useOrganization();
+	const { route } = useLocation();
+	const { name } = organization;
+	async function remove() {
+		const isSure = await confirm({
+			title: `Delete ${name}?`,
+			text: (
+				<p>
+					Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted,
+					and running exports are cancelled. What exports have written stays. This can't be undone.
+				</p>
+			),
+			action: "Delete organization",
+			typed: name,
+		});
+		if (!isSure) return;
+		await api.organizations.delete(organization);
+		await reloadMe();
+		say(`${name} is deleted.`);
+		route("/console");
+	}
+	return (
+		<div>
+			<p>
+				<strong>Delete this organization</strong>
+				<small class="below">With everything in it. This can't be undone.</small>
+			</p>
+			<button type="button" class="danger" onClick={() => attempt(remove)}>
+				Delete organization
+			</button>
+		</div>
+	);
+}
+
+/** The settings of an organization. */
+export default function Settings() {
+	const { organization, isAdmin, isOwner } = useOrganization();
+	return (
+		<PageView title="Settings">
+			{isAdmin && <SettingsForm />}
+			<Section title="About this organization">
+				<Facts
+					rows={[
+						...(isAdmin
+							? []
+							: ([
+									["Name", organization.name],
+									["Second factor", organization.enforce_2fa ? "Members need one" : "Not needed"],
+									["API keys", organization.keys_must_expire ? "Must expire" : "Needn't expire"],
+								] as const)),
+						["Plugin access", PLUGIN_ACCESS[organization.plugins_access_level]],
+						["Created", <Time key="created" value={organization.created_at} />],
+						["Id", <Snippet key="id" value={organization.id} />],
+					]}
+				/>
+			</Section>
+			<Section title="Danger zone">
+				<div class="panel dangers">
+					<Leave />
+					{isOwner && <Delete />}
+				</div>
+			</Section>
+		</PageView>
+	);
+}

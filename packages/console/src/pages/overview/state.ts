@@ -1,0 +1,54 @@
+/** What the overview shows of exports, and how much of it there is. */
+import type { BatchExport, BatchExportDay, BatchExportRun } from "tenantry-client";
+
+export const DAY_MS = 86_400_000;
+
+export type State = "failing" | "running" | "healthy" | "new" | "paused";
+
+const isFailure = ({ status }: BatchExportRun) =>
+	status === "Failed" || status === "FailedRetryable";
+
+const isUnderWay = ({ status }: BatchExportRun) => status === "Starting" || status === "Running";
+
+/** The newest run that has ended, if it failed. */
+export function lastFailure({ latest_runs }: BatchExport) {
+	const last = latest_runs.find((run) => !isUnderWay(run));
+	return last && isFailure(last) ? last : undefined;
+}
+
+export function stateOf(found: BatchExport): State {
+	if (found.paused) return "paused";
+	if (lastFailure(found)) return "failing";
+	if (found.latest_runs.length === 0) return "new";
+	return found.latest_runs.some(isUnderWay) ? "running" : "healthy";
+}
+
+/** The failed runs of the last days, newest first. Of each export, only its ten newest runs are looked at. */
+export const failuresOf = (found: readonly BatchExport[], days: number) =>
+	found
+		.flatMap(({ name, latest_runs }) =>
+			latest_runs.filter(isFailure).map((run) => ({ ...run, name })),
+		)
+		.filter(({ last_updated_at }) => Date.parse(last_updated_at) > Date.now() - days * DAY_MS)
+		.sort((a, b) => b.last_updated_at.localeCompare(a.last_updated_at));
+
+type Day = Pick<BatchExportDay, "day" | "rows" | "runs" | "failures">;
+
+/** The sums of several exports for each of the last days (UTC), oldest first. */
+export function sumByDay(found: readonly BatchExportDay[], days: number) {
+	const today = Math.floor(Date.now() / DAY_MS);
+	const sums = new Map<string, Day>(
+		Array.from({ length: days }, (_, i) => {
+			const day = new Date((today - days + 1 + i) * DAY_MS).toISOString().slice(0, 10);
+			return [day, { day, rows: 0, runs: 0, failures: 0 }];
+		}),
+	);
+	for (const { day, rows, runs, failures } of found) {
+		const sum = sums.get(day);
+		if (!sum) continue;
+		sum.rows += rows;
+		sum.runs += runs;
+		sum.failures += failures;
+	}
+	return [...sums.values()];
+}

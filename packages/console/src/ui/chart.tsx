@@ -1,0 +1,88 @@
+import { useEffect, useRef } from "preact/hooks";
+
+export type Point = { day: string; value: number };
+
+const tokenOf = (element: Element, name: string) =>
+	getComputedStyle(element).getPropertyValue(name).trim();
+
+/** Draws bars into an element, as wide as it is. Returns what removes them. */
+async function draw(element: HTMLElement, points: readonly Point[], token: string) {
+	const { default: Plot } = await import("uplot");
+	const axis = {
+		stroke: tokenOf(element, "--soft"),
+		font: `12px ${tokenOf(element, "--sans")}`,
+		grid: { show: false },
+		ticks: { show: false },
+	};
+	const plot = new Plot(
+		{
+			width: element.clientWidth,
+			height: element.clientHeight,
+			legend: { show: false },
+			cursor: { show: false },
+			tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
+			scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
+			axes: [
+				{ ...axis, incrs: [1, 2, 7, 14, 30, 90].map((days) => days * 86_400) },
+				{
+					...axis,
+					size: 56,
+					incrs: [1, 2, 5]
+						.flatMap((n) => Array.from({ length: 12 }, (_, i) => n * 10 ** i))
+						.sort((a, b) => a - b),
+					grid: { stroke: tokenOf(element, "--line"), width: 1 },
+				},
+			],
+			series: [
+				{},
+				{
+					fill: tokenOf(element, token),
+					paths: Plot.paths.bars?.({ size: [0.7, 40] }) ?? (() => null),
+					points: { show: false },
+				},
+			],
+		},
+		[points.map(({ day }) => Date.parse(day) / 1000), points.map(({ value }) => value)],
+		element,
+	);
+	const observer = new ResizeObserver(() =>
+		plot.setSize({ width: element.clientWidth, height: element.clientHeight }),
+	);
+	observer.observe(element);
+	return () => {
+		observer.disconnect();
+		plot.destroy();
+	};
+}
+
+/**
+ * Numbers by day (UTC) as bars. Screen readers don't see it: put a table with the same numbers beside it.
+ * @param token the colour of the bars, such as `--accent`
+ */
+export function Chart({
+	points,
+	token = "--accent",
+}: {
+	points: readonly Point[];
+	token?: string;
+}) {
+	const ref = useRef<HTMLDivElement>(null);
+	useEffect(() => {
+		const element = ref.current;
+		if (!element) return;
+		const dark = matchMedia("(prefers-color-scheme: dark)");
+		const start = () => draw(element, points, token);
+		let drawn = start();
+		const end = (of: typeof drawn) => of.then((remove) => remove());
+		const restart = () => {
+			end(drawn);
+			drawn = start();
+		};
+		dark.addEventListener("change", restart);
+		return () => {
+			dark.removeEventListener("change", restart);
+			end(drawn);
+		};
+	}, [points, token]);
+	return <div ref={ref} class="plot" aria-hidden="true" />;
+}

@@ -1,0 +1,77 @@
+/** The examples of signing in and of the second factor. */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { TOTP } from "otpauth";
+import type { Recorder } from "./recorder.ts";
+
+/** What texts are replaced by what in the examples, since they differ from run to run. */
+type Replacements = [from: string, to: string][];
+
+const SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+
+/** The replacements for what somebody has set up with a code. */
+const replace = (secret: string, code: string, codes: string[]): Replacements => [
+	[secret, SECRET],
+	[code, "287082"],
+	...codes.map((code, i): [string, string] => [code, `k7m2q-x9d${i}t`]),
+];
+
+/** The second factor of the caller. At the end, it is disabled. */
+export async function twoFactor({ record, refuse }: Recorder): Promise<Replacements> {
+	const parameters = { uuid: "@me" };
+	const { secret = "" } = await record("beginTwoFactor", { parameters });
+	const code = new TOTP({ secret }).generate();
+	await refuse("confirmTwoFactor", 400, { parameters, body: { code: "lost" } });
+	const confirmed = await record("confirmTwoFactor", { parameters, body: { code } });
+	await record("getTwoFactor", { parameters });
+	const [first = "", second = ""] = confirmed.recovery_codes ?? [];
+	await refuse("replaceTwoFactorCodes", 400, { parameters, body: { code: "lost" } });
+	const replaced = await record("replaceTwoFactorCodes", { parameters, body: { code: first } });
+	await refuse("disableTwoFactor", 400, { parameters, body: { code: second } });
+	const [third = ""] = replaced.recovery_codes ?? [];
+	await record("disableTwoFactor", { parameters, body: { code: third } });
+	return [
+		...replace(secret, code, confirmed.recovery_codes ?? []),
+		...replace(secret, code, replaced.recovery_codes ?? []),
+	];
+}
+
+/** The token of the link in a mail that the server has written below `folder`. */
+async function tokenIn(folder: string) {
+	for (let waited = 0; waited < 60_000; waited += 200) {
+		const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+		for (const name of names.filter((name) => name.endsWith(".eml"))) {
+			const mail = readFileSync(`${folder}/${name}`, "utf8").replace(/=\r?\n/g, "");
+			const [, token] = /sign_in#token=3D([\w-]{43})/.exec(mail) ?? [];
+			if (token) return token;
+		}
+		await sleep(200);
+	}
+	throw new Error(`There is no mail with a link below ${folder}.`);
+}
+
+/**
+ * Somebody signs in, and sets up a second factor.
+ * @param folder where the server writes mails
+ */
+export async function signIn(
+	{ record, refuse }: Recorder,
+	email: string,
+	folder: string,
+): Promise<Replacements> {
+	const parameters = { id: "@current" };
+	await record("updateOrganization", { parameters, body: { enforce_2fa: true } });
+	await record("requestSignIn", { body: { email }, key: null });
+	await refuse("requestSignIn", 400, { body: { email: "analyst" }, key: null });
+	const token = await tokenIn(folder);
+	await refuse("completeSignIn", 400, { body: { token }, key: null });
+	await refuse("beginSignInTwoFactor", 400, { body: { token: "unknown" }, key: null });
+	const { secret = "" } = await record("beginSignInTwoFactor", { body: { token }, key: null });
+	const code = new TOTP({ secret }).generate();
+	const { recovery_codes = [] } = await record("completeSignIn", {
+		body: { token, code },
+		key: null,
+	});
+	await record("updateOrganization", { parameters, body: { enforce_2fa: null } });
+	return replace(secret, code, recovery_codes ?? []);
+}

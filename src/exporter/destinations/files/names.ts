@@ -1,0 +1,72 @@
+/** How files are named. Runs in the browser, too: the console shows the first file's name as one types. */
+
+/** The part of a config that says which files are written. */
+export type FilesConfig = {
+	prefix: string;
+	file_format?: "JSONLines" | "Parquet" | "CSV" | null | undefined;
+	compression?: "gzip" | "snappy" | "zstd" | null | undefined;
+	max_file_size_mb?: number | null | undefined;
+};
+
+/** The run that writes a file. */
+type Run = { start: string; end: string; model: "events" | "persons"; backfill: boolean };
+
+const FORMATS = {
+	JSONLines: { suffix: ".jsonl", type: "application/jsonl" },
+	CSV: { suffix: ".csv", type: "text/csv" },
+	Parquet: { suffix: ".parquet", type: "application/vnd.apache.parquet" },
+};
+
+const COMPRESSIONS = {
+	gzip: { suffix: ".gz", type: "application/gzip" },
+	zstd: { suffix: ".zst", type: "application/zstd" },
+};
+
+/** How lines are compressed. Only Parquet has snappy. */
+export const lineCompression = ({ compression }: FilesConfig) =>
+	compression === "snappy" ? null : (compression ?? null);
+
+/** The suffix and media type of files. Parquet is compressed inside the file, so its suffix doesn't tell. */
+export function formatOf(config: FilesConfig) {
+	const format = FORMATS[config.file_format ?? "JSONLines"];
+	const compression = lineCompression(config);
+	if (format === FORMATS.Parquet || compression === null) return format;
+	const { suffix, type } = COMPRESSIONS[compression];
+	return { suffix: format.suffix + suffix, type };
+}
+
+/** The folder of a run's files (docs/exports.md#what-is-written). */
+export function folder(prefix: string, { start, end, model }: Omit<Run, "backfill">) {
+	const [year, month, day, hour, minute, second] = end.split(/\D/);
+	const variables = new Map(
+		Object.entries({
+			year,
+			month,
+			day,
+			hour,
+			minute,
+			second,
+			data_interval_start: start,
+			data_interval_end: end,
+			table: model,
+		}),
+	);
+	return prefix
+		.replace(/\{(\w+)\}/g, (all, name) => variables.get(name) ?? all)
+		.replace(/\/{2,}/g, "/")
+		.replace(/^\/|\/$/g, "");
+}
+
+export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
+
+/** The key of a run's nth file, from 0, or of its manifest, below the folder of the destination. */
+export function keyBelow(config: FilesConfig, run: Run, file: number | "manifest") {
+	const { suffix } = formatOf(config);
+	const window = `${run.start}-${run.end}`;
+	const series = run.backfill ? "-backfill" : "";
+	const name =
+		file === "manifest"
+			? `${window}_manifest${series}.json`
+			: `${window}${config.max_file_size_mb ? `-${file}` : ""}${series}${suffix}`;
+	return joined(folder(config.prefix, run), name);
+}

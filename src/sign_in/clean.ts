@@ -1,0 +1,14 @@
+import { drizzle } from "drizzle-orm/d1";
+import { deleteOlderThan } from "../db/client.ts";
+import { signIns } from "../db/schema.ts";
+import { HOUR_MS } from "./rules.ts";
+
+/** Deletes the links that no longer count against the limit of mails, ten thousand at most. */
+export const tick = async ({ DB }: Env, at: number) =>
+	deleteOlderThan(
+		drizzle(DB),
+		signIns,
+		signIns.id,
+		signIns.created_at,
+		new Date(at - HOUR_MS).toISOString(),
+	);

@@ -1,0 +1,174 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test, vi } from "vitest";
+import { held, hold, MAX_HELD, release } from "../../src/auth/held.ts";
+import { digest, mint } from "../../src/auth/keys.ts";
+import { personalApiKeys, users } from "../../src/db/schema.ts";
+import { forbidden } from "../support/refusals.ts";
+import { stopClock } from "../support/time.ts";
+import { call, cost, db, forget, keyFor, person, world } from "../support/world.ts";
+
+const INSIDE = "203.0.113.7";
+const OUTSIDE = "198.51.100.1";
+
+/** Requests the caller's user. */
+const ask = (key: string, address = INSIDE) =>
+	call("GET", "/api/users/@me", { key, headers: { "cf-connecting-ip": address } });
+
+/** A key whose record the isolate holds, from a request that has just succeeded. */
+async function warmKey(options?: Parameters<typeof keyFor>[1]) {
+	const { id: user_id } = await person();
+	const key = await keyFor(user_id, options);
+	expect((await ask(key)).status).toBe(200);
+	const hash = await digest(key);
+	expect(held(hash)).toBeDefined();
+	const set = (values: Partial<typeof personalApiKeys.$inferInsert>) =>
+		db.update(personalApiKeys).set(values).where(eq(personalApiKeys.hash, hash));
+	return { key, hash, user_id, set };
+}
+
+/** How often requests of the key read KV. */
+const readsOf = async (key: string) => cost(await ask(key)).kv;
+
+describe("the record of a key", () => {
+	test("is read from KV once in 30 seconds", async () => {
+		stopClock();
+		const { key } = await person();
+		await forget(key);
+		expect([await readsOf(key), await readsOf(key)]).toEqual([1, 0]);
+		vi.setSystemTime(Date.now() + 29_999);
+		expect(await readsOf(key)).toBe(0);
+		vi.setSystemTime(Date.now() + 1);
+		expect([await readsOf(key), await readsOf(key)]).toEqual([1, 0]);
+	});
+
+	test("is read again if the clock was set back", async () => {
+		stopClock();
+		const { key } = await warmKey();
+		vi.setSystemTime(Date.now() - 1);
+		expect([await readsOf(key), await readsOf(key)]).toEqual([1, 0]);
+	});
+
+	test("makes place for newer ones", async () => {
+		const { key, hash } = await warmKey();
+		const record = held(hash);
+		if (!record) throw new Error("The record is not held.");
+		const others = Array.from({ length: MAX_HELD }, () => v7());
+		for (const other of others.slice(1)) hold(other, record);
+		expect(await readsOf(key)).toBe(0);
+		hold(others[0] ?? "", record);
+		expect(await readsOf(key)).toBe(1);
+		for (const other of others) release(other);
+	});
+
+	test("is not held for a key that doesn't exist", async () => {
+		const get = vi.fn(env.KEYS.get.bind(env.KEYS));
+		const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
+		const key = mint();
+		for (const reads of [1, 2]) {
+			const headers = { "cf-connecting-ip": v7() };
+			const { status } = await call("GET", "/api/users/@me", { key, headers, env: { KEYS } });
+			expect(status).toBe(401);
+			expect(get).toHaveBeenCalledTimes(reads);
+		}
+	});
+
+	test("follows a change of the key, and a roll", async () => {
+		const { ask: asOwner } = await world();
+		const path = "/api/personal_api_keys";
+		const made = await asOwner("POST", path, { body: { label: "x", scopes: ["user:read"] } });
+		const { id, value } = made.body;
+		const scopes = ["user:read", "plugin:read"];
+		await asOwner("PATCH", `${path}/${id}`, { body: { scopes } });
+		expect(held(await digest(value))?.scopes).toEqual(scopes);
+		const { body: rolled } = await asOwner("POST", `${path}/${id}/roll`);
+		expect(held(await digest(value))).toBeUndefined();
+		expect([(await ask(value)).status, (await ask(rolled.value)).status]).toEqual([401, 200]);
+	});
+});
+
+describe("while the isolate holds the record, the next request", () => {
+	test("of a revoked key is refused, and the record is dropped", async () => {
+		const { key, hash } = await warmKey();
+		await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash));
+		expect((await ask(key)).status).toBe(401);
+		expect(held(hash)).toBeUndefined();
+	});
+
+	test("of a key that has expired is refused", async () => {
+		const { key, set } = await warmKey();
+		await set({ expires_at: new Date(Date.now() - 1).toISOString() });
+		expect((await ask(key)).status).toBe(401);
+	});
+
+	test("of a key whose time is up is refused", async () => {
+		stopClock();
+		const { key } = await warmKey({ expires_at: new Date(Date.now() + 10_000).toISOString() });
+		vi.setSystemTime(Date.now() + 10_000);
+		expect((await ask(key)).status).toBe(401);
+	});
+
+	test("of a key whose life was made longer succeeds", async () => {
+		stopClock();
+		const { key, set } = await warmKey({
+			expires_at: new Date(Date.now() + 10_000).toISOString(),
+		});
+		await set({ expires_at: null });
+		vi.setSystemTime(Date.now() + 10_000);
+		expect((await ask(key)).status).toBe(200);
+	});
+
+	test("of a rolled key is refused", async () => {
+		const { key, set } = await warmKey();
+		await set({ hash: v7() });
+		expect((await ask(key)).status).toBe(401);
+	});
+
+	test("of a deactivated user is refused", async () => {
+		const { key, user_id } = await warmKey();
+		await db.update(users).set({ is_active: false }).where(eq(users.id, user_id));
+		expect((await ask(key)).status).toBe(401);
+	});
+
+	test("of a key that lost a scope is refused, in one round trip", async () => {
+		const { key, set } = await warmKey({ scopes: ["user:read"] });
+		await set({ scopes: ["plugin:read"] });
+		const response = await ask(key);
+		expect(response).toMatchObject(forbidden("API key missing required scope 'user:read'"));
+		expect(cost(response).trips).toBe(1);
+	});
+
+	test("has a scope that was added, and the record follows", async () => {
+		const { key, set } = await warmKey({ scopes: ["user:read"] });
+		await set({ scopes: ["user:read", "project:read"] });
+		const projects = () => call("GET", "/api/projects", { key });
+		const [first, second] = [await projects(), await projects()];
+		expect([first.status, cost(first).trips]).toEqual([200, 2]);
+		expect([second.status, cost(second).trips]).toEqual([200, 1]);
+	});
+
+	test("of a key that was restricted is refused", async () => {
+		const { owner, id } = await world();
+		const key = await keyFor(owner.id);
+		const read = () => call("GET", `/api/organizations/${id}`, { key });
+		expect((await read()).status).toBe(200);
+		const its = eq(personalApiKeys.hash, await digest(key));
+		await db
+			.update(personalApiKeys)
+			.set({ scoped_organizations: [v7()] })
+			.where(its);
+		expect((await read()).status).toBe(403);
+		await db.update(personalApiKeys).set({ scoped_organizations: [] }).where(its);
+		expect((await read()).status).toBe(200);
+	});
+
+	test("comes from an allowed address as D1 says", async () => {
+		const { key, set } = await warmKey();
+		expect((await ask(key, OUTSIDE)).status).toBe(200);
+		await set({ allowed_ips: [`${INSIDE}/32`] });
+		expect([(await ask(key, OUTSIDE)).status, (await ask(key)).status]).toEqual([403, 200]);
+		await set({ allowed_ips: [`${INSIDE}/32`, `${OUTSIDE}/32`] });
+		expect((await ask(key, OUTSIDE)).status).toBe(200);
+	});
+});

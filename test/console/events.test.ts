@@ -1,0 +1,247 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Tenantry, verifyWebhook } from "tenantry-client";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+
+type Event = { id: string; type: string; data: { name: string | null } };
+
+/** An endpoint for webhooks. It keeps the bodies that it gets, and answers with `status`. */
+async function endpoint() {
+	const got: { body: string; headers: Record<string, string | string[] | undefined> }[] = [];
+	const state = { status: 204 };
+	const server = createServer(async (request, response) => {
+		const chunks: Uint8Array[] = [];
+		for await (const chunk of request) chunks.push(chunk);
+		got.push({ body: Buffer.concat(chunks).toString(), headers: request.headers });
+		response.writeHead(state.status).end(state.status === 204 ? undefined : "The queue is full.");
+	});
+	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+	onTestFinished(() => void server.close());
+	const { port } = server.address() as AddressInfo;
+	return { got, state, url: `http://127.0.0.1:${port}/hooks` };
+}
+
+inBrowser("events", (open) => {
+	test("a webhook from making to replay", async () => {
+		const { client, organization, path } = await newOrganization();
+		const { got, state, url } = await endpoint();
+		const page = await open(`${path}/webhooks`);
+		await page.getByText("No webhooks yet").waitFor();
+
+		await page.getByRole("link", { name: "Add webhook" }).first().click();
+		await page.getByRole("textbox", { name: "URL" }).fill(url);
+		await page.getByRole("radio", { name: "Only some" }).check();
+		await page.getByRole("button", { name: "Add webhook" }).click();
+		await page.getByText("Choose at least one event.").waitFor();
+		await page.getByRole("searchbox", { name: "Search events" }).fill("invite");
+		await page.getByRole("checkbox", { name: "Invites: all" }).check();
+		await page.getByRole("searchbox", { name: "Search events" }).fill("");
+		await page.getByRole("checkbox", { name: "Project created" }).check();
+		await checkLooks(page, "events-webhook-new");
+		await page.getByRole("button", { name: "Add webhook" }).click();
+		const shown = page.locator("pre", { hasText: "whsec_" });
+		await shown.waitFor();
+		const secret = await shown.innerText();
+		await checkLooks(page, "events-webhook-secret");
+		await page.getByRole("button", { name: "I have copied it" }).click();
+		await page.getByText("Nothing delivered yet").waitFor();
+		expect(await page.content()).not.toContain(secret);
+
+		await client.invites.create(
+			{ organization: organization.id },
+			{ target_email: "ada@example.com" },
+		);
+		await expect.poll(() => got.length).toBe(1);
+		const [first] = got;
+		const event = await verifyWebhook<Event>(first?.body ?? "", first?.headers ?? {}, secret);
+		expect(event).toMatchObject({ type: "invite.created", data: { name: "ada@example.com" } });
+
+		state.status = 503;
+		await client.organizationProjects.create({ organization: organization.id }, { name: "Apps" });
+		await expect.poll(() => got.length).toBeGreaterThan(1);
+		await page.getByText("Failing since").waitFor();
+		await page.getByRole("combobox", { name: "Result" }).selectOption("Failed");
+		const failed = page.getByRole("row", { name: /Project created/ }).first();
+		await failed.getByText("The queue is full.").waitFor();
+		await failed.getByRole("cell", { name: "503", exact: true }).waitFor();
+		await checkLooks(page, "events-webhook-failing");
+		await page.goto(page.url().replace(/\/webhooks\/.*/, "/webhooks?health=failing"));
+		await page.getByRole("row", { name: /Failing since/ }).waitFor();
+		await checkLooks(page, "events-webhooks");
+
+		state.status = 204;
+		await page.getByRole("link", { name: url }).click();
+		await page.getByRole("button", { name: "Send test" }).click();
+		await page.getByText("The endpoint took the test: it answered 204.").waitFor();
+		const before = got.length;
+		await page
+			.getByRole("row", { name: /Invite sent/ })
+			.getByRole("button", { name: "Replay" })
+			.click();
+		await page.getByText("The endpoint took the event again: it answered 204.").waitFor();
+		expect(got.slice(before).map(({ headers }) => headers["webhook-id"])).toContain(event.id);
+
+		await page.getByRole("button", { name: "Replay…" }).click();
+		await checkLooks(page, "events-webhook-replay");
+		await page.getByRole("button", { name: "Replay events" }).click();
+		await page.getByText("Events are on their way again.").waitFor();
+		await page.getByRole("row", { name: /Project created.*204/ }).waitFor();
+		await page.getByText("Healthy").waitFor();
+	});
+
+	test("activity is filtered by the URL, and downloaded as it is filtered", async () => {
+		const { client, organization, path } = await newOrganization();
+		await client.organizations.update({ id: organization.id }, { name: "Analytics GmbH" });
+		await client.invites.create(
+			{ organization: organization.id },
+			{ target_email: "ada@example.com" },
+		);
+		const page = await open(`${path}/activity`);
+		const renamed = page.getByRole("row", { name: /Organization settings changed/ });
+		await renamed.getByText("Before: Analytics Ltd").waitFor();
+		await renamed.getByText("After: Analytics GmbH").waitFor();
+		await checkLooks(page, "events-activity");
+
+		await page.getByRole("combobox", { name: "About" }).selectOption("Invites");
+		await page.getByRole("button", { name: "ada@example.com" }).waitFor();
+		await renamed.waitFor({ state: "detached" });
+		await page.getByRole("button", { name: "ada@example.com" }).click();
+		await page.getByRole("button", { name: "Remove the filter About ada@example.com" }).waitFor();
+		const [invite] = (await client.invites.list({ organization: organization.id })).results;
+		expect(new URL(page.url()).search).toBe(`?scope=Invite&item_id=${invite?.id}`);
+
+		await page.evaluate("delete window.showSaveFilePicker");
+		await page.getByRole("button", { name: "Download…" }).click();
+		await checkLooks(page, "events-activity-download");
+		const downloading = page.waitForEvent("download");
+		await page.getByRole("button", { name: "Download", exact: true }).click();
+		const file = await downloading;
+		expect(file.suggestedFilename()).toMatch(/^activity-[\d-]+\.csv$/);
+		const lines = readFileSync(await file.path(), "utf8")
+			.trim()
+			.split("\r\n");
+		expect(lines).toHaveLength(2);
+		expect(lines[1]).toContain("created,Invite,");
+
+		// Where the browser writes files, they are saved as they arrive.
+		await page.evaluate(`window.showSaveFilePicker = async ({ suggestedName }) =>
+			(await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`);
+		await page.getByRole("button", { name: "Download…" }).click();
+		await page.getByRole("radio", { name: "JSON lines" }).check();
+		await page.getByRole("button", { name: "Download", exact: true }).click();
+		await page.getByText(/^activity-[\d-]+\.ndjson is complete\.$/).waitFor();
+		const saved = await page.evaluate(`(async () => {
+			const texts = [];
+			for await (const file of (await navigator.storage.getDirectory()).values())
+				texts.push(await (await file.getFile()).text());
+			return texts.join("");
+		})()`);
+		expect(JSON.parse(String(saved))).toMatchObject({ scope: "Invite", activity: "created" });
+	});
+
+	test("events appear as they happen", async () => {
+		const { client, organization, path } = await newOrganization();
+		const page = await open(`${path}/activity/events`);
+		await page.getByRole("row", { name: /Organization created/ }).waitFor();
+		await client.organizationProjects.create({ organization: organization.id }, { name: "Apps" });
+		await page.getByRole("button", { name: "Show 1 newer event" }).click();
+		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
+		await page.getByRole("button", { name: "Types: all" }).click();
+		await page.getByRole("radio", { name: "Only some" }).check();
+		await page.getByRole("checkbox", { name: "Projects: all" }).check();
+		await page.getByRole("button", { name: "Show events" }).click();
+		await page.getByRole("row", { name: /Organization created/ }).waitFor({ state: "detached" });
+		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
+		expect(new URL(page.url()).searchParams.get("types")).toBe("project.*");
+		await checkLooks(page, "events-feed");
+	});
+
+	test("mails of an event go to chosen people", async () => {
+		const { client, organization, path } = await newOrganization();
+		const page = await open(`${path}/notifications`);
+		const who = page.getByRole("combobox", { name: "Who gets mails: A webhook was disabled" });
+		await who.selectOption("Nobody");
+		await page.getByText("Not mailed any more.").waitFor();
+		await who.selectOption("Chosen people…");
+		await page.getByRole("checkbox", { name: /admin@example\.com/ }).check();
+		await checkLooks(page, "events-notifications-people");
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByRole("button", { name: "Change" }).waitFor();
+		const me = await client.users.get({ user: "@me" });
+		const { subscriptions } = await client.notifications.get({ organization: organization.id });
+		expect(subscriptions).toContainEqual({ type: "webhook.disabled", recipients: [me.uuid] });
+		await checkLooks(page, "events-notifications");
+	});
+
+	test("an audit stream from making to deletion", async () => {
+		const { client, organization, path } = await newOrganization();
+		const page = await open(`${path}/audit_streams`);
+		await page.getByText("No audit streams yet").waitFor();
+		await page.getByRole("link", { name: "Add audit stream" }).first().click();
+		await page.getByRole("textbox", { name: "Name" }).fill("Archive");
+		await checkLooks(page, "events-stream-new");
+		await page.getByRole("textbox", { name: "Bucket", exact: true }).fill("our-audit");
+		await page.getByRole("textbox", { name: "Region" }).fill("eu-north-1");
+		await page.getByRole("textbox", { name: "Prefix" }).fill("{year}");
+		await page.getByRole("textbox", { name: "Access key ID" }).fill("AKIA");
+		await page.getByLabel("Secret access key").fill("secret-of-nobody");
+		await page.getByRole("button", { name: "Add audit stream" }).click();
+		await page.getByText("The prefix of an audit stream has no variables.").waitFor();
+		await page.getByRole("radio", { name: "R2" }).check();
+		await page.getByRole("textbox", { name: "Prefix" }).fill("trail");
+		await page.getByRole("button", { name: "Add audit stream" }).click();
+		await page.getByRole("button", { name: "Test bucket" }).click();
+		await page.getByRole("heading", { name: "The bucket works" }).waitFor();
+		await checkLooks(page, "events-stream-test");
+		await page.locator("dialog").getByRole("button", { name: "Close" }).last().click();
+		await page.getByRole("button", { name: "Pause" }).click();
+		await page.getByText("Paused.", { exact: true }).last().waitFor();
+		await page.getByRole("button", { name: "Edit" }).click();
+		await page.getByRole("textbox", { name: "Prefix" }).fill("archive");
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByText(/^R2: archive\//).waitFor();
+		await checkLooks(page, "events-stream");
+		await page.getByRole("link", { name: "Audit streams" }).first().click();
+		await page.getByRole("row", { name: /Archive.*Paused/ }).waitFor();
+		await checkLooks(page, "events-streams");
+		await page.getByRole("link", { name: "Archive" }).click();
+		await page.getByRole("button", { name: "Delete audit stream" }).click();
+		await page.getByRole("textbox", { name: "Type Archive to confirm" }).fill("Archive");
+		await page.locator("dialog").getByRole("button", { name: "Delete audit stream" }).click();
+		await page.getByText("No audit streams yet").waitFor();
+		const { count } = await client.auditStreams.list({ organization: organization.id });
+		expect(count).toBe(0);
+	});
+
+	test("a member sees activity and notifications, and nothing that only admins may do", async () => {
+		const { client, organization, path } = await newOrganization();
+		const { accept_url } = await client.invites.create(
+			{ organization: organization.id },
+			{ target_email: `${randomUUID()}@example.com`, send_email: false },
+		);
+		const nobody = new Tenantry({ baseUrl: inject("console").url });
+		const joined = await nobody.invites.accept({ token: accept_url?.split("/").at(-1) ?? "" });
+		const key = joined.personal_api_key?.value ?? "";
+		const page = await open(`${path}/webhooks`, { key });
+		const refused: string[] = [];
+		page.on("response", (response) => {
+			if (response.status() === 403) refused.push(response.url());
+		});
+		await page.getByText("Only admins can see this").waitFor();
+		await checkLooks(page, "events-webhooks-member");
+		await page.getByRole("link", { name: "Audit streams" }).click();
+		await page.getByRole("heading", { name: "Audit streams" }).waitFor();
+		await page.getByText("Only admins can see this").waitFor();
+		await page.getByRole("link", { name: "Notifications" }).click();
+		await page.getByText("Admins and owners").first().waitFor();
+		expect(await page.locator("main").getByRole("combobox").count()).toBe(0);
+		await page.getByRole("link", { name: "Activity" }).click();
+		await page.getByRole("row", { name: /Invite accepted/ }).waitFor();
+		await page.getByRole("link", { name: "All events" }).click();
+		await page.getByRole("row", { name: /Organization created/ }).waitFor();
+		expect(refused).toEqual([]);
+	});
+});

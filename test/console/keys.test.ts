@@ -1,0 +1,194 @@
+import type { Page } from "playwright-core";
+import { Tenantry } from "tenantry-client";
+import { expect, inject, test } from "vitest";
+import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+
+/** Adds a new user to a new organization. Their keys are theirs alone, unlike those of the server's owner. */
+async function newUser(level: 1 | 8) {
+	const { client, organization, ...rest } = await newOrganization();
+	const { accept_url } = await client.invites.create(
+		{ organization: organization.id },
+		{ target_email: `${crypto.randomUUID()}@example.com`, level, send_email: false },
+	);
+	const token = accept_url?.split("/").at(-1) ?? "";
+	const nobody = new Tenantry({ baseUrl: inject("console").url });
+	const { personal_api_key } = await nobody.invites.accept({ token }, { first_name: "Robin" });
+	const key = personal_api_key?.value ?? "";
+	return { ...rest, organization, key, client: clientOf(key) };
+}
+
+/** What the service answers to a key that reads projects. */
+const statusWith = async (key: string) =>
+	(
+		await fetch(`${inject("console").url}/api/projects`, {
+			headers: { authorization: `Bearer ${key}` },
+		})
+	).status;
+
+/** The value that a page shows once. */
+const shownValue = async (page: Page) =>
+	(await page.getByLabel("The key's value").locator("code").first().textContent()) ?? "";
+
+/** Confirms what was asked, and waits until the question is gone. */
+async function confirm(page: Page, action: string) {
+	await page.getByRole("dialog").getByRole("button", { name: action }).click();
+	await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+/** Fails if the page makes a request that its user may not make. */
+function watchRefusals(page: Page) {
+	const refused: string[] = [];
+	page.on("response", (response) => {
+		if (response.status() === 403) refused.push(response.url());
+	});
+	return refused;
+}
+
+inBrowser("keys", (open) => {
+	test("a key is made, used from its address only, rolled and revoked", async () => {
+		const { key: session, project } = await newUser(1);
+		const page = await open("/console/keys", { key: session });
+		const refused = watchRefusals(page);
+		await page.getByText("This session").waitFor();
+		await page.getByRole("link", { name: "New key" }).click();
+
+		await page.getByLabel("Name").fill("Nightly import");
+		await page.getByRole("button", { name: "Run exports" }).click();
+		await page.getByText("Send all events and persons to any server").waitFor();
+		await page.getByLabel("Only in some projects").check();
+		await page.getByRole("button", { name: "Create key" }).click();
+		await page.getByText("Choose at least one, or let the key work everywhere.").waitFor();
+		await page.getByLabel(project.name).check();
+		await page.getByLabel("Allowed addresses").fill("127.0.0.1\n::1\n203.0.113.300");
+		await page.getByLabel("Expires").selectOption("In 30 days");
+		await page.getByRole("button", { name: "Create key" }).click();
+		await page.getByText("Entry 3: Enter an IP address").waitFor();
+		await checkLooks(page, "keys-new");
+		await page.getByLabel("Allowed addresses").fill("127.0.0.1\n::1");
+		await page.getByRole("button", { name: "Create key" }).click();
+
+		const first = await shownValue(page);
+		expect(await statusWith(first)).toBe(200);
+		await page.getByRole("button", { name: "Send it from this browser" }).click();
+		await page.getByText("The key works.").waitFor();
+		await checkLooks(page, "keys-made");
+
+		await page.getByRole("link", { name: "Go to the key" }).click();
+		await page.getByText("Only in Default project").waitFor();
+		await page.getByText("2 requests.").waitFor();
+
+		await page.getByRole("link", { name: "Edit" }).click();
+		await page.getByLabel("Allowed addresses").fill("203.0.113.0/24");
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByText("“Nightly import” is saved.").waitFor();
+		expect(await statusWith(first)).toBe(403);
+		await page.reload();
+		await page.getByText("3 requests, 1 of them refused").waitFor();
+		await page.getByText("Days with use").click();
+		await checkLooks(page, "keys-key");
+
+		await page.getByRole("link", { name: "Edit" }).click();
+		await page.getByRole("button", { name: "Add this address" }).click();
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByRole("button", { name: "Roll" }).click();
+		await confirm(page, "Roll key");
+		const second = await shownValue(page);
+		expect(await Promise.all([first, second].map(statusWith))).toEqual([401, 200]);
+
+		await page.getByRole("button", { name: "Revoke" }).click();
+		await confirm(page, "Revoke key");
+		await page.getByText("“Nightly import” is revoked.").waitFor();
+		expect(await statusWith(second)).toBe(401);
+		expect(refused).toEqual([]);
+	});
+
+	test("a member's short-lived key is marked, can't make one that lives longer, and ends the session", async () => {
+		const { client, path } = await newUser(1);
+		const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+		const short = await client.personalApiKeys.create({
+			label: "Laptop",
+			scopes: ["user:read", "organization:read", "personal_api_key:write"],
+			expires_at: inDays(2),
+		});
+		await client.personalApiKeys.create({
+			label: "Old import",
+			scopes: ["batch_export:read"],
+			expires_at: inDays(-1),
+		});
+		const page = await open("/console/keys", { key: short.value ?? "" });
+		const refused = watchRefusals(page);
+		await page.getByText("One key expires within 7 days.").waitFor();
+		await page.getByText("This session").waitFor();
+		await checkLooks(page, "keys");
+		await page.getByLabel("State").selectOption("Expired");
+		await page.getByRole("link", { name: "Laptop" }).waitFor({ state: "detached" });
+		expect(page.url()).toMatch(/\/console\/keys\?state=expired$/);
+		await page.getByRole("link", { name: "Old import" }).waitFor();
+		await page.getByRole("link", { name: "Service accounts" }).click();
+		await page.getByText("Only admins see service accounts").waitFor();
+		expect([page.url().endsWith(`${path}/service_accounts`), refused]).toEqual([true, []]);
+
+		await page.getByRole("link", { name: "API keys" }).click();
+		await page.getByRole("link", { name: "New key" }).click();
+		await page.getByLabel("Name").fill("For ever");
+		await page.getByLabel("Organization: Read").check();
+		await page.getByLabel("Projects: None").check();
+		await page.getByLabel("Expires").selectOption("Never");
+		await page.getByRole("button", { name: "Create key" }).click();
+		const expires = page.getByLabel("Expires");
+		await page.getByText("An API key can't give more access than it has itself.").waitFor();
+		expect(await expires.getAttribute("aria-invalid")).toBe("true");
+
+		await page.getByRole("link", { name: "API keys" }).first().click();
+		await page.getByRole("link", { name: "Laptop" }).click();
+		await page.getByRole("button", { name: "Revoke" }).click();
+		await page.getByText("You are signed out").waitFor();
+		await confirm(page, "Revoke key");
+		await page.getByText("You are signed out, and the key of this session is revoked.").waitFor();
+		expect(await client.personalApiKeys.list()).toMatchObject({ count: 2 });
+	});
+
+	test("a service account is made, given a key, made an admin and deleted", async () => {
+		const { client, organization, key, path } = await newUser(8);
+		const secret = await client.organizationProjects.create(
+			{ organization: organization.id },
+			{ name: "Payroll", access_control: true },
+		);
+		const page = await open(`${path}/service_accounts`, { key });
+		await page.getByText("No service accounts yet").waitFor();
+		await page.getByRole("button", { name: "New service account" }).click();
+		await page.getByLabel("Name").fill("Warehouse import");
+		await page.getByLabel("Payroll").check();
+		await checkLooks(page, "service_accounts-new");
+		await page.getByRole("button", { name: "Create account" }).click();
+		await page.getByText("All that aren't private, and Payroll").waitFor();
+
+		await page.getByRole("link", { name: "New key" }).click();
+		await page.getByLabel("Name").fill("Production");
+		await page.getByRole("button", { name: "Read only" }).click();
+		await page.getByRole("button", { name: "Create key" }).click();
+		const value = await shownValue(page);
+		expect((await clientOf(value).projects.get({ id: secret.id })).name).toBe("Payroll");
+		await page.getByRole("link", { name: "Warehouse import" }).click();
+		await page.getByRole("link", { name: "Production" }).waitFor();
+		await checkLooks(page, "service_accounts-account");
+
+		await page.getByRole("button", { name: "Edit" }).click();
+		await page.getByLabel("Admin").check();
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByText("“Warehouse import” is saved.").waitFor();
+		const [account] = (await client.serviceAccounts.list({ organization: organization.id }))
+			.results;
+		expect(account).toMatchObject({ level: 8, projects: [secret.id] });
+
+		await page.getByRole("link", { name: "Service accounts" }).first().click();
+		await page.getByRole("cell", { name: "Admin" }).waitFor();
+		await checkLooks(page, "service_accounts");
+		await page.getByRole("link", { name: "Warehouse import" }).click();
+		await page.getByRole("button", { name: "Delete" }).click();
+		await page.getByLabel("Type Warehouse import to confirm").fill("Warehouse import");
+		await confirm(page, "Delete account");
+		await page.getByText("“Warehouse import” is deleted.").waitFor();
+		expect(await statusWith(value)).toBe(401);
+	});
+});

@@ -1,0 +1,300 @@
+import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { type Organization, Tenantry } from "tenantry-client";
+import { expect, inject, test } from "vitest";
+import { addressesIn } from "../../packages/console/src/pages/members/addresses.ts";
+import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+
+const newAddress = (name: string) => `${name}-${randomUUID().slice(0, 8)}@example.com`;
+
+/** Adds a person to an organization, and returns their key. */
+async function join({ id }: Organization, email: string, level: 1 | 8) {
+	const { accept_url } = await clientOf().invites.create(
+		{ organization: id },
+		{ target_email: email, level, send_email: false },
+	);
+	const token = accept_url?.split("/").at(-1) ?? "";
+	const nobody = new Tenantry({ baseUrl: inject("console").url });
+	const { personal_api_key } = await nobody.invites.accept({ token });
+	return personal_api_key?.value ?? "";
+}
+
+/** The link in the mail to this address, once it was sent. */
+async function linkTo(address: string) {
+	const folder = `${inject("console").state}/mail`;
+	const link = () =>
+		readdirSync(folder)
+			.map((file) => readFileSync(`${folder}/${file}`, "utf8").replace(/=\r?\n/g, ""))
+			.filter((mail) => mail.includes(`To: ${address}`))
+			.map((mail) => /http:\/\/localhost:\d+\/invites\/[\w-]{43}/.exec(mail)?.[0])[0];
+	await expect.poll(link).toBeDefined();
+	return link() ?? "";
+}
+
+/** Collects the API's refusals of what a page asks for. */
+function refusalsOf(page: Page) {
+	const refusals: string[] = [];
+	page.on("response", (response) => {
+		if (response.status() >= 400) refusals.push(`${response.status()} ${response.url()}`);
+	});
+	return refusals;
+}
+
+const newDomain = () => `acme-${randomUUID().slice(0, 8)}.example.com`;
+
+const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
+const note = (page: Page, text: string) => page.locator(".note", { hasText: text }).waitFor();
+
+test("pasted addresses are found in any mixture, and what is none is named", () => {
+	const text = `ada@example.com, Grace Hopper <Grace@example.com>;bob@example.com carl@example.com
+		"Lovelace, Ada" <ada2@example.com>
+		Turing, Alan <alan@example.com>, ADA@example.com
+		<mailto:eve@example.com>, nobody at all
+		half@`;
+	expect(addressesIn(text)).toEqual({
+		invitees: [
+			{ email: "ada@example.com", first_name: "" },
+			{ email: "grace@example.com", first_name: "Grace" },
+			{ email: "bob@example.com", first_name: "" },
+			{ email: "carl@example.com", first_name: "" },
+			{ email: "ada2@example.com", first_name: "Ada" },
+			{ email: "alan@example.com", first_name: "Alan" },
+			{ email: "eve@example.com", first_name: "" },
+		],
+		unknown: ["nobody at all", "half@"],
+		repeated: 1,
+	});
+});
+
+inBrowser("people", (open) => {
+	test("people are invited from pasted addresses, accept, and change levels", async () => {
+		const { client, organization, path } = await newOrganization();
+		const { id } = await client.organizationProjects.create(organization, {
+			name: "Payroll",
+			access_control: true,
+		});
+		const email = newAddress("grace");
+		const page = await open(`${path}/members`);
+		await page.getByRole("link", { name: "Invite people" }).click();
+		const addresses = page.getByLabel("Email addresses");
+		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com, nobody`);
+		await page.getByText("“nobody” is not an email address.").waitFor();
+		await page.getByLabel("Payroll").selectOption("Admin");
+		await checkLooks(page, "people-invite");
+		await button(page, "Invite 2 people").click();
+		await page.getByText("Correct or remove what is not an email address.").waitFor();
+		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com`);
+		await button(page, "Invite 2 people").click();
+		await page.getByRole("heading", { name: "1 of 2 invited" }).waitFor();
+		await page
+			.getByText("A user with this email address already belongs to the organization.")
+			.waitFor();
+		await checkLooks(page, "people-invited");
+		await page.getByRole("link", { name: "See open invites" }).click();
+		await page.getByRole("row", { name: email }).getByText("with Payroll").waitFor();
+		await checkLooks(page, "people-invites");
+
+		const newcomer = await open("/console", { key: "" });
+		await newcomer.goto(await linkTo(email));
+		expect(await newcomer.inputValue("[name=first_name]")).toBe("Grace");
+		await newcomer.click("button");
+		const key = await newcomer.inputValue("textarea");
+		expect((await clientOf(key).projects.get({ id })).name).toBe("Payroll");
+
+		await page.getByRole("link", { name: "Members", exact: true }).first().click();
+		await button(page, "Change level of Grace").click();
+		await checkLooks(page, "people-level");
+		await page.getByRole("radio", { name: "Admin" }).check();
+		await page.getByRole("button", { name: "Change level", exact: true }).click();
+		await note(page, "The level of Grace is now admin.");
+		await page.getByRole("row", { name: "Grace" }).getByText("Admin", { exact: true }).waitFor();
+		await checkLooks(page, "people-members");
+		await button(page, "Remove Grace").click();
+		await button(page, "Remove member").click();
+		await note(page, "Grace is no longer a member.");
+		expect((await client.members.list(organization)).count).toBe(1);
+	});
+
+	test("an open invite gets a new link, and is revoked", async () => {
+		const { client, organization, path } = await newOrganization();
+		await client.invites.create(organization, { target_email: newAddress("ada") });
+		const page = await open(`${path}/members/invites`);
+		await button(page, /^New link for ada/).click();
+		await page.getByRole("heading", { name: /^A link for ada/ }).waitFor();
+		const link = await page.locator("dialog pre").textContent();
+		const token = link?.split("/").at(-1) ?? "";
+		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
+		await button(page, "Close").click();
+		await button(page, /^Revoke for ada/).click();
+		await button(page, "Revoke invite").click();
+		await page.getByText("No open invites").waitFor();
+		expect((await client.invites.list(organization)).count).toBe(0);
+	});
+
+	test("a member gets no buttons that fail, and can leave", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const { id } = await client.domains.create(organization, { domain: newDomain() });
+		const key = await join(organization, newAddress("eve"), 1);
+		const page = await open(`${path}/members?search=eve`, { key });
+		const refusals = refusalsOf(page);
+		await button(page, "Leave").waitFor();
+		expect(await button(page, /Change level|Remove/).count()).toBe(0);
+		await checkLooks(page, "people-members-member");
+		for (const [part, text] of [
+			["domains", "Not verified"],
+			[`domains/${id}`, "People sign in with"],
+			["projects", "Default project"],
+			[`projects/${project.id}`, "Nobody was added"],
+		] as const) {
+			await page.goto(`${inject("console").url}${path}/${part}`);
+			await page.getByText(text).first().waitFor();
+			const names = await page.locator("main button").allTextContents();
+			expect(names.filter((name) => !name.startsWith("Copy"))).toEqual([]);
+		}
+		expect(refusals).toEqual([]);
+		await page.goto(`${inject("console").url}${path}/members`);
+		await button(page, "Leave").click();
+		await button(page, "Leave organization").click();
+		await page.getByText("You are in no organization").waitFor();
+		expect((await client.members.list(organization)).count).toBe(1);
+	});
+
+	test("a domain is claimed, its record seen in the DNS, and its sign-in settings saved", async () => {
+		const { client, organization, path } = await newOrganization();
+		const domain = newDomain();
+		const page = await open(`${path}/domains`);
+		await page.getByText("No domains").waitFor();
+		await button(page, "Add domain").click();
+		await page.getByLabel("Domain", { exact: true }).fill("co.uk");
+		await button(page, "Add domain").last().click();
+		await page.getByText("Please enter a valid domain or subdomain name.").waitFor();
+		await page.getByLabel("Domain", { exact: true }).fill(domain);
+		await button(page, "Add domain").last().click();
+		await page.getByRole("heading", { name: domain }).waitFor();
+		await page.clock.install();
+		await button(page, "Check record").click();
+		await page.getByText(`There is no TXT record at _tenantry-challenge.${domain}.`).waitFor();
+		await checkLooks(page, "people-domain-claimed");
+
+		const read = async (copy: string) => {
+			await button(page, copy).click();
+			return page.evaluate<string>("navigator.clipboard.readText()");
+		};
+		const record = `${inject("console").resolver}${await read("Copy name")}`;
+		await fetch(record, { method: "PUT", body: await read("Copy value") });
+		// The page asks again by itself.
+		await page.clock.fastForward("00:21");
+		await note(page, `${domain} is verified.`);
+
+		await page.getByLabel("People sign in with").selectOption("SAML");
+		await button(page, "Save sign-in settings").click();
+		await page.getByText("SAML cannot be enforced without").waitFor();
+		await page.getByLabel("People sign in with").selectOption("GitHub");
+		await page.getByLabel("New people join").check();
+		await button(page, "Save sign-in settings").click();
+		await note(page, "The sign-in settings are saved.");
+		await checkLooks(page, "people-domain-verified");
+		const [saved] = (await client.domains.list(organization)).results;
+		expect(saved).toMatchObject({ sso_enforcement: "github", jit_provisioning_enabled: true });
+		await page.getByRole("link", { name: "Domains" }).first().click();
+		await page.getByRole("row", { name: domain }).getByText("GitHub").waitFor();
+		await checkLooks(page, "people-domains");
+		await page.getByRole("link", { name: domain }).click();
+		await button(page, "Delete").click();
+		await page.getByRole("textbox", { name: /^Type/ }).fill(domain);
+		await button(page, "Delete domain").click();
+		await page.getByText("No domains").waitFor();
+	});
+
+	test("a project is created, opened to somebody, and deleted", async () => {
+		const { client, organization, path } = await newOrganization();
+		const email = newAddress("ida");
+		const key = await join(organization, email, 1);
+		const page = await open(`${path}/projects`);
+		await button(page, "Create project").click();
+		await page.getByLabel("Name").fill("Payroll");
+		await page.getByLabel("Time zone").fill("Mars/Olympus");
+		await page.getByLabel("Private").check();
+		await button(page, "Create project").last().click();
+		await page.getByText('"Mars/Olympus" is not a valid choice.').waitFor();
+		await page.getByLabel("Time zone").fill("Europe/Berlin");
+		await page.getByText("there now").waitFor();
+		await button(page, "Create project").last().click();
+		await page.getByText("Nobody was added").waitFor();
+		await button(page, "Add person").click();
+		await page.getByLabel("Email address of a member").fill(email);
+		await page.getByRole("radio", { name: "Admin" }).check();
+		await button(page, "Add person").last().click();
+		await note(page, `${email} was added to the project.`);
+		await page.getByRole("row", { name: email }).waitFor();
+		await checkLooks(page, "people-project");
+
+		const seen = await open(new URL(page.url()).pathname, { key });
+		await seen.getByLabel("Name").fill("Pay");
+		await button(seen, "Save changes").click();
+		await note(seen, "The project is saved.");
+		expect(await button(seen, "Delete project").count()).toBe(0);
+
+		await page.goto(`${inject("console").url}${path}/projects`);
+		await page.getByRole("row", { name: "Pay" }).waitFor();
+		await checkLooks(page, "people-projects");
+		await page.getByRole("link", { name: "Pay" }).click();
+		await button(page, "Delete project").click();
+		const sure = button(page, "Delete project").last();
+		expect(await sure.isDisabled()).toBe(true);
+		await page.getByRole("textbox", { name: /^Type/ }).fill("Pay");
+		await sure.click();
+		await note(page, "Pay is deleted.");
+		expect((await client.organizationProjects.list(organization)).count).toBe(1);
+	});
+
+	test("two administrators don't overwrite each other unseen", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const { id } = await client.domains.create(organization, {
+			domain: newDomain(),
+			saml_entity_id: "first",
+		});
+		const key = await join(organization, newAddress("joan"), 8);
+		const saved = () => client.domains.get({ organization: organization.id, id });
+
+		const mine = await open(`${path}/domains/${id}`);
+		const theirs = await open(`${path}/domains/${id}`, { key });
+		for (const [page, value] of [
+			[theirs, "theirs"],
+			[mine, "mine"],
+		] as const) {
+			await page.getByLabel("Entity ID").waitFor();
+			await page.getByLabel("Entity ID").fill(value);
+		}
+		const save = (page: Page) => button(page, "Save sign-in settings").click();
+		await save(theirs);
+		await note(theirs, "The sign-in settings are saved.");
+		await save(mine);
+		await mine.getByRole("row", { name: "Entity ID mine theirs" }).waitFor();
+		await checkLooks(mine, "people-conflict");
+		await button(mine, "Take the saved version").click();
+		await expect.poll(() => mine.getByLabel("Entity ID").inputValue()).toBe("theirs");
+		expect((await saved()).saml_entity_id).toBe("theirs");
+		// What nobody else has changed is saved, and what others did appears.
+		await clientOf(key).domains.update(
+			{ organization: organization.id, id },
+			{ saml_acs_url: "https://sso.example.com" },
+		);
+		await mine.getByLabel("Entity ID").fill("mine");
+		await save(mine);
+		await note(mine, "The sign-in settings are saved.");
+		expect(await mine.getByLabel("ACS URL").inputValue()).toBe("https://sso.example.com");
+		expect((await saved()).saml_entity_id).toBe("mine");
+
+		const here = await open(`${path}/projects/${project.id}`);
+		await here.getByLabel("Name").fill("Mine");
+		await clientOf(key).projects.update({ id: project.id }, { name: "Theirs" });
+		await button(here, "Save changes").click();
+		await here.getByRole("row", { name: "Name Mine Theirs" }).waitFor();
+		await button(here, "Save your version").click();
+		await note(here, "Your version is saved.");
+		await here.getByRole("heading", { name: "Mine" }).waitFor();
+		expect((await client.projects.get({ id: project.id })).name).toBe("Mine");
+	});
+});
