@@ -188,7 +188,6 @@ inBrowser("plugins", (open) => {
 		const { client, organization, path } = await newOrganization();
 		const page = await open(`${path}/plugins/install`);
 		await page.getByLabel("Name", { exact: true }).fill("Mine");
-		await page.getByText("Remove it when I save").click();
 		await page.getByRole("button", { name: "Create and write" }).click();
 		const editor = page.getByRole("textbox", { name: "index.ts" });
 		await page.locator(".token.keyword").first().waitFor();

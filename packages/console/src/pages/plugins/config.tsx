@@ -50,11 +50,22 @@ type Version = Values & { [READ]: Config };
 const underNames = (settings: Values) =>
 	Object.fromEntries(Object.entries(settings).map(([key, value]) => [nameOfSetting(key), value]));
 
+/** The settings of a config, as people see them: of a secret only that one is saved. */
+function shownSettings(config: Config) {
+	const secrets = fieldsOf(pluginIn(config).config_schema).filter(({ isSecret }) => isSecret);
+	return Object.fromEntries(
+		Object.entries(parsed(config.config)).map(([key, value]) => [
+			key,
+			value && secrets.some((field) => field.key === key) ? "A saved value" : value,
+		]),
+	);
+}
+
 const versionOf = (config: Config): Version => ({
 	[READ]: config,
 	name: config.name,
 	description: config.description,
-	...underNames(parsed(config.config)),
+	...underNames(shownSettings(config)),
 });
 
 function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config) => void }) {
