@@ -68,5 +68,6 @@ export async function screenshot(page: Page, name: string) {
 	const { SCREENSHOTS } = process.env;
 	if (!SCREENSHOTS) return;
 	mkdirSync(SCREENSHOTS, { recursive: true });
-	await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
+	await page.evaluate("window.scrollTo(0, 0)");
+		await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
 }
