@@ -14,9 +14,8 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { buildSync } from "esbuild";
 import { html, raw } from "hono/html";
-import { destinationSettings } from "./destination_settings.ts";
+import { consoleFiles } from "./console.ts";
 import {
 	type Assets,
 	layout,
@@ -29,7 +28,6 @@ import { readPages } from "./docs/pages.ts";
 
 const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
-const consoleSources = `${root}/packages/console/src`;
 
 /** The folders of `public/` that are built here. */
 const BUILT = ["docs", "console"];
@@ -119,50 +117,8 @@ function addPages(files: Files, assets: Assets) {
 	);
 }
 
-/**
- * Bundles the console: a script and a style sheet for the first page, and a script for each page
- * that is opened later. Names change with contents.
- */
-export function bundleConsole() {
-	const { outputFiles } = buildSync({
-		entryPoints: [`${consoleSources}/main.tsx`, `${consoleSources}/styles/main.css`],
-		bundle: true,
-		splitting: true,
-		minify: true,
-		format: "esm",
-		target: "es2022",
-		jsx: "automatic",
-		jsxImportSource: "preact",
-		alias: {
-			"tenantry-client": `${root}/packages/client/src/index.ts`,
-			"tenantry-file-names": `${root}/src/exporter/destinations/files/names.ts`,
-			"tenantry-query": `${root}/src/exporter/query/parse.ts`,
-		},
-		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },
-		outdir: `${target}/console/assets`,
-		entryNames: "[name].[hash]",
-		chunkNames: "[name].[hash]",
-		legalComments: "none",
-		logLevel: "warning",
-		write: false,
-	});
-	return outputFiles.map(({ path, text }) => ({ path: relative(target, path), text }));
-}
-
 function addConsole(files: Files) {
-	const bundle = bundleConsole();
-	for (const { path, text } of bundle) files.set(path, text);
-	const icon = readFileSync(`${import.meta.dirname}/docs/icon.svg`, "utf8");
-	files.set("console/assets/icon.svg", icon);
-	const page = readFileSync(`${consoleSources}/index.html`, "utf8");
-	files.set(
-		"console/index.html",
-		page.replace(/\{(\w+)\.(js|css)\}/g, (_, name, extension) => {
-			const start = `console/assets/${name}.`;
-			const file = bundle.find(({ path }) => path.startsWith(start) && path.endsWith(extension));
-			return `/${file?.path}`;
-		}),
-	);
+	for (const [path, text] of consoleFiles()) files.set(path, text);
 }
 
 /** Writes a file at once, so that a server never sends half of it. */

@@ -28,8 +28,18 @@ type Family = {
 };
 
 const all: Family[] = [
-	...families.map(([mount, object, , { routes }]) => ({ mount, object, routes })),
-	...publicRoutes.map(([mount, { routes }]) => ({ mount, routes })),
+	...(await Promise.all(
+		families.map(async ([mount, object, , load]) => {
+			const { routes } = await load();
+			return { mount, object, routes };
+		}),
+	)),
+	...(await Promise.all(
+		publicRoutes.map(async ([mount, load]) => {
+			const { routes } = await load();
+			return { mount, routes };
+		}),
+	)),
 ].map((row) => {
 	const { tag, operations } = references[row.mount];
 	return { ...row, tag, texts: operations };

@@ -63,9 +63,11 @@ export function explain(line: string) {
 	}
 }
 
-/** The invite link in a mail (quoted-printable); undefined if there is none. */
+/** The link in a mail (quoted-printable) that accepts an invite or signs in; undefined if there is none. */
 const linkIn = (mail: string) =>
-	/https?:\/\/\S+\/invites\/[\w-]{43}/.exec(mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="))?.[0];
+	/https?:\/\/\S+\/(?:invites\/|console\/sign_in#token=)[\w-]{43}/.exec(
+		mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="),
+	)?.[0];
 
 /**
  * Copies a mail into the state's folder, since the server deletes its files when it stops. Returns

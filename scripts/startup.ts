@@ -43,13 +43,13 @@ const packagesOf = ({ outputs }: Metafile) => {
 	return [...new Set(names.flat())].sort();
 };
 
-/** The part of the bundle that is evaluated when an isolate starts: its size in KiB, compressed, and its npm packages. */
+/** The part of the bundle that is evaluated when an isolate starts: the script, its size in KiB, compressed, and its npm packages. */
 export async function startPart() {
 	const { text, metafile } = await bundle(
 		'export * from "./worker.ts"; export { default } from "./worker.ts";',
 		[onlyStatic],
 	);
-	return { kib: gzipSync(text).length / 1024, packages: packagesOf(metafile) };
+	return { script: text, kib: gzipSync(text).length / 1024, packages: packagesOf(metafile) };
 }
 
 /** The smallest worker with the same framework. */

@@ -1,49 +1,13 @@
-import type { Hono, MiddlewareHandler } from "hono";
-import { cors } from "hono/cors";
-import { methodNotAllowed as checkMethod } from "hono/method-not-allowed";
-import { requestId } from "hono/request-id";
-import { secureHeaders } from "hono/secure-headers";
+import type { Context, ExecutionContext, Hono } from "hono";
 import type { MergeSchemaPath, Schema } from "hono/types";
-import activityLog from "./activity_log/routes.ts";
-import auditStreams from "./audit_streams/routes.ts";
-import { authenticate } from "./auth/authenticate.ts";
-import batchExports from "./batch_exports/routes.ts";
-import { fromDatabaseError } from "./db/errors.ts";
+import { getPathNoStrict } from "hono/utils/url";
 import { ADMIN } from "./db/levels.ts";
-import { consolePages } from "./docs/console.ts";
-import { documentation } from "./docs/docs.ts";
-import { onlyReads } from "./docs/files.ts";
-import domains from "./domains/routes.ts";
 import type { App } from "./env.ts";
-import events from "./events/routes.ts";
-import feed from "./feed/routes.ts";
 import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
-import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
-import { caching } from "./http/etag.ts";
-import { formatJson } from "./http/json.ts";
-import { meter } from "./http/meter.ts";
-import { allowedOrigins } from "./http/origins.ts";
-import { logRequests } from "./http/request_log.ts";
-import { router } from "./http/router.ts";
-import { answerInVersion, chooseVersion } from "./http/versions.ts";
-import invitePage from "./invites/page.ts";
-import invites, { acceptance } from "./invites/routes.ts";
-import { mcp } from "./mcp/routes.ts";
-import members from "./members/routes.ts";
-import notifications from "./notifications/routes.ts";
-import organizations from "./organizations/routes.ts";
+import { type Family, mount, type PublicRoutes, type Row } from "./mount.ts";
 import { caller } from "./personal_api_keys/owner.ts";
-import apiKeys from "./personal_api_keys/routes.ts";
-import pluginConfigs from "./plugin_configs/routes.ts";
 import { destination, frontendApp, importApp } from "./plugins/families.ts";
-import plugins, { allPlugins } from "./plugins/routes.ts";
-import projectMembers from "./project_members/routes.ts";
-import projects from "./projects/routes.ts";
-import service from "./service.ts";
 import { account } from "./service_accounts/keys.ts";
-import serviceAccounts from "./service_accounts/routes.ts";
-import signIn from "./sign_in/routes.ts";
-import { safeRetries } from "./tenant/idempotency.ts";
 import {
 	asCaller,
 	atLeast,
@@ -53,21 +17,32 @@ import {
 	onProjects,
 	onProjectsOfOrganization,
 } from "./tenant/middleware.ts";
-import { ifMatch } from "./tenant/precondition.ts";
-import { type ScopeObject, scope } from "./tenant/scopes.ts";
-import twoFactor from "./two_factor/routes.ts";
-import users from "./users/routes.ts";
-import webhooks from "./webhooks/routes.ts";
 
-type Routes = Hono<App, Schema, string>;
+const activityLog = async () => (await import("./activity_log/routes.ts")).default;
+const allPlugins = async () => (await import("./plugins/routes.ts")).allPlugins;
+const apiKeys = async () => (await import("./personal_api_keys/routes.ts")).default;
+const auditStreams = async () => (await import("./audit_streams/routes.ts")).default;
+const batchExports = async () => (await import("./batch_exports/routes.ts")).default;
+const domains = async () => (await import("./domains/routes.ts")).default;
+const events = async () => (await import("./events/routes.ts")).default;
+const feed = async () => (await import("./feed/routes.ts")).default;
+const invites = async () => (await import("./invites/routes.ts")).default;
+const members = async () => (await import("./members/routes.ts")).default;
+const notifications = async () => (await import("./notifications/routes.ts")).default;
+const organizations = async () => (await import("./organizations/routes.ts")).default;
+const pluginConfigs = async () => (await import("./plugin_configs/routes.ts")).default;
+const plugins = async () => (await import("./plugins/routes.ts")).default;
+const projectMembers = async () => (await import("./project_members/routes.ts")).default;
+const projects = async () => (await import("./projects/routes.ts")).default;
+const serviceAccounts = async () => (await import("./service_accounts/routes.ts")).default;
+const twoFactor = async () => (await import("./two_factor/routes.ts")).default;
+const users = async () => (await import("./users/routes.ts")).default;
+const webhooks = async () => (await import("./webhooks/routes.ts")).default;
 
-/** A family's path, the object of its scopes, the tenant that it acts for, and its routes. */
-type Family = readonly [
-	path: string,
-	object: ScopeObject,
-	tenant: MiddlewareHandler<App>,
-	routes: Routes,
-];
+const acceptance = async () => (await import("./invites/routes.ts")).acceptance;
+const invitePage = async () => (await import("./invites/page.ts")).default;
+const signIn = async () => (await import("./sign_in/routes.ts")).default;
+const service = async () => (await import("./service.ts")).default;
 
 const ORGANIZATION = "/api/organizations/:organization_id";
 const PROJECT = "/api/projects/:project_id";
@@ -84,7 +59,7 @@ export const families = [
 		`${SERVICE_ACCOUNT}/keys`,
 		"organization_member",
 		inOrganization,
-		apiKeys(account, atLeast(ADMIN)),
+		async () => (await apiKeys())(account, atLeast(ADMIN)),
 	],
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
@@ -93,9 +68,24 @@ export const families = [
 	[`${ORGANIZATION}/notifications`, "organization", inOrganization, notifications],
 	[`${ORGANIZATION}/webhooks`, "webhook", inOrganization, webhooks],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
-	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, plugins(destination)],
-	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, plugins(frontendApp)],
-	[`${ORGANIZATION}/pipeline_import_apps`, "plugin", inOrganization, plugins(importApp)],
+	[
+		`${ORGANIZATION}/pipeline_destinations`,
+		"plugin",
+		inOrganization,
+		async () => (await plugins())(destination),
+	],
+	[
+		`${ORGANIZATION}/pipeline_frontend_apps`,
+		"plugin",
+		inOrganization,
+		async () => (await plugins())(frontendApp),
+	],
+	[
+		`${ORGANIZATION}/pipeline_import_apps`,
+		"plugin",
+		inOrganization,
+		async () => (await plugins())(importApp),
+	],
 	["/api/projects", "project", onProjects, projects],
 	[`${PROJECT}/batch_exports`, "batch_export", inProject, batchExports],
 	[`${PROJECT}/plugin_configs`, "plugin", inProject, pluginConfigs],
@@ -104,7 +94,7 @@ export const families = [
 	[`${PROJECT}/activity_log`, "activity_log", inProject, activityLog],
 	["/api/users", "user", asCaller, users],
 	["/api/users/:uuid/two_factor", "user", asCaller, twoFactor],
-	["/api/personal_api_keys", "personal_api_key", asCaller, apiKeys(caller)],
+	["/api/personal_api_keys", "personal_api_key", asCaller, async () => (await apiKeys())(caller)],
 ] as const satisfies Family[];
 
 /** Routes that need no key. */
@@ -113,16 +103,19 @@ export const publicRoutes = [
 	["/api/invites", acceptance],
 	["/api/sign_in", signIn],
 	["/invites", invitePage],
-] as const satisfies (readonly [path: string, routes: Routes])[];
+] as const satisfies PublicRoutes[];
+
+/** What a row loads. */
+export type RoutesOf<Row> = Row extends readonly [...unknown[], () => Promise<infer R>] ? R : never;
 
 /** Makes the compiler compare the answers of all routes with the shapes that they document. */
 export type WrongAnswers = AssertNone<
-	Differences<(typeof families)[number][3]> | Differences<(typeof publicRoutes)[number][1]>
+	Differences<RoutesOf<(typeof families)[number] | (typeof publicRoutes)[number]>>
 >;
 
 /** The routes of one row of a table above, below the row's path. */
-type Mounted<Row> = Row extends readonly [infer Path extends string, ...unknown[], infer R]
-	? R extends Hono<App, infer S, string>
+type Mounted<Row> = Row extends readonly [infer Path extends string, ...unknown[]]
+	? RoutesOf<Row> extends Hono<App, infer S, string>
 		? AsDocumented<MergeSchemaPath<S, Path>>
 		: never
 	: never;
@@ -141,87 +134,40 @@ type Routed = Intersection<Mounted<(typeof families)[number] | (typeof publicRou
  */
 export type AppType = Hono<App, Routed extends Schema ? Routed : never, "/">;
 
-/** Headers of responses that scripts of other origins may read. */
-const EXPOSED_HEADERS = [
-	"Content-Disposition",
-	"Deprecation",
-	"ETag",
-	"Idempotency-Replayed",
-	"Link",
-	"RateLimit",
-	"RateLimit-Policy",
-	"Retry-After",
-	"Server-Timing",
-	"Sunset",
-	"Tenantry-Version",
-	"x-d1-bookmark",
-	"X-Request-Id",
-];
+/** The rows with the patterns of their paths, the longest paths first. */
+const rows = [...publicRoutes.slice(1), ...families]
+	.map((row: Row) => ({
+		row,
+		pattern: new RegExp(`^${row[0].replace(/:\w+/g, "[^/]+")}(?:/|$)`),
+		depth: row[0].split("/").length,
+	}))
+	.sort((a, b) => b.depth - a.depth);
 
-/** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
-const crossOrigin: MiddlewareHandler<App> = (c, next) => {
-	const origins = allowedOrigins(c.env);
-	if (origins.length === 0) return next();
-	return cors({
-		origin: origins.includes("*") ? "*" : origins,
-		exposeHeaders: EXPOSED_HEADERS,
-	})(c, next);
+/** The row that a path is below; that of `/` if there is no other. */
+const rowFor = (path: string): Row =>
+	rows.find(({ pattern }) => pattern.test(path))?.row ?? publicRoutes[0];
+
+/** The apps of the rows that were asked for. Values and never promises, which a cancelled request would leave behind. */
+const apps = new Map<Row, Awaited<ReturnType<typeof mount>>>();
+
+/** The app of a row. */
+export async function load(row: Row) {
+	const app = apps.get(row) ?? (await mount(row, api));
+	apps.set(row, app);
+	return app;
+}
+
+type Fetch = (request: Request, env: Env, context: ExecutionContext) => Promise<Response>;
+
+const fetch: Fetch = async (request, env, context) => {
+	const row = rowFor(getPathNoStrict(request));
+	const app = apps.get(row) ?? (await load(row));
+	return app.fetch(request, env, context);
 };
 
-/**
- * Answers 405 for methods that a path such as `/bulk` lacks; otherwise `/:id` would match with the
- * id `bulk`.
- */
-const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
-	const methods = new Set(handlers.map(({ method }) => method));
-	const allowed = [...methods].flatMap((method) =>
-		method === "GET" ? [method, "HEAD"] : [method],
-	);
-	return async (c, next) => {
-		if (!allowed.includes(c.req.method)) throw methodNotAllowed(c.req.method, allowed);
-		await next();
-	};
-};
+/** Sends a request to the API, within this worker. */
+const api = (request: Request, { env, executionCtx }: Context<App>) =>
+	fetch(request, env, executionCtx);
 
-/**
- * The paths of `routes` with their handlers. Middleware is mounted on each: a wildcard would also
- * match families below.
- */
-const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
-
-export const app: Routes = router();
-app
-	.use(requestId(), logRequests, meter)
-	.use("/api/*", caching)
-	.use(formatJson, answerInVersion(), secureHeaders(), crossOrigin)
-	.use(
-		checkMethod({
-			app,
-			onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
-		}),
-	);
-app.use("/docs/*", onlyReads, documentation);
-app.use("/console/*", onlyReads, consolePages);
-for (const [path, routes] of publicRoutes) {
-	const family = router();
-	for (const [at, handlers] of pathsOf(routes))
-		if (!at.includes("*")) {
-			family.use(at, allowOnlyMethodsOf(handlers));
-			if (path.startsWith("/api/")) family.use(at, chooseVersion());
-		}
-	app.route(path, family.route("/", routes));
-}
-app.use("/api/*", authenticate, chooseVersion());
-for (const [path, object, tenant, routes] of families) {
-	const family = router();
-	for (const [at, handlers] of pathsOf(routes)) {
-		if (!/[:*]/.test(at)) family.use(at, allowOnlyMethodsOf(handlers));
-		family.use(at, scope(object), safeRetries, ifMatch(path, routes.routes, at), tenant);
-	}
-	app.route(path, family.route("/", routes));
-}
-app.route(
-	"/mcp",
-	mcp((request, c) => app.fetch(request, c.env, c.executionCtx)),
-);
-app.notFound(onNotFound).onError(onError(fromDatabaseError));
+/** The whole service. The routes of a family are loaded by its first request. */
+export const app = { fetch };

@@ -1,9 +1,6 @@
 import * as z from "zod";
-import { deleteExpired } from "./activity_log/queries.ts";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
-import { deleteOrphans } from "./events/queries.ts";
-import { isStale } from "./jobs/queue.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/workflow.ts";
@@ -13,7 +10,10 @@ export { Operator } from "./operator/entrypoint.ts";
 const logError = (error: unknown) => console.error(JSON.stringify({ error: String(error) }));
 
 async function runJob(message: Message, env: Env) {
-	const { work } = await import("./jobs/work.ts");
+	const [{ isStale }, { work }] = await Promise.all([
+		import("./jobs/queue.ts"),
+		import("./jobs/work.ts"),
+	]);
 	const run = isStale(message) ? Promise.resolve() : work(env);
 	await run.then(
 		() => message.ack(),
@@ -43,7 +43,9 @@ export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [exports, jobs, ...others] = await Promise.all([
+		const [activityLog, events, exports, jobs, ...others] = await Promise.all([
+			import("./activity_log/queries.ts"),
+			import("./events/queries.ts"),
 			import("./exporter/schedule.ts"),
 			import("./jobs/tasks.ts"),
 			import("./audit_streams/deliver.ts"),
@@ -54,8 +56,8 @@ export default {
 			import("./webhooks/schedule.ts"),
 		]);
 		const tasks = [
-			deleteExpired(env),
-			deleteOrphans(env),
+			activityLog.deleteExpired(env),
+			events.deleteOrphans(env),
 			deleteExpiredKeys(env),
 			deleteOldDays(env),
 			jobs.tick(env, scheduledTime),

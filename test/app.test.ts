@@ -1,7 +1,8 @@
+import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { inspectRoutes } from "hono/dev";
 import { expect, test, vi } from "vitest";
-import { app } from "../src/app.ts";
+import { app, families, load, publicRoutes } from "../src/app.ts";
 import { indent } from "../src/http/json.ts";
 import { operations } from "./support/contract.ts";
 import { routes } from "./support/routes.ts";
@@ -12,8 +13,11 @@ const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
 const line = ({ method, path }: { method: string; path: string }) =>
 	`${method} ${path.replace(/\{[^}]*\}|\/$/g, "") || "/"}`;
 
-test("the application has exactly the listed routes", () => {
-	const served = inspectRoutes(app).filter(({ method }) => method !== "ALL");
+test("the application has exactly the listed routes", async () => {
+	const apps = await Promise.all([...families, ...publicRoutes].map(load));
+	const served = apps.flatMap((each) =>
+		inspectRoutes(each).filter(({ method }) => method !== "ALL"),
+	);
 	expect(sorted(served.map(line))).toEqual(sorted(routes.map(line)));
 });
 
@@ -116,7 +120,11 @@ test("other origins are refused, and responses have security headers", async () 
 
 test("CORS_ORIGINS allows its origins", async () => {
 	const ask = (origins: string, origin: string) =>
-		app.request("/", { method: "OPTIONS", headers: { origin } }, { CORS_ORIGINS: origins });
+		app.fetch(
+			new Request("https://tenantry.test/", { method: "OPTIONS", headers: { origin } }),
+			{ ...env, CORS_ORIGINS: origins },
+			createExecutionContext(),
+		);
 	const allowed = async (origins: string, origin: string) =>
 		(await ask(origins, origin)).headers.get("access-control-allow-origin");
 	expect(await allowed("https://a.test, https://b.test", "https://b.test")).toBe("https://b.test");
@@ -194,10 +202,12 @@ test("an unexpected error is a 500 that reveals nothing, and is logged with the 
 	const error = vi.spyOn(console, "error").mockImplementation(() => {});
 	const { key } = await world();
 	const REQUESTS = { limit: () => Promise.reject(new Error("a cause")) };
-	const response = await app.request(
-		"/api/users/@me",
-		{ headers: { authorization: `Bearer ${key}`, "x-request-id": "mine-7" } },
+	const response = await app.fetch(
+		new Request("https://tenantry.test/api/users/@me", {
+			headers: { authorization: `Bearer ${key}`, "x-request-id": "mine-7" },
+		}),
 		{ ...env, REQUESTS },
+		createExecutionContext(),
 	);
 	expect(await response.json()).toEqual({
 		type: "server_error",

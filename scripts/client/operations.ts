@@ -163,7 +163,8 @@ export function objectsOf(all: Call[]) {
 		if (whole === undefined || ["organization", "project", "token"].includes(name)) continue;
 		const at = anonymous(path.slice(0, path.lastIndexOf(whole) + whole.length));
 		const schema = schemaAt(at);
-		if (schema && nameOf(schema))
+		// Families below an object, such as the second factor of a user, come after its own.
+		if (schema && nameOf(schema) && !objects.has(at))
 			objects.set(at, {
 				name: ["run", "backfill"].includes(name) ? `${resource}.${name}` : resource,
 				schema,

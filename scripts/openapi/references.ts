@@ -1,6 +1,6 @@
 /** The text of every family, by the path where it is mounted. */
 import * as activityLog from "../../src/activity_log/reference.ts";
-import type { families, publicRoutes } from "../../src/app.ts";
+import type { families, publicRoutes, RoutesOf } from "../../src/app.ts";
 import auditStreams from "../../src/audit_streams/reference.ts";
 import * as batchExports from "../../src/batch_exports/reference.ts";
 import domains from "../../src/domains/reference.ts";
@@ -25,10 +25,8 @@ import webhooks from "../../src/webhooks/reference.ts";
 
 type Row = (typeof families)[number] | (typeof publicRoutes)[number];
 
-/** The rows of src/app.ts: a path, and last the routes. */
-type References = {
-	[Each in Row as Each[0]]: Each extends readonly [...unknown[], infer R] ? Reference<R> : never;
-};
+/** The rows of src/app.ts: a path, and last what loads the routes. */
+type References = { [Each in Row as Each[0]]: Reference<RoutesOf<Each>> };
 
 export const references: References = {
 	"/api/organizations": organizations,

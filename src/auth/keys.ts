@@ -52,7 +52,7 @@ export function isWellFormed(value: string) {
 /** SHA-256 in lower-case hex. */
 export async function digest(value: string) {
 	const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(value));
-	return new Uint8Array(hash).toHex();
+	return Buffer.from(hash).toString("hex");
 }
 
 export const mask = (value: string) => `tnt_…${value.slice(-4)}`;

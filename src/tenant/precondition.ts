@@ -21,8 +21,11 @@ import { represent } from "../http/versions.ts";
 
 type Statement = BatchItem<"sqlite">;
 
-/** Thrown by `Tenant.read` to end the first run of the GET's handler. */
-const NOT_YET = new Error("The queries have not been sent yet.");
+/**
+ * Thrown by `Tenant.read` to end the first run of the GET's handler. (Made when it is thrown: an error that is made while
+ * an isolate starts has V8 read the whole script again, for the stack.)
+ */
+class NotYet extends Error {}
 
 /** The GET of the object that a request changes. */
 export type ObjectRoute = { path: string; handler: Handler };
@@ -50,7 +53,7 @@ export class Precondition {
 			const response = await handler(this.#c, async () => {});
 			return response instanceof Response ? response : undefined;
 		} catch (error) {
-			if (error === NOT_YET || error instanceof ApiError) return undefined;
+			if (error instanceof NotYet || error instanceof ApiError) return undefined;
 			throw error;
 		} finally {
 			this.#run = undefined;
@@ -63,7 +66,7 @@ export class Precondition {
 		const { results } = this.#run;
 		if (results) return results;
 		this.#queries = queries;
-		throw NOT_YET;
+		throw new NotYet("The queries have not been sent yet.");
 	}
 
 	/** The statements that run with the request's first read: each of the GET's queries, and its JSON. */
@@ -106,6 +109,9 @@ export class Precondition {
 
 const isParameter = (segment: string | undefined) => segment?.startsWith(":") === true;
 
+/** A part of an object that has a GET of its own: `…/update_source` changes what `…/source` reads. */
+const partPath = (path: string) => path.replace(/\/update_(\w+)$/, "/$1");
+
 /**
  * The object that a route changes: its own path, or, for an action, the path without its last
  * segment. Undefined if that isn't one object.
@@ -126,8 +132,12 @@ export const isSettings = (path: string) => path === "/";
  */
 export function ifMatch(mount: string, routes: RouterRoute[], at: string): MiddlewareHandler<App> {
 	const isPatched = routes.some((route) => route.method === "PATCH" && route.path === at);
-	const path = isPatched && isSettings(at) ? at : objectPath(at);
-	const get = routes.findLast((route) => route.method === "GET" && route.path === path);
+	const getOf = (path: string | undefined) =>
+		routes.findLast((route) => route.method === "GET" && route.path === path);
+	const own = isPatched && isSettings(at) ? at : objectPath(at);
+	const part = partPath(at);
+	const path = part !== at && getOf(part) ? part : own;
+	const get = getOf(path);
 	const object = get && { path: `${mount}${path}`, handler: get.handler };
 	return async (c, next) => {
 		const header = c.req.header("if-match");

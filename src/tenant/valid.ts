@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { routePath } from "hono/route";
 import type * as z from "zod";
 import type { App } from "../env.ts";
 import { found } from "../http/errors.ts";
@@ -13,7 +14,8 @@ type Load = (tenant: Tenant, id: string, c: Context<App>) => Promise<unknown>;
 
 /** Throws the errors that come before those of the body and query: no access, no such object. */
 const authorize = (load?: Load) => async (c: Context<App>) => {
-	const id = Object.values(c.req.param()).at(-1) ?? "";
+	const [, name = ""] = /.*:(\w+)/.exec(routePath(c)) ?? [];
+	const id = c.req.param(name) ?? "";
 	if (load) found(await load(c.var.tenant, id, c));
 	else await c.var.tenant.read();
 };

@@ -21,6 +21,16 @@ async function refusing() {
 	return `http://127.0.0.1:${await listen(server)}/batch`;
 }
 
+/** A receiver that answers once it is told to. */
+async function holding() {
+	const { promise, resolve } = Promise.withResolvers<void>();
+	const server = createServer((request, response) => {
+		request.resume();
+		promise.then(() => response.end());
+	});
+	return { url: `http://127.0.0.1:${await listen(server)}/batch`, release: resolve };
+}
+
 /** The key of somebody who is a member of the organization. */
 async function memberOf(organization: string) {
 	const { accept_url } = await clientOf().invites.create(
@@ -56,6 +66,7 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("textbox", { name: "Prefix" }).fill("sign-ups/{year}");
 		await page.getByRole("button", { name: "Test destination" }).click();
 		await page.getByRole("heading", { name: "Tenantry's bucket (R2) works" }).waitFor();
+		await page.getByText(/^sign-ups\/\d{4}\/.+Z\.jsonl$/).waitFor();
 		await checkLooks(page, "exports-new");
 		await page.getByRole("textbox", { name: "Name" }).fill("Sign-ups");
 		await page.getByRole("button", { name: "Create export" }).click();
@@ -117,6 +128,90 @@ inBrowser("batch exports", (open) => {
 		await runs.getByRole("button", { name: "Retry" }).click();
 		await page.getByRole("dialog").getByRole("button", { name: "Retry run" }).click();
 		await page.getByText("The run starts again.").waitFor();
-		await page.goto(`${inject("console").url}${path}/batch_exports?state=failing`);
+		await page.goto(`${inject("console").url}${path}/batch_exports?type=HTTP`);
+		const row = page.getByRole("row", { name: "Events to HTTP receiver" });
+		await row.getByText(/rejected the token.*Unknown token/).waitFor();
+		await checkLooks(page, "exports-list");
+		await page.getByRole("combobox", { name: "State" }).selectOption("paused");
+		await page.getByText("No export matches").waitFor();
+		expect(page.url()).toMatch(/\?type=HTTP&state=paused$/);
+	});
+
+	test("a member resumes a paused export, and has what it skipped exported", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const event = { event: "signed up", distinct_id: "visitor-1" };
+		await client.events.ingest(
+			{ project: project.id },
+			[0.5, 1.5, 1.6].map((hours) => ({ ...event, timestamp: hoursAgo(hours) })),
+		);
+		const receiver = await holding();
+		const { id } = await client.batchExports.create(organization, {
+			name: "Nightly",
+			destination: { type: "HTTP", config: { url: receiver.url } },
+			interval: "hour",
+			paused: true,
+			last_paused_at: hoursAgo(3),
+		});
+		const key = await memberOf(organization.id);
+		const page = await open(`${path}/batch_exports/${id}`, { key });
+		const refused: string[] = [];
+		page.on("response", (response) => {
+			if (response.status() >= 400) refused.push(response.url());
+		});
+		await page.getByRole("button", { name: "Resume" }).click();
+		await page.getByText("3 windows ended and were not exported").waitFor();
+		await checkLooks(page, "exports-resume");
+		await page.getByRole("button", { name: "Resume export" }).click();
+		// The page follows the backfill by itself.
+		await page.getByText(/^[01] of 3 windows/).waitFor();
+		receiver.release();
+		await page.getByText("3 of 3 windows").waitFor();
+		await page.getByText("Active", { exact: true }).waitFor();
+		const tabs = page.getByRole("navigation", { name: "About" });
+		await tabs.getByText("Metrics").click();
+		await page.getByRole("table", { name: "Days" }).waitFor();
+		await page.locator(".plot canvas").waitFor();
+		await checkLooks(page, "exports-metrics");
+		await tabs.getByText("Log").click();
+		await page.getByText(/A backfill of 3 windows .* was started/).waitFor();
+		await checkLooks(page, "exports-log");
+		await page.getByRole("button", { name: "Pause" }).click();
+		await page.getByRole("button", { name: "Pause export" }).click();
+		// The log follows by itself.
+		await page.getByText("The export was paused.").waitFor();
+		expect(refused).toEqual([]);
+	});
+
+	test("settings keep secrets, show other people's changes, and lead to deletion", async () => {
+		const { client, organization, path } = await newOrganization();
+		const created = await client.batchExports.create(organization, {
+			name: "Warehouse",
+			destination: {
+				type: "Postgres",
+				config: { host: "db.example.com", database: "one", user: "ada", password: "first" },
+			},
+			interval: "day",
+		});
+		const page = await open(`${path}/batch_exports/${created.id}/settings`);
+		const database = page.getByLabel("Database");
+		await database.fill("two");
+		await checkLooks(page, "exports-settings");
+		await client.batchExports.update(created, {
+			destination: { type: "Postgres", config: { database: "three" } },
+		});
+		await page.getByRole("button", { name: "Save changes" }).click();
+		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		await dialog.getByRole("row", { name: "Database two three" }).waitFor();
+		await checkLooks(page, "exports-conflict");
+		await dialog.getByRole("button", { name: "Save your version" }).click();
+		await dialog.waitFor({ state: "detached" });
+		await expect
+			.poll(async () => (await client.batchExports.get(created)).destination.config)
+			.toEqual({ host: "db.example.com", database: "two" });
+		await page.getByRole("button", { name: "Delete export…" }).click();
+		await page.getByRole("dialog").getByRole("textbox").fill("Warehouse");
+		await page.getByRole("button", { name: "Delete export", exact: true }).click();
+		await page.getByText("No exports yet").waitFor();
+		expect((await client.batchExports.list(organization)).count).toBe(0);
 	});
 });

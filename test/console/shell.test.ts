@@ -1,4 +1,5 @@
-import type { Page } from "playwright-core";
+import { gzipSync } from "node:zlib";
+import type { Page, Request, Response } from "playwright-core";
 import { describe, expect, inject, test } from "vitest";
 import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
 
@@ -27,7 +28,7 @@ inBrowser("the shell", (open) => {
 	test("on a phone the menu opens and closes with the keyboard, and closes when a page opens", async () => {
 		const { path } = await newOrganization();
 		const page = await open(`${path}/members`);
-		await page.setViewportSize({ width: 390, height: 800 });
+		await page.setViewportSize({ width: 390, height: 2000 });
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 		const button = page.getByRole("button", { name: "Menu" });
 		const menu = page.getByRole("navigation", { name: "Pages", exact: true });
@@ -40,7 +41,7 @@ inBrowser("the shell", (open) => {
 		await menu.waitFor({ state: "hidden" });
 		expect(await focused(page)).toBe("Menu");
 		await button.press("Enter");
-		await page.getByRole("heading", { name: "Members" }).click();
+		await page.mouse.click(200, 1990);
 		await menu.waitFor({ state: "hidden" });
 		await button.press("Enter");
 		await menu.getByRole("link", { name: "Members" }).press("Enter");
@@ -55,6 +56,83 @@ inBrowser("the shell", (open) => {
 		await page.getByRole("link", { name: "Skip to content" }).press("Enter");
 		await page.keyboard.press("Tab");
 		expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
+	});
+
+	test("a page that is opened gets the focus, and going back leads to where it was left", async () => {
+		const { path } = await newOrganization();
+		const page = await open(path);
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		await page.setViewportSize({ width: 1280, height: 300 });
+		await page.mouse.move(700, 150);
+		await page.mouse.wheel(0, 120);
+		await expect.poll(() => page.evaluate("scrollY")).toBe(120);
+		await page.getByRole("link", { name: "Settings" }).click();
+		await page.getByRole("heading", { name: "Danger zone" }).waitFor();
+		expect(await page.title()).toBe("Settings · Tenantry");
+		expect(await focused(page)).toBe("Settings");
+		expect(await page.evaluate("scrollY")).toBe(0);
+		await page.goBack();
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		await expect.poll(() => page.evaluate("scrollY")).toBe(120);
+	});
+
+	test("appears on a slow phone before the API answers, after few requests and bytes", async () => {
+		const { path } = await newOrganization();
+		const page = await open(path);
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		const session = await page.context().newCDPSession(page);
+		await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+		await session.send("Network.enable");
+		await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+		await session.send("Network.emulateNetworkConditions", {
+			offline: false,
+			latency: 150,
+			downloadThroughput: 200_000,
+			uploadThroughput: 90_000,
+		});
+		await page.setViewportSize({ width: 390, height: 800 });
+		const loaded: Response[] = [];
+		const { promise: answer, resolve } = Promise.withResolvers<void>();
+		await page.route("**/api/**", (route) => answer.then(() => route.continue()));
+		page.on("response", (response) => loaded.push(response));
+		await page.reload({ waitUntil: "commit" });
+		await page.getByRole("button", { name: "Menu" }).waitFor();
+		const responses = [...loaded];
+		resolve();
+		const bodies = await Promise.all(responses.map((response) => response.body()));
+		const bytes = bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
+		expect(responses.map((response) => response.url())).toEqual(
+			expect.not.arrayContaining([expect.stringContaining("/api/")]),
+		);
+		expect(responses.length).toBeLessThanOrEqual(16);
+		expect(bytes).toBeLessThanOrEqual(80 * 1024);
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+	});
+
+	test("a key in a link never leaves the browser but to sign requests", async () => {
+		const { key, url, link } = inject("console");
+		expect(link).toBe(`${url}/console#key=${key}`);
+		const page = await open("/console", { key: "" });
+		await page.getByLabel("Personal API key").waitFor();
+		await page.goto("about:blank");
+		const requests: Request[] = [];
+		page.on("request", (request) => requests.push(request));
+		await page.goto(link);
+		await page.getByText("admin@example.com").first().waitFor();
+		expect(page.url()).not.toContain("key");
+		expect(requests.length).toBeGreaterThan(4);
+		for (const request of requests) {
+			const { authorization, ...headers } = await request.allHeaders();
+			const isApi = new URL(request.url()).pathname.startsWith("/api/");
+			expect([request.url(), authorization]).toEqual([
+				request.url(),
+				isApi ? `Bearer ${key}` : undefined,
+			]);
+			expect(`${request.url()} ${JSON.stringify(headers)} ${request.postData()}`).not.toContain(
+				key,
+			);
+		}
+		expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
 	});
 
 	test("a page with an error in it says so, and can be tried again", async () => {

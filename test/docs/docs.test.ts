@@ -1,3 +1,4 @@
+import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { app } from "../../src/app.ts";
@@ -193,5 +194,7 @@ test("pages cost no trip to the database, and need no key", async () => {
 			throw new Error("The database was asked.");
 		},
 	});
-	expect((await app.request("/docs/api", {}, { ...env, DB })).status).toBe(200);
+	const request = new Request("https://tenantry.test/docs/api");
+	const { status } = await app.fetch(request, { ...env, DB }, createExecutionContext());
+	expect(status).toBe(200);
 });

@@ -59,15 +59,16 @@ test("an ETag is the same for every member who sees the same content, and anothe
 	expect(tagOf(await home.ask("GET", path))).not.toBe(first);
 });
 
-/** The object that a route changes: its own path, or without the name of the action. */
-const objectOf = (path: string) => path.replace(/\/[a-z_]+$/, "");
+/** The object that a route changes: its own path, or without the name of the action. Source has a GET of its own. */
+const objectOf = (path: string) =>
+	path.replace(/\/(?:update_(source)|[a-z_]+)$/, (_, part) => (part ? `/${part}` : ""));
 
 /** Routes that change one object, which has a GET, and aren't the same as others on other paths. */
 const changing = guarded.filter(
 	({ method, path, fails }) =>
 		method !== "GET" &&
 		!fails &&
-		gets.some((get) => get.path === objectOf(path) && /:\w+$/.test(get.path)),
+		gets.some((get) => get.path === objectOf(path) && /(:\w+|\/source)$/.test(get.path)),
 );
 
 /** Routes that change one object, which has no GET. */

@@ -112,16 +112,15 @@ test("scripts of other origins may send and read the headers", async () => {
 	const CORS = { CORS_ORIGINS: "https://app.example.com" };
 	const origin = "https://app.example.com";
 	const asked = "idempotency-key,if-match,if-none-match,tenantry-version";
-	const preflight = await app.request(
-		"/api/projects",
-		{
+	const preflight = await app.fetch(
+		new Request("https://tenantry.test/api/projects", {
 			method: "OPTIONS",
 			headers: {
 				origin,
 				"access-control-request-method": "POST",
 				"access-control-request-headers": asked,
 			},
-		},
+		}),
 		{ ...env, ...CORS },
 		createExecutionContext(),
 	);

@@ -1,7 +1,32 @@
+import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, test } from "vitest";
 import { startPart } from "../../scripts/startup.ts";
 
 test("an isolate that starts evaluates no packages but these; others wait until they are needed", async () => {
 	const { packages } = await startPart();
-	expect(packages).toEqual(["@hono/zod-validator", "drizzle-orm", "hono", "uuid", "zod"]);
+	expect(packages).toEqual(["drizzle-orm", "hono", "uuid", "zod"]);
+});
+
+/** Makes the script fail if it makes an error before its first request. */
+const REFUSE_ERRORS = `
+for (const name of ["Error", "EvalError", "RangeError", "SyntaxError", "TypeError"])
+	globalThis[name] = new Proxy(globalThis[name], {
+		construct(target, words) { throw "An error was made: " + words[0]; },
+		apply(target, itself, words) { throw "An error was made: " + words[0]; },
+	});
+`;
+
+test("an isolate that starts makes no error: V8 would read the whole script again, for its stack", async () => {
+	const { script } = await startPart();
+	const miniflare = new Miniflare(
+		convertV4MiniflareOptions({
+			cf: false,
+			compatibilityDate: "2026-08-01",
+			compatibilityFlags: ["nodejs_compat"],
+			modules: true,
+			script: REFUSE_ERRORS + script,
+		}),
+	);
+	await expect(miniflare.ready).resolves.toBeInstanceOf(URL);
+	await miniflare.dispose();
 });

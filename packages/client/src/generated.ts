@@ -725,7 +725,7 @@ export interface ServiceAccountsCalls {
 	list(
 		parameters: ListServiceAccountsParameters | From<"organizations">,
 		options?: RequestOptions,
-	): Pages<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Pages<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Create a service account.
@@ -736,7 +736,7 @@ export interface ServiceAccountsCalls {
 		parameters: CreateServiceAccountParameters | From<"organizations">,
 		body: CreateServiceAccountBody,
 		options?: RequestOptions,
-	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Promise<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Retrieve a service account.
@@ -744,9 +744,9 @@ export interface ServiceAccountsCalls {
 	 * Answers with the account. Requires level 8.
 	 */
 	get(
-		parameters: GetServiceAccountParameters | From<"serviceAccountKeys">,
+		parameters: GetServiceAccountParameters | From<"serviceAccounts">,
 		options?: RequestOptions,
-	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Promise<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Change a service account.
@@ -754,10 +754,10 @@ export interface ServiceAccountsCalls {
 	 * Requires level 8. Changes apply to the next request with any of the account's keys.
 	 */
 	update(
-		parameters: UpdateServiceAccountParameters | From<"serviceAccountKeys">,
+		parameters: UpdateServiceAccountParameters | From<"serviceAccounts">,
 		body: UpdateServiceAccountBody,
 		options?: RequestOptions,
-	): Promise<Received<ServiceAccount, "serviceAccountKeys">>;
+	): Promise<Received<ServiceAccount, "serviceAccounts">>;
 
 	/**
 	 * Delete a service account.
@@ -765,7 +765,7 @@ export interface ServiceAccountsCalls {
 	 * Requires level 8. Its keys stop working at once. Entries of the activity log keep its name.
 	 */
 	delete(
-		parameters: DeleteServiceAccountParameters | From<"serviceAccountKeys">,
+		parameters: DeleteServiceAccountParameters | From<"serviceAccounts">,
 		options?: RequestOptions,
 	): Promise<void>;
 }
@@ -778,7 +778,7 @@ export interface ServiceAccountKeysCalls {
 	 * Lists the account's keys without their values, newest first. Requires level 8.
 	 */
 	list(
-		parameters: ListServiceAccountKeysParameters | From<"serviceAccountKeys">,
+		parameters: ListServiceAccountKeysParameters | From<"serviceAccounts">,
 		options?: RequestOptions,
 	): Pages<Received<PersonalApiKey, "serviceAccountKeys">>;
 
@@ -788,7 +788,7 @@ export interface ServiceAccountKeysCalls {
 	 * Only this answer shows the key's `value`: store it. A key can't create one that may do more than itself, or lives longer: that is a 403. Requires level 8. The key reaches the account's organization only.
 	 */
 	create(
-		parameters: CreateServiceAccountKeyParameters | From<"serviceAccountKeys">,
+		parameters: CreateServiceAccountKeyParameters | From<"serviceAccounts">,
 		body: CreateServiceAccountKeyBody,
 		options?: RequestOptions,
 	): Promise<Received<PersonalApiKey, "serviceAccountKeys">>;
@@ -2057,9 +2057,9 @@ export interface UsersCalls {
 	 * Answers with your user, your organizations, and the organization and project that you work in. Other users are a 404.
 	 */
 	get(
-		parameters: GetUserParameters | From<"twoFactor">,
+		parameters: GetUserParameters | From<"users">,
 		options?: RequestOptions,
-	): Promise<Received<Me, "twoFactor">>;
+	): Promise<Received<Me, "users">>;
 
 	/**
 	 * Change yourself.
@@ -2067,10 +2067,10 @@ export interface UsersCalls {
 	 * Changes your names, or where you work, for all your keys. A service account can't do so: that is a 403. Choosing a project also chooses its organization; if you choose another organization alone, you work in its oldest project that you can see. Answers as `getUser` does.
 	 */
 	update(
-		parameters: UpdateUserParameters | From<"twoFactor">,
+		parameters: UpdateUserParameters | From<"users">,
 		body: UpdateUserBody,
 		options?: RequestOptions,
-	): Promise<Received<Me, "twoFactor">>;
+	): Promise<Received<Me, "users">>;
 }
 
 /** Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. Keys work without. Service accounts have no second factor: for them, all of this is a 403. */
@@ -2081,7 +2081,7 @@ export interface TwoFactorCalls {
 	 * Says whether your second factor is enabled, and whether you need one.
 	 */
 	get(
-		parameters: GetTwoFactorParameters | From<"twoFactor">,
+		parameters: GetTwoFactorParameters | From<"users">,
 		options?: RequestOptions,
 	): Promise<TwoFactor>;
 
@@ -2091,7 +2091,7 @@ export interface TwoFactorCalls {
 	 * Makes a secret for an authenticator app. Only this answer shows it. It counts once `confirmTwoFactor` gets a code of it; an earlier one that wasn't confirmed is replaced.
 	 */
 	begin(
-		parameters: BeginTwoFactorParameters | From<"twoFactor">,
+		parameters: BeginTwoFactorParameters | From<"users">,
 		options?: RequestOptions,
 	): Promise<TwoFactorSetup>;
 
@@ -2101,7 +2101,7 @@ export interface TwoFactorCalls {
 	 * Takes a code of the secret that `beginTwoFactor` has made. From then on, signing in takes a code. Only this answer shows the recovery codes: each works once, in place of a code. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	confirm(
-		parameters: ConfirmTwoFactorParameters | From<"twoFactor">,
+		parameters: ConfirmTwoFactorParameters | From<"users">,
 		body: ConfirmTwoFactorBody,
 		options?: RequestOptions,
 	): Promise<TwoFactorWithCodes>;
@@ -2112,7 +2112,7 @@ export interface TwoFactorCalls {
 	 * Takes a code, or a recovery code. Deletes the secret and the recovery codes. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	disable(
-		parameters: DisableTwoFactorParameters | From<"twoFactor">,
+		parameters: DisableTwoFactorParameters | From<"users">,
 		body: DisableTwoFactorBody,
 		options?: RequestOptions,
 	): Promise<TwoFactor>;
@@ -2123,7 +2123,7 @@ export interface TwoFactorCalls {
 	 * Takes a code, or a recovery code. The old recovery codes stop working; only this answer shows the new ones. A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.
 	 */
 	replaceCodes(
-		parameters: ReplaceTwoFactorCodesParameters | From<"twoFactor">,
+		parameters: ReplaceTwoFactorCodesParameters | From<"users">,
 		body: ReplaceTwoFactorCodesBody,
 		options?: RequestOptions,
 	): Promise<TwoFactorWithCodes>;

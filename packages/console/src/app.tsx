@@ -48,7 +48,9 @@ const Home = withUser(() => {
 			<Empty title="You are in no organization yet">
 				<p>Make one, or ask an administrator of an organization to invite you.</p>
 				<p>
-					<a href="/console/new">New organization</a>
+					<a class="button" href="/console/new">
+						New organization
+					</a>
 				</p>
 			</Empty>
 		</PageView>
@@ -102,8 +104,11 @@ function SignedIn() {
 	);
 }
 
-/** Signing in leads on to the page that was asked for: the URL stays. */
-const Session = () => (isSignedIn.value ? <SignedIn /> : <SignIn />);
+/** Signing in leads on to the page that was asked for: the URL stays. Links in mails have a path of their own. */
+function Session() {
+	const { path } = useLocation();
+	return isSignedIn.value && path !== "/console/sign_in" ? <SignedIn /> : <SignIn />;
+}
 
 export const App = () => (
 	<LocationProvider scope="/console">

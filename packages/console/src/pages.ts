@@ -53,6 +53,7 @@ export const organizationPages: Pages = [
 /** Pages of the signed-in user. Their paths are compared before those of organizations. */
 export const ownPages: Pages = [
 	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
+	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
 	["/console/keys/new", lazy(() => import("./pages/keys/new_key.tsx"))],
 	["/console/keys/:key", lazy(() => import("./pages/keys/key.tsx"))],
@@ -96,5 +97,6 @@ export const MENU: readonly (readonly [
 
 /** The menu of the signed-in user. */
 export const OWN_MENU: readonly (readonly [path: string, words: string])[] = [
+	["/console/account", "Account"],
 	["/console/keys", "API keys"],
 ];

@@ -6,15 +6,15 @@ const url = () => location.pathname + location.search;
 /** What people do when they want to be somewhere else on the page. */
 const GESTURES = ["wheel", "touchstart", "pointerdown", "keydown"];
 
-/** Scrolls to a position, and again while the page grows, until it is reached or the user does something. */
+/**
+ * Scrolls to a position, and again whenever the page's height changes, until the user does something:
+ * first the page that is left is there, then an empty one, then the content.
+ */
 function scrollBackTo(top: number) {
 	const controller = new AbortController();
 	const { signal } = controller;
 	const stop = () => controller.abort();
-	const observer = new ResizeObserver(() => {
-		scrollTo(0, top);
-		if (scrollY >= top) stop();
-	});
+	const observer = new ResizeObserver(() => scrollTo(0, top));
 	signal.addEventListener("abort", () => observer.disconnect());
 	for (const gesture of [...GESTURES, "popstate"])
 		addEventListener(gesture, stop, { signal, passive: true });
@@ -23,13 +23,10 @@ function scrollBackTo(top: number) {
 
 /** Makes Back and Forward lead to where a page was left, although its content is loaded after the browser looks for it. */
 export function rememberScroll() {
-	let current = url();
 	addEventListener("scroll", () => positions.set(url(), scrollY), { passive: true });
 	addEventListener("popstate", () => {
-		// A link to a part of the page.
-		if (url() === current) return;
-		current = url();
-		const top = positions.get(current);
-		if (top) scrollBackTo(top);
+		const top = positions.get(url());
+		// The browser itself leads to a part of the page that the URL names.
+		if (top && !location.hash) scrollBackTo(top);
 	});
 }

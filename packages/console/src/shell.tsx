@@ -32,6 +32,7 @@ function Switch({ current }: { current: string | undefined }) {
 	useDismiss(root, isOpen, () => setOpen(false));
 	const organizations = me.value?.organizations ?? [];
 	const name = organizations.find(({ id }) => id === current)?.name;
+	const words = organizations.length > 0 ? "Choose…" : me.value ? "No organization" : "…";
 	return (
 		<div class="switch" ref={root}>
 			<button
@@ -42,7 +43,7 @@ function Switch({ current }: { current: string | undefined }) {
 				onClick={() => setOpen(!isOpen)}
 			>
 				<span class="unseen">Organization: </span>
-				<span class="switch-name">{name ?? "Choose…"}</span>
+				<span class="switch-name">{name ?? words}</span>
 			</button>
 			<ul id={id} hidden={!isOpen}>
 				{organizations.map(({ id, name }) => (

@@ -52,6 +52,19 @@ export async function newOrganization(name = "Analytics Ltd") {
 	return { client, organization, project, path: `/console/${organization.id}` };
 }
 
+/** The key of somebody new in an organization. */
+export async function newMember(organization: string, level: 1 | 8 | 15 = 1) {
+	const target_email = `${crypto.randomUUID()}@example.org`;
+	const { accept_url } = await clientOf().invites.create(
+		{ organization },
+		{ target_email, level, send_email: false },
+	);
+	const nobody = new Tenantry({ baseUrl: inject("console").url });
+	const token = accept_url?.split("/").at(-1) ?? "";
+	const { personal_api_key } = await nobody.invites.accept({ token }, { first_name: "Robin" });
+	return personal_api_key?.value ?? "";
+}
+
 /**
  * Checks the page as it is now on a phone and a desktop, light and dark: axe finds nothing, nothing
  * is wider than the screen, no errors were logged, and no other host was asked. Leaves screenshots
@@ -64,6 +77,8 @@ export async function checkLooks(page: Page, name: string) {
 	for (const { width, colorScheme } of LOOKS) {
 		await page.setViewportSize({ width, height: 800 });
 		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+		// What is fixed to the screen would be in the middle of the picture.
+		await page.evaluate("scrollTo(0, 0)");
 		await page.screenshot({
 			path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png`,
 			fullPage: true,

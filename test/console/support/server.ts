@@ -12,6 +12,8 @@ declare module "vitest" {
 			url: string;
 			/** The key of its owner. */
 			key: string;
+			/** The link that it prints, which signs in. */
+			link: string;
 			/** The folder of its state; mails are in `mail`. */
 			state: string;
 			/** The server's resolver (dns.ts). */
@@ -43,8 +45,9 @@ export default async function setup({ provide }: TestProject) {
 	const port = await freePort();
 	const server = new Server({ PORT: String(port), STATE_DIR: state });
 	const [, key = ""] = await server.says(/export KEY=(\S+)/);
+	const [, link = ""] = await server.says(/(http\S+#key=\S+)/);
 	await server.says(/State is kept/);
-	provide("console", { url: `http://localhost:${port}`, key, state, resolver: DOH_URL });
+	provide("console", { url: `http://localhost:${port}`, key, link, state, resolver: DOH_URL });
 	return async () => {
 		await server.stop();
 		discard(state);

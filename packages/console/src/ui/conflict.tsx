@@ -31,7 +31,8 @@ function Value({ children }: { children: string }) {
 
 /**
  * Saves changes of an object, unless somebody else changed the same fields since this page read it.
- * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page.
+ * Then a dialog shows both versions, and the user decides. Put `dialog` somewhere on the page. `version`
+ * changes when the object has values that the form doesn't show. As the form's key, it makes the form show them.
  */
 export function useSave<T extends Values, Changes extends Values>({
 	read,
@@ -49,6 +50,7 @@ export function useSave<T extends Values, Changes extends Values>({
 	labels: Partial<Record<keyof Changes & string, string>>;
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
+	const [version, setVersion] = useState(0);
 
 	/**
 	 * @param object as this page read it by `get`
@@ -64,10 +66,17 @@ export function useSave<T extends Values, Changes extends Values>({
 			const isSame = (name: string) =>
 				shown(fieldOf(theirs, name)) === shown(fieldOf(object, name));
 			// Only other things about it have changed, such as its state.
-			if (Object.keys(changes).every(isSame)) return save(theirs, changes);
+			if (Object.keys(changes).every(isSame)) return saveOver(theirs, changes);
 			setClash({ theirs, changes });
 			return false;
 		}
+	}
+
+	/** Saves changes of an object that is newer than what the form shows. */
+	async function saveOver(theirs: T, changes: Changes) {
+		const isSaved = await save(theirs, changes);
+		if (isSaved) setVersion((version) => version + 1);
+		return isSaved;
 	}
 
 	const rows = clash
@@ -112,6 +121,7 @@ export function useSave<T extends Values, Changes extends Values>({
 					onClick={() => {
 						setClash(undefined);
 						onSaved(clash.theirs);
+						setVersion((version) => version + 1);
 					}}
 				>
 					Take the saved version
@@ -121,7 +131,7 @@ export function useSave<T extends Values, Changes extends Values>({
 					onClick={() => {
 						setClash(undefined);
 						attempt(async () => {
-							if (await save(clash.theirs, clash.changes)) say("Your version is saved.");
+							if (await saveOver(clash.theirs, clash.changes)) say("Your version is saved.");
 						});
 					}}
 				>
@@ -130,5 +140,5 @@ export function useSave<T extends Values, Changes extends Values>({
 			</div>
 		</Dialog>
 	);
-	return { save, dialog };
+	return { save, dialog, version };
 }

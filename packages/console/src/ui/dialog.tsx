@@ -2,6 +2,10 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+/** What has the focus when a dialog opens, if it asks for something. */
+const FIRST_FIELD =
+	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea)";
+
 /** A dialog above the page. It exists while it is open: Escape and × call `onClose`. */
 export function Dialog({
 	title,
@@ -17,6 +21,7 @@ export function Dialog({
 	useLayoutEffect(() => {
 		const dialog = ref.current;
 		dialog?.showModal();
+		dialog?.querySelector<HTMLElement>(FIRST_FIELD)?.focus();
 		// Gives the focus back to where it was.
 		return () => dialog?.close();
 	}, []);

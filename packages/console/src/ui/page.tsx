@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 
 /** Links to the pages above this one. */
 type Above = readonly (readonly [path: string, words: string])[];
@@ -64,15 +64,18 @@ export const Section = ({
 	title: string;
 	actions?: ComponentChildren;
 	children: ComponentChildren;
-}) => (
-	<section>
-		<header class="section-header">
-			<h2>{title}</h2>
-			{actions && <div class="actions">{actions}</div>}
-		</header>
-		{children}
-	</section>
-);
+}) => {
+	const id = useId();
+	return (
+		<section aria-labelledby={id}>
+			<header class="section-header">
+				<h2 id={id}>{title}</h2>
+				{actions && <div class="actions">{actions}</div>}
+			</header>
+			{children}
+		</section>
+	);
+};
 
 /** Links between views of the same thing. */
 export const Tabs = ({

@@ -64,7 +64,8 @@ export function Table<T>({
 									data-title={isHidden ? undefined : title}
 									data-align={align}
 								>
-									{cell(row)}
+									{/* One part, however many the cell has: on a phone it is beside its title. */}
+									<div>{cell(row)}</div>
 								</td>
 							))}
 						</tr>

@@ -26,7 +26,7 @@ function Progress({ of }: { of: Backfill }) {
 	const { total_runs, finished_runs, failed_runs } = of;
 	const words = `${finished_runs} of ${windows(total_runs)}`;
 	return (
-		<div class="progress">
+		<div class="export-progress">
 			<progress value={finished_runs} max={total_runs} aria-label={words} />
 			<small>
 				{words}
@@ -167,7 +167,7 @@ export function Backfills({ of, reload }: Opened) {
 		reload();
 	};
 	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
-	usePolling(reloadAll, isBusy);
+	usePolling(list.reload, isBusy);
 	const button = (
 		<button type="button" onClick={() => setAsking(true)}>
 			New backfill

@@ -50,11 +50,11 @@ function SettingField({
 	const common = {
 		name: fieldOf(name),
 		label:
-			isRequired || kind === "boolean" ? (
+			isRequired || kind === "boolean" || kind === "choice" ? (
 				label
 			) : (
 				<>
-					{label} <span class="optional">optional</span>
+					{label} <span class="export-optional">optional</span>
 				</>
 			),
 		hint,
@@ -71,8 +71,7 @@ function SettingField({
 			return (
 				<Select
 					name={fieldOf(name)}
-					label={common.label}
-					hint={hint}
+					label={label}
 					options={choicesOf(setting, stored)}
 					defaultValue={textOf(stored)}
 				/>

@@ -88,11 +88,11 @@ export const configOf = (type: string, fields: FormData): Config =>
 export function changesOf(type: string, fields: FormData, stored: Config): Config {
 	const changes: Config = {};
 	for (const setting of settingsOf(type)) {
-		const { name, kind } = setting;
+		const { name } = setting;
 		const value = readValue(setting, fields);
 		const before = stored[name] ?? undefined;
-		if (value === undefined && (kind === "secret" || before === undefined || before === false))
-			continue;
+		// Secrets are never read, so an empty one looks like one that isn't stored.
+		if (value === undefined && (before === undefined || before === false)) continue;
 		if (JSON.stringify(value) !== JSON.stringify(before)) changes[name] = value ?? null;
 	}
 	return changes;

@@ -10,10 +10,12 @@ import { attempt, Problem, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { Backfills } from "./backfills.tsx";
 import { ExportLog } from "./log.tsx";
+import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
 import { Runs } from "./runs.tsx";
 import {
 	ExportState,
 	failureOf,
+	hasEnded,
 	placeOf,
 	Squares,
 	wordsOfInterval,
@@ -64,8 +66,7 @@ async function pause({ of, replace }: Opened) {
 		});
 }
 
-function Head(opened: Opened) {
-	const { of, path } = opened;
+function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 	const { organization } = useOrganization();
 	const project = organization.teams.find(({ id }) => id === of.team_id);
 	const place = placeOf(of.destination);
@@ -84,7 +85,7 @@ function Head(opened: Opened) {
 				</span>
 			</p>
 			<Squares of={of} path={path} />
-			{failure && !of.paused && (
+			{failure && !isFirst && (
 				<div class="problem export-failure">
 					<p>
 						<strong>The last run failed.</strong> {failure.latest_error}
@@ -97,7 +98,10 @@ function Head(opened: Opened) {
 }
 
 function Export({ opened, tab }: { opened: Opened; tab: string }) {
-	const { of, path, replace } = opened;
+	const { of, path, reload, replace } = opened;
+	const isBusy = of.latest_runs.some((run) => !hasEnded(run));
+	// Not while somebody changes the settings: what they see must be what they opened.
+	usePolling(reload, tab !== "settings", isBusy ? BUSY_MS : IDLE_MS);
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];
@@ -117,7 +121,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 				)
 			}
 		>
-			<Head {...opened} />
+			<Head {...opened} isFirst={tab === ""} />
 			<Tabs
 				label="About this export"
 				current={tab ? `${path}/${tab}` : path}

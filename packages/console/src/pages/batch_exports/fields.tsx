@@ -12,7 +12,7 @@ import { DestinationFields } from "./destination_fields.tsx";
 import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
-import { INTERVALS, MODELS, TYPES, wordsOfModel, wordsOfType } from "./states.tsx";
+import { INTERVALS, MODELS, TYPES, wordsOfType } from "./states.tsx";
 import { toLocal } from "./windows.ts";
 
 type Destination = { type: string; config: Config };
@@ -81,17 +81,66 @@ const readFiles = (form: HTMLFormElement, type: string) => {
 	};
 };
 
+/** Whether a test of the destination depends on this field. */
+const isTested = (field: EventTarget | null) =>
+	field instanceof Element &&
+	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
+
+/** How often an export runs, and from when until when. */
+const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
+	<section class="panel form-part">
+		<h2>How often</h2>
+		<Select
+			name="interval"
+			label="Interval"
+			options={INTERVALS}
+			defaultValue={of?.interval ?? "hour"}
+			hint="Each window is exported once, soon after it has ended. Windows follow UTC; weeks begin on Monday."
+		/>
+		<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
+			<summary>Begin and end</summary>
+			<div class="pair">
+				<Field
+					name="start_at"
+					label={
+						<>
+							Not before <span class="export-optional">optional</span>
+						</>
+					}
+					type="datetime-local"
+					hint="In your time zone."
+					defaultValue={moment(of?.start_at)}
+				/>
+				<Field
+					name="end_at"
+					label={
+						<>
+							Not after <span class="export-optional">optional</span>
+						</>
+					}
+					type="datetime-local"
+					defaultValue={moment(of?.end_at)}
+				/>
+			</div>
+		</details>
+		{last}
+	</section>
+);
+
 /** The fields of an export. Of a stored one, its destination is of the type that it has. */
 export function ExportFields({
 	of,
 	onChange,
 	children,
+	last,
 }: {
 	of?: BatchExport;
-	/** Called when another destination or model is chosen, such as to forget a test. */
+	/** Called when something changes that a test of the destination depends on. */
 	onChange?: () => void;
-	/** Fields before the others. */
+	/** Fields after the name. */
 	children?: ComponentChildren;
+	/** Fields after the others. */
+	last?: ComponentChildren;
 }) {
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
@@ -103,11 +152,26 @@ export function ExportFields({
 		if (form) setFiles(readFiles(form, type));
 	};
 	useEffect(update, [type]);
-	const proposal = `${model === "persons" ? wordsOfModel("persons") : wordsOfModel("events")} to ${wordsOfType(type)}`;
+	const rows = MODELS.find(([value]) => value === model)?.[1] ?? "Rows";
 	return (
-		<div ref={root} onInput={update} onChange={update}>
-			<section class="form-part">
+		<div
+			ref={root}
+			onInput={(event) => {
+				update();
+				if (isTested(event.target)) onChange?.();
+			}}
+			onChange={update}
+		>
+			<section class="panel form-part">
 				<h2>What is exported</h2>
+				<Field
+					name="name"
+					label="Name"
+					required
+					maxLength={400}
+					value={name ?? `${rows} to ${wordsOfType(type)}`}
+					onInput={({ currentTarget }) => setName(currentTarget.value)}
+				/>
 				{children}
 				<Select
 					name="model"
@@ -123,7 +187,7 @@ export function ExportFields({
 				/>
 				{model === "events" && <QueryField defaultValue={of?.xql_query ?? ""} />}
 			</section>
-			<section class="form-part">
+			<section class="panel form-part">
 				<h2>Where it goes</h2>
 				{of ? (
 					<p>{wordsOfType(type)}. The kind of destination can't be changed.</p>
@@ -133,61 +197,13 @@ export function ExportFields({
 						label="Destination"
 						options={TYPES}
 						defaultValue={type}
-						onChange={({ currentTarget }) => {
-							setType(currentTarget.value);
-							onChange?.();
-						}}
+						onChange={({ currentTarget }) => setType(currentTarget.value)}
 					/>
 				)}
 				<DestinationFields key={type} type={type} config={of?.destination.config} />
 				{files && <FilePreview {...files} />}
 			</section>
-			<section class="form-part">
-				<h2>How often</h2>
-				<Select
-					name="interval"
-					label="Interval"
-					options={INTERVALS}
-					defaultValue={of?.interval ?? "hour"}
-					hint="Each window is exported once, soon after it has ended. Windows follow UTC; weeks begin on Monday."
-				/>
-				<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
-					<summary>Begin and end</summary>
-					<div class="pair">
-						<Field
-							name="start_at"
-							label={
-								<>
-									Not before <span class="optional">optional</span>
-								</>
-							}
-							type="datetime-local"
-							defaultValue={moment(of?.start_at)}
-						/>
-						<Field
-							name="end_at"
-							label={
-								<>
-									Not after <span class="optional">optional</span>
-								</>
-							}
-							type="datetime-local"
-							defaultValue={moment(of?.end_at)}
-						/>
-					</div>
-				</details>
-			</section>
-			<section class="form-part">
-				<h2>Name</h2>
-				<Field
-					name="name"
-					label="Name"
-					required
-					maxLength={400}
-					value={name ?? proposal}
-					onInput={({ currentTarget }) => setName(currentTarget.value)}
-				/>
-			</section>
+			<When of={of} last={last} />
 		</div>
 	);
 }

@@ -52,25 +52,11 @@ function Failure({ of }: { of: BatchExport }) {
 	return failure ? <small class="below failure">{failure.latest_error}</small> : null;
 }
 
-/** The exports of an organization (docs/console.md#batch-exports). */
-export default function BatchExports() {
-	const { organization, to } = useOrganization();
-	const [{ project, search, state, type, interval }] = useQuery();
-	const filters = { search, state, type, interval };
-	const isFiltered = Object.values(filters).some(Boolean);
-	const list = useList(
-		async (page, signal) => {
-			const range = isFiltered ? { limit: MAX_FILTERED } : page;
-			const found = project
-				? await api.projectBatchExports.list({ project, ...range }, { signal })
-				: await api.batchExports.list({ organization: organization.id, ...range }, { signal });
-			return isFiltered ? filter(found.results, filters, page) : found;
-		},
-		[organization.id, project, ...Object.values(filters)],
-	);
-	const projects = organization.teams;
+type Projects = readonly { id: number; name: string }[];
+
+function columnsOf(projects: Projects, to: (path: string) => string): Column<BatchExport>[] {
 	const nameOf = (id: number) => projects.find((one) => one.id === id)?.name ?? `Project ${id}`;
-	const columns: Column<BatchExport>[] = [
+	return [
 		{
 			title: "Name",
 			cell: (of) => (
@@ -95,9 +81,50 @@ export default function BatchExports() {
 				</span>
 			),
 		},
-		{ title: "Interval", cell: ({ interval }) => wordsOfInterval(interval) },
+		{
+			title: "Interval",
+			cell: ({ interval }) => <span class="nowrap">{wordsOfInterval(interval)}</span>,
+		},
 		{ title: "Runs", cell: (of) => <Squares of={of} path={to(`batch_exports/${of.id}`)} /> },
 	];
+}
+
+const ListFilters = ({ projects }: { projects: Projects }) => (
+	<Filters>
+		<Search label="Search by name" />
+		<Filter name="state" label="State" options={EXPORT_FILTER} />
+		<Filter name="type" label="Destination" options={[["", "All destinations"], ...TYPES]} />
+		<Filter name="interval" label="Interval" options={[["", "All intervals"], ...INTERVALS]} />
+		{projects.length > 1 && (
+			<Filter
+				name="project"
+				label="Project"
+				options={[
+					["", "All projects"],
+					...projects.map(({ id, name }) => [String(id), name] as const),
+				]}
+			/>
+		)}
+	</Filters>
+);
+
+/** The exports of an organization (docs/console.md#batch-exports). */
+export default function BatchExports() {
+	const { organization, to } = useOrganization();
+	const [{ project, search, state, type, interval }] = useQuery();
+	const filters = { search, state, type, interval };
+	const isFiltered = Object.values(filters).some(Boolean);
+	const list = useList(
+		async (page, signal) => {
+			const range = isFiltered ? { limit: MAX_FILTERED } : page;
+			const found = project
+				? await api.projectBatchExports.list({ project, ...range }, { signal })
+				: await api.batchExports.list({ organization: organization.id, ...range }, { signal });
+			return isFiltered ? filter(found.results, filters, page) : found;
+		},
+		[organization.id, project, ...Object.values(filters)],
+	);
+	const projects = organization.teams;
 	return (
 		<PageView
 			title="Batch exports"
@@ -108,26 +135,11 @@ export default function BatchExports() {
 				</a>
 			}
 		>
-			<Filters>
-				<Search label="Search by name" />
-				<Filter name="state" label="State" options={EXPORT_FILTER} />
-				<Filter name="type" label="Destination" options={[["", "All destinations"], ...TYPES]} />
-				<Filter name="interval" label="Interval" options={[["", "All intervals"], ...INTERVALS]} />
-				{projects.length > 1 && (
-					<Filter
-						name="project"
-						label="Project"
-						options={[
-							["", "All projects"],
-							...projects.map(({ id, name }) => [String(id), name] as const),
-						]}
-					/>
-				)}
-			</Filters>
+			<ListFilters projects={projects} />
 			<Table
 				list={list}
 				label="Batch exports"
-				columns={columns}
+				columns={columnsOf(projects, to)}
 				id={({ id }) => id}
 				empty={
 					isFiltered || project ? (

@@ -72,6 +72,8 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 		const asked = generation.current;
 		const { results, next } = await read({ ...filters, ...range, limit: ENTRIES });
 		if (asked !== generation.current) return;
+		// More than one page is new: what lies between would be missing.
+		if (range.after && next !== null) return setTurn((turn) => turn + 1);
 		setEntries((now) => ({
 			list: merge(results, now?.list ?? []),
 			hasMore: range.before ? next !== null : (now?.hasMore ?? false),
@@ -97,7 +99,7 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 const CLOCK = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
 
 const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
-	<li class={`log-line ${MOODS[entry.level]}`}>
+	<li class={`export-log-line ${MOODS[entry.level]}`}>
 		<time
 			dateTime={entry.timestamp}
 			title={`${entry.timestamp.slice(0, 23).replace("T", " ")} UTC`}
@@ -105,7 +107,7 @@ const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
 			{CLOCK.format(new Date(entry.timestamp))}
 		</time>
 		<Badge mood={MOODS[entry.level]}>{entry.level.toLowerCase()}</Badge>
-		<span class="log-message">
+		<span class="export-log-message">
 			{entry.message} {path && entry.run_id && <a href={`${path}/runs/${entry.run_id}`}>Run</a>}
 		</span>
 	</li>
@@ -149,7 +151,7 @@ export function Log({
 					label="Level"
 					options={LEVELS.map(([value, words]) => [value, words] as const)}
 				/>
-				<label class="follow">
+				<label class="export-follow">
 					<input
 						type="checkbox"
 						role="switch"
@@ -176,7 +178,7 @@ export function Log({
 				</Empty>
 			)}
 			{entries && entries.list.length > 0 && (
-				<ol class="log" aria-label="Log, newest first">
+				<ol class="export-log" aria-label="Log, newest first">
 					{entries.list.map((entry) => (
 						<Line key={entry.id} entry={entry} path={path} />
 					))}

@@ -1,8 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { BatchExportDay } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Chart } from "../../ui/chart.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -30,78 +31,8 @@ function daysOf(found: BatchExportDay[], span: number): BatchExportDay[] {
 	});
 }
 
-const HEIGHT = 180;
-
-const tokenOf = (element: Element, name: string) =>
-	getComputedStyle(element).getPropertyValue(name).trim();
-
-/** Numbers by day as bars. A table beside it has the same numbers. */
-function Chart({
-	days,
-	name,
-	token,
-}: {
-	days: BatchExportDay[];
-	name: "rows" | "failures";
-	token: string;
-}) {
-	const ref = useRef<HTMLDivElement>(null);
-	useEffect(() => {
-		const element = ref.current;
-		if (!element) return;
-		let plot: { destroy: () => void; setSize: (size: { width: number; height: number }) => void };
-		let isGone = false;
-		const dark = matchMedia("(prefers-color-scheme: dark)");
-		const observer = new ResizeObserver(() =>
-			plot?.setSize({ width: element.clientWidth, height: HEIGHT }),
-		);
-		async function draw() {
-			const { default: Plot } = await import("uplot");
-			if (isGone || !element) return;
-			plot?.destroy();
-			const [fill, soft, line] = [token, "--soft", "--line"].map((one) => tokenOf(element, one));
-			const axis = {
-				stroke: soft ?? "",
-				grid: { stroke: line ?? "", width: 1 },
-				ticks: { show: false },
-			};
-			plot = new Plot(
-				{
-					width: element.clientWidth,
-					height: HEIGHT,
-					legend: { show: false },
-					cursor: { show: false },
-					tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
-					scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
-					axes: [
-						{ ...axis, grid: { show: false } },
-						{ ...axis, size: 56 },
-					],
-					series: [
-						{},
-						{
-							fill: fill ?? "",
-							paths: Plot.paths.bars?.({ size: [0.7, 40] }) ?? (() => null),
-							points: { show: false },
-						},
-					],
-				},
-				[days.map(({ day }) => Date.parse(day) / 1000), days.map((day) => day[name])],
-				element,
-			);
-		}
-		draw();
-		observer.observe(element);
-		dark.addEventListener("change", draw);
-		return () => {
-			isGone = true;
-			observer.disconnect();
-			dark.removeEventListener("change", draw);
-			plot?.destroy();
-		};
-	}, [days, name, token]);
-	return <div ref={ref} class="chart" aria-hidden="true" />;
-}
+const pointsOf = (days: BatchExportDay[], name: "rows" | "failures") =>
+	days.map((day) => ({ day: day.day, value: day[name] }));
 
 const NUMBER = new Intl.NumberFormat();
 
@@ -133,7 +64,10 @@ const columns: Column<BatchExportDay>[] = [
 ];
 
 function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
-	const days = daysOf(found, span);
+	const { days, rows, failures } = useMemo(() => {
+		const days = daysOf(found, span);
+		return { days, rows: pointsOf(days, "rows"), failures: pointsOf(days, "failures") };
+	}, [found, span]);
 	const used = days.filter(({ runs, failures }) => runs + failures > 0).reverse();
 	if (used.length === 0)
 		return (
@@ -141,21 +75,23 @@ function Figures({ found, span }: { found: BatchExportDay[]; span: number }) {
 				<p>Rows, sizes and failures by day appear here after the first run.</p>
 			</Empty>
 		);
-	const sum = (name: "rows" | "failures") => days.reduce((total, day) => total + day[name], 0);
+	const sum = (points: typeof rows) => points.reduce((total, { value }) => total + value, 0);
 	return (
 		<>
-			<figure class="figure">
-				<figcaption>
-					Rows a day <span class="soft">{NUMBER.format(sum("rows"))} in all</span>
-				</figcaption>
-				<Chart days={days} name="rows" token="--accent" />
-			</figure>
-			{sum("failures") > 0 && (
+			{sum(rows) > 0 && (
 				<figure class="figure">
 					<figcaption>
-						Failed runs a day <span class="soft">{NUMBER.format(sum("failures"))} in all</span>
+						Rows a day <span class="soft">{NUMBER.format(sum(rows))} in all</span>
 					</figcaption>
-					<Chart days={days} name="failures" token="--bad" />
+					<Chart points={rows} />
+				</figure>
+			)}
+			{sum(failures) > 0 && (
+				<figure class="figure">
+					<figcaption>
+						Failed runs a day <span class="soft">{NUMBER.format(sum(failures))} in all</span>
+					</figcaption>
+					<Chart points={failures} token="--bad" />
 				</figure>
 			)}
 			<Table

@@ -69,14 +69,18 @@ export default function NewExport() {
 				onSubmit={create}
 				onCancel={() => route(to("batch_exports"))}
 			>
-				<ExportFields onChange={trial.clear}>
+				<ExportFields
+					onChange={trial.clear}
+					last={
+						<Check
+							name="paused"
+							label="Create it paused"
+							hint="No scheduled runs start until you resume it. Backfills do."
+						/>
+					}
+				>
 					<Select name="project" label="Project" options={projects} />
 				</ExportFields>
-				<Check
-					name="paused"
-					label="Create it paused"
-					hint="No scheduled runs start until you resume it. Backfills do."
-				/>
 				{trial.panel}
 			</Form>
 		</PageView>

@@ -1,10 +1,13 @@
 import { useEffect, useRef } from "preact/hooks";
 
 /** How often what is under way is asked for, in milliseconds. */
-const POLL_MS = 3000;
+export const BUSY_MS = 3000;
 
-/** Calls `work` every few seconds while `isOn`, and while the tab is visible. */
-export function usePolling(work: () => unknown, isOn: boolean) {
+/** How often a page looks whether something has begun. */
+export const IDLE_MS = 15_000;
+
+/** Calls `work` again and again while `isOn`, and while the tab is visible. */
+export function usePolling(work: () => unknown, isOn: boolean, everyMs = BUSY_MS) {
 	const latest = useRef(work);
 	latest.current = work;
 	useEffect(() => {
@@ -12,11 +15,11 @@ export function usePolling(work: () => unknown, isOn: boolean) {
 		const poll = () => {
 			if (document.visibilityState === "visible") latest.current();
 		};
-		const timer = setInterval(poll, POLL_MS);
+		const timer = setInterval(poll, everyMs);
 		document.addEventListener("visibilitychange", poll);
 		return () => {
 			clearInterval(timer);
 			document.removeEventListener("visibilitychange", poll);
 		};
-	}, [isOn]);
+	}, [isOn, everyMs]);
 }

@@ -26,7 +26,7 @@ function Columns({ query }: { query: Query }) {
 	const condition = conditionOf(query);
 	return (
 		<>
-			<table class="columns" aria-label="Columns of the query">
+			<table class="query-columns" aria-label="Columns of the query">
 				<thead>
 					<tr>
 						<th scope="col">Column</th>
@@ -89,7 +89,7 @@ export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
 				name="xql_query"
 				label={
 					<>
-						Query <span class="optional">optional</span>
+						Query <span class="export-optional">optional</span>
 					</>
 				}
 				hint={
@@ -98,7 +98,7 @@ export function QueryField({ defaultValue = "" }: { defaultValue?: string }) {
 						columns of all events are. <a href="/docs/exports#queries">How to write queries</a>
 					</>
 				}
-				class="code"
+				class="query-text"
 				rows={4}
 				spellcheck={false}
 				placeholder={EXAMPLE}

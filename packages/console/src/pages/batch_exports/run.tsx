@@ -9,7 +9,15 @@ import { Log } from "./log.tsx";
 import { usePolling } from "./poll.ts";
 import { RunActions } from "./run_actions.tsx";
 import { Rows } from "./runs.tsx";
-import { duration, hasEnded, hasFailed, lengthOf, RunState, Window } from "./states.tsx";
+import {
+	duration,
+	hasEnded,
+	hasFailed,
+	lengthOf,
+	RunState,
+	sayWindow,
+	WindowInUtc,
+} from "./states.tsx";
 
 /** What to do after a run has failed. */
 const NEXT = {
@@ -36,7 +44,7 @@ export default function RunPage() {
 	usePolling(reload, isBusy);
 	return (
 		<PageView
-			title="Run"
+			title={run ? `Run of ${sayWindow(run)}` : "Run"}
 			above={[
 				[to("batch_exports"), "Batch exports"],
 				[to(`batch_exports/${id}`), owner.data?.name ?? "Export"],
@@ -58,7 +66,7 @@ export default function RunPage() {
 						<Facts
 							rows={[
 								["State", <RunState key="state" status={run.status} />],
-								["Window", <Window key="window" run={run} />],
+								["Window (UTC)", <WindowInUtc key="window" run={run} />],
 								["Rows", <Rows key="rows" run={run} />],
 								["Duration", duration(lengthOf(run))],
 								["Scheduled", <Time key="created" value={run.created_at} />],

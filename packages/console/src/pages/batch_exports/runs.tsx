@@ -7,7 +7,7 @@ import { Filter, Filters } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
-import { usePolling } from "./poll.ts";
+import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
 import { RunActions } from "./run_actions.tsx";
 import { duration, hasEnded, lengthOf, RUN_FILTER, RunState, Window } from "./states.tsx";
 
@@ -60,7 +60,14 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ru
 	{ title: "State", cell: (run) => <RunState status={run.status} /> },
 	{ title: "Rows", align: "end", cell: (run) => <Rows run={run} /> },
 	{ title: "Duration", align: "end", cell: (run) => <Took run={run} longest={longest} /> },
-	{ title: "Ended", cell: (run) => <Time value={run.finished_at} isRelative /> },
+	{
+		title: "Ended",
+		cell: (run) => (
+			<span class="nowrap">
+				<Time value={run.finished_at} isRelative />
+			</span>
+		),
+	},
 	{
 		title: "Actions",
 		isHidden: true,
@@ -88,7 +95,7 @@ export function Runs({ of, path, reload }: Opened) {
 		list.reload();
 		reload();
 	};
-	usePolling(isBusy ? reloadAll : list.reload, isBusy);
+	usePolling(list.reload, true, isBusy ? BUSY_MS : IDLE_MS);
 	const longest = Math.max(1, ...runs.map(lengthOf));
 	return (
 		<>

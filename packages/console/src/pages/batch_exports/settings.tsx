@@ -1,4 +1,4 @@
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
@@ -84,6 +84,8 @@ export default function Settings({ of, replace }: Opened) {
 	const { route } = useLocation();
 	const { type } = of.destination;
 	const trial = useTrial();
+	/** Each save makes the form anew, with what is stored then. */
+	const [saves, setSaves] = useState(0);
 	/** What is saved, with its secrets, which the dialog about conflicts doesn't get to see. */
 	const body = useRef<UpdateBatchExportBody>({});
 	const parameters = { organization: organization.id, id: of.id };
@@ -93,7 +95,10 @@ export default function Settings({ of, replace }: Opened) {
 			await api.batchExports.update(source, body.current);
 			return flat(await api.batchExports.get(parameters));
 		},
-		onSaved: ({ source }) => replace(source),
+		onSaved: ({ source }) => {
+			replace(source);
+			setSaves((saves) => saves + 1);
+		},
 		labels: {
 			...LABELS,
 			...Object.fromEntries(settingsOf(type).map(({ name }) => [name, labelOf(name)])),
@@ -117,12 +122,12 @@ export default function Settings({ of, replace }: Opened) {
 	return (
 		<>
 			<Form
-				key={of.last_updated_at}
+				key={saves}
 				action="Save changes"
 				others={[["Test destination", test]]}
 				onSubmit={submit}
 			>
-				<ExportFields of={of} />
+				<ExportFields of={of} onChange={trial.clear} />
 				{trial.panel}
 			</Form>
 			{dialog}

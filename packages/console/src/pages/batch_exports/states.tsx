@@ -38,7 +38,9 @@ export const hasFailed = ({ status }: BatchExportRun) =>
 	status === "Failed" || status === "FailedRetryable";
 
 const WINDOW_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
+
+/** The window of a run in the reader's time zone. */
+export const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
 	WINDOW_DATE.formatRange(new Date(data_interval_start), new Date(data_interval_end));
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
@@ -48,6 +50,12 @@ export const Window = ({ run }: { run: BatchExportRun }) => (
 	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
 		{sayWindow(run)}
 	</span>
+);
+
+export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
+	<>
+		{utc(run.data_interval_start)} to {utc(run.data_interval_end)}
+	</>
 );
 
 /** The latest runs as squares, the newest at the end. Each leads to its run. */

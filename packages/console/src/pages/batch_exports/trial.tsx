@@ -17,9 +17,15 @@ const STEPS: Record<string, string[]> = {
 const WORDS: Record<string, string> = {
 	reach: "Reach the server",
 	"sign in": "Sign in",
-	write: "Write a test row or file",
 	remove: "Remove it again",
 };
+
+const FILES = ["R2", "S3", "GCS", "AzureBlob"];
+
+const wordsOf = (step: string, type: string) =>
+	step === "write"
+		? `Write a test ${FILES.includes(type) ? "file" : "row"}`
+		: (WORDS[step] ?? step);
 
 type State = { type: string; result: BatchExportTrial | undefined };
 
@@ -31,7 +37,7 @@ function Steps({ type, result }: State) {
 		...(STEPS[type] ?? []).filter((name) => !done.some((step) => step.name === name)),
 	];
 	return (
-		<ol class="steps">
+		<ol class="export-steps">
 			{names.map((name) => {
 				const step = done.find((one) => one.name === name);
 				const mood = !step ? "quiet" : step.error === null ? "good" : "bad";
@@ -43,13 +49,13 @@ function Steps({ type, result }: State) {
 						? "Works"
 						: "Failed";
 				return (
-					<li key={name} class={`step ${mood}`}>
-						<span class="step-mark" aria-hidden="true">
+					<li key={name} class={`export-step ${mood}`}>
+						<span class="export-step-mark" aria-hidden="true">
 							{{ quiet: "○", good: "✓", bad: "×" }[mood]}
 						</span>
 						<span>
-							<strong>{WORDS[name] ?? name}</strong> <span class="soft">{words}</span>
-							{step?.error && <span class="step-error">{step.error}</span>}
+							<strong>{wordsOf(name, type)}</strong> <span class="soft">{words}</span>
+							{step?.error && <span class="export-step-error">{step.error}</span>}
 						</span>
 					</li>
 				);

@@ -32,11 +32,14 @@ export default function Domain() {
 	const read = (signal?: AbortSignal) =>
 		api.domains.get({ organization: organization.id, id }, { signal });
 	const loaded = useLoad(read, [organization.id, id]);
-	const { save, dialog } = useSave<Received<DomainType, "domains">, UpdateDomainBody>({
+	const { save, dialog, version } = useSave<Received<DomainType, "domains">, UpdateDomainBody>({
 		read: () => read(),
 		update: (domain, changes, options) => api.domains.update(domain, changes, options),
-		// Only a GET has an ETag, which the next change needs.
-		onSaved: loaded.reload,
+		onSaved: (saved) => {
+			loaded.replace(saved);
+			// Only a GET has an ETag, which the next change needs.
+			loaded.reload();
+		},
 		labels: LABELS,
 	});
 	const domain = loaded.data;
@@ -113,7 +116,7 @@ export default function Domain() {
 			)}
 			<Section title="Sign-in">
 				{isAdmin ? (
-					<SignInForm key={JSON.stringify(domain)} domain={domain} save={save} />
+					<SignInForm key={version} domain={domain} save={save} />
 				) : (
 					<Facts
 						rows={[

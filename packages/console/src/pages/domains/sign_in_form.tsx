@@ -43,14 +43,14 @@ export function SignInForm({
 					<Select
 						name="sso_enforcement"
 						label="People sign in with"
-						hint={`Everybody with an address at ${domain.domain} has to.`}
+						hint={`It applies to everybody with an address at ${domain.domain}.`}
 						options={ENFORCEMENTS}
 						defaultValue={domain.sso_enforcement}
 					/>
 					<Check
 						name="jit_provisioning_enabled"
 						label="New people join when they first sign in"
-						hint={`Who has an address at ${domain.domain} needs no invite then.`}
+						hint={`People with an address at ${domain.domain} then need no invite.`}
 						defaultChecked={domain.jit_provisioning_enabled}
 					/>
 				</>

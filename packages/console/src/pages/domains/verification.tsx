@@ -74,7 +74,7 @@ export function Verification({ domain, onVerified }: { domain: Claimed; onVerifi
 					</button>
 					<div role="status">
 						{seen && (
-							<p class="seen">
+							<p class="dns-answer">
 								<strong>{seen.text}</strong>
 								<small class="below">
 									Seen at <Time value={seen.at} />. This page asks again every {AGAIN_MS / 1000}{" "}

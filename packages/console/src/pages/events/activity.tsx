@@ -45,7 +45,7 @@ const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
 					{detail.name ?? item_id}
 				</button>
 				<Changes changes={detail.changes} />
-				<details class="more">
+				<details>
 					<summary>Details</summary>
 					{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
 					<pre tabIndex={0}>
@@ -219,7 +219,7 @@ export default function Activity() {
 				<MomentFilter name="before" label="To" />
 			</Filters>
 			<Chips entries={list.data?.results ?? []} change={change} />
-			<div class="log">
+			<div class="activity-log">
 				<Table
 					list={list}
 					label="Activity"
@@ -240,7 +240,7 @@ export default function Activity() {
 				<DownloadDialog
 					path={`/api/organizations/${organization.id}/activity_log?${new URLSearchParams(filters)}`}
 					name={`activity-${new Date().toISOString().slice(0, 10)}`}
-					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? " that match the filters" : ""}`}
+					what={`${NUMBER.format(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", as filtered" : ""}`}
 					onClose={() => setDownloading(false)}
 				/>
 			)}

@@ -99,13 +99,19 @@ const Proof = ({ stream }: { stream: Row }) => (
 			Each line of the files has the digest of the line before. Keep the last digest where those who
 			can write to the bucket can’t, and check a copy of the files with it.
 		</p>
-		<h3>Digest after file {stream.sequence}</h3>
-		<Snippet value={stream.digest} label="Copy digest" />
-		<h3>Check a copy</h3>
-		<Snippet
-			value={`npm run admin -- audit verify FOLDER --head ${stream.digest}`}
-			label="Copy command"
-		/>
+		{stream.sequence > 0 ? (
+			<>
+				<h3>Digest after file {stream.sequence}</h3>
+				<Snippet value={stream.digest} label="Copy digest" />
+				<h3>Check a copy</h3>
+				<Snippet
+					value={`npm run admin -- audit verify FOLDER --head ${stream.digest}`}
+					label="Copy command"
+				/>
+			</>
+		) : (
+			<p>The digest appears here with the first file.</p>
+		)}
 	</Section>
 );
 
@@ -120,7 +126,7 @@ const factsOf = (stream: Row) =>
 		[
 			"Last file",
 			stream.last_file === null ? (
-				"None yet: the first comes within minutes"
+				"None yet: a file is written after each full hour in which something happened"
 			) : (
 				<>
 					<code class="address">{stream.last_file}</code>
@@ -132,7 +138,9 @@ const factsOf = (stream: Row) =>
 			),
 		],
 		["Entries", <Count value={stream.delivered_events} />],
-		["Next file", <Time value={stream.next_attempt_at} />],
+		...(stream.next_attempt_at
+			? [["Next try", <Time value={stream.next_attempt_at} />] as const]
+			: []),
 		["Added", <Time value={stream.created_at} />],
 	] as const;
 
@@ -149,7 +157,8 @@ function Shown({
 	const { route } = useLocation();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
-	useEvery(SECONDS, reload);
+	// A load that fails replaces the page, and with it what is just being typed.
+	useEvery(SECONDS, () => !isEditing && !trial && reload());
 	const { save, dialog } = useSave<Row, UpdateAuditStreamBody>({
 		read: () => api.auditStreams.get(stream),
 		update: (object, changes, options) => api.auditStreams.update(object, changes, options),

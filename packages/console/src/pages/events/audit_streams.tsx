@@ -18,7 +18,7 @@ const columnsOf = (to: (path: string) => string): Column<Row>[] => [
 		cell: (stream) => (
 			<>
 				<a href={to(`audit_streams/${stream.id}`)}>{stream.name}</a>
-				<small class="below code">{placeOf(stream)}</small>
+				<small class="below event-type">{placeOf(stream)}</small>
 			</>
 		),
 	},

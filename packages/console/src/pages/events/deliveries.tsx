@@ -45,7 +45,7 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 		title: "Event",
 		cell: ({ type, error }) => (
 			<>
-				{wordsOf(type)} <small class="code">{type}</small>
+				{wordsOf(type)} <small class="event-type">{type}</small>
 				{error && <small class="below said">{error}</small>}
 			</>
 		),

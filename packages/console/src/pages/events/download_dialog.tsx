@@ -65,7 +65,7 @@ export function DownloadDialog({
 					onClose();
 				}}
 			>
-				<p>{what}, as of now.</p>
+				<p>{what}.</p>
 				<Group label="Format">
 					{FORMATS.map(([ending, , label, hint], i) => (
 						<Choice

@@ -141,7 +141,7 @@ function Events({ events }: { events: FeedEvent[] }) {
 		parameter: "offset",
 	};
 	return (
-		<div class="log">
+		<div class="activity-log events">
 			<Table
 				list={list}
 				label="Events"
@@ -151,10 +151,11 @@ function Events({ events }: { events: FeedEvent[] }) {
 						title: "What",
 						cell: ({ type, data }) => (
 							<>
-								<strong>{wordsOfType(type)}</strong> {data.name} <small class="code">{type}</small>
+								<strong>{wordsOfType(type)}</strong> {data.name}{" "}
+								<small class="event-type">{type}</small>
 								<Changes changes={data.changes} />
 								{data.trigger && (
-									<details class="more">
+									<details>
 										<summary>Details</summary>
 										{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
 										<pre tabIndex={0}>{JSON.stringify(data.trigger, null, 2)}</pre>
@@ -202,6 +203,7 @@ export default function Feed() {
 	const { events, newer, hasMore, error, retry, showNewer } = useFeed(organization.id, types);
 	const [open, setOpen] = useState<"types" | "download">();
 	const close = () => setOpen(undefined);
+	const isShortened = events?.length === KEPT || (!types && (events?.length ?? 0) >= BACK);
 	const waiting = newer.length === KEPT ? `${KEPT} or more` : String(newer.length);
 	return (
 		<PageView
@@ -215,7 +217,7 @@ export default function Feed() {
 			<ActivityTabs current="activity/events" />
 			<p class="row">
 				<button type="button" class="secondary outline" onClick={() => setOpen("types")}>
-					{types ? wordsOfTypes(types.split(",")).join(", ") : "All types"}
+					Types: {types ? wordsOfTypes(types.split(",")).join(", ") : "all"}
 				</button>
 				<small>Also what happens by itself, such as runs of exports. New events arrive here.</small>
 			</p>
@@ -230,7 +232,14 @@ export default function Feed() {
 			{error !== undefined ? (
 				<Problem error={error} retry={retry} />
 			) : events ? (
-				<Events events={events} />
+				<>
+					<Events events={events} />
+					{isShortened && (
+						<p>
+							<small>Older events are in the download, or here if you choose types.</small>
+						</p>
+					)}
+				</>
 			) : (
 				<p class="loading" role="status" aria-busy="true">
 					Loading…

@@ -34,7 +34,7 @@ export default function NewAuditStream() {
 				}}
 			>
 				<Field name="name" label="Name" required maxLength={400} placeholder="Archive" />
-				<Group label="Bucket">
+				<Group label="Storage">
 					<Choice
 						name="destination__type"
 						value="S3"

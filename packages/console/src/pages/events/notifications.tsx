@@ -16,43 +16,47 @@ const TYPES: Record<Type, readonly [title: string, when: string, often: string]>
 	"batch_export_run.failed": [
 		"A run failed",
 		"A run of an export failed for good.",
-		"one a day for each export",
+		"one mail a day for each export",
 	],
 	"batch_export.paused": [
 		"An export was paused",
 		"Its last three runs failed, so the service paused it.",
-		"one a day for each export",
+		"one mail a day for each export",
 	],
 	"batch_export_run.skipped": [
 		"Runs were skipped",
 		"The service was down, and windows of an export were passed over.",
-		"one a day for each export",
+		"one mail a day for each export",
 	],
 	"batch_export_run.completed": [
 		"A run is complete",
 		"A run of an export has exported its window.",
-		"one a day for each export",
+		"one mail a day for each export",
 	],
 	"plugin_job.failed": [
 		"A plugin job failed",
 		"A job or scheduled task of a plugin failed.",
-		"one an hour",
+		"one mail an hour",
 	],
-	"key.expiring": ["A key is about to expire", "A key expires within seven days.", "one an hour"],
+	"key.expiring": [
+		"A key is about to expire",
+		"A key expires within seven days.",
+		"one mail an hour",
+	],
 	"domain.unverified": [
 		"A domain’s TXT record is missing",
 		"The record of a verified domain wasn’t found on three days.",
-		"one an hour",
+		"one mail an hour",
 	],
 	"webhook.disabled": [
 		"A webhook was disabled",
 		"Its endpoint is gone, or has failed for five days.",
-		"one an hour",
+		"one mail an hour",
 	],
 	"audit_stream.failed": [
 		"An audit stream is failing",
 		"The activity log can’t be delivered to a bucket.",
-		"one a day for each stream",
+		"one mail a day for each stream",
 	],
 };
 

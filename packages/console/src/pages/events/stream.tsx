@@ -111,7 +111,7 @@ export function BucketFields({
 				isSecret: true,
 				hint: "It needs s3:PutObject, and s3:GetObject so that objects of others aren’t replaced. It is encrypted, and never shown again.",
 			})}
-			<details>
+			<details class="settings">
 				<summary>More settings</summary>
 				{field("endpoint_url", "Endpoint", {
 					placeholder: "https://s3.example.com",
@@ -182,11 +182,11 @@ export function TrialDialog({ trial, onClose }: { trial: BatchExportTrial; onClo
 	const [{ success, steps }] = useState(trial);
 	return (
 		<Dialog title={success ? "The bucket works" : "The bucket doesn’t work"} onClose={onClose}>
-			<ul class="steps">
+			<ul class="trial-steps">
 				{steps.map(({ name, error }) => (
 					<li key={name}>
 						<Badge mood={error === null ? "good" : "bad"}>{error === null ? "OK" : "Failed"}</Badge>{" "}
-						{name}
+						{name.charAt(0).toUpperCase() + name.slice(1)}
 						{error !== null && <small class="below said">{error}</small>}
 					</li>
 				))}

@@ -99,10 +99,12 @@ export function TypePicker({
 				onInput={({ currentTarget }) => setSearch(currentTarget.value)}
 				onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
 			/>
-			<div class="type-groups">
-				{shown.map((group) => (
-					<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
-				))}
+			<div class="type-scroll">
+				<div class="type-groups">
+					{shown.map((group) => (
+						<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
+					))}
+				</div>
 			</div>
 			{shown.length === 0 && <p class="loading">No event contains “{search}”.</p>}
 		</div>
@@ -125,7 +127,7 @@ export function WhichEvents({
 	);
 	return (
 		<Group label="Events">
-			{radio("All events, also types that are added later", types === undefined, undefined)}
+			{radio("All events, also those that are added later", types === undefined, undefined)}
 			{radio(
 				types?.length ? `Only these: ${types.length} chosen` : "Only some",
 				types !== undefined,

@@ -73,7 +73,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 						wait, in order.
 					</p>
 					{last_error && <p class="said">{last_error}</p>}
-					<button type="button" class="secondary small" onClick={onReplay}>
+					<button type="button" class="secondary outline small" onClick={onReplay}>
 						Replay or skip events
 					</button>
 				</div>
@@ -208,7 +208,8 @@ function Shown({
 		reload();
 		deliveries.reload();
 	};
-	useEvery(SECONDS, refresh);
+	// A load that fails replaces the page, and with it a secret that is just shown.
+	useEvery(SECONDS, () => open === undefined && refresh());
 	const { save, dialog } = useSave<Row, UpdateWebhookBody>({
 		read: () => api.webhooks.get(webhook),
 		update: (object, changes, options) => api.webhooks.update(object, changes, options),

@@ -20,7 +20,7 @@ import { NewKey } from "./new_view.tsx";
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 
-type Account = Received<ServiceAccount, "serviceAccountKeys">;
+type Account = Received<ServiceAccount, "serviceAccounts">;
 
 type Context = { loaded: Loaded<Account>; account: Account; keys: ReturnType<typeof keysOf> };
 

@@ -15,7 +15,6 @@ export function ProjectAccess() {
 	return (
 		<fieldset class="project-access">
 			<legend>Private projects</legend>
-			<input type="hidden" name="private_project_access" />
 			<small class="hint">
 				Members see a private project only if they are let in. Admins see all.
 			</small>

@@ -28,14 +28,14 @@ const firstName = (name: string) =>
  */
 export function addressesIn(text: string): Addresses {
 	const invitees = new Map<string, Invitee>();
-	const unknown: string[] = [];
+	const unknown = new Set<string>();
 	let repeated = 0;
 	/** Words that may be the name before an address in angle brackets. */
 	let words: string[] = [];
 
 	function dropWords() {
 		const rest = words.filter((word) => word !== ",");
-		if (rest.length > 0) unknown.push(rest.join(" "));
+		if (rest.length > 0) unknown.add(rest.join(" "));
 		words = [];
 	}
 	function add(written: string, name = "") {
@@ -44,7 +44,7 @@ export function addressesIn(text: string): Addresses {
 			.replace(/^(mailto:|[([{'])+/i, "")
 			.replace(/[)\]}'.:]+$/, "")
 			.toLowerCase();
-		if (!ADDRESS.test(email)) unknown.push(written.trim());
+		if (!ADDRESS.test(email)) unknown.add(written.trim());
 		else if (invitees.has(email)) repeated += 1;
 		else invitees.set(email, { email, first_name: firstName(name) });
 	}
@@ -64,5 +64,5 @@ export function addressesIn(text: string): Addresses {
 		else dropWords();
 	}
 	dropWords();
-	return { invitees: [...invitees.values()], unknown, repeated };
+	return { invitees: [...invitees.values()], unknown: [...unknown], repeated };
 }

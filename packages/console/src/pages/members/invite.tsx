@@ -22,19 +22,22 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 			{invitees.length === 0 && unknown.length === 0 && (
 				<p class="quiet">Who is in the text appears here as you type.</p>
 			)}
-			<ul>
-				{unknown.map((part) => (
-					<li key={`?${part}`} class="not-an-address">
-						“{part}” is not an email address.
-					</li>
-				))}
-				{invitees.map(({ email, first_name }) => (
-					<li key={email}>
-						{email}
-						{first_name && <small class="below">{first_name}</small>}
-					</li>
-				))}
-			</ul>
+			{invitees.length + unknown.length > 0 && (
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: a long list scrolls, with the keyboard too
+				<ul tabIndex={0}>
+					{unknown.map((part) => (
+						<li key={`?${part}`} class="not-an-address">
+							“{part}” is not an email address.
+						</li>
+					))}
+					{invitees.map(({ email, first_name }) => (
+						<li key={email}>
+							{email}
+							{first_name && <small class="below">{first_name}</small>}
+						</li>
+					))}
+				</ul>
+			)}
 		</aside>
 	);
 }
@@ -90,6 +93,7 @@ export default function InvitePeople() {
 						value={pasted}
 						onInput={({ currentTarget }) => setPasted(currentTarget.value)}
 					/>
+					<Preview {...addresses} />
 					<LevelChoice chosen={level} onChange={setLevel} />
 					{level === 1 && <ProjectAccess />}
 					<Area name="message" label="Message" hint="Optional. It is part of the mail." rows={3} />
@@ -100,7 +104,6 @@ export default function InvitePeople() {
 						defaultChecked
 					/>
 				</Form>
-				<Preview {...addresses} />
 			</div>
 		</PageView>
 	);

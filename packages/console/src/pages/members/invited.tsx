@@ -1,7 +1,7 @@
 import type { NewInvite } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
-import { Badge, Copy } from "../../ui/values.tsx";
+import { Copy } from "../../ui/values.tsx";
 import type { Outcome } from "./send.ts";
 
 function Sent({
@@ -21,11 +21,7 @@ function Sent({
 							: "No mail is sent, and this session's key may not see the link. Send the mail from the list of invites, or sign in with a key that has all scopes and no expiry."}
 				</small>
 			</span>
-			{accept_url ? (
-				<Copy value={accept_url} label={`Copy link for ${target_email}`} />
-			) : (
-				emailing_attempt_made && <Badge mood="good">Invited</Badge>
-			)}
+			{accept_url && <Copy value={accept_url} label="Copy link" what={`for ${target_email}`} />}
 		</li>
 	);
 }

@@ -84,7 +84,7 @@ export default function Members() {
 						<button
 							type="button"
 							class="secondary outline small"
-							aria-label={`Change the level of ${nameOf(member.user)}`}
+							aria-label={`Change level of ${nameOf(member.user)}`}
 							onClick={() => setChanging(member)}
 						>
 							Change level

@@ -20,16 +20,15 @@ const MAX_AT_ONCE = 20;
 const isAboutAddress = ({ status, attr }: TenantryError) =>
 	status === 400 && (attr === null || /^\d+__(target_email|first_name)$/.test(attr));
 
+/** The fields that all invites have in common, and the form too. */
+const COMMON = ["level", "message"];
+
 /** The error with the name of the form's field: that of a list names the first invite's. */
-const withoutIndex = ({ type, code, detail, attr, status, headers }: TenantryError) =>
-	new TenantryError({
-		type,
-		code,
-		detail,
-		attr: attr?.replace(/^\d+__/, "") ?? null,
-		status,
-		headers,
-	});
+function asOfForm({ type, code, detail, attr, status, headers }: TenantryError) {
+	const field = attr?.replace(/^\d+__/, "") ?? "";
+	const shownAt = COMMON.includes(field) ? field : null;
+	return new TenantryError({ type, code, detail, attr: shownAt, status, headers });
+}
 
 /**
  * Invites everybody who can be invited. The service takes a list as a whole or not at all, so
@@ -56,7 +55,7 @@ export async function sendInvites(
 		} catch (error) {
 			if (!(error instanceof TenantryError)) throw error;
 			if (isAboutAddress(error)) for (const body of some) await sendOne(body);
-			else if (outcome.invited.length === 0) throw withoutIndex(error);
+			else if (outcome.invited.length === 0) throw asOfForm(error);
 			else {
 				const reason = wordsOf(error);
 				outcome.refused.push(...bodies.slice(start).map((body) => ({ body, reason })));

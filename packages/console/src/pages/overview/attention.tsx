@@ -40,11 +40,13 @@ const exportItems = (exports: readonly BatchExport[], to: To) =>
 					...item,
 					mood: "warn",
 					state: "Paused",
-					detail: (
+					detail: last_paused_at ? (
 						<>
-							Exports nothing since <Time value={last_paused_at} isRelative />
+							Since <Time value={last_paused_at} isRelative />
 							{because}
 						</>
+					) : (
+						"It exports nothing until somebody unpauses it."
 					),
 				},
 			];
@@ -82,10 +84,9 @@ const keyItems = (keys: readonly PersonalApiKey[]) =>
 	keys.flatMap(({ id, label, expires_at, created_at }): Item[] => {
 		if (!expires_at) return [];
 		const end = Date.parse(expires_at);
-		const soon = EXPIRES_DAYS * DAY_MS;
-		// A key that was made for a few days, such as that of a session, is meant to end.
-		const isShort = end - Date.parse(created_at) <= soon;
-		if (isShort || end <= Date.now() || end > Date.now() + soon) return [];
+		// A key that was made for a day, such as that of a session, is meant to end.
+		const isShort = end - Date.parse(created_at) <= DAY_MS;
+		if (isShort || end <= Date.now() || end > Date.now() + EXPIRES_DAYS * DAY_MS) return [];
 		return [
 			{
 				id,

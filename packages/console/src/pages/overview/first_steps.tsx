@@ -57,9 +57,9 @@ export function FirstSteps({
 			title="First steps"
 			actions={
 				<>
-					<span class="hint">
+					<small>
 						{done} of {steps.length} done
-					</span>
+					</small>
 					<button
 						type="button"
 						class="secondary outline small"
@@ -80,7 +80,7 @@ export function FirstSteps({
 							<a href={path}>{words}</a>
 							<p>{why}</p>
 						</div>
-						{isDone && <span class="hint">Done</span>}
+						{isDone && <small>Done</small>}
 					</li>
 				))}
 			</ol>

@@ -91,15 +91,15 @@ function Failures({ exports }: { exports: readonly BatchExport[] }) {
 				{failures.slice(0, MAX_FAILURES).map(({ id, batch_export, name, ...run }) => (
 					<li key={id}>
 						<a href={to(`batch_exports/${batch_export}/runs/${id}`)}>{name}</a>
-						<span class="hint">
+						<small>
 							<Time value={run.finished_at ?? run.last_updated_at} isRelative />
-						</span>
+						</small>
 						<p>{run.latest_error ?? "No error was recorded."}</p>
 					</li>
 				))}
 			</ul>
 			{failures.length > MAX_FAILURES && (
-				<p class="hint">
+				<p>
 					And {failures.length - MAX_FAILURES} more: see the runs of{" "}
 					<a href={to("batch_exports")}>each export</a>.
 				</p>
@@ -125,39 +125,45 @@ export default function Overview() {
 		},
 		[id],
 	);
-	const view = ({ exports, domains, webhooks, keys }: NonNullable<typeof loaded.data>) => (
-		<>
-			{isAdmin && (
-				<FirstSteps
-					exports={exports.count}
-					hasVerifiedDomain={domains.results.some(({ is_verified }) => is_verified)}
-					webhooks={webhooks.count}
-				/>
-			)}
+	const view = ({ exports, domains, webhooks, keys }: NonNullable<typeof loaded.data>) => {
+		const items = attentionOf(
+			{
+				exports: exports.results,
+				domains: isAdmin ? domains.results : [],
+				webhooks: webhooks.results,
+				keys: keys.results,
+			},
+			to,
+		);
+		const attention = (
 			<Section title="Needs attention">
-				<Attention
-					items={attentionOf(
-						{
-							exports: exports.results,
-							domains: isAdmin ? domains.results : [],
-							webhooks: webhooks.results,
-							keys: keys.results,
-						},
-						to,
-					)}
-				/>
+				<Attention items={items} />
 			</Section>
-			<ul class="overview-figures">
-				<Figure path={to("members")} name="Members" value={Number(member_count)} />
-				<Figure path={to("projects")} name="Projects" value={teams.length} />
-				<Figure path={to("batch_exports")} name="Batch exports" value={exports.count}>
-					<States exports={exports.results} />
-				</Figure>
-			</ul>
-			{exports.results.length > 0 && <Rows exports={exports.results} />}
-			<Failures exports={exports.results} />
-		</>
-	);
+		);
+		const steps = isAdmin && (
+			<FirstSteps
+				exports={exports.count}
+				hasVerifiedDomain={domains.results.some(({ is_verified }) => is_verified)}
+				webhooks={webhooks.count}
+			/>
+		);
+		return (
+			<>
+				{items.length > 0 && attention}
+				{steps}
+				{items.length === 0 && attention}
+				<ul class="overview-figures">
+					<Figure path={to("members")} name="Members" value={Number(member_count)} />
+					<Figure path={to("projects")} name="Projects" value={teams.length} />
+					<Figure path={to("batch_exports")} name="Batch exports" value={exports.count}>
+						<States exports={exports.results} />
+					</Figure>
+				</ul>
+				{exports.results.length > 0 && <Rows exports={exports.results} />}
+				<Failures exports={exports.results} />
+			</>
+		);
+	};
 	return (
 		<PageView title={name}>
 			<Show of={loaded}>{view}</Show>

@@ -28,9 +28,7 @@ function Picture({ days, of }: { days: Days; of: string }) {
 				<strong>
 					<Count value={total} />
 				</strong>{" "}
-				<span class="hint">
-					rows in the last {DAYS} days, {of}
-				</span>
+				rows in the last {DAYS} days, {of}
 			</p>
 			<Chart points={points} />
 			<details>

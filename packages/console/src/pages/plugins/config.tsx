@@ -156,7 +156,7 @@ function Danger({ config }: { config: Config }) {
 	}
 	return (
 		<Section title="Danger zone">
-			<div class="panel danger-zone">
+			<div class="panel dangers">
 				<div>
 					<p>
 						<strong>Remove from the project</strong>

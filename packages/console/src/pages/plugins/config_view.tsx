@@ -76,7 +76,7 @@ export function ConfigView({
 				]}
 			/>
 			{config?.error && (
-				<div class="problem">
+				<div class="problem last-failure">
 					<p>
 						<strong>The last run failed.</strong> {config.error}
 					</p>

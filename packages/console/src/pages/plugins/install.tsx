@@ -106,7 +106,7 @@ function FromUrl({ onInstall }: { onInstall: (url: string) => Promise<void> }) {
 			) : (
 				<p>
 					<button type="button" class="link" onClick={() => setPrivate(true)}>
-						It is private
+						It is in a private repository
 					</button>
 				</p>
 			)}
@@ -182,7 +182,7 @@ function Catalogue({
 										) : (
 											<button
 												type="button"
-												class="secondary small"
+												class="secondary outline small"
 												aria-label={`Install ${entry.name}`}
 												aria-disabled={installing !== undefined}
 												onClick={async () => {

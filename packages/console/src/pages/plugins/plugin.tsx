@@ -204,7 +204,7 @@ function Danger({ plugin, onChange }: Part) {
 
 	return (
 		<Section title="Danger zone">
-			<div class="panel danger-zone">
+			<div class="panel dangers">
 				{isRoot && (
 					<div>
 						<p>

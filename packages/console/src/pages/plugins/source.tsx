@@ -208,7 +208,7 @@ function FileList({
 				))}
 			</ul>
 			{onAdd && (
-				<button type="button" class="secondary small" onClick={onAdd}>
+				<button type="button" class="secondary outline small" onClick={onAdd}>
 					Add file
 				</button>
 			)}

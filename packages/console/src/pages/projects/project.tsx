@@ -8,7 +8,7 @@ import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Problem, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
-import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
+import { Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
@@ -48,12 +48,13 @@ export default function Project() {
 		},
 		[organization.id, id],
 	);
-	const { save, dialog } = useSave<Row, UpdateProjectBody>({
+	const { save, dialog, version } = useSave<Row, UpdateProjectBody>({
 		read: () => read(),
 		update: (project, changes, options) =>
 			api.organizationProjects.update(project, changes, options),
-		// Only a GET has an ETag, which the next change needs.
-		onSaved: () => {
+		onSaved: (project) => {
+			loaded.replace({ project, mayChange: true });
+			// Only a GET has an ETag, which the next change needs.
 			loaded.reload();
 			reloadOrganization();
 		},
@@ -92,11 +93,10 @@ export default function Project() {
 		<PageView
 			title={project.name}
 			above={above}
-			actions={project.access_control && <Badge>Private</Badge>}
 			lead={
 				<span class="row">
 					<span>
-						ID <code>{project.id}</code>
+						{project.access_control ? "Private project" : "Project"} <code>{project.id}</code>
 					</span>
 					<Copy value={String(project.id)} what="the ID" />
 					<span>
@@ -108,7 +108,7 @@ export default function Project() {
 			<Section title="Settings">
 				{mayChange && (
 					<Form
-						key={JSON.stringify(project)}
+						key={version}
 						action="Save changes"
 						onSubmit={async (fields) => {
 							if (await save(project, changesIn(project, fields))) say("The project is saved.");

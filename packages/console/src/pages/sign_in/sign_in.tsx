@@ -1,22 +1,113 @@
-import { signIn, signInNotice } from "../../session.ts";
+import { useEffect, useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { api, isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { Link } from "./link.tsx";
 
-/** Signing in with a personal API key (docs/console.md#signing-in). */
+/** Where links in mails lead to. */
+const PATH = "/console/sign_in";
+
+/** Takes the token of a mailed link out of the URL. */
+function takeToken() {
+	const token = new URLSearchParams(location.hash.slice(1)).get("token");
+	if (token) history.replaceState(null, "", location.pathname + location.search);
+	return token;
+}
+
+/** Asks for a link. */
+function MailForm() {
+	const [sentTo, setSentTo] = useState("");
+	if (sentTo)
+		return (
+			<div role="status">
+				<p>
+					<strong>Look into your mail.</strong> If {sentTo} is the address of a user, a link to sign
+					in is on its way. It works for 15 minutes.
+				</p>
+				<div class="buttons">
+					<button type="button" class="secondary outline" onClick={() => setSentTo("")}>
+						Send it again, or to another address
+					</button>
+				</div>
+			</div>
+		);
+	return (
+		<Form
+			action="Send a link"
+			onSubmit={async (fields) => {
+				const email = text(fields, "email");
+				await api.signIn.request({ email });
+				setSentTo(email);
+			}}
+		>
+			<Field
+				name="email"
+				label="Email address"
+				type="email"
+				required
+				autocomplete="email"
+				hint="You get a link to sign in with."
+			/>
+		</Form>
+	);
+}
+
+const KeyForm = ({ onSignedIn }: { onSignedIn: () => void }) => (
+	<details>
+		<summary>Sign in with an API key</summary>
+		<Form
+			action="Sign in"
+			onSubmit={async (fields) => {
+				await signIn(text(fields, "key"));
+				onSignedIn();
+			}}
+		>
+			<Field
+				name="key"
+				label="Personal API key"
+				type="password"
+				required
+				hint="It is kept for this tab, and forgotten when you close it. Signing out revokes it."
+			/>
+		</Form>
+	</details>
+);
+
+/** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
+	const { path, route } = useLocation();
+	const [token, setToken] = useState(takeToken);
+	// A link that is opened in a tab that shows this page already.
+	useEffect(() => {
+		const take = () => setToken((before) => takeToken() ?? before);
+		addEventListener("hashchange", take);
+		return () => removeEventListener("hashchange", take);
+	}, []);
+	/** Other paths show what they are about once somebody is signed in. */
+	const leave = () => path === PATH && route("/console", true);
+	useEffect(() => {
+		if (isSignedIn.value && !token) leave();
+	}, []);
 	return (
 		<main class="sign-in">
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
-				<Form action="Sign in" onSubmit={(fields) => signIn(text(fields, "key"))}>
-					<Field
-						name="key"
-						label="Personal API key"
-						type="password"
-						required
-						hint="It is kept for this tab, and forgotten when you close it."
-					/>
-				</Form>
+				{token ? (
+					<>
+						<Link key={token} token={token} onSignedIn={leave} />
+						<p class="sign-in-other">
+							<button type="button" class="link" onClick={() => setToken(null)}>
+								Sign in another way
+							</button>
+						</p>
+					</>
+				) : (
+					<>
+						<MailForm />
+						<KeyForm onSignedIn={leave} />
+					</>
+				)}
 			</PageView>
 		</main>
 	);

@@ -1,0 +1,69 @@
+import { useState } from "preact/hooks";
+import { type SignedIn, TenantryError, type TwoFactorSetup } from "tenantry-client";
+import { api, signIn } from "../../session.ts";
+import { Form, text } from "../../ui/form.tsx";
+import { RecoveryCodes } from "./recovery_codes.tsx";
+import { CodeField, SetUpForm } from "./two_factor_form.tsx";
+
+/** What the page asks for next. */
+type Step = { kind: "link" } | { kind: "code" } | { kind: "set_up"; setup: TwoFactorSetup };
+
+const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code : undefined);
+
+/**
+ * Signing in with a mailed link. It takes a click, because programs that check mails open links, too.
+ * @param onSignedIn is called when the tab has its key
+ */
+export function Link({ token, onSignedIn }: { token: string; onSignedIn: () => void }) {
+	const [step, setStep] = useState<Step>({ kind: "link" });
+	const [done, setDone] = useState<SignedIn>();
+
+	async function enter({ personal_api_key }: SignedIn) {
+		await signIn(personal_api_key.value ?? "");
+		onSignedIn();
+	}
+
+	async function complete(code?: string) {
+		try {
+			const answer = await api.signIn.complete({ token, code });
+			if (answer.recovery_codes) setDone(answer);
+			else await enter(answer);
+		} catch (error) {
+			const next = codeOf(error);
+			if (next === "two_factor_required" && code === undefined) setStep({ kind: "code" });
+			else if (next === "two_factor_setup_required")
+				setStep({ kind: "set_up", setup: await api.signIn.beginTwoFactor({ token }) });
+			else throw error;
+		}
+	}
+
+	if (done?.recovery_codes)
+		return (
+			<RecoveryCodes
+				codes={done.recovery_codes}
+				action="I have kept them: continue"
+				onDone={() => enter(done)}
+			/>
+		);
+	if (step.kind === "set_up")
+		return (
+			<>
+				<p>
+					Your organization requires a second factor. You need an authenticator app, such as the one
+					of your password manager.
+				</p>
+				<SetUpForm setup={step.setup} action="Sign in" onCode={complete} />
+			</>
+		);
+	if (step.kind === "code")
+		return (
+			<Form key="code" action="Sign in" onSubmit={(fields) => complete(text(fields, "code"))}>
+				<CodeField hint="Of your authenticator app, or one of your recovery codes." />
+			</Form>
+		);
+	return (
+		<Form key="link" action="Sign in" onSubmit={() => complete()}>
+			<p>The link in your mail works once. The session that it begins lasts twelve hours.</p>
+		</Form>
+	);
+}

@@ -1,0 +1,50 @@
+import { useEffect, useRef } from "preact/hooks";
+import { Copy } from "../../ui/values.tsx";
+
+/** A link to a file with the codes. */
+const fileOf = (codes: readonly string[]) =>
+	`data:text/plain;charset=utf-8,${encodeURIComponent(`Recovery codes of Tenantry (${location.host})\n\n${codes.join("\n")}\n`)}`;
+
+/** Shows new recovery codes. Nothing else has them. */
+export function RecoveryCodes({
+	codes,
+	action,
+	onDone,
+}: {
+	codes: readonly string[];
+	action: string;
+	onDone: () => void;
+}) {
+	const panel = useRef<HTMLElement>(null);
+	useEffect(() => panel.current?.focus(), []);
+	return (
+		<section class="recovery-codes" ref={panel} tabIndex={-1} aria-label="Recovery codes">
+			<p>
+				<strong>Keep these codes now.</strong> Each signs you in once, in case you lose your app.
+				They are shown only here.
+			</p>
+			<ol>
+				{codes.map((code) => (
+					<li key={code}>
+						<code>{code}</code>
+					</li>
+				))}
+			</ol>
+			<div class="buttons">
+				<Copy value={codes.join("\n")} label="Copy codes" />
+				<a
+					class="button secondary small"
+					href={fileOf(codes)}
+					download="tenantry-recovery-codes.txt"
+				>
+					Download
+				</a>
+			</div>
+			<div class="buttons">
+				<button type="button" onClick={onDone}>
+					{action}
+				</button>
+			</div>
+		</section>
+	);
+}

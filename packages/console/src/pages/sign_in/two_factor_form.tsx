@@ -1,0 +1,48 @@
+import lazy from "preact-iso/lazy";
+import type { TwoFactorSetup } from "tenantry-client";
+import { Field, Form, text } from "../../ui/form.tsx";
+import { Snippet } from "../../ui/values.tsx";
+
+const Qr = lazy(() => import("./qr.tsx"));
+
+/** The field for a code of the second factor. */
+export const CodeField = ({ hint }: { hint?: string }) => (
+	<Field
+		name="code"
+		label="Code"
+		required
+		autocomplete="one-time-code"
+		autocapitalize="none"
+		spellcheck={false}
+		{...(hint && { hint })}
+	/>
+);
+
+/** In groups of four, as people read them out. */
+const spaced = (secret: string) => secret.replace(/.{4}(?=.)/g, "$& ");
+
+/** Shows the secret of a new second factor, and asks for a code of it. */
+export const SetUpForm = ({
+	setup: { secret, otpauth_url },
+	action,
+	onCode,
+	onCancel,
+}: {
+	setup: TwoFactorSetup;
+	action: string;
+	onCode: (code: string) => Promise<unknown>;
+	onCancel?: () => void;
+}) => (
+	<>
+		<p>1. Scan this with an authenticator app.</p>
+		<Qr value={otpauth_url} label="QR code with the secret for an authenticator app" />
+		<details>
+			<summary>Or type the secret into the app</summary>
+			<Snippet value={spaced(secret)} label="Copy secret" />
+		</details>
+		<p>2. Type the code that the app shows.</p>
+		<Form action={action} onSubmit={(fields) => onCode(text(fields, "code"))} onCancel={onCancel}>
+			<CodeField />
+		</Form>
+	</>
+);

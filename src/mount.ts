@@ -1,0 +1,135 @@
+import type { Hono, MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
+import { methodNotAllowed as checkMethod } from "hono/method-not-allowed";
+import { requestId } from "hono/request-id";
+import { secureHeaders } from "hono/secure-headers";
+import type { Schema } from "hono/types";
+import { authenticate } from "./auth/authenticate.ts";
+import { fromDatabaseError } from "./db/errors.ts";
+import { consolePages } from "./docs/console.ts";
+import { documentation } from "./docs/docs.ts";
+import { onlyReads } from "./docs/files.ts";
+import type { App } from "./env.ts";
+import { methodNotAllowed, onError, onNotFound, respond } from "./http/errors.ts";
+import { caching } from "./http/etag.ts";
+import { formatJson } from "./http/json.ts";
+import { meter } from "./http/meter.ts";
+import { allowedOrigins } from "./http/origins.ts";
+import { logRequests } from "./http/request_log.ts";
+import { router } from "./http/router.ts";
+import { answerInVersion, chooseVersion } from "./http/versions.ts";
+import { type Api, mcp } from "./mcp/routes.ts";
+import { safeRetries } from "./tenant/idempotency.ts";
+import { ifMatch } from "./tenant/precondition.ts";
+import { type ScopeObject, scope } from "./tenant/scopes.ts";
+
+export type Routes = Hono<App, Schema, string>;
+
+/** Loads the routes of a row, when the first request for its path comes (docs/architecture.md#what-is-loaded-when). */
+type Load = () => Promise<Routes>;
+
+/** A family's path, the object of its scopes, the tenant that it acts for, and its routes. */
+export type Family = readonly [
+	path: string,
+	object: ScopeObject,
+	tenant: MiddlewareHandler<App>,
+	load: Load,
+];
+
+/** The path of routes that need no key, and the routes. */
+export type PublicRoutes = readonly [path: string, load: Load];
+
+export type Row = Family | PublicRoutes;
+
+/** Headers of responses that scripts of other origins may read. */
+const EXPOSED_HEADERS = [
+	"Content-Disposition",
+	"Deprecation",
+	"ETag",
+	"Idempotency-Replayed",
+	"Link",
+	"RateLimit",
+	"RateLimit-Policy",
+	"Retry-After",
+	"Server-Timing",
+	"Sunset",
+	"Tenantry-Version",
+	"x-d1-bookmark",
+	"X-Request-Id",
+];
+
+/** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
+const crossOrigin: MiddlewareHandler<App> = (c, next) => {
+	const origins = allowedOrigins(c.env);
+	if (origins.length === 0) return next();
+	return cors({
+		origin: origins.includes("*") ? "*" : origins,
+		exposeHeaders: EXPOSED_HEADERS,
+	})(c, next);
+};
+
+/**
+ * Answers 405 for methods that a path such as `/bulk` lacks; otherwise `/:id` would match with the
+ * id `bulk`.
+ */
+const allowOnlyMethodsOf = (handlers: { method: string }[]): MiddlewareHandler<App> => {
+	const methods = new Set(handlers.map(({ method }) => method));
+	const allowed = [...methods].flatMap((method) =>
+		method === "GET" ? [method, "HEAD"] : [method],
+	);
+	return async (c, next) => {
+		if (!allowed.includes(c.req.method)) throw methodNotAllowed(c.req.method, allowed);
+		await next();
+	};
+};
+
+/** The paths of `routes` with their handlers. Middleware is mounted on each. */
+const pathsOf = (routes: Routes) => Map.groupBy(routes.routes, ({ path }) => path);
+
+/** The routes of a family, which require a key with a scope. */
+async function familyOf([path, object, tenant, load]: Family) {
+	const [family, routes] = [router(), await load()];
+	for (const [at, handlers] of pathsOf(routes)) {
+		if (!/[:*]/.test(at)) family.use(at, allowOnlyMethodsOf(handlers));
+		family.use(at, scope(object), safeRetries, ifMatch(path, routes.routes, at), tenant);
+	}
+	return family.route("/", routes);
+}
+
+async function publicRoutesOf([path, load]: PublicRoutes) {
+	const [group, routes] = [router(), await load()];
+	for (const [at, handlers] of pathsOf(routes))
+		if (!at.includes("*")) {
+			group.use(at, allowOnlyMethodsOf(handlers));
+			if (path.startsWith("/api/")) group.use(at, chooseVersion());
+		}
+	return group.route("/", routes);
+}
+
+const isFamily = (row: Row): row is Family => row.length === 4;
+
+/**
+ * An app with what all requests have in common, and the routes of one row.
+ * @param api what `/mcp` calls
+ */
+export async function mount(row: Row, api: Api): Promise<Routes> {
+	const routes = isFamily(row) ? await familyOf(row) : await publicRoutesOf(row);
+	const app: Routes = router();
+	app
+		.use(requestId(), logRequests, meter)
+		.use("/api/*", caching)
+		.use(formatJson, answerInVersion(), secureHeaders(), crossOrigin)
+		.use(
+			checkMethod({
+				app,
+				onMethodNotAllowed: (c, allowed) => respond(c, methodNotAllowed(c.req.method, allowed)),
+			}),
+		);
+	app.use("/docs/*", onlyReads, documentation);
+	app.use("/console/*", onlyReads, consolePages);
+	if (!isFamily(row)) app.route(row[0], routes);
+	app.use("/api/*", authenticate, chooseVersion());
+	if (isFamily(row)) app.route(row[0], routes);
+	app.route("/mcp", mcp(api));
+	return app.notFound(onNotFound).onError(onError(fromDatabaseError));
+}

@@ -1,0 +1,201 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A receiver that refuses what it gets. */
+async function refusing() {
+	const server = createServer((_, response) => response.writeHead(400).end("Unknown fields."));
+	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+	const { port } = server.address() as AddressInfo;
+	return { url: `http://127.0.0.1:${port}/`, [Symbol.dispose]: () => server.close() };
+}
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+inBrowser("the overview", (open) => {
+	test("of a new organization says what to do first, and ticks what is done", async () => {
+		const page = await open("/console/new");
+		await page.getByLabel("Name").waitFor();
+		await checkLooks(page, "overview-new");
+		await page.getByLabel("Name").fill("Fresh Ltd");
+		await button(page, "Create organization").click();
+		await page.getByText("0 of 4 done").waitFor();
+		await page.getByRole("button", { name: "Organization: Fresh Ltd" }).waitFor();
+		await checkLooks(page, "overview-first-steps");
+		await page.getByRole("link", { name: "Invite the people you work with" }).click();
+		await page.waitForURL("**/members/invite");
+		const organization = page.url().split("/").at(-3) ?? "";
+		await clientOf().webhooks.create({ organization }, { url: "http://127.0.0.1:9/" });
+		await page.goBack();
+		await page.getByText("1 of 4 done").waitFor();
+		await button(page, "Hide").click();
+		await page.getByText("1 of 4 done").waitFor({ state: "detached" });
+		await page.reload();
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		expect(await page.getByText("1 of 4 done").isVisible()).toBe(false);
+	});
+
+	test("lists what fails, is paused, or ends soon, and draws the rows of each day", async () => {
+		const { organization, project, path } = await newOrganization();
+		const { id } = organization;
+		const owner = await newMember(id, 15);
+		const client = clientOf(owner);
+		using receiver = await refusing();
+		const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+		const window = {
+			start_at: new Date(hour - HOUR_MS).toISOString(),
+			end_at: new Date(hour).toISOString(),
+		};
+		await client.events.ingest(
+			{ project: project.id },
+			Array.from({ length: 250 }, (_, i) => ({
+				event: "page viewed",
+				distinct_id: `visitor-${i}`,
+				timestamp: new Date(hour - 1000 * (i + 1)).toISOString(),
+			})),
+		);
+		const make = (name: string, destination: object, more = {}) =>
+			client.projectBatchExports.create(
+				{ project: project.id },
+				{ name, interval: "hour", destination: destination as never, ...more },
+			);
+		const good = await make("Nightly copy", { type: "NoOp", config: {} });
+		const bad = await make("To the warehouse", { type: "HTTP", config: { url: receiver.url } });
+		await make("Old copy", { type: "NoOp", config: {} }, { paused: true });
+		for (const { id } of [good, bad])
+			await client.batchExports.backfill({ organization: organization.id, id }, window);
+		const runs = () => client.batchExports.listRuns({ organization: id, id: bad.id });
+		const days = () => client.batchExports.listMetrics({ organization: id, id: good.id });
+		await expect.poll(async () => (await runs()).results[0]?.status).toBe("Failed");
+		await expect.poll(async () => (await days()).results[0]?.rows).toBe(250);
+		await client.domains.create({ organization: id }, { domain: `${id}.example.com` });
+		await client.personalApiKeys.create({
+			label: "Deployment",
+			scopes: ["*"],
+			expires_at: new Date(Date.now() + 72 * HOUR_MS).toISOString(),
+		});
+
+		const page = await open(path, { key: owner });
+		const attention = page.getByRole("region", { name: "Needs attention" }).getByRole("listitem");
+		await expect.poll(() => attention.count()).toBe(4);
+		const [first, ...others] = await attention.allInnerTexts();
+		expect(first).toMatch(/^Failing\s+To the warehouse\s+.*400.*Unknown fields/);
+		expect(others.map((item) => item.split(/\n+/).slice(0, 2).join(" "))).toEqual([
+			"Paused Old copy",
+			"Expires Deployment",
+			`Not verified ${id}.example.com`,
+		]);
+		await page.getByText("250 rows in the last 14 days, by all exports").waitFor();
+		await page.locator("canvas").waitFor();
+		await page.getByText("The same as a table").click();
+		await page.getByRole("row", { name: /250/ }).waitFor();
+		await page.getByText("1 failing").waitFor();
+		await checkLooks(page, "overview");
+		await page.getByRole("link", { name: "To the warehouse" }).last().click();
+		await page.waitForURL(`**${path}/batch_exports/${bad.id}/runs/*`);
+	});
+
+	test("shows a member no step, webhook or domain that only admins can act on", async () => {
+		const { client, organization, path } = await newOrganization();
+		await client.domains.create(
+			{ organization: organization.id },
+			{ domain: `${organization.id}.example.com` },
+		);
+		const page = await open(path, { key: await newMember(organization.id) });
+		const refused: string[] = [];
+		page.on("response", (response) => {
+			if (response.status() >= 400) refused.push(response.url());
+		});
+		await page.getByText("Nothing fails, is paused or is about to expire.").waitFor();
+		expect(await page.getByRole("heading", { name: "First steps" }).isVisible()).toBe(false);
+		expect(refused).toEqual([]);
+	});
+});
+
+inBrowser("the settings", (open) => {
+	test("are saved", async () => {
+		const { client, organization, path } = await newOrganization();
+		const page = await open(`${path}/settings`);
+		await page.getByLabel("API keys must expire").check();
+		await page.getByLabel("Name").fill("Renamed Ltd");
+		await checkLooks(page, "overview-settings");
+		await page.getByLabel("Logo").fill("no uuid");
+		await button(page, "Save").click();
+		await page.getByText("Must be a valid UUID.").waitFor();
+		await page.getByLabel("Logo").fill("");
+		await button(page, "Save").click();
+		await page.getByRole("button", { name: "Organization: Renamed Ltd" }).waitFor();
+		expect(await client.organizations.get({ id: organization.id })).toMatchObject({
+			name: "Renamed Ltd",
+			keys_must_expire: true,
+			enforce_2fa: null,
+			is_member_join_email_enabled: true,
+		});
+	});
+
+	describe("that another admin has changed meanwhile", () => {
+		/** A page on which a name was typed and sent after another admin had changed it. */
+		async function clash() {
+			const { client, organization, path } = await newOrganization();
+			const other = await open(`${path}/settings`, { key: await newMember(organization.id, 8) });
+			const page = await open(`${path}/settings`);
+			await page.getByLabel("Name").fill("Mine Ltd");
+			await other.getByLabel("Name").fill("Theirs Ltd");
+			await other.getByLabel("API keys must expire").check();
+			await button(other, "Save").click();
+			await other.getByRole("button", { name: "Organization: Theirs Ltd" }).waitFor();
+			await button(page, "Save").click();
+			await page.getByRole("row", { name: "Name Mine Ltd Theirs Ltd" }).waitFor();
+			return { page, read: () => client.organizations.get({ id: organization.id }) };
+		}
+
+		test("are overwritten only by choice, and only what was changed here", async () => {
+			const { page, read } = await clash();
+			expect((await read()).name).toBe("Theirs Ltd");
+			await checkLooks(page, "overview-conflict");
+			await button(page, "Save your version").click();
+			await page.getByRole("button", { name: "Organization: Mine Ltd" }).waitFor();
+			expect(await read()).toMatchObject({ name: "Mine Ltd", keys_must_expire: true });
+		});
+
+		test("can stay", async () => {
+			const { page, read } = await clash();
+			await button(page, "Take the saved version").click();
+			await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Theirs Ltd");
+			expect((await read()).name).toBe("Theirs Ltd");
+		});
+	});
+
+	test("let an owner delete the organization, with its name typed", async () => {
+		const { client, organization, path } = await newOrganization("Doomed Ltd");
+		const page = await open(`${path}/settings`);
+		await button(page, "Delete organization").click();
+		const dialog = page.getByRole("dialog", { name: "Delete Doomed Ltd?" });
+		const confirm = dialog.getByRole("button", { name: "Delete organization" });
+		await dialog.getByLabel("Type Doomed Ltd to confirm").fill("Doomed");
+		expect(await confirm.isDisabled()).toBe(true);
+		await checkLooks(page, "overview-delete");
+		await dialog.getByLabel("Type Doomed Ltd to confirm").fill("Doomed Ltd");
+		await confirm.click();
+		await page.getByText("Doomed Ltd is deleted.").waitFor();
+		await page.waitForURL((url) => !url.pathname.includes(organization.id));
+		await expect(client.organizations.get({ id: organization.id })).rejects.toThrow("Not found.");
+	});
+
+	test("let a member only read and leave", async () => {
+		const { organization, path } = await newOrganization("Left Ltd");
+		const page = await open(`${path}/settings`, { key: await newMember(organization.id) });
+		await button(page, "Leave organization").waitFor();
+		expect(await button(page, "Save").isVisible()).toBe(false);
+		expect(await button(page, "Delete organization").isVisible()).toBe(false);
+		await button(page, "Leave organization").click();
+		await page.getByRole("dialog").getByRole("button", { name: "Leave organization" }).click();
+		await page.getByText("You are in no organization yet").waitFor();
+		await checkLooks(page, "overview-welcome");
+		expect(new URL(page.url()).pathname).toBe("/console");
+	});
+});

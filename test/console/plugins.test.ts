@@ -1,0 +1,264 @@
+import type { Page } from "playwright-core";
+import type { Tenantry } from "tenantry-client";
+import { expect, test } from "vitest";
+import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+
+const NPM = "https://www.npmjs.com/package";
+
+/** A new organization, where the plugin that greets is installed. */
+async function withPlugin() {
+	const home = await newOrganization();
+	const { client, organization } = home;
+	const plugin = await client.pipelineDestinations.create(organization, { url: `${NPM}/greeting` });
+	return { ...home, plugin };
+}
+
+/** A plugin that is written in place. */
+async function written(client: Tenantry, organization: string, name: string, source: string) {
+	const plugin = await client.pipelineDestinations.create({ organization }, { name });
+	await client.pipelineDestinations.updateSource(
+		{ organization, id: plugin.id },
+		{ "index.ts": source },
+	);
+	return plugin;
+}
+
+const namesIn = (page: Page) => page.getByRole("listitem").locator("strong").allTextContents();
+
+inBrowser("plugins", (open) => {
+	test("a plugin from npm is installed, set up and enabled, and its job's line appears in the log", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const page = await open(`${path}/plugins`);
+		await page.getByText("No plugins yet").waitFor();
+		await page.getByRole("link", { name: "Install plugin" }).click();
+		await page.getByRole("button", { name: "Install GeoIP" }).waitFor();
+		await checkLooks(page, "plugins-install");
+
+		const address = page.getByLabel("Address");
+		await address.fill(`${NPM}/absent`);
+		await page.getByRole("button", { name: "Install", exact: true }).click();
+		await page.getByText(/Could not|not found/i).waitFor();
+		expect(await address.getAttribute("aria-invalid")).toBe("true");
+		await address.fill(`${NPM}/greeting`);
+		await page.getByRole("button", { name: "Install", exact: true }).click();
+		await page.getByRole("heading", { name: "Greeting", level: 1 }).waitFor();
+
+		await page.getByRole("link", { name: "Set up in a project" }).click();
+		expect(await page.getByLabel("Greeting").inputValue()).toBe("Hello");
+		await page.getByLabel("Greeting").fill("Good morning");
+		await page.getByLabel("Tone").selectOption("loud");
+		await page.getByLabel("Access token").fill("s3cr3t");
+		await checkLooks(page, "plugins-set-up");
+		await page.getByRole("button", { name: "Set up" }).click();
+
+		await page.getByLabel("Name").fill("Ann");
+		await page.getByRole("button", { name: "Start job" }).click();
+		const log = page.getByRole("log");
+		await log.getByText("Good morning, Ann!").waitFor();
+		await log.getByText("The job greet is done.").waitFor();
+		await checkLooks(page, "plugins-log");
+
+		const [config] = (await client.pluginConfigs.list({ project: project.id })).results;
+		expect(config).toMatchObject({ enabled: true, name: "Greeting" });
+		expect(JSON.parse(config?.config ?? "")).toEqual({
+			greeting: "Good morning",
+			tone: "loud",
+			token: expect.stringContaining("SECRET"),
+		});
+		await page.goto(page.url().replace(/log$/, "log?type=errors"));
+		await page.getByText("No entry matches these filters.").waitFor();
+		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
+		await page.getByText("greet").waitFor();
+		await checkLooks(page, "plugins-config-activity");
+
+		await page.goto(`${page.url().split("/console")[0]}${path}/plugins`);
+		await page.getByText("npm: greeting").waitFor();
+		await checkLooks(page, "plugins");
+		expect((await client.plugins.list({ organization: organization.id })).count).toBe(1);
+	});
+
+	test("a saved secret stays unless it is replaced or removed, and two administrators see each other's changes", async () => {
+		const { client, project, path, plugin } = await withPlugin();
+		const config = await client.pluginConfigs.create(
+			{ project: project.id },
+			{ plugin: plugin.id, order: 1, config: { greeting: "Hi", token: "s3cr3t", other: 1 } },
+		);
+		const page = await open(`${path}/plugin_configs/${project.id}/${config.id}`);
+		await page.getByText("A value is saved").waitFor();
+		await checkLooks(page, "plugins-settings");
+		const settings = async () =>
+			JSON.parse((await client.pluginConfigs.get({ project: project.id, id: config.id })).config);
+
+		await page.getByLabel("Extra").fill("{");
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("This isn't valid JSON.").waitFor();
+		await page.getByLabel("Extra").fill("");
+		await page.getByLabel("Greeting").fill("Hello");
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("Greeting is saved.").waitFor();
+		expect(await settings()).toEqual({
+			greeting: "Hello",
+			token: expect.stringContaining("SECRET"),
+			other: 1,
+		});
+
+		await page.getByLabel("Greeting").fill("Mine");
+		await client.pluginConfigs.update(
+			{ project: project.id, id: config.id },
+			{ config: { greeting: "Theirs", token: null } },
+		);
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByText("Theirs").waitFor();
+		await checkLooks(page, "plugins-conflict");
+		await dialog.getByRole("button", { name: "Save your version" }).click();
+		await dialog.waitFor({ state: "detached" });
+		await page.getByText("Remove it when I save").click();
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("A value is saved").waitFor({ state: "detached" });
+		expect(await settings()).toMatchObject({ greeting: "Mine", token: "" });
+	});
+
+	test("enabled plugins are put in order by dragging and by keyboard, and go back if that can't be saved", async () => {
+		const { client, project, path, plugin } = await withPlugin();
+		for (const [i, name] of ["First", "Second", "Third"].entries())
+			await client.pluginConfigs.create(
+				{ project: project.id },
+				{ plugin: plugin.id, order: i, name, enabled: true, config: { greeting: "Hi" } },
+			);
+		await client.pluginConfigs.create(
+			{ project: project.id },
+			{ plugin: plugin.id, order: 0, name: "Off" },
+		);
+		const saved = async () =>
+			(await client.pluginConfigs.list({ project: project.id })).results
+				.filter(({ enabled }) => enabled)
+				.map(({ name }) => name);
+		const page = await open(`${path}/plugin_configs?project=${project.id}`);
+		await page.getByRole("button", { name: "Move Third up" }).focus();
+		await checkLooks(page, "plugins-configs");
+
+		const rearranged = () =>
+			page.waitForResponse((response) => response.url().includes("rearrange"));
+		let done = rearranged();
+		await page.keyboard.press("Enter");
+		await page.getByText("Third is now 2 of 3.").waitFor({ state: "attached" });
+		await done;
+		expect(await saved()).toEqual(["First", "Third", "Second"]);
+		done = rearranged();
+		await page.keyboard.press("Enter");
+		await done;
+		expect(await saved()).toEqual(["Third", "First", "Second"]);
+
+		const grips = page.getByTitle("Drag to move");
+		const rows = page.getByRole("list").filter({ has: grips }).getByRole("listitem");
+		const end = await rows.nth(2).boundingBox();
+		done = rearranged();
+		await grips.first().hover();
+		await page.mouse.down();
+		await page.mouse.move(200, (end?.y ?? 0) + (end?.height ?? 0) - 2, { steps: 4 });
+		await page.mouse.up();
+		await done;
+		expect(await saved()).toEqual(["First", "Second", "Third"]);
+		expect(await namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
+
+		await page.route("**/rearrange", (route) =>
+			route.fulfill({
+				status: 403,
+				json: { type: "x", code: "y", detail: "Not now.", attr: null },
+			}),
+		);
+		await page.getByRole("button", { name: "Move First down" }).click();
+		await page.getByText("Not now.").waitFor();
+		expect(await namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
+		expect(await saved()).toEqual(["First", "Second", "Third"]);
+
+		await page.getByRole("switch", { name: "Off is enabled" }).click();
+		await page.getByText("Set “Greeting” first, then enable Off.").waitFor();
+		await page.getByRole("switch", { name: "Third is enabled" }).click();
+		await page.getByText("Third is disabled.").waitFor();
+		expect(await saved()).toEqual(["First", "Second"]);
+		await page.getByLabel("State").selectOption("disabled");
+		await page.getByRole("link", { name: "First" }).waitFor({ state: "detached" });
+		expect(page.url()).toContain("state=disabled");
+	});
+
+	test("source is written, saved and run, and isn't overwritten unseen", async () => {
+		const { client, organization, path } = await newOrganization();
+		const page = await open(`${path}/plugins/install`);
+		await page.getByLabel("Name", { exact: true }).fill("Mine");
+		await page.getByRole("button", { name: "Create and write" }).click();
+		const editor = page.getByRole("textbox", { name: "index.ts" });
+		await page.locator(".token.keyword").first().waitFor();
+		await editor.focus();
+		await page.keyboard.press("ControlOrMeta+End");
+		await page.keyboard.insertText("export const added = 1;\n");
+		await checkLooks(page, "plugins-source");
+		// Escape leaves the editor, so that Tab goes on to the next control.
+		await page.keyboard.press("Escape");
+		await page.keyboard.press("Tab");
+		expect(await page.evaluate("document.activeElement.tagName")).toBe("BUTTON");
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("Everything is saved.").waitFor();
+		const [plugin] = (await client.plugins.list({ organization: organization.id })).results;
+		const at = { organization: organization.id, id: plugin?.id ?? 0 };
+		const source = async () => (await client.pipelineDestinations.getSource(at)).files;
+		expect((await source())["index.ts"]).toContain("added");
+		expect(plugin?.capabilities).toMatchObject({ methods: ["onEvent"], jobs: ["hello"] });
+
+		await client.pipelineDestinations.updateSource(at, { "index.ts": "const theirs = 1;\n" });
+		await editor.focus();
+		await page.keyboard.insertText("// mine\n");
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByText("const theirs = 1;").waitFor();
+		expect((await source())["index.ts"]).toContain("theirs");
+		await dialog.getByRole("button", { name: "Take the saved version" }).click();
+		await page.getByText("Everything is saved.").waitFor();
+		expect(await editor.inputValue()).toContain("theirs");
+	});
+
+	test("a plugin is checked for updates, and removed once its name is typed", async () => {
+		const { client, organization, path, plugin } = await withPlugin();
+		const page = await open(`${path}/plugins/${plugin.id}`);
+		await page.getByRole("button", { name: "Check for updates" }).click();
+		await page.getByText("This is the newest version.").waitFor();
+		await checkLooks(page, "plugins-plugin");
+		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
+		await page.getByRole("cell", { name: "Added" }).waitFor();
+		await page.getByRole("link", { name: "Overview" }).last().click();
+		await page.getByRole("button", { name: "Remove plugin" }).click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByRole("textbox").fill("Greeting");
+		await dialog.getByRole("button", { name: "Remove plugin" }).click();
+		await page.getByText("No plugins yet").waitFor();
+		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
+	});
+
+	test("a member finds no buttons for what is an admin's", async () => {
+		const { client, organization, project, path, plugin } = await withPlugin();
+		const own = await written(client, organization.id, "Own", "export const jobs = {};");
+		await client.pipelineDestinations.update(
+			{ organization: organization.id, id: own.id },
+			{ config_schema: [{ key: "token", secret: true }] },
+		);
+		const { accept_url } = await client.invites.create(organization, {
+			target_email: `${crypto.randomUUID()}@example.com`,
+			send_email: false,
+		});
+		const token = accept_url?.split("/").at(-1) ?? "";
+		const { personal_api_key } = await clientOf("").invites.accept({ token });
+		const key = personal_api_key?.value ?? "";
+		const page = await open(`${path}/plugins/${own.id}/source`, { key });
+		await page.getByText("It runs with secrets, so only admins may change it.").waitFor();
+		await page.locator(".token").first().waitFor();
+		expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
+		await checkLooks(page, "plugins-member-source");
+		await page.goto(page.url().replace(/plugins.*/, `plugins/${plugin.id}`));
+		await page.getByRole("button", { name: "Check for updates" }).waitFor();
+		expect(await page.getByRole("button", { name: "Make global" }).count()).toBe(0);
+		await page.goto(page.url().replace(/plugins.*/, `plugin_configs?project=${project.id}`));
+		await page.getByText(/No plugins in .* yet/).waitFor();
+		await checkLooks(page, "plugins-member");
+	});
+});

@@ -1,0 +1,159 @@
+import type { Page } from "playwright-core";
+import { expect, inject, test } from "vitest";
+import { codeOf } from "../support/totp.ts";
+import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+import { linkTo, newPerson } from "./support/people.ts";
+
+/** Asks for a link on the page, and opens it. */
+async function follow(page: Page, email: string, before?: string) {
+	await page.getByLabel("Email address").fill(email);
+	await page.getByRole("button", { name: "Send a link" }).click();
+	await page.getByText("Look into your mail.").waitFor();
+	const link = await linkTo(email, before);
+	await page.goto(link);
+	return link;
+}
+
+const signIn = (page: Page) => page.getByRole("button", { name: "Sign in", exact: true });
+
+const signOut = async (page: Page) => {
+	await page.getByRole("button", { name: "Sign out" }).click();
+	await page.getByText("You are signed out, and the key of this session is revoked.").waitFor();
+};
+
+/** Types the code that an app with this secret shows. */
+async function typeCode(page: Page) {
+	await page.getByText("Or type the secret into the app").click();
+	const secret = await page.locator("details pre").innerText();
+	await page.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret.replaceAll(" ", "")));
+}
+
+/** The recovery codes on the page. */
+const codesOn = (page: Page) => page.locator(".recovery-codes li").allInnerTexts();
+
+inBrowser("signing in", (open) => {
+	test("leads from a mailed link to a session, which signing out ends", async () => {
+		const { organization } = await newOrganization();
+		const person = await newPerson(organization.id);
+		const page = await open("/console", { key: "" });
+		await checkLooks(page, "sign-in");
+		await page.getByLabel("Email address").fill("nobody");
+		const link = await follow(page, person.email);
+		await signIn(page).waitFor();
+		expect(page.url()).toBe(`${inject("console").url}/console/sign_in`);
+		await checkLooks(page, "sign-in-link");
+		await signIn(page).click();
+		await page.waitForURL(`**/console/${organization.id}*`);
+		const key = String(await page.evaluate("sessionStorage.getItem('tenantry.key')"));
+		const mine = clientOf(key);
+		expect(await mine.personalApiKeys.get({ id: "@current" })).toMatchObject({ label: "Console" });
+		await page.goto(`${inject("console").url}/console/keys`);
+		await page.getByRole("cell", { name: "Console" }).waitFor();
+		await signOut(page);
+		await expect(mine.users.get({ user: "@me" })).rejects.toMatchObject({ status: 401 });
+		await page.goto(link);
+		await signIn(page).click();
+		await page.getByText("This link has expired, or was used before.").waitFor();
+		await page.getByRole("button", { name: "Sign in another way" }).click();
+		await page.getByText("Sign in with an API key").click();
+		await page.getByLabel("Personal API key").fill(inject("console").key);
+		await signIn(page).click();
+		await page.waitForURL(/\/console(\/[\da-f-]{36})?$/);
+	});
+
+	test("says after the mail was asked for what comes next", async () => {
+		const page = await open("/console", { key: "" });
+		await page.getByLabel("Email address").fill("nobody@example.com");
+		await page.getByRole("button", { name: "Send a link" }).click();
+		await page.getByText("Look into your mail.").waitFor();
+		await checkLooks(page, "sign-in-sent");
+		await page.getByRole("button", { name: "Send it again, or to another address" }).click();
+		await page.getByLabel("Email address").waitFor();
+	});
+
+	test("sets up a second factor where an organization requires one", async () => {
+		const { organization, client } = await newOrganization();
+		const person = await newPerson(organization.id);
+		await client.organizations.update({ id: organization.id }, { enforce_2fa: true });
+		const page = await open("/console/account", { key: "" });
+		const first = await follow(page, person.email);
+		await signIn(page).click();
+		await page.getByText("Your organization requires a second factor.").waitFor();
+		await page.getByRole("img", { name: "QR code" }).waitFor();
+		await checkLooks(page, "sign-in-set-up");
+		await page.getByRole("textbox", { name: "Code" }).fill("000000");
+		await signIn(page).click();
+		await page.getByText("This code is wrong, or was used before.").waitFor();
+		await typeCode(page);
+		await signIn(page).click();
+		await page.getByText("Keep these codes now.").waitFor();
+		const codes = await codesOn(page);
+		expect(codes).toHaveLength(10);
+		await checkLooks(page, "sign-in-recovery-codes");
+		await page.getByRole("button", { name: "Copy codes" }).click();
+		await page.getByText("Copied").waitFor();
+		expect(await page.evaluate("navigator.clipboard.readText()")).toBe(codes.join("\n"));
+		const [file] = await Promise.all([
+			page.waitForEvent("download"),
+			page.getByRole("link", { name: "Download" }).click(),
+		]);
+		expect(file.suggestedFilename()).toBe("tenantry-recovery-codes.txt");
+		await page.getByRole("button", { name: "I have kept them: continue" }).click();
+		await page.waitForURL(`**/console/${organization.id}*`);
+		await signOut(page);
+		// The next time, a code is all that is asked for.
+		await follow(page, person.email, first);
+		await signIn(page).click();
+		await page.getByRole("textbox", { name: "Code" }).waitFor();
+		await checkLooks(page, "sign-in-code");
+		await page.getByRole("textbox", { name: "Code" }).fill(codes[0] ?? "");
+		await signIn(page).click();
+		await page.waitForURL(`**/console/${organization.id}*`);
+		await page.goto(`${inject("console").url}/console/account`);
+		await page.getByText("9 left").waitFor();
+		expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
+	});
+});
+
+inBrowser("the account", (open) => {
+	test("has the caller's names, and the second factor from setting up to disabling", async () => {
+		const { organization } = await newOrganization();
+		const { key } = await newPerson(organization.id);
+		const page = await open("/console/account", { key });
+		await page.getByLabel("First name").fill("Ada");
+		await page.getByLabel("Last name").fill("Lovelace");
+		await page.getByRole("button", { name: "Save changes" }).click();
+		await page.getByText("Your name is saved.").waitFor();
+		expect(await clientOf(key).users.get({ user: "@me" })).toMatchObject({
+			first_name: "Ada",
+			last_name: "Lovelace",
+		});
+		await page.getByRole("button", { name: "Dismiss" }).click();
+		await checkLooks(page, "account");
+		await page.getByRole("button", { name: "Set up a second factor" }).click();
+		await page.getByRole("img", { name: "QR code" }).waitFor();
+		await checkLooks(page, "account-set-up");
+		await typeCode(page);
+		await page.getByRole("button", { name: "Enable" }).click();
+		await page.getByText("Keep these codes now.").waitFor();
+		const [first = ""] = await codesOn(page);
+		await page.getByRole("button", { name: "I have kept them" }).click();
+		await page.getByText("10 left").waitFor();
+		await checkLooks(page, "account-enabled");
+		await page.getByRole("button", { name: "New recovery codes" }).click();
+		await page.getByRole("textbox", { name: "Code" }).fill(first);
+		await page.getByRole("button", { name: "Replace codes" }).click();
+		await page.getByText("Keep these codes now.").waitFor();
+		const [second = ""] = await codesOn(page);
+		await page.keyboard.press("Escape");
+		await page.getByRole("button", { name: "Disable" }).click();
+		await page.getByRole("textbox", { name: "Code" }).fill(first);
+		await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
+		await page.getByText("This code is wrong, or was used before.").waitFor();
+		await checkLooks(page, "account-disable");
+		await page.getByRole("textbox", { name: "Code" }).fill(second);
+		await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
+		await page.getByText("The second factor is disabled.").waitFor();
+		await page.getByRole("button", { name: "Set up a second factor" }).waitFor();
+	});
+});
