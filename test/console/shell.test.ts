@@ -46,7 +46,11 @@ inBrowser("the shell", (open) => {
 		await button.press("Enter");
 		await menu.getByRole("link", { name: "Members" }).press("Enter");
 		await menu.waitFor({ state: "hidden" });
-		expect(await focused(page)).toBe("Members");
+		await button.press("Enter");
+		await menu.getByRole("link", { name: "Settings" }).press("Enter");
+		await page.getByRole("heading", { name: "Danger zone" }).waitFor();
+		expect(await menu.isVisible()).toBe(false);
+		expect(await focused(page)).toBe("Settings");
 	});
 
 	test("the link to skip the menu leads to the page", async () => {

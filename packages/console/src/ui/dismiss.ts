@@ -2,8 +2,8 @@ import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
 /**
- * Closes a menu that a button opens: by Escape, which gives the focus back to the button, and when the
- * focus goes, or a click is made, outside of `root`.
+ * Closes a menu that a button opens: by Escape, which gives the focus back to the button, when a link in
+ * it is followed, and when the focus goes, or a click is made, outside of `root`.
  * @param root contains the button and the menu
  */
 export function useDismiss(
@@ -26,6 +26,14 @@ export function useDismiss(
 				event.stopPropagation();
 				element.querySelector<HTMLElement>("[aria-expanded=true]")?.focus();
 				close();
+			},
+			{ signal },
+		);
+		element.addEventListener(
+			"click",
+			({ target }) => {
+				// Also the link to the page that is open.
+				if (target instanceof Element && target.closest("a")) close();
 			},
 			{ signal },
 		);

@@ -42,7 +42,7 @@ const exportItems = (exports: readonly BatchExport[], to: To) =>
 					state: "Paused",
 					detail: last_paused_at ? (
 						<>
-							Since <Time value={last_paused_at} isRelative />
+							Paused <Time value={last_paused_at} isRelative />
 							{because}
 						</>
 					) : (
