@@ -136,19 +136,11 @@ const About = ({ webhook, onRoll }: { webhook: Row; onRoll: () => void }) => (
 	</div>
 );
 
-function Shown({
-	webhook,
-	reload,
-	replace,
-}: {
-	webhook: Row;
-	reload: () => void;
-	replace: (webhook: Row) => void;
-}) {
-	const { organization, to } = useOrganization();
-	const [open, setOpen] = useState<Open>();
+/** The webhook's deliveries that the filters of the URL leave. */
+function useDeliveries(webhook: Row) {
+	const { organization } = useOrganization();
 	const [{ status, type }] = useQuery();
-	const deliveries = useList(
+	return useList(
 		(page, signal) =>
 			api.webhooks.listDeliveries(
 				{
@@ -162,6 +154,20 @@ function Shown({
 			),
 		[webhook.id, status, type],
 	);
+}
+
+function Shown({
+	webhook,
+	reload,
+	replace,
+}: {
+	webhook: Row;
+	reload: () => void;
+	replace: (webhook: Row) => void;
+}) {
+	const { to } = useOrganization();
+	const [open, setOpen] = useState<Open>();
+	const deliveries = useDeliveries(webhook);
 	const refresh = () => {
 		reload();
 		deliveries.reload();
