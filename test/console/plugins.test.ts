@@ -37,7 +37,7 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Install GeoIP" }).waitFor();
 		await checkLooks(page, "plugins-install");
 
-		const address = page.getByLabel("Address");
+		const address = page.getByRole("textbox", { name: "Address" });
 		await address.fill(`${NPM}/absent`);
 		await page.getByRole("button", { name: "Install", exact: true }).click();
 		await page.getByText(/Could not|not found/i).waitFor();
