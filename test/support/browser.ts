@@ -68,6 +68,7 @@ export async function screenshot(page: Page, name: string) {
 	const { SCREENSHOTS } = process.env;
 	if (!SCREENSHOTS) return;
 	mkdirSync(SCREENSHOTS, { recursive: true });
-	await page.evaluate("window.scrollTo(0, 0)");
-		await page.screenshot({ path: `${SCREENSHOTS}/${name}.png` });
+	// What is fixed to the screen would be in the middle of the picture.
+	await page.evaluate("scrollTo(0, 0)");
+	await page.screenshot({ path: `${SCREENSHOTS}/${name}.png`, fullPage: true });
 }

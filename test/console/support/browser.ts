@@ -1,12 +1,9 @@
 /** A browser for the tests of the console, and what every page of it is checked for. */
-import { mkdirSync } from "node:fs";
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { Tenantry } from "tenantry-client";
 import { expect, inject } from "vitest";
-import { LOOKS, overflowOf, problemsOf, withBrowser } from "../../support/browser.ts";
-
-const SCREENSHOTS = `${import.meta.dirname}/../../../.wrangler/screenshots`;
+import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../../support/browser.ts";
 
 /** Errors that a browser logs for refusals that a test provokes. */
 const REFUSALS = /the server responded with a status of 4\d\d/;
@@ -65,29 +62,29 @@ export async function newMember(organization: string, level: 1 | 8 | 15 = 1) {
 	return personal_api_key?.value ?? "";
 }
 
+/** Light and dark, narrow and wide, each once. With pictures to look at, all four. */
+const CHECKED = process.env.SCREENSHOTS
+	? LOOKS
+	: LOOKS.filter(({ width, colorScheme }) => (width === 390) === (colorScheme === "dark"));
+
 /**
  * Checks the page as it is now on a phone and a desktop, light and dark: axe finds nothing, nothing
- * is wider than the screen, no errors were logged, and no other host was asked. Leaves screenshots
- * in .wrangler/screenshots.
- * @param name of the screenshots
+ * is wider than the screen, no errors were logged, and no other host was asked. The environment
+ * variable SCREENSHOTS names a folder for pictures.
+ * @param name of the pictures
  */
 export async function checkLooks(page: Page, name: string) {
-	mkdirSync(SCREENSHOTS, { recursive: true });
 	const found: unknown[] = [];
-	for (const { width, colorScheme } of LOOKS) {
+	for (const { width, colorScheme } of CHECKED) {
+		const look = `${width}-${colorScheme}`;
 		await page.setViewportSize({ width, height: 800 });
 		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-		// What is fixed to the screen would be in the middle of the picture.
-		await page.evaluate("scrollTo(0, 0)");
-		await page.screenshot({
-			path: `${SCREENSHOTS}/${name}-${width}-${colorScheme}.png`,
-			fullPage: true,
-		});
+		await screenshot(page, `${name}-${look}`);
 		const { violations } = await new AxeBuilder({ page }).analyze();
 		for (const { id, nodes } of violations)
-			found.push({ look: `${width} ${colorScheme}`, id, nodes: nodes.map(({ html }) => html) });
+			found.push({ look, id, nodes: nodes.map(({ html }) => html) });
 		const overflow = await overflowOf(page);
-		if (overflow !== 0) found.push({ look: `${width} ${colorScheme}`, overflow });
+		if (overflow !== 0) found.push({ look, overflow });
 	}
 	await page.setViewportSize({ width: 1280, height: 800 });
 	expect(found, name).toEqual([]);
