@@ -34,8 +34,8 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
-		// One file's server and another's tests keep two cores busy. Vitest's default leaves one core idle.
-		maxWorkers: Math.max(2, availableParallelism() - 1),
+		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
+		maxWorkers: availableParallelism() + 1,
 		projects: [
 			{
 				resolve: {
