@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { codeOf } from "../support/totp.ts";
-import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 import { linkTo, newPerson } from "./support/people.ts";
 
 /** Asks for a link on the page, and opens it. */
@@ -63,6 +63,19 @@ inBrowser("signing in", (open) => {
 		await page.getByLabel("Personal API key").fill(inject("console").key);
 		await signIn(page).click();
 		await page.waitForURL(/\/console(\/[\da-f-]{36})?$/);
+	});
+
+	test("with a pasted key ends without revoking it", async () => {
+		const { organization } = await newOrganization();
+		const page = await open("/console", { key: "" });
+		const key = await newMember(organization.id, 1);
+		await page.getByText("Sign in with an API key").click();
+		await page.getByLabel("Personal API key").fill(key);
+		await signIn(page).click();
+		await page.getByRole("button", { name: "Sign out" }).click();
+		await page.getByText("Your key still works").waitFor();
+		expect(await page.evaluate("sessionStorage.length")).toBe(0);
+		await clientOf(key).users.get({ user: "@me" });
 	});
 
 	test("says after the mail was asked for what comes next", async () => {

@@ -57,7 +57,7 @@ function remember(key: string, isByMail: boolean) {
 /** Whether the tab's key was made by signing in with a mailed link: it may make keys that last longer than itself. */
 export const isByMail = () => sessionStorage.getItem(BY_MAIL) === "true";
 
-/** Drops the key from this tab. It goes on working; `signOut` revokes it. */
+/** Drops the key from this tab. It goes on working. */
 function forget() {
 	sessionStorage.removeItem(STORED);
 	sessionStorage.removeItem(BY_MAIL);
@@ -86,7 +86,7 @@ export async function signIn(key: string, { isByMail = false } = {}) {
 }
 
 /** Revokes this tab's key and drops it. A key that is already gone counts as revoked. */
-export async function signOut() {
+export async function revokeAndSignOut() {
 	try {
 		await api.personalApiKeys.revoke({ id: "@current" });
 	} catch (error) {
@@ -94,4 +94,12 @@ export async function signOut() {
 	}
 	forget();
 	signInNotice.value = "You are signed out, and the key of this session is revoked.";
+}
+
+/** Ends the session. A key that was pasted goes on working: programs may use it, too. */
+export async function signOut() {
+	if (isByMail()) return revokeAndSignOut();
+	forget();
+	signInNotice.value =
+		"You are signed out. Your key still works: it is forgotten here, not revoked.";
 }

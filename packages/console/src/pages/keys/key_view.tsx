@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { PersonalApiKey } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
-import { signIn, signOut } from "../../session.ts";
+import { isByMail, revokeAndSignOut, signIn } from "../../session.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
@@ -136,7 +136,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		await attempt(async () => {
 			const rolled = await keys.roll(key);
 			setMade(rolled);
-			if (isSession && rolled.value) await signIn(rolled.value);
+			if (isSession && rolled.value) await signIn(rolled.value, { isByMail: isByMail() });
 			loaded.reload();
 		});
 	}
@@ -150,7 +150,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 			action: "Revoke key",
 		});
 		if (!isSure) return;
-		if (isSession) await attempt(signOut);
+		if (isSession) await attempt(revokeAndSignOut);
 		else
 			await attempt(async () => {
 				await keys.revoke(key);

@@ -18,7 +18,7 @@ function Sent({
 						? "A mail is on its way."
 						: accept_url
 							? "No mail is sent. Copy the link and hand it over."
-							: "No mail is sent, and this session's key may not see the link. Send the mail from the list of invites, or sign in with a key that has all scopes and no expiry."}
+							: "No mail is sent, and this session's key may not see the link. Send the mail from the list of invites, or sign in by mail, or with a key that has all scopes and no expiry."}
 				</small>
 			</span>
 			{accept_url && <Copy value={accept_url} label="Copy link" what={`for ${target_email}`} />}

@@ -195,8 +195,8 @@ export default function Invites() {
 					) : (
 						<p>
 							Your session can't see links, because a new user gets a key through them that may do
-							everything. Send the invite again by mail, or sign in with a key that has all scopes,
-							no restrictions and no expiry.
+							everything. Send the invite again by mail, or sign in by mail, or with a key that has
+							all scopes, no restrictions and no expiry.
 						</p>
 					)}
 				</Dialog>

@@ -68,7 +68,7 @@ const KeyForm = ({ onSignedIn }: { onSignedIn: () => void }) => (
 				label="Personal API key"
 				type="password"
 				required
-				hint="It is kept for this tab, and forgotten when you close it. Signing out revokes it."
+				hint="It is kept for this tab, and forgotten when you sign out or close it."
 			/>
 		</Form>
 	</details>
