@@ -53,7 +53,8 @@ export function bundleConsole(): Output[] {
 		return {
 			path: below(path),
 			text,
-			entry: entryPoint,
+			// From another folder, if this one has the sources as a symbolic link.
+			entry: entryPoint?.slice(entryPoint.indexOf(sources)),
 			imports: (imports ?? [])
 				.filter(({ kind }) => kind === "import-statement")
 				.map(({ path }) => below(path)),
