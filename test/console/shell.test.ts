@@ -5,6 +5,10 @@ import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/brow
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
 
+/** A link of the menu. Pages have links to the same pages, too. */
+const inMenu = (page: Page, name: string) =>
+	page.getByRole("navigation", { name: "Pages", exact: true }).getByRole("link", { name });
+
 inBrowser("the shell", (open) => {
 	describe("the list of organizations", () => {
 		test("leads to another one, with the keyboard", async () => {
@@ -117,7 +121,7 @@ inBrowser("the shell", (open) => {
 		const { key, url, link } = inject("console");
 		expect(link).toBe(`${url}/console#key=${key}`);
 		const page = await open("/console", { key: "" });
-		await page.getByLabel("Personal API key").waitFor();
+		await page.getByText("Sign in with an API key").waitFor();
 		await page.goto("about:blank");
 		const requests: Request[] = [];
 		page.on("request", (request) => requests.push(request));
@@ -142,11 +146,11 @@ inBrowser("the shell", (open) => {
 	test("a page with an error in it says so, and can be tried again", async () => {
 		const { path } = await newOrganization();
 		const page = await open(path);
-		await page.getByRole("link", { name: "Members" }).waitFor();
+		await inMenu(page, "Members").waitFor();
 		await page.route("**/members?*", (route) =>
 			route.fulfill({ json: { count: 1, next: null, previous: null, results: [null] } }),
 		);
-		await page.getByRole("link", { name: "Members" }).click();
+		await inMenu(page, "Members").click();
 		await page.getByRole("heading", { name: "Something went wrong" }).waitFor();
 		await page.unroute("**/members?*");
 		await page.getByRole("button", { name: "Try again" }).click();
@@ -157,9 +161,9 @@ inBrowser("the shell", (open) => {
 		test("says so, and can be tried again", async () => {
 			const { path } = await newOrganization();
 			const page = await open(path);
-			await page.getByRole("link", { name: "Members" }).waitFor();
+			await inMenu(page, "Members").waitFor();
 			await page.route("**/members.*.js", (route) => route.abort());
-			await page.getByRole("link", { name: "Members" }).click();
+			await inMenu(page, "Members").click();
 			await page.getByRole("heading", { name: "This page couldn't be loaded" }).waitFor();
 			await page.unroute("**/members.*.js");
 			await page.getByRole("button", { name: "Try again" }).click();
@@ -185,7 +189,7 @@ inBrowser("the shell", (open) => {
 				route.fulfill({ contentType: "text/html", body: html.replaceAll(script, old) }),
 			);
 			await page.goto(`${url}${path}#key=${inject("console").key}`);
-			await page.getByRole("link", { name: "Members" }).click();
+			await inMenu(page, "Members").click();
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 			expect(await page.getAttribute("script[src]", "src")).toBe(script);
 		});
