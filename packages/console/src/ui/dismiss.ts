@@ -1,5 +1,5 @@
 import type { RefObject } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 /**
  * Closes a menu that a button opens: by Escape, which gives the focus back to the button, when a link in
@@ -11,7 +11,8 @@ export function useDismiss(
 	isOpen: boolean,
 	close: () => void,
 ) {
-	useEffect(() => {
+	// Not a later effect: a click may follow at once.
+	useLayoutEffect(() => {
 		const element = root.current;
 		if (!isOpen || !element) return;
 		const controller = new AbortController();
