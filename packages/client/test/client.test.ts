@@ -2,7 +2,7 @@ import { beforeAll, expect, inject, test } from "vitest";
 import { PreconditionFailedError, Tenantry, TenantryError } from "../src/index.ts";
 
 const url = inject("url");
-const key = inject("key");
+const { client: key } = inject("keys");
 
 /** The requests that a client has sent. */
 function watched(options: { baseUrl?: string; key?: string } = {}) {

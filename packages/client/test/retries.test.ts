@@ -8,7 +8,7 @@ import {
 } from "../src/index.ts";
 import { ALL, type Mistreatment, proxy } from "./support/proxy.ts";
 
-const key = inject("key");
+const { retries: key } = inject("keys");
 const direct = new Tenantry({ baseUrl: inject("url"), key });
 
 type Proxy = Awaited<ReturnType<typeof proxy>>;
