@@ -134,7 +134,7 @@ inBrowser("batch exports", (open) => {
 		await checkLooks(page, "exports-list");
 		await page.getByRole("combobox", { name: "State" }).selectOption("paused");
 		await page.getByText("No export matches").waitFor();
-		expect(page.url()).toMatch(/\?type=HTTP&state=paused$/);
+		await expect.poll(() => page.url()).toMatch(/\?type=HTTP&state=paused$/);
 	});
 
 	test("a member resumes a paused export, and has what it skipped exported", async () => {

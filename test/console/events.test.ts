@@ -111,7 +111,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "ada@example.com" }).click();
 		await page.getByRole("button", { name: "Remove the filter About ada@example.com" }).waitFor();
 		const [invite] = (await client.invites.list({ organization: organization.id })).results;
-		expect(new URL(page.url()).search).toBe(`?scope=Invite&item_id=${invite?.id}`);
+		await expect.poll(() => new URL(page.url()).search).toBe(`?scope=Invite&item_id=${invite?.id}`);
 
 		await page.evaluate("delete window.showSaveFilePicker");
 		await page.getByRole("button", { name: "Download…" }).click();
@@ -155,7 +155,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "Show events" }).click();
 		await page.getByRole("row", { name: /Organization created/ }).waitFor({ state: "detached" });
 		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
-		expect(new URL(page.url()).searchParams.get("types")).toBe("project.*");
+		await expect.poll(() => new URL(page.url()).searchParams.get("types")).toBe("project.*");
 		await checkLooks(page, "events-feed");
 	});
 

@@ -122,7 +122,7 @@ inBrowser("keys", (open) => {
 		await checkLooks(page, "keys");
 		await page.getByLabel("State").selectOption("Expired");
 		await page.getByRole("link", { name: "Laptop" }).waitFor({ state: "detached" });
-		expect(page.url()).toMatch(/\/console\/keys\?state=expired$/);
+		await expect.poll(() => page.url()).toMatch(/\/console\/keys\?state=expired$/);
 		await page.getByRole("link", { name: "Old import" }).waitFor();
 		await page.getByRole("link", { name: "Service accounts" }).click();
 		await page.getByText("Only admins see service accounts").waitFor();
@@ -137,7 +137,7 @@ inBrowser("keys", (open) => {
 		await page.getByRole("button", { name: "Create key" }).click();
 		const expires = page.getByLabel("Expires");
 		await page.getByText("An API key can't give more access than it has itself.").waitFor();
-		expect(await expires.getAttribute("aria-invalid")).toBe("true");
+		await expect.poll(() => expires.getAttribute("aria-invalid")).toBe("true");
 
 		await page.getByRole("link", { name: "API keys" }).first().click();
 		await page.getByRole("link", { name: "Laptop" }).click();

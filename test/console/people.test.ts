@@ -97,7 +97,7 @@ inBrowser("people", (open) => {
 
 		const newcomer = await open("/console", { key: "" });
 		await newcomer.goto(await linkTo(email));
-		expect(await newcomer.inputValue("[name=first_name]")).toBe("Grace");
+		await expect.poll(() => newcomer.inputValue("[name=first_name]")).toBe("Grace");
 		await newcomer.click("button");
 		const key = await newcomer.inputValue("textarea");
 		expect((await clientOf(key).projects.get({ id })).name).toBe("Payroll");
@@ -242,7 +242,7 @@ inBrowser("people", (open) => {
 		await page.getByRole("link", { name: "Pay" }).click();
 		await button(page, "Delete project").click();
 		const sure = button(page, "Delete project").last();
-		expect(await sure.isDisabled()).toBe(true);
+		await expect.poll(() => sure.isDisabled()).toBe(true);
 		await page.getByRole("textbox", { name: /^Type/ }).fill("Pay");
 		await sure.click();
 		await note(page, "Pay is deleted.");

@@ -41,13 +41,15 @@ inBrowser("plugins", (open) => {
 		await address.fill(`${NPM}/absent`);
 		await page.getByRole("button", { name: "Install", exact: true }).click();
 		await page.getByText(/Could not|not found/i).waitFor();
-		expect(await address.getAttribute("aria-invalid")).toBe("true");
+		await expect.poll(() => address.getAttribute("aria-invalid")).toBe("true");
 		await address.fill(`${NPM}/greeting`);
 		await page.getByRole("button", { name: "Install", exact: true }).click();
 		await page.getByRole("heading", { name: "Greeting", level: 1 }).waitFor();
 
 		await page.getByRole("link", { name: "Set up in a project" }).click();
-		expect(await page.getByRole("textbox", { name: "Greeting" }).inputValue()).toBe("Hello");
+		await expect
+			.poll(() => page.getByRole("textbox", { name: "Greeting" }).inputValue())
+			.toBe("Hello");
 		await page.getByRole("textbox", { name: "Greeting" }).fill("Good morning");
 		await page.getByLabel("Tone").selectOption("loud");
 		await page.getByLabel("Access token").fill("s3cr3t");
@@ -161,7 +163,7 @@ inBrowser("plugins", (open) => {
 		await page.mouse.up();
 		await done;
 		expect(await saved()).toEqual(["First", "Second", "Third"]);
-		expect(await namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
+		await expect.poll(() => namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
 
 		await page.route("**/rearrange", (route) =>
 			route.fulfill({
@@ -171,7 +173,7 @@ inBrowser("plugins", (open) => {
 		);
 		await page.getByRole("button", { name: "Move First down" }).click();
 		await page.getByText("Not now.").waitFor();
-		expect(await namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
+		await expect.poll(() => namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
 		expect(await saved()).toEqual(["First", "Second", "Third"]);
 
 		await page.getByRole("switch", { name: "Off is enabled" }).click();
@@ -181,7 +183,7 @@ inBrowser("plugins", (open) => {
 		expect(await saved()).toEqual(["First", "Second"]);
 		await page.getByLabel("State").selectOption("disabled");
 		await page.getByRole("link", { name: "First" }).waitFor({ state: "detached" });
-		expect(page.url()).toContain("state=disabled");
+		await expect.poll(() => page.url()).toContain("state=disabled");
 	});
 
 	test("source is written, saved and run, and isn't overwritten unseen", async () => {
@@ -198,7 +200,7 @@ inBrowser("plugins", (open) => {
 		// Escape leaves the editor, so that Tab goes on to the next control.
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("Tab");
-		expect(await page.evaluate("document.activeElement.tagName")).toBe("BUTTON");
+		await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("BUTTON");
 		await page.getByRole("button", { name: "Save", exact: true }).click();
 		await page.getByText("Everything is saved.").waitFor();
 		const [plugin] = (await client.plugins.list({ organization: organization.id })).results;
@@ -216,7 +218,7 @@ inBrowser("plugins", (open) => {
 		expect((await source())["index.ts"]).toContain("theirs");
 		await dialog.getByRole("button", { name: "Take the saved version" }).click();
 		await page.getByText("Everything is saved.").waitFor();
-		expect(await editor.inputValue()).toContain("theirs");
+		await expect.poll(() => editor.inputValue()).toContain("theirs");
 	});
 
 	test("a plugin is checked for updates, and removed once its name is typed", async () => {

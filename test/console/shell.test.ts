@@ -19,13 +19,13 @@ inBrowser("the shell", (open) => {
 			await button.press("Enter");
 			await page.getByRole("link", { name: "New organization" }).waitFor();
 			await page.keyboard.press("Escape");
-			expect(await button.getAttribute("aria-expanded")).toBe("false");
-			expect(await focused(page)).toContain("North Ltd");
+			await expect.poll(() => button.getAttribute("aria-expanded")).toBe("false");
+			await expect.poll(() => focused(page)).toContain("North Ltd");
 			await button.press("Enter");
 			await checkLooks(page, "shell-organizations");
 			await page.getByRole("link", { name: "South Ltd" }).press("Enter");
 			await page.getByRole("button", { name: "Organization: South Ltd" }).waitFor();
-			expect(new URL(page.url()).pathname).toBe(`/console/${other.id}`);
+			await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/${other.id}`);
 		});
 	});
 
@@ -40,10 +40,10 @@ inBrowser("the shell", (open) => {
 		await button.press("Enter");
 		await menu.waitFor();
 		await page.keyboard.press("Tab");
-		expect(await focused(page)).toContain("Organization:");
+		await expect.poll(() => focused(page)).toContain("Organization:");
 		await page.keyboard.press("Escape");
 		await menu.waitFor({ state: "hidden" });
-		expect(await focused(page)).toBe("Menu");
+		await expect.poll(() => focused(page)).toBe("Menu");
 		await button.press("Enter");
 		await page.mouse.click(200, 1990);
 		await menu.waitFor({ state: "hidden" });
@@ -53,8 +53,8 @@ inBrowser("the shell", (open) => {
 		await button.press("Enter");
 		await menu.getByRole("link", { name: "Settings" }).press("Enter");
 		await page.getByRole("heading", { name: "Danger zone" }).waitFor();
-		expect(await menu.isVisible()).toBe(false);
-		expect(await focused(page)).toBe("Settings");
+		await menu.waitFor({ state: "hidden" });
+		await expect.poll(() => focused(page)).toBe("Settings");
 	});
 
 	test("the link to skip the menu leads to the page", async () => {
@@ -63,7 +63,9 @@ inBrowser("the shell", (open) => {
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 		await page.getByRole("link", { name: "Skip to content" }).press("Enter");
 		await page.keyboard.press("Tab");
-		expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
+		await expect
+			.poll(() => page.evaluate("document.activeElement.closest('main') !== null"))
+			.toBe(true);
 	});
 
 	test("a page that is opened gets the focus, and going back leads to where it was left", async () => {
@@ -76,9 +78,9 @@ inBrowser("the shell", (open) => {
 		await expect.poll(scroll).toBe(120);
 		await page.getByRole("link", { name: "Settings" }).click();
 		await page.getByRole("heading", { name: "Danger zone" }).waitFor();
-		expect(await page.title()).toBe("Settings · Tenantry");
-		expect(await focused(page)).toBe("Settings");
-		expect(await page.evaluate("scrollY")).toBe(0);
+		await expect.poll(() => page.title()).toBe("Settings · Tenantry");
+		await expect.poll(() => focused(page)).toBe("Settings");
+		await expect.poll(() => page.evaluate("scrollY")).toBe(0);
 		await page.goBack();
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
 		await expect.poll(() => page.evaluate("scrollY")).toBe(120);

@@ -40,7 +40,7 @@ inBrowser("signing in", (open) => {
 		await page.getByLabel("Email address").fill("nobody");
 		const link = await follow(page, person.email);
 		await signIn(page).waitFor();
-		expect(page.url()).toBe(`${inject("console").url}/console/sign_in`);
+		await expect.poll(() => page.url()).toBe(`${inject("console").url}/console/sign_in`);
 		await checkLooks(page, "sign-in-link");
 		await signIn(page).click();
 		await page.waitForURL(`**/console/${organization.id}*`);
@@ -52,7 +52,7 @@ inBrowser("signing in", (open) => {
 		// A session may make keys that last longer than itself.
 		await page.goto(`${inject("console").url}/console/keys/new`);
 		await page.getByRole("textbox", { name: "Name" }).waitFor();
-		expect(await page.getByLabel("Expires").inputValue()).toBe("90");
+		await expect.poll(() => page.getByLabel("Expires").inputValue()).toBe("90");
 		await signOut(page);
 		await expect(mine.users.get({ user: "@me" })).rejects.toMatchObject({ status: 401 });
 		await page.goto(link);
@@ -74,7 +74,7 @@ inBrowser("signing in", (open) => {
 		await signIn(page).click();
 		await page.getByRole("button", { name: "Sign out" }).click();
 		await page.getByText("Your key still works").waitFor();
-		expect(await page.evaluate("sessionStorage.length")).toBe(0);
+		await expect.poll(() => page.evaluate("sessionStorage.length")).toBe(0);
 		await clientOf(key).users.get({ user: "@me" });
 	});
 
@@ -96,7 +96,7 @@ inBrowser("signing in", (open) => {
 		const first = await follow(page, person.email);
 		await signIn(page).click();
 		await page.getByText("Your organization requires a second factor.").waitFor();
-		expect(await page.evaluate("document.activeElement.name")).toBe("code");
+		await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("code");
 		await page.getByRole("img", { name: "QR code" }).waitFor();
 		await checkLooks(page, "sign-in-set-up");
 		await page.getByRole("textbox", { name: "Code" }).fill("000000");
