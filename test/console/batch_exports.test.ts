@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
-import { Tenantry } from "tenantry-client";
 import { expect, inject, test } from "vitest";
 import { listen } from "../support/peers.ts";
-import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -29,17 +28,6 @@ async function holding() {
 		promise.then(() => response.end());
 	});
 	return { url: `http://127.0.0.1:${await listen(server)}/batch`, release: resolve };
-}
-
-/** The key of somebody who is a member of the organization. */
-async function memberOf(organization: string) {
-	const { accept_url } = await clientOf().invites.create(
-		{ organization },
-		{ target_email: `${crypto.randomUUID()}@example.com`, send_email: false },
-	);
-	const token = accept_url?.split("/").at(-1) ?? "";
-	const nobody = new Tenantry({ baseUrl: inject("console").url });
-	return (await nobody.invites.accept({ token })).personal_api_key?.value ?? "";
 }
 
 inBrowser("batch exports", (open) => {
@@ -152,7 +140,7 @@ inBrowser("batch exports", (open) => {
 			paused: true,
 			last_paused_at: hoursAgo(3),
 		});
-		const key = await memberOf(organization.id);
+		const key = await newMember(organization.id);
 		const page = await open(`${path}/batch_exports/${id}`, { key });
 		const refused: string[] = [];
 		page.on("response", (response) => {

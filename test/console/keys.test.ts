@@ -1,20 +1,12 @@
 import type { Page } from "playwright-core";
-import { Tenantry } from "tenantry-client";
 import { expect, inject, test } from "vitest";
-import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 /** Adds a new user to a new organization. Their keys are theirs alone, unlike those of the server's owner. */
 async function newUser(level: 1 | 8) {
-	const { client, organization, ...rest } = await newOrganization();
-	const { accept_url } = await client.invites.create(
-		{ organization: organization.id },
-		{ target_email: `${crypto.randomUUID()}@example.com`, level, send_email: false },
-	);
-	const token = accept_url?.split("/").at(-1) ?? "";
-	const nobody = new Tenantry({ baseUrl: inject("console").url });
-	const { personal_api_key } = await nobody.invites.accept({ token }, { first_name: "Robin" });
-	const key = personal_api_key?.value ?? "";
-	return { ...rest, organization, key, client: clientOf(key) };
+	const { organization, path, project } = await newOrganization();
+	const key = await newMember(organization.id, level);
+	return { organization, path, project, key, client: clientOf(key) };
 }
 
 /** What the service answers to a key that reads projects. */

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
-import { Tenantry } from "tenantry-client";
-import { expect, inject, test } from "vitest";
-import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+import type { Tenantry } from "tenantry-client";
+import { expect, test } from "vitest";
+import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 const NPM = "https://www.npmjs.com/package";
 
@@ -22,9 +22,6 @@ async function written(client: Tenantry, organization: string, name: string, sou
 	);
 	return plugin;
 }
-
-/** The client of somebody without a key. */
-const stranger = () => new Tenantry({ baseUrl: inject("console").url });
 
 const namesIn = (page: Page) => page.getByRole("listitem").locator("strong").allTextContents();
 
@@ -245,13 +242,7 @@ inBrowser("plugins", (open) => {
 			{ organization: organization.id, id: own.id },
 			{ config_schema: [{ key: "token", secret: true }] },
 		);
-		const { accept_url } = await client.invites.create(organization, {
-			target_email: `${crypto.randomUUID()}@example.com`,
-			send_email: false,
-		});
-		const token = accept_url?.split("/").at(-1) ?? "";
-		const { personal_api_key } = await stranger().invites.accept({ token });
-		const key = personal_api_key?.value ?? "";
+		const key = await newMember(organization.id);
 		const page = await open(`${path}/plugins/${own.id}/source`, { key });
 		await page.getByText("It runs with secrets, so only admins may change it.").waitFor();
 		await page.locator(".token").first().waitFor();

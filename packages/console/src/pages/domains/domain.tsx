@@ -6,7 +6,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Problem, say } from "../../ui/feedback.tsx";
+import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
@@ -47,13 +47,7 @@ export default function Domain() {
 	if (!domain)
 		return (
 			<PageView title="Domain" above={above}>
-				{loaded.error ? (
-					<Problem error={loaded.error} retry={loaded.reload} />
-				) : (
-					<p class="loading" role="status" aria-busy="true">
-						Loading…
-					</p>
-				)}
+				<Show of={loaded}>{() => null}</Show>
 			</PageView>
 		);
 

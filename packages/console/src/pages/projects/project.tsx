@@ -5,7 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, Problem, say } from "../../ui/feedback.tsx";
+import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Copy, Facts, Time } from "../../ui/values.tsx";
@@ -64,13 +64,7 @@ export default function Project() {
 	if (!loaded.data)
 		return (
 			<PageView title="Project" above={above}>
-				{loaded.error ? (
-					<Problem error={loaded.error} retry={loaded.reload} />
-				) : (
-					<p class="loading" role="status" aria-busy="true">
-						Loading…
-					</p>
-				)}
+				<Show of={loaded}>{() => null}</Show>
 			</PageView>
 		);
 	const { project, mayChange } = loaded.data;
