@@ -27,6 +27,27 @@ inBrowser("the shell", (open) => {
 			await page.getByRole("button", { name: "Organization: South Ltd" }).waitFor();
 			await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/${other.id}`);
 		});
+
+		test("stays open when the page below it appears", async () => {
+			const { path, organization } = await newOrganization("Slow Ltd");
+			const page = await open("/console/account");
+			await page.getByRole("heading", { name: "Account" }).waitFor();
+			let answer = () => {};
+			const asked = new Promise<void>((resolve) => {
+				answer = resolve;
+			});
+			await page.route(`**/api/organizations/${organization.id}`, async (route) => {
+				await asked;
+				await route.continue();
+			});
+			await page.goto(new URL(`${path}/members`, page.url()).href);
+			await page.getByRole("button", { name: "Organization: Slow Ltd" }).press("Enter");
+			const entry = page.getByRole("link", { name: "New organization" });
+			await entry.waitFor();
+			answer();
+			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+			expect(await entry.isVisible()).toBe(true);
+		});
 	});
 
 	test("on a phone the menu opens and closes with the keyboard, and closes when a page opens", async () => {

@@ -28,8 +28,9 @@ export function PageView({
 		document.title = `${title} · Tenantry`;
 	}, [title]);
 	useEffect(() => {
-		// Not if something on the page, such as a search, has taken the focus.
-		if (document.activeElement === document.body || document.activeElement?.closest("nav"))
+		// Not if the user is elsewhere already, such as in a search or a menu that they opened meanwhile.
+		const { activeElement } = document;
+		if (activeElement === document.body || activeElement?.matches("nav a[aria-current=page]"))
 			heading.current?.focus({ preventScroll: true });
 	}, []);
 	return (
