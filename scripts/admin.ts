@@ -30,9 +30,9 @@ const COMMANDS: Record<string, Command> = {
 		required: ["email"],
 	},
 	"key create": {
-		usage: "--email EMAIL --label LABEL --scopes SCOPE[,SCOPE]…",
-		does: "Make another key for a user. Its value is printed once.",
-		options: { email: text, label: text, scopes: several },
+		usage: "--email EMAIL --label LABEL --scopes SCOPE[,SCOPE]… [--expires-at TIME]",
+		does: "Make another key for a user. Its value is printed once. TIME is in ISO 8601; without it, the key never expires.",
+		options: { email: text, label: text, scopes: several, "expires-at": text },
 		required: ["email", "label", "scopes"],
 	},
 	"key revoke": {
@@ -43,6 +43,11 @@ const COMMANDS: Record<string, Command> = {
 	"user deactivate": {
 		usage: "EMAIL",
 		does: "Refuse all keys of a user from now on.",
+		argument: "email",
+	},
+	"user reset-two-factor": {
+		usage: "EMAIL",
+		does: "Remove the second factor of a user who has lost it, with its recovery codes.",
 		argument: "email",
 	},
 	"user list": {
@@ -152,6 +157,7 @@ const options = {
 	scopes: given.has("scopes")
 		? [given.get("scopes"), positionals].flat(2).flatMap((list) => String(list).split(","))
 		: undefined,
+	expires_at: given.get("expires-at"),
 	plugins_access_level: given.get("plugins-access-level"),
 	features: given.get("feature"),
 	customer_id: given.get("customer-id"),

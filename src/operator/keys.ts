@@ -18,12 +18,13 @@ import type { keyCreate, keyRevoke } from "./shape.ts";
 const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
 
 /** A new key's value, row and log entry. The first request with the key adds it to KV. */
-export async function newKey(label: string, scopes: string[]) {
+export async function newKey(label: string, scopes: string[], expires_at: string | null = null) {
 	const value = mint();
 	const row = {
 		id: v7(),
 		label,
 		scopes,
+		expires_at,
 		hash: await digest(value),
 		mask_value: mask(value),
 	};
@@ -36,7 +37,8 @@ export async function newKey(label: string, scopes: string[]) {
 	return { value, row, entry };
 }
 
-export async function create({ DB }: Env, { email, label, scopes }: z.infer<typeof keyCreate>) {
+export async function create({ DB }: Env, options: z.infer<typeof keyCreate>) {
+	const { email, label, scopes, expires_at } = options;
 	const db = drizzle(DB);
 	const owner = alias(users, "owner");
 	const [user] = await db
@@ -50,10 +52,10 @@ export async function create({ DB }: Env, { email, label, scopes }: z.infer<type
 		.where(eq(owner.email, email));
 	const { id, is_active, organization } = required(user, "user with this address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
-	const { value, row, entry } = await newKey(label, scopes);
+	const { value, row, entry } = await newKey(label, scopes, expires_at);
 	const insertion = db.insert(personalApiKeys).values({ ...row, user_id: id });
 	await db.batch(withOperatorEntry(db, insertion, { ...entry, organization }));
-	return { id: row.id, label, scopes, key: value };
+	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
 }
 
 /**

@@ -3,45 +3,79 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
+import type { Database } from "../db/client.ts";
 import { withEntries } from "../db/record.ts";
-import { members, organizations, users } from "../db/schema.ts";
+import { members, organizations, recoveryCodes, twoFactors, users } from "../db/schema.ts";
 import { trigger, withOperatorEntry } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
-import type { list, organizationSet, userDeactivate } from "./shape.ts";
+import type { list, organizationSet, user as User } from "./shape.ts";
 
 /**
- * Deactivates a user, with an entry in the log of each of its organizations, since each loses an
- * active member.
+ * Selects a user, and makes rows of the activity log: one for each of its organizations, all of which a change of the user
+ * concerns.
  */
-export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof userDeactivate>) {
-	const db = drizzle(DB);
+async function withOrganizations(db: Database, email: string) {
 	const byEmail = eq(users.email, email);
-	const [[user], memberships] = await db.batch([
-		db.select({ uuid: users.uuid }).from(users).where(byEmail),
+	const [[found], memberships] = await db.batch([
+		db
+			.select({ id: users.id, uuid: users.uuid, secret: twoFactors.secret })
+			.from(users)
+			.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
+			.where(byEmail),
 		db
 			.select({ organization_id: members.organization_id })
 			.from(members)
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(byEmail),
 	]);
+	const user = required(found, "user with this address");
+	const rows = <E extends object>(entry: E) =>
+		memberships.map(({ organization_id }) => ({
+			...entry,
+			id: v7(),
+			organization_id,
+			item_id: user.uuid,
+			name: email,
+			trigger,
+		}));
+	return { user, rows };
+}
+
+export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof User>) {
+	const db = drizzle(DB);
+	const { user, rows } = await withOrganizations(db, email);
 	const change = { field: "is_active", action: "changed" } as const;
-	const { uuid } = required(user, "user with this address");
-	const rows = memberships.map(({ organization_id }) => ({
-		id: v7(),
-		organization_id,
-		activity: "deactivated" as const,
-		scope: "User" as const,
-		item_id: uuid,
-		name: email,
-		changes: [{ ...change, before: true, after: false }],
-		trigger,
-	}));
 	const deactivation = db
 		.update(users)
 		.set({ is_active: false })
-		.where(and(byEmail, eq(users.is_active, true)));
-	await db.batch(withEntries(db, deactivation, rows));
+		.where(and(eq(users.id, user.id), eq(users.is_active, true)));
+	const entries = rows({
+		activity: "deactivated" as const,
+		scope: "User" as const,
+		changes: [{ ...change, before: true, after: false }],
+	});
+	await db.batch(withEntries(db, deactivation, entries));
 	return { deactivated: email };
+}
+
+/**
+ * Removes the second factor of somebody who has lost it, with its recovery codes.
+ * @throws OperatorError if the user has none
+ */
+export async function resetTwoFactor({ DB }: Env, { email }: z.infer<typeof User>) {
+	const db = drizzle(DB);
+	const { user, rows } = await withOrganizations(db, email);
+	required(user.secret ?? undefined, "second factor of this user");
+	const removal = db.delete(twoFactors).where(eq(twoFactors.user_id, user.id));
+	const entries = rows({ activity: "disabled" as const, scope: "TwoFactor" as const });
+	const [removed, entered] = withEntries(db, removal, entries);
+	await db.batch([
+		removed,
+		entered,
+		db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id)),
+		db.update(users).set({ is_2fa_enabled: false }).where(eq(users.id, user.id)),
+	]);
+	return { reset: email };
 }
 
 export async function setOrganization(

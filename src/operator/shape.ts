@@ -11,10 +11,12 @@ export const bootstrap = z.object({
 export const keyCreate = z.object({
 	label: newKey.shape.label,
 	scopes: newKey.shape.scopes,
+	expires_at: newKey.shape.expires_at,
 	email: email(),
 });
 export const keyRevoke = z.object({ id: uuid() });
-export const userDeactivate = z.object({ email: email() });
+/** The command is about the user with this address. */
+export const user = z.object({ email: email() });
 export const organizationSet = z.object({
 	id: uuid(),
 	plugins_access_level: z.enum(PLUGIN_LEVELS).transform(Number).optional(),

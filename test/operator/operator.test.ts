@@ -1,8 +1,10 @@
 import { env, exports } from "cloudflare:workers";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
 import { members } from "../../src/db/schema.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
+import { stopClock } from "../support/time.ts";
+import { codeOf } from "../support/totp.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
 
 /** The outcome of a command that runs through the entrypoint. */
@@ -77,6 +79,52 @@ test("a key is created with its scopes and revoked at once, and both are logged 
 		{ ...entry, activity: "deleted" },
 		{ ...entry, activity: "created" },
 	]);
+});
+
+test("a key with a time to expire is refused after it", async () => {
+	stopClock();
+	const { owner } = await world();
+	const { result } = await operate("key create", {
+		email: owner.email,
+		label: "CI",
+		scopes: ["user:read"],
+		expires_at: new Date(Date.now() + 60_000).toISOString(),
+	});
+	expect(result.expires_at).toBe(new Date(Date.now() + 60_000).toISOString());
+	expect((await call("GET", "/api/users/@me", { key: result.key })).status).toBe(200);
+	vi.setSystemTime(Date.now() + 61_000);
+	expect((await call("GET", "/api/users/@me", { key: result.key })).status).toBe(401);
+});
+
+test("a second factor that is reset is gone with its recovery codes, which each of the user's organizations sees", async () => {
+	const [one, two] = [await world(), await world()];
+	const member = await join(one.id, 1);
+	await db.insert(members).values({ organization_id: two.id, user_id: member.id, level: 1 });
+	const factor = (action = "", code?: string) =>
+		call(
+			code === undefined && action === "" ? "GET" : "POST",
+			`/api/users/@me/two_factor${action}`,
+			{
+				key: member.key,
+				...(code && { body: { code } }),
+			},
+		);
+	const { secret } = (await factor("/begin")).body;
+	expect((await factor("/confirm", await codeOf(secret))).status).toBe(200);
+	expect(await operate("user reset-two-factor", { email: member.email })).toEqual({
+		result: { reset: member.email },
+	});
+	expect((await factor()).body).toMatchObject({ is_enabled: false, recovery_codes_left: 0 });
+	const { results } = (await one.here("GET", "/members/")).body;
+	expect(results.map((each: Record<string, unknown>) => each.is_2fa_enabled)).toEqual([
+		false,
+		false,
+	]);
+	const entry = { ...byOperator, activity: "disabled", scope: "TwoFactor", item_id: member.uuid };
+	for (const home of [one, two]) expect((await log(home))[0]).toMatchObject(entry);
+	expect(await operate("user reset-two-factor", { email: member.email })).toEqual({
+		error: "There is no second factor of this user.",
+	});
 });
 
 test("a deactivated user is refused at once, and each of its organizations gets one log entry", async () => {
