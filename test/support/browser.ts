@@ -32,10 +32,15 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 	});
 }
 
-/** A phone and a desktop, light and dark. */
-export const LOOKS = [390, 1280].flatMap((width) =>
-	(["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
-);
+/** Whether pictures are taken, to be looked at. */
+export const TAKES_PICTURES = Boolean(process.env.SCREENSHOTS);
+
+/** The looks that pages are checked in: a phone and a desktop, light and dark, all four only where pictures are taken. */
+export const LOOKS = [390, 1280]
+	.flatMap((width) => (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })))
+	.filter(
+		({ width, colorScheme }) => TAKES_PICTURES || (width === 390) === (colorScheme === "dark"),
+	);
 
 /**
  * What goes wrong on a page from now on: errors, warnings, and requests to other hosts than `url`.

@@ -3,7 +3,14 @@ import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { Tenantry } from "tenantry-client";
 import { expect, inject } from "vitest";
-import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../../support/browser.ts";
+import {
+	LOOKS,
+	overflowOf,
+	problemsOf,
+	screenshot,
+	TAKES_PICTURES,
+	withBrowser,
+} from "../../support/browser.ts";
 
 /** Errors that a browser logs for refusals that a test provokes. */
 const REFUSALS = /the server responded with a status of 4\d\d/;
@@ -62,11 +69,8 @@ export async function newMember(organization: string, level: 1 | 8 | 15 = 1) {
 	return personal_api_key?.value ?? "";
 }
 
-/** All looks are checked where pictures are taken, to be looked at; otherwise two, and one by axe, which takes long. */
-const CHECKED = process.env.SCREENSHOTS
-	? LOOKS
-	: LOOKS.filter(({ width, colorScheme }) => (width === 390) === (colorScheme === "dark"));
-const isForAxe = (width: number) => process.env.SCREENSHOTS !== undefined || width === 390;
+/** Axe takes long, so it checks one look, and all only where pictures are taken. */
+const isForAxe = (width: number) => TAKES_PICTURES || width === 390;
 
 /** What axe finds. Outside of legacy mode it opens a second page for frames, of which the console has none. */
 async function violationsOn(page: Page) {
@@ -75,14 +79,13 @@ async function violationsOn(page: Page) {
 }
 
 /**
- * Checks the page as it is now on a phone and a desktop, light and dark: axe finds nothing, nothing
- * is wider than the screen, no errors were logged, and no other host was asked. The environment
- * variable SCREENSHOTS names a folder for pictures.
+ * Checks the page as it is now in each look: axe finds nothing, nothing is wider than the screen, no errors were logged, and
+ * no other host was asked. The environment variable SCREENSHOTS names a folder for pictures.
  * @param name of the pictures
  */
 export async function checkLooks(page: Page, name: string) {
 	const found: unknown[] = [];
-	for (const { width, colorScheme } of CHECKED) {
+	for (const { width, colorScheme } of LOOKS) {
 		const look = `${width}-${colorScheme}`;
 		await page.setViewportSize({ width, height: 800 });
 		await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
