@@ -79,11 +79,11 @@ test("without --json a list is printed as a table", async () => {
 	expect(out).toMatch(/\ncount: \d+\n$/);
 });
 
-/** How many requests are sent during a hundred commands; REQUESTS=10000 takes some minutes. */
-const REQUESTS = Number(process.env.REQUESTS ?? 1000);
+/** How many requests are sent during the commands; REQUESTS=10000 takes some minutes. */
+const REQUESTS = Number(process.env.REQUESTS ?? 400);
 
 test(
-	"a hundred commands during many requests: no command fails, and no response is a 5xx",
+	"96 commands during many requests: no command fails, and no response is a 5xx",
 	async () => {
 		Object.assign(process.env, { STATE_DIR: state });
 		const { openService } = await import("../../scripts/operator.ts");
@@ -113,7 +113,7 @@ test(
 		};
 		const processes = async () => {
 			const codes = [];
-			for (let i = 0; i < 5; i++) {
+			for (let i = 0; i < 3; i++) {
 				const pair = [`one-${i}`, `two-${i}`].map((name) =>
 					admin("bootstrap", "--email", `${name}@example.com`),
 				);
@@ -137,7 +137,7 @@ test(
 			calls(),
 			...Array.from({ length: 6 }, client),
 		]).finally(dispose);
-		expect(codes).toEqual(Array(10).fill(0));
+		expect(codes).toEqual(Array(6).fill(0));
 		expect(outcomes).toHaveLength(90);
 		expect(outcomes.filter((outcome) => "error" in outcome)).toEqual([]);
 		expect(Object.fromEntries(statuses)).toEqual({
