@@ -1,5 +1,6 @@
 /** Workers on workerd, with local simulators of D1, KV and the rate limiter, and nothing between a client and the worker. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
@@ -62,7 +63,7 @@ export function bundleWorker(path: string, { minify = true } = {}) {
 			alias: Object.fromEntries(
 				Object.entries(alias ?? {}).map(([name, to]) => [
 					name,
-					to.startsWith("./") ? `${root}/${to}` : `${root}/node_modules/${to}`,
+					createRequire(`${root}/`).resolve(String(to)),
 				]),
 			),
 		}),

@@ -8,7 +8,7 @@ import { pageSizes } from "./console.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
-import { startPart, startTimes } from "./startup.ts";
+import { findSlowness, startPart, startTimes } from "./startup.ts";
 
 /**
  * The maximum size of what is evaluated when an isolate starts, compressed: the smaller it is, the
@@ -97,6 +97,7 @@ const failOn = (title: string, complaints: string[]) => {
 
 failOn("imports point one way", findWrongImports(bundled.metafile));
 failOn("references to the documentation", findDeadReferences());
+failOn("what isolates read when they start", findSlowness(script));
 
 /** Ends the script if something is as large as its limit, in KiB with gzip. */
 function limit(part: string, size: number, max: number) {

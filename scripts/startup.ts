@@ -52,6 +52,25 @@ export async function startPart() {
 	return { script: text, kib: gzipSync(text).length / 1024, packages: packagesOf(metafile) };
 }
 
+/**
+ * What in a script would make an isolate start slowly, without regard to what is evaluated.
+ * @param script the bundled worker
+ */
+export function findSlowness(script: string): string[] {
+	const modules = [...script.matchAll(/import(?:[\w$*{},\s]+from)?"((?!cloudflare:)[^"]+)";/g)];
+	const characters = [...script.matchAll(/.{0,40}[^\0-\x7f].{0,40}/g)];
+	return [
+		...modules.map(
+			([, name]) =>
+				`${name} is loaded when an isolate starts. Add it to [alias] in wrangler.toml, as others are.`,
+		),
+		...characters.map(
+			([text]) =>
+				`One character beyond ASCII makes V8 hold the whole script with two bytes for each. Use an escape in: ${text}`,
+		),
+	];
+}
+
 /** The smallest worker with the same framework. */
 const EMPTY = 'import { Hono } from "hono"; export default new Hono().get("/", (c) => c.json({}));';
 
