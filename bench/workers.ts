@@ -1,10 +1,11 @@
 /** Workers on workerd, with local simulators of D1, KV and the rate limiter, and nothing between a client and the worker. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig } from "wrangler";
-import { run } from "../scripts/run.ts";
+import { bundle } from "../scripts/bundle.ts";
 import { cpuOf, workersOf } from "./processes.ts";
 
 const root = `${import.meta.dirname}/..`;
@@ -37,7 +38,7 @@ export function newFolder(from?: string) {
 export const SERVICE = `${root}/src/worker.ts`;
 
 /**
- * Bundles a worker with wrangler, with `measured` of bench/harness.ts around it.
+ * Bundles a worker, with `measured` of bench/harness.ts around it.
  * @param path the file with the worker
  * @param minify as a deployment does; otherwise comments in the script tell which module lines are from
  */
@@ -60,18 +61,15 @@ export function bundleWorker(path: string, { minify = true } = {}) {
 			compatibility_flags,
 			keep_names,
 			alias: Object.fromEntries(
-				Object.entries(alias ?? {}).map(([name, to]) => [name, `${root}/node_modules/${to}`]),
+				Object.entries(alias ?? {}).map(([name, to]) => [
+					name,
+					createRequire(`${root}/`).resolve(String(to)),
+				]),
 			),
 		}),
 	);
-	run(
-		"wrangler",
-		"deploy",
-		"--dry-run",
-		...["--config", `${folder}/wrangler.json`, "--outdir", `${folder}/dist`],
-		...(minify ? ["--minify"] : []),
-	);
-	return readFileSync(`${folder}/dist/worker.js`, "utf8");
+	const { readable, script } = bundle(`${folder}/dist`, `--config=${folder}/wrangler.json`);
+	return readFileSync(minify ? script : readable, "utf8");
 }
 
 type Options = {

@@ -3,11 +3,12 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { buildAssets } from "./assets.ts";
+import { bundle } from "./bundle.ts";
 import { pageSizes } from "./console.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { fail, run } from "./run.ts";
-import { startPart, startTimes } from "./startup.ts";
+import { findSlowness, startPart, startTimes } from "./startup.ts";
 
 /**
  * The maximum size of what is evaluated when an isolate starts, compressed: the smaller it is, the
@@ -84,25 +85,19 @@ buildAssets();
 const [largest] = pageSizes();
 if (!largest) fail("The console has no pages.");
 
-const bundled = check(
-	"bundle",
-	"wrangler",
-	"deploy",
-	"--dry-run",
-	"--env=",
-	"--minify",
-	"--metafile=dist/metafile.json",
-	"--outdir",
-	"dist",
-);
+console.log("· bundle");
+const bundled = bundle("dist", "--env=");
+const script = readFileSync(bundled.script, "utf8");
+
 /** Ends the script if there are complaints. */
 const failOn = (title: string, complaints: string[]) => {
 	console.log(`· ${title}`);
 	if (complaints.length > 0) fail(complaints.join("\n"));
 };
 
-failOn("imports point one way", findWrongImports("dist/metafile.json"));
+failOn("imports point one way", findWrongImports(bundled.metafile));
 failOn("references to the documentation", findDeadReferences());
+failOn("what isolates read when they start", findSlowness(script));
 
 /** Ends the script if something is as large as its limit, in KiB with gzip. */
 function limit(part: string, size: number, max: number) {
@@ -119,14 +114,14 @@ limit("tenantry-client", await clientKib(), MAX_CLIENT_KIB);
 
 console.log("· start-up");
 const { kib, packages } = await startPart();
-const total = Number(/gzip: ([\d.]+) KiB/.exec(bundled)?.[1]);
+const total = gzipSync(script).length / 1024;
 const parts = [
 	["evaluated at start", kib, MAX_START_KIB],
 	["loaded when first used", total - kib, MAX_REST_KIB],
 ] as const;
 for (const [part, size, max] of parts) limit(part, size, max);
 console.log(`  at start: ${packages.join(", ")}`);
-const { worker, empty } = await startTimes(readFileSync("dist/worker.js", "utf8"));
+const { worker, empty } = await startTimes(script);
 console.log(
 	`  first answer of a new isolate: ${(worker / empty).toFixed(1)} times that of an empty Hono worker (${worker.toFixed(0)} ms, ${empty.toFixed(0)} ms)`,
 );

@@ -1,5 +1,5 @@
 /**
- * `npm run deploy`: builds the documentation, applies migrations and deploys the worker. Options are passed to wrangler:
+ * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options are passed to wrangler:
  * `--env staging`, `--dry-run`.
  *
  * Migrations only add tables and columns, so the deployed code also works with the next version's
@@ -10,6 +10,7 @@ import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
 import { buildAssets } from "./assets.ts";
+import { bundle } from "./bundle.ts";
 import { fail, run } from "./run.ts";
 import { root } from "./state.ts";
 
@@ -38,7 +39,7 @@ function wrangler(...words: string[]) {
 }
 
 const migrate = () => wrangler("d1", "migrations", "apply", "DB", "--remote");
-const deploy = () => wrangler("deploy", "--minify", ...rest);
+const deploy = () => wrangler("deploy", script, "--no-bundle", ...rest);
 
 function isDeployed() {
 	const databases: { name: string }[] = JSON.parse(run("wrangler", "d1", "list", "--json"));
@@ -46,6 +47,7 @@ function isDeployed() {
 }
 
 buildAssets();
+const { script } = bundle(`${root}/dist`, `--env=${environment}`);
 if (rest.includes("--dry-run")) deploy();
 else if (isDeployed()) {
 	migrate();

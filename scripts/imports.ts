@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
  * after all folders.
  */
 const ORDER = [
+	"node",
 	"http",
 	"docs",
 	"db",

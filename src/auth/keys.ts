@@ -1,4 +1,3 @@
-import { crc32 } from "node:zlib";
 import * as z from "zod";
 import { held, hold, release } from "./held.ts";
 
@@ -24,6 +23,16 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 const base62 = (n: bigint, length: number): string =>
 	length === 0 ? "" : base62(n / 62n, length - 1) + DIGITS.charAt(Number(n % 62n));
+
+/** That of node:zlib is the same, but would be loaded when an isolate starts. */
+function crc32(text: string) {
+	let crc = ~0;
+	for (const byte of new TextEncoder().encode(text)) {
+		crc ^= byte;
+		for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 && 0xedb88320);
+	}
+	return ~crc >>> 0;
+}
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 

@@ -16,7 +16,7 @@ function field(value: Cell) {
 export const record = (values: Cell[]) => `${values.map(field).join()}\r\n`;
 
 /** How a text begins that spreadsheets would take for a formula. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/u;
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/u;
 
 /**
  * For files that people open in a spreadsheet: text that would be a formula gets a `'` in front

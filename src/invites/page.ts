@@ -68,7 +68,7 @@ const render = (
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${title} · Tenantry</title>
+<title>${title} &middot; Tenantry</title>
 <style nonce="${nonce}">${raw(STYLE)}</style>
 </head>
 <body><main><h1>${title}</h1>${main}</main>${script && html`<script nonce="${nonce}">${raw(script)}</script>`}</body>
@@ -123,7 +123,7 @@ const welcomePage = (
 				html`<p>This is your personal API key. It is shown <strong>only this once</strong>: copy it now and keep it secret.</p>
 <label>Your key <textarea id="key" rows="2" readonly>${personal_api_key.value}</textarea></label>
 <button hidden>Copy the key</button>
-<p class="note">Send it with each request: <code>Authorization: Bearer …</code></p>`,
+<p class="note">Send it with each request: <code>Authorization: Bearer &hellip;</code></p>`,
 				SCRIPT,
 			)
 		: render(

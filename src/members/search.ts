@@ -7,7 +7,7 @@ import { contains, fold } from "../db/contains.ts";
  * leaves them out.
  */
 const UNFOLDED =
-	/[ƛɜɡɤɪʂʇʝʞϳԩ-ԯა-ჿᏸ-ᏽᲀ-ᲊᶎⱟꙙ-ꚛꞔꞗ-ꞟꞵ-ꟃꟈ-ꟊꟍ-ꟛꟶꭓꭰ-ꮿ\u{104d8}-\u{104fb}\u{10597}-\u{105bc}\u{10cc0}-\u{10cf2}\u{10d70}-\u{10d85}\u{118c0}-\u{118df}\u{16e60}-\u{16e7f}\u{16ebb}-\u{16ed3}\u{1e922}-\u{1e943}]+/u;
+	/[\u019b\u025c\u0261\u0264\u026a\u0282\u0287\u029d\u029e\u03f3\u0529-\u052f\u10d0-\u10ff\u13f8-\u13fd\u1c80-\u1c8a\u1d8e\u2c5f\ua659-\ua69b\ua794\ua797-\ua79f\ua7b5-\ua7c3\ua7c8-\ua7ca\ua7cd-\ua7db\ua7f6\uab53\uab70-\uabbf\u{104d8}-\u{104fb}\u{10597}-\u{105bc}\u{10cc0}-\u{10cf2}\u{10d70}-\u{10d85}\u{118c0}-\u{118df}\u{16e60}-\u{16e7f}\u{16ebb}-\u{16ed3}\u{1e922}-\u{1e943}]+/u;
 
 /** How many parts of a search the index is asked for. */
 const MAX_PARTS = 10;

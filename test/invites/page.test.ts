@@ -69,10 +69,10 @@ test("the page escapes what people wrote, and removes control characters", async
 	const path = await page(home, {}, { message: `one\u001b[31m\r\n${evil}` });
 	const { body } = await call("GET", path);
 	expect(body).not.toMatch(/[^\P{Cc}\n]|\u202e|<b>/u);
-	expect(body).toContain("<title>Join &lt;b&gt;A&lt;/b&gt; cme x · Tenantry");
+	expect(body).toContain("<title>Join &lt;b&gt;A&lt;/b&gt; cme x &middot; Tenantry");
 	expect(body).toContain("<blockquote>one [31m\n&lt;b&gt;A&lt;/b&gt; cme\nx</blockquote>");
 	const welcome = await call("POST", path);
-	expect(welcome.body).toContain("<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x · Tenantry");
+	expect(welcome.body).toContain("<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x &middot; Tenantry");
 });
 
 test("the page warns above the button that accepting revokes the keys of a user with an unverified address", async () => {
