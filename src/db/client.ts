@@ -29,11 +29,12 @@ export function connect(c: Context<App>, start: string) {
 				served = undefined;
 				return results;
 			}
-			c.var.meter.d1_trips += 1;
+			const { meter } = c.var;
+			meter.d1_trips += 1;
 			const results = await session.batch<T>(statements);
 			for (const { meta } of results) {
-				c.var.meter.d1_rows_read += meta.rows_read;
-				c.var.meter.d1_rows_written += meta.rows_written;
+				meter.d1_rows_read += meta.rows_read;
+				meter.d1_rows_written += meta.rows_written;
 			}
 			return results;
 		},

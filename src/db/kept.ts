@@ -1,6 +1,7 @@
 import { fillPlaceholders, type Query } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Connected, Database } from "./client.ts";
+import { isValue, rowReader } from "./rows.ts";
 
 /*
  * Statements that the isolate keeps, so that their SQL isn't built anew in each request
@@ -27,24 +28,34 @@ export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T
 	};
 }
 
-/** A statement of Drizzle's, whose rows are `R`. */
+/** A select of Drizzle's, whose rows are `R`. */
 type Preparable<R> = {
-	readonly _: { readonly result: R };
-	prepare: () => {
-		getQuery: () => Query;
-		mapResult: (result: unknown, isFromBatch: boolean) => unknown;
-	};
+	readonly _: { readonly result: R; readonly selectedFields: object };
+	prepare: () => { getQuery: () => Query };
 };
+
+type MapResult = (result: { results: object[] }) => unknown;
+
+/** @throws if an object in the result may be missing, which `rowReader` doesn't see */
+function checkNesting(fields: object, prepared: object) {
+	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
+	const isNested = !Object.values(fields).every(isValue);
+	if (isNested && Object.values(joined).includes(false))
+		throw new Error("A kept select can't have an object from a table of a left join.");
+}
 
 /** The SQL of a statement with placeholders, and how its rows are read. */
 export class Kept<R> {
 	readonly #query: Query;
-	readonly #mapResult: (result: unknown) => unknown;
+	readonly #mapResult: MapResult;
 
 	constructor(statement: Preparable<R>) {
 		const prepared = statement.prepare();
 		this.#query = prepared.getQuery();
-		this.#mapResult = (result) => prepared.mapResult(result, true);
+		const { selectedFields } = statement._;
+		checkNesting(selectedFields, prepared);
+		const read = rowReader(selectedFields);
+		this.#mapResult = ({ results }) => results.map(read);
 	}
 
 	/**
@@ -64,7 +75,7 @@ export class Bound<R> {
 	declare readonly _: { readonly dialect: "sqlite"; readonly result: R };
 	readonly #prepared;
 
-	constructor(stmt: D1PreparedStatement, query: Query, mapResult: (result: unknown) => unknown) {
+	constructor(stmt: D1PreparedStatement, query: Query, mapResult: MapResult) {
 		this.#prepared = { stmt, mapResult, getQuery: () => query };
 	}
 

@@ -69,7 +69,7 @@ const PRIMARY = "first-primary";
 function sessionStart(c: Context<App>) {
 	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
 	// If the key was just looked up in D1, the queries must see it too.
-	const bookmark = c.var.bookmark?.() ?? c.req.header("x-d1-bookmark") ?? "";
+	const bookmark = c.get("bookmark")?.() ?? c.req.header("x-d1-bookmark") ?? "";
 	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
 }
 
@@ -108,7 +108,7 @@ export class Tenant {
 
 	/** The key in use, as recorded in KV. */
 	get key() {
-		return this.#c.var.key;
+		return this.#c.get("key");
 	}
 
 	/** The caller's address; undefined where nothing tells it. */
