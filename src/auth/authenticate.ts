@@ -58,24 +58,26 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 export const authenticate = createMiddleware<App>(async (c, next) => {
 	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
 	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
-	const refusal = badCredentials();
-	if (!value || extra !== undefined || !isWellFormed(value)) throw await countFailure(c, refusal);
+	if (!value || extra !== undefined || !isWellFormed(value))
+		throw await countFailure(c, badCredentials());
 	const hash = await digest(value);
 	let key = await getRecord(c, hash);
 	if (!key || isExpired(key)) {
 		// Counted as a failure before D1 is queried, so that guessing is limited before it costs
 		// anything.
+		const refusal = badCredentials();
 		const failure = await countFailure(c, refusal);
 		if (failure !== refusal) throw failure;
 		key = await findKey(c, hash);
+		if (!key) throw refusal;
 	}
-	if (!key) throw refusal;
 	if (isExpired(key)) {
+		const refusal = badCredentials();
 		countUse(c, key.id, refusal.status);
 		throw refusal;
 	}
 	c.set("key", { ...key, hash });
 	await next();
 	// Requests of unknown paths don't count, nor those of /mcp, whose requests to the API do.
-	if (c.var.counts) countUse(c, key.id, c.res.status);
+	if (c.get("counts")) countUse(c, key.id, c.res.status);
 });

@@ -8,6 +8,7 @@ import { exportCipher, merged, sealed } from "../exporter/secrets.ts";
 import { reschedule, resume, schedule } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
+import { keepList } from "../tenant/kept.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { EXPORTS, visibleCount, visibleProject } from "../tenant/visible.ts";
 import { checkQuery, checkRange, parsedQuery } from "./rules.ts";
@@ -27,20 +28,22 @@ import {
 	visibleExports,
 } from "./statements.ts";
 
+const newestFirst = keepList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => ({
+		where: visibleExports(tenant),
+		by: [batchExports.id],
+		keys: ({ id }) => [id],
+		total:
+			tenant.kind === "project"
+				? counter(projects.batch_exports, tenant.project)
+				: visibleCount(tenant, EXPORTS, eq(members.organization_id, tenant.organization)),
+	}),
+);
+
 /** Newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
-			where: visibleExports(tenant),
-			by: [batchExports.id],
-			keys: ({ id }) => [id],
-			total:
-				tenant.kind === "project"
-					? counter(projects.batch_exports, tenant.project)
-					: visibleCount(tenant, EXPORTS, eq(members.organization_id, tenant.organization)),
-		}),
-		toBatchExport,
-	);
+	mapResults(await tenant.keptPage(page, newestFirst), toBatchExport);
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 

@@ -9,6 +9,7 @@ import { launch, waiting } from "../exporter/launch.ts";
 import type { Window } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { exportColumns } from "./columns.ts";
@@ -17,7 +18,7 @@ import { exportColumns } from "./columns.ts";
  * The condition for the exports in the tenant's project, or in all projects of the organization that the caller sees,
  * without deleted ones. For a statement that joins `batch_exports` with `projects`.
  */
-export const visibleExports = (tenant: Tenant) =>
+export const visibleExports = (tenant: TenantSql) =>
 	and(
 		tenant.kind === "project"
 			? eq(batchExports.project_id, tenant.project)
@@ -29,7 +30,7 @@ export const visibleExports = (tenant: Tenant) =>
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(batchExports.id, id.toLowerCase()), visibleExports(tenant));
 
-export const select = ({ db }: Tenant) =>
+export const select = ({ db }: TenantSql) =>
 	db
 		.select(exportColumns(db))
 		.from(batchExports)

@@ -7,6 +7,9 @@ import type { App } from "../env.ts";
 
 export type Database = DrizzleD1Database;
 
+/** A database whose statements can be prepared without Drizzle. */
+export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
+
 /**
  * Opens a D1 session for one request, which counts round trips and rows on the request's meter.
  * Only `batch` reaches the database.
@@ -18,7 +21,7 @@ export function connect(c: Context<App>, start: string) {
 	let session = c.env.DB.withSession(start);
 	let served: { results: object[] }[] | undefined;
 	c.set("bookmark", () => session.getBookmark());
-	const db: Database = drizzle({
+	const db: Connected = drizzle({
 		prepare: (query) => session.prepare(query),
 		batch: async <T>(statements: D1PreparedStatement[]) => {
 			if (served) {
@@ -26,11 +29,12 @@ export function connect(c: Context<App>, start: string) {
 				served = undefined;
 				return results;
 			}
-			c.var.meter.d1_trips += 1;
+			const { meter } = c.var;
+			meter.d1_trips += 1;
 			const results = await session.batch<T>(statements);
 			for (const { meta } of results) {
-				c.var.meter.d1_rows_read += meta.rows_read;
-				c.var.meter.d1_rows_written += meta.rows_written;
+				meter.d1_rows_read += meta.rows_read;
+				meter.d1_rows_written += meta.rows_written;
 			}
 			return results;
 		},

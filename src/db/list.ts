@@ -1,4 +1,4 @@
-import { and, asc, desc, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, type Placeholder, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Key, Page } from "../http/page.ts";
 import type { Database } from "./client.ts";
@@ -29,14 +29,32 @@ export type List<S extends SQLiteSelect> = {
 	names?: string[];
 };
 
+/** Which rows of a list a page has, and one more. */
+type Slice = Pick<Page, "after" | "offset"> & { rows: number | Placeholder };
+
 /**
  * The two statements for a page: its rows and one more, and the total. With a cursor, the page
  * starts after the cursor's row instead of skipping `offset` rows, and the total is taken from the
  * cursor.
  */
-export function paged<S extends SQLiteSelect>(
+export const paged = <S extends SQLiteSelect>(
 	db: Database,
-	page: Omit<Page, "url">,
+	{ limit, offset, after }: Omit<Page, "url">,
+	select: () => S,
+	list: List<S>,
+) => statementsOf(db, { rows: limit + 1, offset, after }, select, list);
+
+/** The two statements for the first page of a list, with a placeholder for the number of rows. */
+export const firstPage = <S extends SQLiteSelect>(
+	db: Database,
+	rows: Placeholder,
+	select: () => S,
+	list: List<S>,
+) => statementsOf(db, { rows, offset: 0, after: undefined }, select, list);
+
+function statementsOf<S extends SQLiteSelect>(
+	db: Database,
+	page: Slice,
 	select: () => S,
 	{ where, by, keys: _, order = "desc", seek, total, parts, names }: List<S>,
 ) {
@@ -53,7 +71,7 @@ export function paged<S extends SQLiteSelect>(
 	for (const condition of others) append(union, part(condition));
 	const rows = union
 		.orderBy(...sorted.map((column) => sort(column)))
-		.limit(page.limit + 1)
+		.limit(page.rows)
 		.offset(after ? 0 : page.offset);
 	const counted = db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`);
 	return [rows, counted] as const;

@@ -7,6 +7,8 @@ import { counter } from "../db/list.ts";
 import { domains, now, organizations } from "../db/schema.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
+import { keepList } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import { nextRecheck } from "./recheck.ts";
@@ -16,7 +18,7 @@ import { findChallenge } from "./verify.ts";
 const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
 	getTableColumns(domains);
 
-const select = ({ db }: Tenant) => db.select(columns).from(domains);
+const select = ({ db }: TenantSql) => db.select(columns).from(domains);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -34,18 +36,20 @@ const toDomain = (row: Row): z.infer<typeof Domain> => ({
 const byId = (tenant: Tenant, id: string) =>
 	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
 
+const byName = keepList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => ({
+		where: eq(organization_id, tenant.organization),
+		by: [columns.domain],
+		keys: ({ domain }) => [domain],
+		order: "asc",
+		total: counter(organizations.domains, tenant.organization),
+	}),
+);
+
 /** Ordered by name. */
 export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
-			where: eq(organization_id, tenant.organization),
-			by: [columns.domain],
-			keys: ({ domain }) => [domain],
-			order: "asc",
-			total: counter(organizations.domains, tenant.organization),
-		}),
-		toDomain,
-	);
+	mapResults(await tenant.keptPage(page, byName), toDomain);
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));

@@ -38,15 +38,16 @@ const hasContent = ({ status, headers }: Response) =>
  */
 export const caching = createMiddleware<App>(async (c, next) => {
 	await next();
-	c.header("Cache-Control", "no-store");
-	c.header("Vary", "Authorization, Tenantry-Version", { append: true });
+	// Hono's `c.header` would make a new response for each header.
+	c.res.headers.set("Cache-Control", "no-store");
+	c.res.headers.append("Vary", "Authorization, Tenantry-Version");
 	if (!["GET", "HEAD"].includes(c.req.method) || !hasContent(c.res)) return;
-	const { compact } = c.var;
+	const compact = c.get("compact");
 	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;
 	const tag = await tagOf(compact ?? (await c.res.clone().text()), isPretty);
 	const isKnown = hasTag(c.req.header("if-none-match"), tag);
 	if (isKnown) c.res = new Response(null, { status: 304, headers: c.res.headers });
 	if (isKnown) c.res.headers.delete("content-type");
-	c.header("ETag", tag);
-	c.header("Cache-Control", "private, no-cache");
+	c.res.headers.set("ETag", tag);
+	c.res.headers.set("Cache-Control", "private, no-cache");
 });

@@ -38,5 +38,8 @@ export const formatJson = createMiddleware<App>(async (c, next) => {
 	if (text === "") return;
 	c.set("compact", text);
 	const body = c.req.query("pretty") === undefined ? text : indent(text);
-	c.res = new Response(`${body}\n`, c.res);
+	const response = c.res;
+	// Otherwise Hono would copy the headers once more.
+	c.res = undefined;
+	c.res = new Response(`${body}\n`, response);
 });

@@ -25,7 +25,7 @@ export const meter = createMiddleware<App>(async (c, next) => {
 	await next();
 	const reported = c.res.status < 400 ? spent : { d1_trips: spent.d1_trips };
 	const timing = Object.entries(reported).map(([name, n]) => `${name};desc="${n}"`);
-	c.header("Server-Timing", timing.join(", "));
-	const bookmark = c.var.bookmark?.();
-	if (bookmark) c.header("x-d1-bookmark", bookmark);
+	c.res.headers.set("Server-Timing", timing.join(", "));
+	const bookmark = c.get("bookmark")?.();
+	if (bookmark) c.res.headers.set("x-d1-bookmark", bookmark);
 });

@@ -11,7 +11,8 @@ export type Page = {
 	 * Undefined without one.
 	 */
 	after: { count: number; keys: Key[] } | undefined;
-	url: URL;
+	/** The URL of the request. */
+	url: string;
 };
 
 /** A sort value in a cursor. */
@@ -41,8 +42,9 @@ const write = (cursor: z.infer<typeof Cursor>) =>
 
 /** The content of a cursor; undefined if it is malformed, or was made for another offset. */
 function read(cursor: string | undefined, offset: number): Page["after"] {
+	if (cursor === undefined) return undefined;
 	try {
-		const bytes = Uint8Array.fromBase64(cursor ?? "", {
+		const bytes = Uint8Array.fromBase64(cursor, {
 			alphabet: "base64url",
 		});
 		const [start, count, keys] = Cursor.parse(JSON.parse(new TextDecoder().decode(bytes)));
@@ -59,7 +61,7 @@ export function page(c: Context<App>): Page {
 		limit: Math.min(positiveOr(c.req.query("limit"), 100), 1000),
 		offset,
 		after: read(c.req.query("cursor"), offset),
-		url: new URL(c.req.url),
+		url: c.req.url,
 	};
 }
 

@@ -184,8 +184,8 @@ export async function bytesOf(c: Context<App>): Promise<Uint8Array> {
 }
 
 async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
-	const error = tooLarge(MAX_BODY_BYTES);
-	if (Number(req.header("content-length")) > MAX_BODY_BYTES) throw error;
+	const length = Number(req.header("content-length"));
+	if (length > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
 	const chunks: Uint8Array[] = [];
 	let size = 0;
 	try {
@@ -197,7 +197,7 @@ async function readBytes({ req }: Context<App>): Promise<Uint8Array> {
 	} catch {
 		throw parseError("The body ended too early.");
 	}
-	if (size > MAX_BODY_BYTES) throw error;
+	if (size > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
 	return Buffer.concat(chunks);
 }
 

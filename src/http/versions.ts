@@ -61,10 +61,10 @@ function deprecation(version: string, versions: readonly Version[]): Record<stri
 export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
 	createMiddleware<App>(async (c, next) => {
 		await next();
-		const version = c.var.version ?? CURRENT_VERSION;
-		c.header("Tenantry-Version", version);
+		const version = c.get("version") ?? CURRENT_VERSION;
+		c.res.headers.set("Tenantry-Version", version);
 		for (const [name, value] of Object.entries(deprecation(version, versions)))
-			c.header(name, value);
+			c.res.headers.set(name, value);
 		if (version === versions[0]?.date || !isSuccess(c.res)) return;
 		const method = c.req.method === "HEAD" ? "GET" : c.req.method;
 		const body = await c.res.text();

@@ -18,6 +18,8 @@ import {
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
+import { keepList } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
@@ -35,7 +37,7 @@ import { type create, toInvite } from "./shape.ts";
 
 type New = z.infer<typeof create>;
 
-const select = ({ db }: Tenant) =>
+const select = ({ db }: TenantSql) =>
 	db
 		.select({
 			id: invites.id,
@@ -53,17 +55,19 @@ const select = ({ db }: Tenant) =>
 		.from(invites)
 		.innerJoin(users, eq(users.id, invites.created_by));
 
+const newestFirst = keepList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => ({
+		where: eq(invites.organization_id, tenant.organization),
+		by: [invites.id],
+		keys: ({ id }) => [id],
+		total: counter(organizations.invites, tenant.organization),
+	}),
+);
+
 /** Newest first, including expired ones. */
 export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
-			where: eq(invites.organization_id, tenant.organization),
-			by: [invites.id],
-			keys: ({ id }) => [id],
-			total: counter(organizations.invites, tenant.organization),
-		}),
-		toInvite,
-	);
+	mapResults(await tenant.keptPage(page, newestFirst), toInvite);
 
 /**
  * Creates the invites, all or none, and deletes older ones for the same addresses. If another

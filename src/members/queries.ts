@@ -5,6 +5,8 @@ import { counter, countWhere } from "../db/list.ts";
 import { members, organizations, users } from "../db/schema.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import { keepList } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { userWith } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
@@ -14,7 +16,7 @@ import type { filters, update as Update } from "./shape.ts";
 const NOT_ADMIN = "You can only edit others if you are an admin.";
 const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
 
-const select = ({ db }: Tenant) =>
+const select = ({ db }: TenantSql) =>
 	db
 		.select({
 			id: members.id,
@@ -31,10 +33,20 @@ const select = ({ db }: Tenant) =>
 /** WHERE clause: service accounts are no members (docs/organizations.md#service-accounts). */
 const isPerson = eq(users.is_service_account, false);
 
+/** Active members, newest first, without a filter. */
+const all = keepList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => listed(tenant, {}),
+);
+
 /** Active members, newest first. */
-export function list(
-	tenant: Tenant,
-	page: Page,
+export function list(tenant: Tenant, page: Page, given: z.infer<typeof filters>) {
+	if (Object.values(given).every((value) => value === undefined)) return tenant.keptPage(page, all);
+	return tenant.page(page, () => select(tenant).$dynamic(), listed(tenant, given));
+}
+
+function listed(
+	tenant: TenantSql,
 	{ email, search, updated_after, order }: z.infer<typeof filters>,
 ) {
 	const inSearch = search ? matches(tenant.organization, search) : undefined;
@@ -56,13 +68,13 @@ export function list(
 			? countWhere(sql`member_search`, inSearch)
 			: counter(organizations.active_members, tenant.organization);
 	};
-	return tenant.page(page, () => select(tenant).$dynamic(), {
+	return {
 		where,
 		total: total(),
 		by: [members.joined_at, members.id],
-		keys: ({ joined_at, id }) => [joined_at, id],
-		order: order === "joined_at" ? "asc" : "desc",
-	});
+		keys: ({ joined_at, id }: Member) => [joined_at, id],
+		order: order === "joined_at" ? ("asc" as const) : ("desc" as const),
+	};
 }
 
 /** WHERE clause: the member whose user has this uuid; `@me` is the caller. */

@@ -6,6 +6,8 @@ import { OWNER } from "../db/levels.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import { keepList } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
 import type { create, Team, update as Update } from "./shape.ts";
@@ -23,7 +25,7 @@ const {
 } = getTableColumns(organizations);
 
 /** Selects the caller's organizations, with the projects that the caller can see. */
-const select = (tenant: Tenant) =>
+const select = (tenant: TenantSql) =>
 	tenant.db
 		.select({
 			...columns,
@@ -42,13 +44,17 @@ const select = (tenant: Tenant) =>
 			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
 		);
 
-/** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
-export const list = (tenant: Tenant, page: Page) =>
-	tenant.page(page, () => select(tenant).$dynamic(), {
+const newestFirst = keepList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => ({
 		...visibleOrganizations(tenant),
 		by: [members.organization_id],
 		keys: ({ id }) => [id],
-	});
+	}),
+);
+
+/** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
+export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, newestFirst);
 
 export async function find(tenant: Tenant) {
 	const [[row]] = await tenant.read(

@@ -6,40 +6,44 @@ import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
+import { keepList } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
 import { type create, projectColumns, type update as Update } from "./shape.ts";
 
-const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
+const select = ({ db }: TenantSql) => db.select(projectColumns).from(projects);
+
+const visible = (tenant: TenantSql) =>
+	visibleProjects(
+		tenant,
+		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
+	);
+
+const selectVisible = (tenant: TenantSql) =>
+	tenant.db
+		.select({
+			...projectColumns,
+			organization: aliased(members.organization_id, "project_organization_id"),
+		})
+		.from(projects)
+		.innerJoin(members, visible(tenant).join)
+		.$dynamic();
+
+const byOrganization = keepList(selectVisible, (tenant) => ({
+	...visible(tenant),
+	by: [members.organization_id, projects.id],
+	names: ["project_organization_id", "project_id"],
+	keys: ({ organization, id }) => [organization, id],
+	seek: ([organization, id]) =>
+		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
+}));
 
 /**
  * The projects that the caller can see, by organization and newest first. If the path names an
  * organization, only its projects.
  */
-export function list(tenant: Tenant, page: Page) {
-	const { join, ...visible } = visibleProjects(
-		tenant,
-		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
-	);
-	const organization = aliased(members.organization_id, "project_organization_id");
-	return tenant.page(
-		page,
-		() =>
-			tenant.db
-				.select({ ...projectColumns, organization })
-				.from(projects)
-				.innerJoin(members, join)
-				.$dynamic(),
-		{
-			...visible,
-			by: [members.organization_id, projects.id],
-			names: ["project_organization_id", "project_id"],
-			keys: ({ organization, id }) => [organization, id],
-			seek: ([organization, id]) =>
-				sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
-		},
-	);
-}
+export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, byOrganization);
 
 export async function find(tenant: Tenant) {
 	const [[row]] = await tenant.read(select(tenant).where(eq(projects.id, tenant.project)));

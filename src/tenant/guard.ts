@@ -18,7 +18,7 @@ import type { ANY_KEY, Scope } from "./scopes.ts";
 import { visibleTo } from "./visible.ts";
 
 /** The key's digest, and SQL for the ids of the tenant. */
-type GuardInput = { hash: string; organization: SQL<string>; project: SQL<number> };
+type GuardInput = { hash: string | SQL<string>; organization: SQL<string>; project: SQL<number> };
 
 /** A column of a left join, under another name; null if there is no row. */
 const nullableColumn = <C extends Column, const N extends string>(column: C, name: N) =>

@@ -8,19 +8,21 @@ import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { connect, type Database, rowId } from "../db/client.ts";
+import { type Connected, connect, type Database, rowId } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { type Details, type Entry, record } from "../db/record.ts";
-import { activityLog, now, personalApiKeys, projects } from "../db/schema.ts";
+import { activityLog, now, personalApiKeys } from "../db/schema.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { badCredentials, conflict, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
+import { type KeptList, keptGuard, type TenantValues } from "./kept.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
-import { currentOrganization, currentProject } from "./visible.ts";
+import { type Naming, organizationOf, type PathForm, projectOf } from "./place.ts";
+import { currentOrganization } from "./visible.ts";
 import { reserveDue, type Wake, wake } from "./wake.ts";
 
 type Statement = BatchItem<"sqlite">;
@@ -54,6 +56,8 @@ export type Where = {
 
 const HOUR = 3_600_000;
 
+const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
+
 const organizationId = (text: string) => text.toLowerCase();
 
 const PRIMARY = "first-primary";
@@ -65,7 +69,7 @@ const PRIMARY = "first-primary";
 function sessionStart(c: Context<App>) {
 	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
 	// If the key was just looked up in D1, the queries must see it too.
-	const bookmark = c.var.bookmark?.() ?? c.req.header("x-d1-bookmark") ?? "";
+	const bookmark = c.get("bookmark")?.() ?? c.req.header("x-d1-bookmark") ?? "";
 	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
 }
 
@@ -75,7 +79,7 @@ function sessionStart(c: Context<App>) {
  * without it, and it takes no extra trip.
  */
 export class Tenant {
-	readonly db: Database;
+	readonly db: Connected;
 	readonly #c: Context<App>;
 	readonly #where: Where;
 	/** Switches to the primary; undefined if it is used already. */
@@ -104,7 +108,7 @@ export class Tenant {
 
 	/** The key in use, as recorded in KV. */
 	get key() {
-		return this.#c.var.key;
+		return this.#c.get("key");
 	}
 
 	/** The caller's address; undefined where nothing tells it. */
@@ -121,26 +125,25 @@ export class Tenant {
 		return this.#caller;
 	}
 
+	/** Whether the key in use is restricted, as recorded in KV. */
+	get restricted() {
+		const { organizations, projects } = this.key;
+		return { organizations: organizations.length > 0, projects: projects.length > 0 };
+	}
+
 	/**
 	 * SQL for the organization's id; null if there is none. After `read` it is the id that the guard
 	 * found.
 	 */
 	get organization(): SQL<string> {
 		const id = this.#caller?.organization_id;
-		if (id) return sql`${id}`;
-		const { kind } = this.#where;
-		if (kind === "organization") return this.#id(this.#named, currentOrganization, organizationId);
-		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${this.project})`;
+		return id ? sql`${id}` : organizationOf(this.#form, this.#ids);
 	}
 
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
 		const id = this.#caller?.project_id;
-		if (id) return sql`${id}`;
-		if (this.#where.kind === "project") return this.#id(this.#named, currentProject, rowId);
-		if (this.#child === undefined) return sql`null`;
-		const child = this.#id(this.#child, currentProject, rowId);
-		return sql`(select ${projects.id} from ${projects} where ${projects.id} = ${child} and ${projects.organization_id} = ${this.organization})`;
+		return id ? sql`${id}` : projectOf(this.#form, this.#ids);
 	}
 
 	/** SQL for the id of the caller's current organization. */
@@ -148,13 +151,38 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
-	#id<T>(
-		text: string | undefined,
-		current: (user_id: number) => SQL<T>,
-		parse: (text: string) => T | null,
-	): SQL<T> {
-		if (text === "@current") return current(this.key.user_id);
-		return sql`${text === undefined ? null : parse(text)}`;
+	/** How the path names the tenant. */
+	get #form(): PathForm {
+		const { kind } = this.#where;
+		const named = naming(this.#named);
+		const child = this.#child === undefined ? "none" : naming(this.#child);
+		return kind === "organization"
+			? { kind, organization: named, project: child }
+			: { kind, organization: "id", project: kind === "project" ? named : "none" };
+	}
+
+	/** The values for placeholders. */
+	get #values(): TenantValues {
+		const { hash, id, user_id } = this.key;
+		const [named, child] = [this.#named, this.#child];
+		const isOrganization = this.#where.kind === "organization";
+		const project = isOrganization ? child : named;
+		return {
+			hash,
+			key_id: id,
+			user_id,
+			organization: isOrganization && named !== undefined ? organizationId(named) : null,
+			project: project === undefined ? null : rowId(project),
+		};
+	}
+
+	get #ids() {
+		const { user_id, organization, project } = this.#values;
+		return {
+			user_id,
+			organization: sql<string>`${organization}`,
+			project: sql<number>`${project}`,
+		};
 	}
 
 	/** The tenant's id in the path; undefined if the path has none, like a list's. */
@@ -238,12 +266,19 @@ export class Tenant {
 	 * asked.
 	 */
 	async #ask(queries: Statement[]) {
-		const { organization, project, key } = this;
-		const check = guard(this.db, { hash: key.hash, organization, project });
+		const check = this.#check();
 		const [[row], ...answers] = await this.db.batch([check, ...queries]);
 		if (row?.key_id || !this.usePrimary()) return [row, ...answers] as const;
 		const [[primaryRow], ...primaryAnswers] = await this.db.batch([check, ...queries]);
 		return [primaryRow, ...primaryAnswers] as const;
+	}
+
+	/** The guard's statement: kept, unless the guard has found the tenant's ids already. */
+	#check() {
+		const { db, env, organization, project, key } = this;
+		return this.#caller
+			? guard(db, { hash: key.hash, organization, project })
+			: keptGuard(env, this.#form).bind(db, this.#values);
 	}
 
 	/**
@@ -425,6 +460,23 @@ export class Tenant {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
 		const { keys } = list;
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
+	}
+
+	/** One page of a list whose first page is kept. */
+	async keptPage<S extends SQLiteSelect>(page: Page, kept: KeptList<S>) {
+		if (page.after || page.offset > 0 || this.#caller) {
+			return this.page(page, () => kept.select(this), kept.list(this));
+		}
+		const { rows, counted, keys } = kept.statements(this.env, {
+			...this.#form,
+			...this.restricted,
+		});
+		const values = { ...this.#values, rows: page.limit + 1 };
+		const [found, [total]] = await this.read(
+			rows.bind(this.db, values),
+			counted.bind(this.db, values),
+		);
+		return envelope<RowOf<S>>(page, found, total?.count ?? 0, keys);
 	}
 }
 

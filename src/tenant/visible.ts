@@ -11,10 +11,10 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import type { Tenant } from "./tenant.ts";
+import type { TenantSql } from "./sql.ts";
 
 /** Condition: the caller is an admin of the organization in the path, and so sees all its projects. */
-export const isAdmin = ({ key, organization }: Tenant) => sql`exists (
+export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
   select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
 
 /**
@@ -34,7 +34,7 @@ export const visibleTo = (user_id: number | Column | SQL<number>) => sql`exists 
 const { scoped_organizations, scoped_projects } = personalApiKeys;
 
 /** Condition on `projects`: the restrictions of the key in use include the project. */
-const reachableProject = ({ key }: Tenant) => sql`exists (
+const reachableProject = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
     and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select value from json_each(${scoped_organizations}))))`;
@@ -42,11 +42,11 @@ const reachableProject = ({ key }: Tenant) => sql`exists (
 /**
  * Condition on `projects`: the caller can see the project, and the key's restrictions include it.
  */
-export const visibleProject = (tenant: Tenant) =>
+export const visibleProject = (tenant: TenantSql) =>
 	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
 /** The row of the key in use. */
-const keyWhere = ({ key }: Tenant, condition: SQL) =>
+const keyWhere = ({ key }: TenantSql, condition: SQL) =>
 	sql`(select ${condition} from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id})`;
 
 /**
@@ -54,20 +54,20 @@ const keyWhere = ({ key }: Tenant, condition: SQL) =>
  * can't reach. Whether it has restrictions says the record in KV, which may be old: so they hold for everything of the
  * caller's if D1 says that it has none.
  */
-const listedOrganization = (tenant: Tenant) => sql`${members.organization_id} in (
+const listedOrganization = (tenant: TenantSql) => sql`${members.organization_id} in (
   select value from ${personalApiKeys}, json_each(${scoped_organizations}) where ${personalApiKeys.id} = ${tenant.key.id}
   union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
     where ${personalApiKeys.id} = ${tenant.key.id}
   union all select own.organization_id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
     where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_organizations} = '[]' and ${scoped_projects} = '[]')`;
-const listedProject = (tenant: Tenant) => sql`${projects.id} in (
+const listedProject = (tenant: TenantSql) => sql`${projects.id} in (
   select value from ${personalApiKeys}, json_each(${scoped_projects}) where ${personalApiKeys.id} = ${tenant.key.id}
   union all select mine.id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
     join projects as mine on mine.organization_id = own.organization_id
     where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_projects} = '[]')`;
 
 /** The parts of the list of a member's projects, each of which an index has in its order. */
-const projectParts = (user_id: number): NonNullable<List<SQLiteSelect>["parts"]> => [
+const projectParts = (user_id: number | SQL<number>): NonNullable<List<SQLiteSelect>["parts"]> => [
 	sql`${members.level} >= ${ADMIN}`,
 	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 0`,
 	sql`${members.level} < ${ADMIN} and ${projects.access_control} = 1 and ${projects.id} in (
@@ -79,11 +79,11 @@ const projectParts = (user_id: number): NonNullable<List<SQLiteSelect>["parts"]>
  * A list of the projects that the caller can see, for a select from `projects` joined with `members` on `join`.
  * @param organization the condition on `members` for the organization whose projects are listed; without it, all
  */
-export function visibleProjects(tenant: Tenant, organization: SQL | undefined) {
+export function visibleProjects(tenant: TenantSql, organization: SQL | undefined) {
 	const { user_id } = tenant.key;
 	const within = and(
 		organization,
-		tenant.key.organizations.length > 0 ? listedOrganization(tenant) : undefined,
+		tenant.restricted.organizations ? listedOrganization(tenant) : undefined,
 	);
 	const isMine = and(sql`${members.user_id} = ${user_id}`, within, reachableProject(tenant));
 	// The + keeps the index of an organization's projects from being read.
@@ -93,7 +93,7 @@ export function visibleProjects(tenant: Tenant, organization: SQL | undefined) {
 	};
 	const total = sql`iif(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)}, ${visibleCount(tenant, PROJECTS, within)},
     (select count(*) from ${projects} join ${members} on ${listed.join} where ${listed.where}))`;
-	return tenant.key.projects.length > 0
+	return tenant.restricted.projects
 		? { ...listed, total }
 		: {
 				join: sql`${members.organization_id} = ${projects.organization_id}`,
@@ -117,7 +117,7 @@ export const EXPORTS = {
  * @param within the condition on `members` for the memberships that count; restrictions of the key to projects don't
  */
 export function visibleCount(
-	tenant: Tenant,
+	tenant: TenantSql,
 	{ all, open, each }: { all: Column; open: Column; each: Column | SQL },
 	within: SQL | undefined,
 ) {
@@ -137,7 +137,7 @@ export function visibleCount(
  * Condition on `organizations`: the restrictions of the key in use include the organization, or one
  * of its projects.
  */
-export const reachableOrganization = ({ key }: Tenant) => sql`exists (
+export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_organizations} = '[]' or ${organizations.id} in (select value from json_each(${scoped_organizations})))
     and (${scoped_projects} = '[]' or exists (
@@ -145,15 +145,16 @@ export const reachableOrganization = ({ key }: Tenant) => sql`exists (
         and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
 
 /** A list of the organizations that the caller can see, for a select from `organizations` joined with `members`. */
-export function visibleOrganizations(tenant: Tenant) {
-	const { user_id, organizations: ids, projects: projectIds } = tenant.key;
+export function visibleOrganizations(tenant: TenantSql) {
+	const { user_id } = tenant.key;
+	const { organizations: byId, projects: byProject } = tenant.restricted;
 	const listed = and(listedOrganization(tenant), reachableOrganization(tenant));
 	const isUnrestricted = keyWhere(
 		tenant,
 		sql`${scoped_organizations} = '[]' and ${scoped_projects} = '[]'`,
 	);
 	return {
-		where: ids.length + projectIds.length > 0 ? listed : reachableOrganization(tenant),
+		where: byId || byProject ? listed : reachableOrganization(tenant),
 		total: sql`iif(${isUnrestricted}, ${counter(users.organizations, user_id)},
       (select count(*) from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
         where ${members.user_id} = ${user_id} and ${listed}))`,
@@ -176,7 +177,7 @@ export const userWith = (
  * Condition on `plugins`: the organization can see the plugin, because it owns it, it is global, or
  * it is configured in one of its projects (docs/plugins.md#access).
  */
-export const visiblePlugin = ({ organization }: Tenant) => sql`(
+export const visiblePlugin = ({ organization }: TenantSql) => sql`(
   ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
     select 1 from plugin_uses as used where used.organization_id = ${organization} and used.plugin_id = ${plugins.id}))`;
 
@@ -191,7 +192,7 @@ export type VisiblePlugins = {
 };
 
 /** The three kinds of visible plugins, which have no plugin in common, as conditions on `plugins` and `plugin_uses`. */
-function visibleKinds({ organization }: Tenant, { unused }: VisiblePlugins) {
+function visibleKinds({ organization }: TenantSql, { unused }: VisiblePlugins) {
 	const isUsed = sql`exists (select 1 from plugin_uses as enabled where enabled.organization_id = ${organization}
     and enabled.plugin_id = ${plugins.id} and enabled.enabled_configs > 0)`;
 	const foreign = sql`${plugins.organization_id} <> ${organization}`;
@@ -217,7 +218,7 @@ const inFamilies = (families: number | undefined, column: SQL | Column = plugins
  * @param page at most `limit` ids, all less than `before`; without it, all ids
  */
 export function visiblePluginIds(
-	tenant: Tenant,
+	tenant: TenantSql,
 	list: VisiblePlugins,
 	page?: { before: string | number | undefined; limit: number },
 ) {
@@ -233,7 +234,7 @@ export function visiblePluginIds(
 }
 
 /** SQL for the number of visible plugins, from counters where no other condition filters them. */
-export function countVisiblePlugins(tenant: Tenant, list: VisiblePlugins) {
+export function countVisiblePlugins(tenant: TenantSql, list: VisiblePlugins) {
 	if (list.filter) return sql`(select count(*) from (${visiblePluginIds(tenant, list)}))`;
 	const { organization } = tenant;
 	const { used } = visibleKinds(tenant, list);
@@ -256,7 +257,9 @@ export function countVisiblePlugins(tenant: Tenant, list: VisiblePlugins) {
  * SQL for the id of the user's current organization: the chosen one, else the oldest membership's;
  * null if there is none.
  */
-export const currentOrganization = (user_id: number | Column): SQL<string> => sql`coalesce(
+export const currentOrganization = (
+	user_id: number | Column | SQL<number>,
+): SQL<string> => sql`coalesce(
   (select ${members.organization_id} from ${members} join ${users} on ${users.id} = ${members.user_id}
     where ${users.id} = ${user_id} and ${members.organization_id} = ${users.current_organization_id}),
   (select ${members.organization_id} from ${members} where ${members.user_id} = ${user_id} order by ${members.id} limit 1))`;
@@ -265,7 +268,7 @@ export const currentOrganization = (user_id: number | Column): SQL<string> => sq
  * SQL for the id of the user's current project: the chosen one, else the oldest that it can see in
  * its current organization; null if there is none.
  */
-export const currentProject = (user_id: number): SQL<number> => {
+export const currentProject = (user_id: number | SQL<number>): SQL<number> => {
 	const isCandidate = sql`${projects.organization_id} = ${currentOrganization(user_id)} and ${visibleTo(user_id)}`;
 	return sql`coalesce(
     (select ${projects.id} from ${projects} join ${users} on ${users.id} = ${user_id}

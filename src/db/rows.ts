@@ -1,0 +1,50 @@
+import { Column, type DriverValueDecoder, is, SQL, Subquery } from "drizzle-orm";
+
+/** A column of a result: where its value goes in the object, and how it is decoded. */
+type Field = {
+	parent: string | undefined;
+	name: string;
+	decoder: DriverValueDecoder<unknown, unknown>;
+};
+
+/** Whether a field of a select is a value, and not an object of fields. */
+export const isValue = (field: unknown) =>
+	is(field, Column) || is(field, SQL) || is(field, SQL.Aliased) || is(field, Subquery);
+
+function decoderOf(field: unknown): Field["decoder"] {
+	if (is(field, Column)) return field;
+	const source = is(field, SQL.Aliased) ? field.sql : is(field, Subquery) ? field._.sql : field;
+	// Drizzle's types hide it.
+	return Reflect.get(Object(source), "decoder");
+}
+
+/** The columns of a select, in their order. */
+const fieldsOf = (fields: object, parent?: string): Field[] =>
+	Object.entries(fields).flatMap(([name, field]) =>
+		isValue(field) ? [{ parent, name, decoder: decoderOf(field) }] : fieldsOf(field, name),
+	);
+
+/**
+ * Returns a function that turns rows of D1 into objects, as Drizzle does, but looks up only once what is the same for all
+ * rows. An object in an object must have a row in each result, and no further objects in it.
+ * @param fields what the statement selects
+ */
+export function rowReader(fields: object) {
+	const columns = fieldsOf(fields);
+	return (row: object) => {
+		const values: unknown[] = Object.values(row);
+		const result: Record<string, unknown> = {};
+		const nested: Record<string, Record<string, unknown>> = {};
+		columns.forEach(({ parent, name, decoder }, i) => {
+			const value = values[i];
+			const decoded = value === null ? null : decoder.mapFromDriverValue(value);
+			if (parent === undefined) result[name] = decoded;
+			else {
+				nested[parent] ??= {};
+				nested[parent][name] = decoded;
+				result[parent] = nested[parent];
+			}
+		});
+		return result;
+	};
+}

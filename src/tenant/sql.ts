@@ -1,0 +1,16 @@
+import type { SQL } from "drizzle-orm";
+import type { Database } from "../db/client.ts";
+import type { PathTenant } from "./permit.ts";
+
+/** What SQL says of a tenant and its caller. A `Tenant` has the values of its request; a kept statement has placeholders. */
+export type TenantSql = {
+	readonly db: Database;
+	readonly kind: PathTenant["kind"];
+	/** SQL for the id of the organization or project; null if there is none. */
+	readonly organization: SQL<string>;
+	readonly project: SQL<number>;
+	/** The key in use. */
+	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };
+	/** Whether the key is restricted to organizations, and to projects. */
+	readonly restricted: { organizations: boolean; projects: boolean };
+};

@@ -1,0 +1,248 @@
+import { env } from "cloudflare:workers";
+import { eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { Kept, keepByForm } from "../../src/db/kept.ts";
+import { batchExports, domains, invites, members, projects, users } from "../../src/db/schema.ts";
+import { newOrganization } from "../../src/organizations/queries.ts";
+import { keptGuard } from "../../src/tenant/kept.ts";
+import { call, db, join, keyFor, person } from "../support/world.ts";
+
+/** An organization of the user, now the current one, with `n` objects in each list. */
+async function place(user_id: number, n = 2) {
+	const id = v7();
+	const numbers = Array.from({ length: n }, (_, i) => i);
+	const [organization, ...rest] = newOrganization(db, user_id, {
+		id,
+		name: "Place",
+		plugins_access_level: 9,
+	});
+	await db.batch([organization, ...rest]);
+	const [project] = await db.select().from(projects).where(eq(projects.organization_id, id));
+	if (!project) throw new Error("No project was created.");
+	const others = numbers.slice(1).map(() => ({ organization_id: id, name: "Other" }));
+	const more = others.length > 0 ? await db.insert(projects).values(others).returning() : [];
+	const domainNames = numbers.map((i) => `${i}-${id}.example.com`);
+	const exportIds = numbers.map(() => v7());
+	const inviteIds = numbers.map(() => v7());
+	await db.insert(domains).values(
+		domainNames.map((domain) => ({
+			id: v7(),
+			organization_id: id,
+			domain,
+			verification_challenge: v7(),
+		})),
+	);
+	await db.insert(invites).values(
+		inviteIds.map((invite) => ({
+			id: invite,
+			organization_id: id,
+			target_email: `${invite}@tenantry.test`,
+			created_by: user_id,
+			emailing_attempt_made: false,
+			private_project_access: [{ id: project.id, level: 1 }],
+			token_hash: v7(),
+		})),
+	);
+	await db.insert(batchExports).values(
+		exportIds.map((id_) => ({
+			id: id_,
+			organization_id: id,
+			project_id: project.id,
+			name: "Export",
+			destination: { type: "NoOp" as const, config: {} },
+			interval: "hour" as const,
+			next_end_at: "9999-01-01T00:00:00.000Z",
+			due_at: "9999-01-01T00:00:00.000Z",
+		})),
+	);
+	const joined = await Promise.all(numbers.slice(1).map(() => join(id, 1)));
+	return {
+		id,
+		project: project.id,
+		lists: {
+			members: [user_id, ...joined.map((one) => one.id)].reverse(),
+			domains: domainNames,
+			invites: inviteIds.toReversed(),
+			batch_exports: exportIds.toReversed(),
+			projects: [project, ...more].map((one) => one.id).reverse(),
+		},
+	};
+}
+
+type Place = Awaited<ReturnType<typeof place>>;
+type List = keyof Place["lists"];
+
+const LISTS: List[] = ["members", "domains", "invites", "batch_exports", "projects"];
+
+/** A user with two organizations, of which the second is the current one, and keys with each restriction. */
+async function caller() {
+	const { id } = await person();
+	const [first, second] = [await place(id), await place(id)];
+	const keys = {
+		any: await keyFor(id),
+		organization: await keyFor(id, { scoped_organizations: [first.id] }),
+		project: await keyFor(id, { scoped_projects: [first.project] }),
+	};
+	return { id, first, second, keys };
+}
+
+type Caller = Awaited<ReturnType<typeof caller>>;
+
+/** What a request must return: the objects of a list, or a 403. */
+type Case = { key: string; path: string; expected: unknown[] | 403 };
+
+/** The requests of a caller, and of a stranger with the same kind of key. */
+function casesOf({ first, second, keys }: Caller, stranger: Caller): Case[] {
+	const cases: Case[] = [];
+	const add = (key: string, path: string, expected: Case["expected"]) =>
+		cases.push({ key, path, expected });
+	for (const list of LISTS)
+		for (const [name, to] of [
+			[first.id, first],
+			[second.id, second],
+			["@current", second],
+		] as const) {
+			const path = `/api/organizations/${name}/${list}`;
+			add(keys.any, path, to.lists[list]);
+			add(keys.organization, path, to === first ? first.lists[list] : 403);
+			add(keys.project, path, 403);
+			if (name !== "@current") add(stranger.keys.any, path, 403);
+		}
+	add(keys.any, "/api/organizations", [second.id, first.id]);
+	add(keys.organization, "/api/organizations", [first.id]);
+	add(keys.project, "/api/organizations", 403);
+	add(keys.any, "/api/projects", [...second.lists.projects, ...first.lists.projects]);
+	add(keys.organization, "/api/projects", first.lists.projects);
+	add(keys.project, "/api/projects", [first.project]);
+	for (const [name, to] of [
+		[first.project, first],
+		[second.project, second],
+		["@current", second],
+	] as const) {
+		const path = `/api/projects/${name}/batch_exports`;
+		add(keys.any, path, to.lists.batch_exports);
+		add(keys.organization, path, to === first ? first.lists.batch_exports : 403);
+		add(keys.project, path, to === first ? first.lists.batch_exports : 403);
+		if (name !== "@current") add(stranger.keys.any, path, 403);
+	}
+	return cases;
+}
+
+/** Sends the request, and returns what it got instead, if that is something else. */
+async function mistake({ key, path, expected }: Case) {
+	const { status, body } = await call("GET", path, { key });
+	const identify = (row: Record<string, unknown> & { user?: { email: string } }) =>
+		row.user?.email ?? row.domain ?? row.id;
+	const got = status === 200 ? body.results.map(identify) : status;
+	const isCounted = status !== 200 || body.count === body.results.length;
+	const isRight = JSON.stringify(got) === JSON.stringify(expected) && isCounted;
+	return isRight ? [] : [{ path, expected, got, count: body.count }];
+}
+
+/** Members are told by their addresses. */
+async function withAddresses({ expected, ...rest }: Case): Promise<Case> {
+	if (expected === 403 || !rest.path.endsWith("/members")) return { ...rest, expected };
+	const rows = await Promise.all(
+		expected.map((id) =>
+			db
+				.select()
+				.from(users)
+				.where(eq(users.id, Number(id))),
+		),
+	);
+	return { ...rest, expected: rows.flat().map(({ email }) => email) };
+}
+
+describe("requests that share kept statements", () => {
+	test("get what their own key, organization and restrictions allow, however they take turns", async () => {
+		const [one, other] = [await caller(), await caller()];
+		const cases = await Promise.all(
+			[...casesOf(one, other), ...casesOf(other, one)].map(withAddresses),
+		);
+		// Each request follows one of another caller, key and path.
+		const turns = [1, 7, 31].map((step) =>
+			cases.map((_, i) => cases[(i * step) % cases.length]).filter((each) => each !== undefined),
+		);
+		for (const requests of turns)
+			expect(await Promise.all(requests.map(mistake))).toEqual(requests.map(() => []));
+	});
+
+	test("get the same as from statements that are built anew", async () => {
+		const { first, keys } = await caller();
+		const bases = LISTS.map((list) => `/api/organizations/${first.id}/${list}`);
+		for (const path of [...bases, "/api/organizations", "/api/projects"]) {
+			const [kept, anew] = await Promise.all(
+				["", "?offset=1"].map((query) => call("GET", `${path}${query}`, { key: keys.any })),
+			);
+			expect(anew?.body.results.length).toBeGreaterThan(0);
+			expect(anew?.body.count).toBe(kept?.body.count);
+			expect(JSON.stringify(anew?.body.results)).toBe(JSON.stringify(kept?.body.results.slice(1)));
+		}
+	});
+
+	test("get as many rows as they ask for", async () => {
+		const { id } = await person();
+		const { id: organization } = await place(id, 3);
+		const key = await keyFor(id);
+		const path = `/api/organizations/${organization}/domains`;
+		for (const limit of [2, 3, 1]) {
+			const { body } = await call("GET", `${path}?limit=${limit}`, { key });
+			expect([body.results.length, body.count, body.next !== null]).toEqual([limit, 3, limit < 3]);
+		}
+	});
+});
+
+describe("a kept statement", () => {
+	const connected = Object.assign(db, { $client: env.DB });
+
+	test("can't run without a value for each of its placeholders", () => {
+		const form = { kind: "project", organization: "id", project: "id" } as const;
+		const ofProject = keptGuard(env, form);
+		const values = { hash: "", user_id: 1, key_id: "", organization: "" };
+		expect(() => ofProject.bind(connected, values)).toThrow('"project"');
+		expect(() => ofProject.bind(connected, { ...values, project: 1 })).not.toThrow();
+	});
+
+	test("is made once for each form", () => {
+		const made: string[] = [];
+		const keep = keepByForm((_, { order }: { order: string }) => made.push(order));
+		for (const order of ["asc", "desc", "asc", "desc"]) keep(env, { order });
+		expect(made).toEqual(["asc", "desc"]);
+	});
+
+	test("reads nested objects and decoded values as Drizzle does", async () => {
+		const { id } = await person();
+		await place(id);
+		const select = db
+			.select({
+				user: { id: users.id, is_active: users.is_active },
+				level: members.level,
+				one: sql<number>`1`.as("one"),
+				half: sql`'0.5'`.mapWith(Number).as("half"),
+				missing: sql<null>`null`.as("missing"),
+			})
+			.from(members)
+			.innerJoin(users, eq(users.id, members.user_id))
+			.where(eq(members.user_id, sql.placeholder("id")));
+		const kept = new Kept(select);
+		const [[row]] = await db.batch([kept.bind(connected, { id })]);
+		expect(JSON.stringify(row)).toBe(
+			JSON.stringify({
+				user: { id, is_active: true },
+				level: 15,
+				one: 1,
+				half: 0.5,
+				missing: null,
+			}),
+		);
+	});
+
+	test("can't have an object that may be missing", () => {
+		const select = db
+			.select({ id: members.id, user: { id: users.id, email: users.email } })
+			.from(members)
+			.leftJoin(users, eq(users.id, members.user_id));
+		expect(() => new Kept(select)).toThrow("left join");
+	});
+});
