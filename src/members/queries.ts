@@ -1,14 +1,15 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { contains } from "../db/contains.ts";
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { counter, countWhere } from "../db/list.ts";
+import { counter, matching } from "../db/list.ts";
 import { members, organizations, users } from "../db/schema.ts";
+import { mayContain, trigramOf } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { userWith } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
-import { matches } from "./search.ts";
 import type { filters, update as Update } from "./shape.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
@@ -31,37 +32,45 @@ const select = ({ db }: Tenant) =>
 /** WHERE clause: service accounts are no members (docs/organizations.md#service-accounts). */
 const isPerson = eq(users.is_service_account, false);
 
+/** The documents of active members whose name or address contains `search`, by what the list is sorted by. */
+const searched = ({ organization }: Tenant, search: string) => ({
+	found: sql`member_search.member_id`,
+	from: sql`member_search`,
+	where: and(
+		mayContain("member_search", trigramOf(organization), search),
+		sql`member_search.organization_id = ${organization}`,
+		contains(sql`member_search.name`, search),
+	),
+	by: [sql`member_search.joined_at`, sql`member_search.member_id`],
+});
+
 /** Active members, newest first. */
 export function list(
 	tenant: Tenant,
 	page: Page,
 	{ email, search, updated_after, order }: z.infer<typeof filters>,
 ) {
-	const inSearch = search ? matches(tenant.organization, search) : undefined;
 	const others = and(
 		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
-	const where = and(
-		eq(members.organization_id, tenant.organization),
-		// The index of searches has active members only. Without this condition, the index of all members isn't read.
-		inSearch ? undefined : eq(members.is_active, true),
-		inSearch &&
-			sql`${members.user_id} in (select member_search.user_id from member_search where ${inSearch})`,
-		others,
-	);
-	const total = () => {
-		if (others) return countWhere(members, where);
-		return inSearch
-			? countWhere(sql`member_search`, inSearch)
-			: counter(organizations.active_members, tenant.organization);
-	};
+	const found = search ? searched(tenant, search) : undefined;
+	const active = found
+		? // No other condition: it would have an index of all members read.
+			sql`${members.id} in (select ${found.found} from ${found.from} where ${found.where})`
+		: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true));
+	const by = [members.joined_at, members.id];
+	const direction = order === "joined_at" ? "asc" : "desc";
+	const matches = others
+		? { found: sql`${members.id}`, from: members, where: and(active, others), by }
+		: found;
 	return tenant.page(page, () => select(tenant).$dynamic(), {
-		where,
-		total: total(),
-		by: [members.joined_at, members.id],
+		...(matches
+			? matching(page, { id: members.id, ...matches, order: direction })
+			: { where: active, total: counter(organizations.active_members, tenant.organization) }),
+		by,
 		keys: ({ joined_at, id }) => [joined_at, id],
-		order: order === "joined_at" ? "asc" : "desc",
+		order: direction,
 	});
 }
 
