@@ -55,15 +55,16 @@ export function list(
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
 	const found = search ? searched(tenant, search) : undefined;
-	const active = found
-		? // No other condition: it would have an index of all members read.
-			sql`${members.id} in (select ${found.found} from ${found.from} where ${found.where})`
-		: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true));
+	const active = and(eq(members.organization_id, tenant.organization), eq(members.is_active, true));
 	const by = [members.joined_at, members.id];
 	const direction = order === "joined_at" ? "asc" : "desc";
-	const matches = others
-		? { found: sql`${members.id}`, from: members, where: and(active, others), by }
-		: found;
+	const inMembers = { found: sql`${members.id}`, from: members, where: and(active, others), by };
+	const inBoth = found && {
+		...found,
+		from: sql`${found.from} cross join ${members} on ${members.id} = ${found.found}`,
+		where: and(found.where, others),
+	};
+	const matches = others ? (inBoth ?? inMembers) : found;
 	return tenant.page(page, () => select(tenant).$dynamic(), {
 		...(matches
 			? matching(page, { id: members.id, ...matches, order: direction })
