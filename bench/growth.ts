@@ -17,7 +17,7 @@ const Document = z.object({
 	paths: z.record(z.string(), z.object({ get: Operation.optional() })),
 });
 
-const Body = z.object({ results: z.array(z.unknown()) });
+const Body = z.object({ count: z.int().optional(), results: z.array(z.unknown()) });
 
 /** The paths of all lists of the API, by operation id. */
 export function listPaths() {
@@ -31,8 +31,15 @@ export function listPaths() {
 	);
 }
 
-/** The rows that one page reads at each size, and the rows that it had at the last. */
-export type Reading = { operation: string; filter: string; read: number[]; answered: number };
+export type Reading = {
+	operation: string;
+	filter: string;
+	/** The rows that the page reads at each size. */
+	read: number[];
+	/** The rows that the page had at the last size, and the rows of the whole list, without which the feed answers. */
+	answered: number;
+	matches: number;
+};
 
 /** A page of a list, as its owner sees it. */
 async function readPage(url: URL, path: string, { operation, filter }: Reading, owner: Owner) {
@@ -49,9 +56,11 @@ async function readPage(url: URL, path: string, { operation, filter }: Reading, 
 	const text = await response.text();
 	if (!response.ok) throw new Error(`${target}: ${text}`);
 	const timing = response.headers.get("server-timing") ?? "";
+	const { results, count = results.length } = Body.parse(JSON.parse(text));
 	return {
 		read: Number(/d1_rows_read;desc="(\d+)"/.exec(timing)?.[1]),
-		answered: Body.parse(JSON.parse(text)).results.length,
+		answered: results.length,
+		matches: count,
 	};
 }
 
@@ -69,7 +78,9 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 	const owners = await createOwners({ database, keys: await worker.keys() });
 	const paths = listPaths();
 	const readings = Object.entries(LISTS).flatMap(([operation, { few = [], most = [] }]) =>
-		["", ...few, ...most].map((filter): Reading => ({ operation, filter, read: [], answered: 0 })),
+		["", ...few, ...most].map(
+			(filter): Reading => ({ operation, filter, read: [], answered: 0, matches: 0 }),
+		),
 	);
 	let length = 0;
 	for (const size of sizes) {
@@ -90,9 +101,9 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");
 			const path = paths[reading.operation];
 			if (!owner || !path) throw new Error(`There is no list ${reading.operation}.`);
-			const { read, answered } = await readPage(worker.url, path, reading, owner);
+			const { read, ...page } = await readPage(worker.url, path, reading, owner);
 			reading.read.push(read);
-			reading.answered = answered;
+			Object.assign(reading, page);
 		}
 	}
 	return readings;

@@ -100,6 +100,7 @@ export const LISTS: Record<string, List> = {
 	...family("Destination", "Destinations"),
 	...family("FrontendApp", "FrontendApps"),
 	...family("ImportApp", "ImportApps"),
+	listImportAppExportConfigs: { owner: "configs", limit: 5 },
 	listProjects: { owner: "projects" },
 	listProjectBatchExports: { owner: "exports" },
 	// The same queries as below an organization: filters are measured there.

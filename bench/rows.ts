@@ -47,6 +47,9 @@ export const FIRST_EVENT = uuid("other", 60_000_000);
 /** A plugin for each of two owners, whose configs are listed. */
 export const PLUGINS = { configs: 900, logs: 901 };
 
+/** Another plugin of the owner of configs, which belongs to two families. */
+const IMPORTER = 902;
+
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
 const plugin = (name: keyof typeof PLUGINS) => ({
@@ -89,6 +92,14 @@ export const ONCE: [table: string, columns: Columns][] = [
 	["batch_exports", { ...batchExport("runs"), id: `'${EXPORT}'` }],
 	["plugins", plugin("configs")],
 	["plugins", plugin("logs")],
+	[
+		"plugins",
+		{
+			...plugin("configs"),
+			id: IMPORTER,
+			capabilities: `'{"methods":["onEvent"],"scheduled_tasks":["runEveryHour"]}'`,
+		},
+	],
 	["plugin_configs", { ...config("logs"), id: PLUGINS.logs, uuid: `'${uuid("other", 2)}'` }],
 ];
 
@@ -243,7 +254,15 @@ export const MANY: [table: string, columns: Columns][] = [
 			created_at: TIME,
 		},
 	],
-	["plugin_configs", { ...config("configs"), id: "1000 + i", uuid: id(11) }],
+	[
+		"plugin_configs",
+		{
+			...config("configs"),
+			id: "1000 + i",
+			uuid: id(11),
+			plugin_id: special(String(IMPORTER), String(PLUGINS.configs)),
+		},
+	],
 	[
 		"plugin_log_entries",
 		{

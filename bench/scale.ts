@@ -33,8 +33,8 @@ const START_SPREAD_SECONDS = 300;
 const ROWS = {
 	read: { read: 25, written: 0 },
 	write: { read: 30, written: 20 },
-	run: { read: 120, written: 60 },
-	job: { read: 40, written: 30 },
+	run: { read: 125, written: 63 },
+	job: { read: 42, written: 32 },
 	event: { read: 2, written: 4 },
 	delivery: { read: 12, written: 8 },
 };

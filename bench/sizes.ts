@@ -31,7 +31,7 @@ const INSERTS: Record<string, string> = {
 	runs: `insert into batch_export_runs (id, batch_export_id, status, data_interval_start, data_interval_end, fingerprint, created_at, started_at, finished_at, last_updated_at)
 		select ${UUID}, '0b1fee40-0000-7000-8000-000000000000', 'Completed', ${NOW}, 'T' || n, hex(randomblob(16)), ${NOW}, ${NOW}, ${NOW}, ${NOW} from numbers`,
 	run_log_entries: `insert into batch_export_log_entries (id, batch_export_id, run_id, timestamp, level, message)
-		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', printf('%.*c', 150, 'x') from numbers`,
+		select ${UUID}, ${UUID}, ${UUID}, ${NOW}, 'INFO', 'Completed: exported ' || n || ' rows of the window from ' || ${NOW} || ' to ' || ${NOW} || ' in ' || n || ' files, as events/' || ${UUID} from numbers`,
 	activity: `insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, name, changes, created_at)
 		select ${UUID}, ${UUID}, 7, n, 'updated', 'BatchExport', ${UUID}, 'Hourly events', printf('%.*c', 120, 'x'), ${NOW} from numbers`,
 	event: `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, _inserted_at)

@@ -1,9 +1,10 @@
-import { and, eq, gt, inArray, lt, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { alias, type SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
-import { inList } from "../db/client.ts";
-import { contains } from "../db/contains.ts";
-import { counter, countWhere, paged } from "../db/list.ts";
+import { counter, paged } from "../db/list.ts";
+import { inLog } from "../db/log.ts";
 import { batchExportLogEntries, batchExportRuns, batchExports, LEVELS } from "../db/schema.ts";
+import { trigramOf } from "../db/search.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -26,39 +27,36 @@ const COUNTERS = {
 	ERROR: batchExports.error_entries,
 } satisfies Record<Level, unknown>;
 
-const { timestamp, message, level, batch_export_id, run_id } = batchExportLogEntries;
+const { position, ...entries } = getTableColumns(batchExportLogEntries);
 
-/** The filters other than the level, as a condition. */
-const conditionOf = ({ after, before, search }: Filters) =>
-	and(
-		after ? gt(timestamp, after) : undefined,
-		before ? lt(timestamp, before) : undefined,
-		search ? contains(message, search) : undefined,
-	);
+type Owner = Record<"batch_export_id" | "run_id", SQLiteColumn>;
 
-/** A list of entries, newest first. */
-const newestFirst = ({ db }: Tenant) => ({
-	select: () => db.select(entryColumns).from(batchExportLogEntries).$dynamic(),
-	by: [timestamp, batchExportLogEntries.id],
-	keys,
-});
+/** The full-text index of the entries. */
+const index = "batch_export_log_search";
+
+const LOG = {
+	table: batchExportLogEntries,
+	position,
+	entries,
+	index,
+	documents: getTableColumns(alias(batchExportLogEntries, index)),
+};
+
+const select = ({ db }: Tenant) => db.select(entryColumns).from(batchExportLogEntries).$dynamic();
 
 /** The export, and a page of its log entries, which include those of its runs. */
-export async function list(tenant: Tenant, id: string, page: Page, filters: Filters) {
-	const levels = filters.level?.length ? [...new Set(filters.level)] : LEVELS;
-	const [first, ...others] = levels.map((one) => eq(level, one));
-	const filter = conditionOf(filters);
-	const where = and(eq(batch_export_id, id.toLowerCase()), filter);
-	const { select, ...order } = newestFirst(tenant);
+export async function list(tenant: Tenant, id: string, page: Page, { level, ...filters }: Filters) {
+	const levels = level?.length ? [...new Set(level)] : LEVELS;
+	const export_id = id.toLowerCase();
+	const log = {
+		...LOG,
+		owner: trigramOf(export_id),
+		where: ({ batch_export_id }: Owner) => eq(batch_export_id, export_id),
+		levels,
+		counter: countOf(id, ...levels.map((one) => COUNTERS[one])),
+	};
 	const [rows, [counted], [row]] = await tenant.read(
-		...paged(tenant.db, page, select, {
-			...order,
-			where,
-			parts: [first, ...others],
-			total: filter
-				? countWhere(batchExportLogEntries, and(where, inArray(level, levels)))
-				: countOf(id, ...levels.map((one) => COUNTERS[one])),
-		}),
+		...paged(tenant.db, page, () => select(tenant), { ...inLog(page, log, filters), keys }),
 		selectOne(tenant, id),
 	);
 	return {
@@ -73,22 +71,19 @@ export async function listOfRun(
 	id: string,
 	of: string,
 	page: Page,
-	filters: Filters,
+	{ level, ...filters }: Filters,
 ) {
-	const filter = and(
-		conditionOf(filters),
-		filters.level?.length ? inList(level, filters.level) : undefined,
-	);
-	const run = and(eq(run_id, of.toLowerCase()), sql`+${eq(batch_export_id, id.toLowerCase())}`);
-	const { select, ...order } = newestFirst(tenant);
+	const run = of.toLowerCase();
+	const log = {
+		...LOG,
+		owner: trigramOf(run),
+		where: ({ run_id, batch_export_id }: Owner) =>
+			and(eq(run_id, run), sql`+${eq(batch_export_id, id.toLowerCase())}`),
+		levels: level?.length ? [...new Set(level)] : LEVELS,
+		counter: level?.length ? undefined : counter(batchExportRuns.log_entries, run),
+	};
 	const [rows, [counted], [parent], [row]] = await tenant.read(
-		...paged(tenant.db, page, select, {
-			...order,
-			where: and(run, filter),
-			total: filter
-				? countWhere(batchExportLogEntries, and(run, filter))
-				: counter(batchExportRuns.log_entries, of.toLowerCase()),
-		}),
+		...paged(tenant.db, page, () => select(tenant), { ...inLog(page, log, filters), keys }),
 		selectName(tenant, id),
 		selectRun(tenant, id, of),
 	);

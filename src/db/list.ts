@@ -24,7 +24,7 @@ export type List<S extends SQLiteSelect> = {
 	 * Conditions that no two hold for the same row. The list is what any of them holds for. Each is read from an index
 	 * in the order of the list, and only as far as the page needs, where a single condition with OR or IN would sort.
 	 */
-	parts?: [SQL | undefined, ...(SQL | undefined)[]];
+	parts?: (SQL | undefined)[];
 	/** The names of `by` in the result, where columns have an alias. Needed with `parts`. */
 	names?: string[];
 };
@@ -77,6 +77,33 @@ function statementsOf<S extends SQLiteSelect>(
 	return [rows, counted] as const;
 }
 
+/** How the rows of a list are found whose order isn't that of the index that finds them. */
+type Matches = {
+	/** The column that `found` has values of. */
+	id: SQLiteColumn;
+	/** The ids of the rows that match, and what they are sorted by: names of `from`, which an index has. */
+	found: SQL;
+	from: SQLiteTable | SQL;
+	where: SQL | undefined;
+	by: (SQLiteColumn | SQL)[];
+	order?: "asc" | "desc";
+};
+
+/**
+ * `where` and `total` of a list. All rows that match have to be sorted, but only those of the page are read in full.
+ */
+export function matching(page: Page, { id, found, from, where, by, order = "desc" }: Matches) {
+	const after = page.after?.keys.length === by.length ? page.after : undefined;
+	const isLater = after && afterCursor(by, order)(after.keys);
+	const sorted = by.map((column) => sql`${column} ${sql.raw(order)}`);
+	const limit = page.limit + 1 + (after ? 0 : page.offset);
+	return {
+		where: sql`${id} in (
+			select ${found} from ${from} where ${and(where, isLater)} order by ${sql.join(sorted, sql`, `)} limit ${limit})`,
+		total: countWhere(from, where),
+	};
+}
+
 /** Adds the rows of another select. (Drizzle changes the first one, whose type can't say that the second has the same.) */
 const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(select);
 
@@ -95,7 +122,7 @@ export const countWhere = (table: SQLiteTable | SQL, where: SQL | undefined) =>
  * uses an index over `by`.
  */
 const afterCursor =
-	(by: SQLiteColumn[], order: "asc" | "desc") =>
+	(by: (SQLiteColumn | SQL)[], order: "asc" | "desc") =>
 	(keys: Key[]): SQL =>
 		sql`(${sql.join(by, sql`, `)}) ${sql.raw(order === "desc" ? "<" : ">")} (${sql.join(
 			keys.map((key) => sql`${key}`),

@@ -121,7 +121,8 @@ export const members = sqliteTable(
 	(t) => [
 		uniqueIndex("members_organization_user").on(t.organization_id, t.user_id),
 		index("members_organization").on(t.organization_id, t.is_active, t.joined_at, t.id),
-		index("members_updated").on(t.organization_id, t.is_active, t.updated_at),
+		// With what the list is sorted by.
+		index("members_updated").on(t.organization_id, t.is_active, t.updated_at, t.joined_at, t.id),
 		index("members_level").on(t.organization_id, t.level),
 		uniqueIndex("members_user").on(t.user_id, t.organization_id),
 	],
@@ -504,6 +505,8 @@ export const pluginConfigs = sqliteTable(
 		name: text(),
 		description: text(),
 		deleted: boolean().notNull().default(false),
+		/** `families` of the plugin; maintained by triggers. */
+		families: integer().notNull().default(0),
 		/** The number of log entries, in all and of each type; maintained by triggers. */
 		log_entries: counter(),
 		debug_entries: counter(),
@@ -521,7 +524,9 @@ export const pluginConfigs = sqliteTable(
 		uniqueIndex("plugin_configs_uuid").on(t.uuid),
 		index("plugin_configs_project").on(t.project_id, t.deleted, t.order, t.id),
 		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
-		index("plugin_configs_exports").on(t.organization_id, t.id).where(sql`enabled and not deleted`),
+		index("plugin_configs_exports")
+			.on(t.organization_id, t.families, t.id)
+			.where(sql`enabled and not deleted`),
 		index("plugin_configs_plugin").on(t.plugin_id),
 		// For the search for scheduled tasks, which runs every minute.
 		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
@@ -531,7 +536,9 @@ export const pluginConfigs = sqliteTable(
 export const pluginLogEntries = sqliteTable(
 	"plugin_log_entries",
 	{
-		id: id(),
+		/** The number of its document in the full-text index. */
+		position: integer().primaryKey(),
+		id: text().notNull().unique().$defaultFn(v7),
 		team_id: integer().notNull(),
 		plugin_id: integer().notNull(),
 		plugin_config_id: integer()
@@ -803,7 +810,9 @@ export const batchExportDays = sqliteTable(
 export const batchExportLogEntries = sqliteTable(
 	"batch_export_log_entries",
 	{
-		id: id(),
+		/** The number of its document in the full-text index. */
+		position: integer().primaryKey(),
+		id: text().notNull().unique().$defaultFn(v7),
 		batch_export_id: text()
 			.notNull()
 			.references(() => batchExports.id, { onDelete: "cascade" }),
@@ -816,7 +825,7 @@ export const batchExportLogEntries = sqliteTable(
 	(t) => [
 		// A page of all levels merges one range of this index for each.
 		index("batch_export_log_entries_export").on(t.batch_export_id, t.level, t.timestamp, t.id),
-		index("batch_export_log_entries_run").on(t.run_id, t.timestamp, t.id),
+		index("batch_export_log_entries_run").on(t.run_id, t.level, t.timestamp, t.id),
 		index("batch_export_log_entries_timestamp").on(t.timestamp),
 	],
 );

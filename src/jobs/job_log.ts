@@ -34,7 +34,7 @@ export function write(
 	);
 	return batches.map((batch) =>
 		db.insert(pluginLogEntries).select(
-			sql`select value ->> 'id', ${team_id}, ${plugin_id}, ${plugin_config_id}, value ->> 'timestamp', value ->> 'source',
+			sql`select null, value ->> 'id', ${team_id}, ${plugin_id}, ${plugin_config_id}, value ->> 'timestamp', value ->> 'source',
 			value ->> 'type', value ->> 'message', ${instance_id} from json_each(${JSON.stringify(batch)}) where ${condition}`,
 		),
 	);

@@ -1,8 +1,10 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { contains } from "../db/contains.ts";
 import { ADMIN, OWNER } from "../db/levels.ts";
-import { counter, countWhere } from "../db/list.ts";
+import { counter, matching } from "../db/list.ts";
 import { members, organizations, users } from "../db/schema.ts";
+import { mayContain, trigramOf } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { keepList } from "../tenant/kept.ts";
@@ -10,7 +12,6 @@ import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { userWith } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
-import { matches } from "./search.ts";
 import type { filters, update as Update } from "./shape.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
@@ -33,48 +34,69 @@ const select = ({ db }: TenantSql) =>
 /** WHERE clause: service accounts are no members (docs/organizations.md#service-accounts). */
 const isPerson = eq(users.is_service_account, false);
 
-/** Active members, newest first, without a filter. */
-const all = keepList(
+/** What the list is sorted by. */
+const BY = [members.joined_at, members.id];
+
+/** All active members. */
+const active = (tenant: TenantSql) => ({
+	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
+	total: counter(organizations.active_members, tenant.organization),
+	by: BY,
+	keys: ({ joined_at, id }: Member) => [joined_at, id],
+});
+
+const newestFirst = keepList(
 	(tenant) => select(tenant).$dynamic(),
-	(tenant) => listed(tenant, {}),
+	(tenant) => active(tenant),
 );
 
-/** Active members, newest first. */
-export function list(tenant: Tenant, page: Page, given: z.infer<typeof filters>) {
-	if (Object.values(given).every((value) => value === undefined)) return tenant.keptPage(page, all);
-	return tenant.page(page, () => select(tenant).$dynamic(), listed(tenant, given));
-}
+/** The documents of active members whose name or address contains `search`, by what the list is sorted by. */
+const searched = ({ organization }: Tenant, search: string) => ({
+	found: sql`member_search.member_id`,
+	from: sql`member_search`,
+	where: and(
+		mayContain("member_search", trigramOf(organization), search),
+		sql`member_search.organization_id = ${organization}`,
+		contains(sql`member_search.name`, search),
+	),
+	by: [sql`member_search.joined_at`, sql`member_search.member_id`],
+});
 
-function listed(
-	tenant: TenantSql,
-	{ email, search, updated_after, order }: z.infer<typeof filters>,
-) {
-	const inSearch = search ? matches(tenant.organization, search) : undefined;
+type Filters = z.infer<typeof filters>;
+
+/** Where to find the members that the filters are about; undefined if that is all. */
+function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 	const others = and(
 		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
-	const where = and(
-		eq(members.organization_id, tenant.organization),
-		// The index of searches has active members only. Without this condition, the index of all members isn't read.
-		inSearch ? undefined : eq(members.is_active, true),
-		inSearch &&
-			sql`${members.user_id} in (select member_search.user_id from member_search where ${inSearch})`,
-		others,
-	);
-	const total = () => {
-		if (others) return countWhere(members, where);
-		return inSearch
-			? countWhere(sql`member_search`, inSearch)
-			: counter(organizations.active_members, tenant.organization);
-	};
-	return {
-		where,
-		total: total(),
-		by: [members.joined_at, members.id],
-		keys: ({ joined_at, id }: Member) => [joined_at, id],
-		order: order === "joined_at" ? ("asc" as const) : ("desc" as const),
-	};
+	const found = search ? searched(tenant, search) : undefined;
+	if (!others) return found;
+	return found
+		? {
+				...found,
+				from: sql`${found.from} cross join ${members} on ${members.id} = ${found.found}`,
+				where: and(found.where, others),
+			}
+		: {
+				found: sql`${members.id}`,
+				from: members,
+				where: and(active(tenant).where, others),
+				by: BY,
+			};
+}
+
+/** Active members, newest first. */
+export function list(tenant: Tenant, page: Page, given: Filters) {
+	if (Object.values(given).every((value) => value === undefined))
+		return tenant.keptPage(page, newestFirst);
+	const order = given.order === "joined_at" ? "asc" : "desc";
+	const found = matches(tenant, given);
+	return tenant.page(page, () => select(tenant).$dynamic(), {
+		...active(tenant),
+		...(found && matching(page, { id: members.id, ...found, order })),
+		order,
+	});
 }
 
 /** WHERE clause: the member whose user has this uuid; `@me` is the caller. */

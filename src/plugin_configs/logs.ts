@@ -1,9 +1,11 @@
-import { and, eq, gt, inArray, lt, sql } from "drizzle-orm";
+import { eq, getTableColumns, sql } from "drizzle-orm";
+import { alias, type SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import { rowId } from "../db/client.ts";
-import { contains } from "../db/contains.ts";
-import { counter, countWhere, paged } from "../db/list.ts";
+import { counter, paged } from "../db/list.ts";
+import { inLog } from "../db/log.ts";
 import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
+import { trigramOfNumber } from "../db/search.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -19,7 +21,20 @@ const COUNTERS = {
 	ERROR: pluginConfigs.error_entries,
 } satisfies Record<(typeof TYPES)[number], unknown>;
 
-const { timestamp, message, type, plugin_config_id } = pluginLogEntries;
+const { position, type, ...columns } = getTableColumns(pluginLogEntries);
+const entries = { ...columns, level: type };
+
+/** The full-text index of the entries. */
+const index = "plugin_log_search";
+const { type: level, ...indexed } = getTableColumns(alias(pluginLogEntries, index));
+
+const LOG = {
+	table: pluginLogEntries,
+	position,
+	entries,
+	index,
+	documents: { ...indexed, level },
+};
 
 /**
  * The log of a config, newest first.
@@ -29,28 +44,26 @@ export async function list(
 	tenant: Tenant,
 	id: string,
 	page: Page,
-	{ after, before, search, type_filter }: z.infer<typeof logFilters>,
+	{ type_filter, ...filters }: z.infer<typeof logFilters>,
 ) {
 	const types = type_filter?.length ? [...new Set(type_filter)] : TYPES;
-	const [first, ...others] = types.map((one) => eq(type, one));
 	const counters = types.map((one) => counter(COUNTERS[one], rowId(id)));
-	const filter = and(
-		after ? gt(timestamp, after) : undefined,
-		before ? lt(timestamp, before) : undefined,
-		search ? contains(message, search) : undefined,
-	);
-	const where = and(eq(plugin_config_id, rowId(id)), filter);
+	const log = {
+		...LOG,
+		owner: trigramOfNumber(rowId(id)),
+		where: ({ plugin_config_id }: Record<"plugin_config_id", SQLiteColumn>) =>
+			eq(plugin_config_id, rowId(id)),
+		levels: types,
+		counter: sql.join(counters, sql` + `),
+	};
+	const select = () =>
+		tenant.db
+			.select({ ...columns, type })
+			.from(pluginLogEntries)
+			.$dynamic();
 	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 	const [rows, [counted], [config]] = await tenant.read(
-		...paged(tenant.db, page, () => tenant.db.select().from(pluginLogEntries).$dynamic(), {
-			where,
-			parts: [first, ...others],
-			by: [timestamp, pluginLogEntries.id],
-			keys,
-			total: filter
-				? countWhere(pluginLogEntries, and(where, inArray(type, types)))
-				: sql.join(counters, sql` + `),
-		}),
+		...paged(tenant.db, page, select, { ...inLog(page, log, filters), keys }),
 		tenant.db.select({ id: pluginConfigs.id }).from(pluginConfigs).where(byId(tenant, id)),
 	);
 	found(config);

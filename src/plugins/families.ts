@@ -53,6 +53,10 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
+/** The values of `families` that have both bits. */
+export const sumsWith = (one: number, other: number) =>
+	[1, 2, 3, 4, 5, 6, 7].filter((sum) => sum & one && sum & other);
+
 /** The sum of the bits of these families. */
 export const bitsOf = (names: Family["name"][]) =>
 	families.reduce((bits, { name, bit }) => (names.includes(name) ? bits | bit : bits), 0);

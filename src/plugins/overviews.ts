@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, or, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { entryColumns } from "../activity_log/shape.ts";
 import { inList } from "../db/client.ts";
@@ -13,7 +13,7 @@ import {
 import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { isAdmin, visibleProject } from "../tenant/visible.ts";
-import { destination, type Family } from "./families.ts";
+import { destination, type Family, sumsWith } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
@@ -94,7 +94,7 @@ export async function unused(tenant: Tenant, { bit }: Family, page: Page) {
  * Enabled configs of the family's plugins that are destinations, in projects visible to the caller,
  * newest first.
  */
-export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Page) => {
+export const exportConfigs = async (tenant: Tenant, { bit, holds }: Family, page: Page) => {
 	const query = () =>
 		tenant.db
 			.select(configColumns())
@@ -108,14 +108,17 @@ export const exportConfigs = async (tenant: Tenant, { holds }: Family, page: Pag
 		// Literally, because the index is partial.
 		sql`${pluginConfigs.enabled} and not ${pluginConfigs.deleted}`,
 		visibleProject(tenant),
-		destination.holds,
-		holds,
 	);
+	const parts = sumsWith(destination.bit, bit).map((sum) => eq(pluginConfigs.families, sum));
 	const inAll = sql`(select coalesce(sum(used.enabled_configs), 0) from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
 		where used.organization_id = ${tenant.organization} and ${destination.holds} and ${holds})`;
-	const inVisible = sql`(select count(*) from (${query().where(where).getSQL()}))`;
+	const inVisible = sql`(select count(*) from (${query()
+		.where(and(where, or(...parts)))
+		.getSQL()}))`;
 	const rows = await tenant.page(page, query, {
 		where,
+		parts,
+		names: ["config_id"],
 		by: [pluginConfigs.id],
 		keys: ({ id }) => [id],
 		total: sql`iif(${isAdmin(tenant)}, ${inAll}, ${inVisible})`,

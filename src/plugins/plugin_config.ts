@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
+import { aliased } from "../db/client.ts";
 import { pluginConfigs, pluginJobs } from "../db/schema.ts";
 import { timestamp } from "../http/fields.ts";
 import { fieldsOf, masked } from "./config.ts";
@@ -43,7 +44,7 @@ const rate = () =>
  */
 export const configColumns = () => ({
 	delivery_rate_24h: rate(),
-	id: pluginConfigs.id,
+	id: aliased(pluginConfigs.id, "config_id"),
 	uuid: pluginConfigs.uuid,
 	team_id: pluginConfigs.project_id,
 	enabled: pluginConfigs.enabled,

@@ -1,7 +1,6 @@
-import { and, eq, not, or, sql } from "drizzle-orm";
+import { and, eq, not, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { contains } from "../db/contains.ts";
 import { isUniqueViolation } from "../db/errors.ts";
 import { PLUGINS_ROOT } from "../db/levels.ts";
 import { organizations, pluginSourceFiles, plugins } from "../db/schema.ts";
@@ -43,7 +42,6 @@ export const listAll = async (
 	page: Page,
 	{ search, family }: z.infer<typeof filters>,
 ) => {
-	const texts = [plugins.name, plugins.description, plugins.url];
 	const query = () =>
 		tenant.db
 			.select({ ...pluginColumns, families: familyNames })
@@ -52,7 +50,7 @@ export const listAll = async (
 			.$dynamic();
 	const shown = visible(tenant, page, {
 		families: family?.length ? bitsOf(family) : undefined,
-		filter: search ? or(...texts.map((text) => contains(text, search))) : undefined,
+		search,
 	});
 	const rows = await tenant.page(page, query, shown);
 	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));

@@ -1,5 +1,6 @@
-import { and, type Column, type SQL, sql } from "drizzle-orm";
+import { and, type Column, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
 import { counter, type List } from "../db/list.ts";
 import {
@@ -11,6 +12,7 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
+import { mayContain, trigramOf } from "../db/search.ts";
 import type { TenantSql } from "./sql.ts";
 
 /** Condition: the caller is an admin of the organization in the path, and so sees all its projects. */
@@ -187,9 +189,12 @@ export type VisiblePlugins = {
 	families?: number | undefined;
 	/** Only plugins without an enabled config in the organization. */
 	unused?: boolean;
-	/** Another condition on `plugins`. */
-	filter?: SQL | undefined;
+	/** A text that the name, the description or the URL must contain. */
+	search?: string | undefined;
 };
+
+/** Stands for global plugins in the full-text index. */
+const GLOBAL = "\u{f0000}\u{f0000}\u{f0000}";
 
 /** The three kinds of visible plugins, which have no plugin in common, as conditions on `plugins` and `plugin_uses`. */
 function visibleKinds({ organization }: TenantSql, { unused }: VisiblePlugins) {
@@ -223,11 +228,20 @@ export function visiblePluginIds(
 	page?: { before: string | number | undefined; limit: number },
 ) {
 	const { owned, global, used } = visibleKinds(tenant, list);
+	const { families, search } = list;
 	const below = (id: SQL) => (page?.before === undefined ? undefined : sql`${id} < ${page.before}`);
-	const filter = and(inFamilies(list.families), list.filter);
-	const inPage = and(filter, below(sql`${plugins.id}`));
-	return sql`select ${plugins.id} as id from ${plugins} where ${and(owned, inPage)}
-  union all select ${plugins.id} from ${plugins} where ${and(global, inPage)}
+	const texts = [plugins.name, plugins.description, plugins.url];
+	const filter = and(
+		inFamilies(families),
+		search ? or(...texts.map((text) => contains(text, search))) : undefined,
+	);
+	const some = (kind: SQL | undefined, trigram: SQL | string) =>
+		search
+			? sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
+    where ${and(mayContain("plugin_search", trigram, search), kind, filter, below(sql`plugin_search.rowid`))}`
+			: sql`select ${plugins.id} as id from ${plugins} where ${and(kind, filter, below(sql`${plugins.id}`))}`;
+	return sql`${some(owned, trigramOf(tenant.organization))}
+  union all ${some(global, GLOBAL)}
   union all select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
     where ${and(used, filter, below(sql`used.plugin_id`))}
   order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
@@ -235,7 +249,7 @@ export function visiblePluginIds(
 
 /** SQL for the number of visible plugins, from counters where no other condition filters them. */
 export function countVisiblePlugins(tenant: TenantSql, list: VisiblePlugins) {
-	if (list.filter) return sql`(select count(*) from (${visiblePluginIds(tenant, list)}))`;
+	if (list.search) return sql`(select count(*) from (${visiblePluginIds(tenant, list)}))`;
 	const { organization } = tenant;
 	const { used } = visibleKinds(tenant, list);
 	const sum = (where: SQL | undefined) =>

@@ -713,7 +713,7 @@ describe("the log", () => {
 	) =>
 		db.run(sql`insert into plugin_log_entries
 			with recursive i (i) as (select 0 union all select i + 1 from i where i + 1 < ${n})
-			select printf('01900000-0000-7000-8000-%06x%06x', ${config}, i), ${project}, ${plugin.id}, ${config},
+			select null, printf('01900000-0000-7000-8000-%06x%06x', ${config}, i), ${project}, ${plugin.id}, ${config},
 				strftime('%Y-%m-%dT%H:%M:%S.000Z', '2026-01-01', '+' || i || ' seconds'), 'CONSOLE', iif(i % 2, 'ERROR', 'LOG'),
 				'Message ' || i, '00000000-0000-0000-0000-000000000000' from i`);
 

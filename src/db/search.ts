@@ -1,0 +1,61 @@
+/** Searches in full-text indexes of trigrams, which triggers keep (migrations/0020_search.sql). */
+import { type SQL, sql } from "drizzle-orm";
+import { fold } from "./contains.ts";
+
+/**
+ * Letters that the index doesn't fold: FTS5 has the letters of Unicode 6.1, and these got a capital later. A query
+ * leaves them out.
+ */
+const UNFOLDED =
+	/[\u019b\u025c\u0261\u0264\u026a\u0282\u0287\u029d\u029e\u03f3\u0529-\u052f\u10d0-\u10ff\u13f8-\u13fd\u1c80-\u1c8a\u1d8e\u2c5f\ua659-\ua69b\ua794\ua797-\ua79f\ua7b5-\ua7c3\ua7c8-\ua7ca\ua7cd-\ua7db\ua7f6\uab53\uab70-\uabbf\u{104d8}-\u{104fb}\u{10597}-\u{105bc}\u{10cc0}-\u{10cf2}\u{10d70}-\u{10d85}\u{118c0}-\u{118df}\u{16e60}-\u{16e7f}\u{16ebb}-\u{16ed3}\u{1e922}-\u{1e943}]+/u;
+
+/** How many trigrams of a search the index is asked for. */
+const MAX_TRIGRAMS = 30;
+
+/** What surrounds each letter in the column `letters`, so that one or two letters make a trigram. */
+const AROUND = "\u0001";
+
+/** The trigrams of a text, or of its letters with `AROUND` if it has only one or two. */
+function trigramsOf(part: string) {
+	const letters = Array.from(part);
+	const text =
+		letters.length > 2 ? letters : [AROUND, ...letters.flatMap((each) => [each, AROUND])];
+	return text.slice(2).map((_, at) => text.slice(at, at + 3).join(""));
+}
+
+/** SQL for the character that stands for two others in the index: they are the 6 last ones of an id. */
+const pair = (at: number) =>
+	sql`983040 + unicode(substr(owner.id, ${sql.raw(String(at))}, 1)) * 256 + unicode(substr(owner.id, ${sql.raw(String(at + 1))}, 1))`;
+
+/** SQL for the trigram that stands for what has this UUID. */
+export const trigramOf = (id: SQL | string) =>
+	sql`(select char(${pair(-6)}, ${pair(-4)}, ${pair(-2)}) from (select ${
+		typeof id === "string" ? (/[0-9a-f]{6}$/.exec(id)?.[0] ?? "000000") : id
+	} as id) as owner)`;
+
+/** The trigram that stands for what has this number as its id. */
+export const trigramOfNumber = (id: number) =>
+	String.fromCodePoint(
+		...[2 ** 32, 2 ** 16, 1].map((unit) => 0xf0000 + (Math.floor(id / unit) % 2 ** 16)),
+	);
+
+/**
+ * SQL condition: a document of the index may contain `needle`, ignoring case. `contains` decides.
+ * @param index the name of the index
+ * @param owner the trigram of those whose documents are searched
+ * @param hasLetters whether the index has the column `letters`; without it, parts of one or two letters don't narrow a search
+ */
+export function mayContain(
+	index: string,
+	owner: SQL | string,
+	needle: string,
+	{ hasLetters = true } = {},
+) {
+	const trigrams = fold(needle)
+		.split(UNFOLDED)
+		.filter((part) => Array.from(part).length > (hasLetters ? 0 : 2))
+		.flatMap(trigramsOf)
+		.slice(0, MAX_TRIGRAMS);
+	const phrases = Array.from(new Set(trigrams), (trigram) => `"${trigram.replaceAll('"', '""')}"`);
+	return sql`${sql.identifier(index)} match '"' || ${owner} || ${['"', ...phrases].join(" AND ")}`;
+}

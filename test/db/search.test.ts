@@ -1,0 +1,201 @@
+import { eq, or, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import fc from "fast-check";
+import { v7 } from "uuid";
+import { beforeAll, describe, expect, test } from "vitest";
+import { contains } from "../../src/db/contains.ts";
+import {
+	batchExportLogEntries,
+	pluginConfigs,
+	pluginLogEntries,
+	plugins,
+} from "../../src/db/schema.ts";
+import { needles, text } from "../support/letters.ts";
+import { db, furnished, times } from "../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof furnished>>;
+
+type Searched = {
+	path: (home: Home) => string;
+	table: SQLiteTable & { id: SQLiteColumn };
+	texts: SQLiteColumn[];
+	owned: (home: Home) => SQL;
+	insert: (home: Home, text: string) => ReturnType<Parameters<typeof times>[1]>;
+};
+
+const ROWS = 40;
+
+const org = ({ id }: Home) => `/api/organizations/${id}`;
+
+/** Lists with a search, and what each has of an organization. */
+const LISTS: Record<string, Searched> = {
+	"an export's log": {
+		path: (home) => `${org(home)}/batch_exports/${home.batch_export}/logs`,
+		table: batchExportLogEntries,
+		texts: [batchExportLogEntries.message],
+		owned: ({ batch_export }) => eq(batchExportLogEntries.batch_export_id, batch_export),
+		insert: ({ batch_export }, message) =>
+			db
+				.insert(batchExportLogEntries)
+				.values({ batch_export_id: batch_export, level: "INFO", message }),
+	},
+	"a run's log": {
+		path: ({ batch_export, run, ...home }) =>
+			`/api/organizations/${home.id}/batch_exports/${batch_export}/runs/${run}/logs`,
+		table: batchExportLogEntries,
+		texts: [batchExportLogEntries.message],
+		owned: ({ run }) => eq(batchExportLogEntries.run_id, run),
+		insert: ({ batch_export, run }, message) =>
+			db
+				.insert(batchExportLogEntries)
+				.values({ batch_export_id: batch_export, run_id: run, level: "ERROR", message }),
+	},
+	"a config's log": {
+		path: ({ project, config }) => `/api/projects/${project}/plugin_configs/${config}/logs`,
+		table: pluginLogEntries,
+		texts: [pluginLogEntries.message],
+		owned: ({ config }) => eq(pluginLogEntries.plugin_config_id, config),
+		insert: ({ project, frontend, config }, message) =>
+			db.insert(pluginLogEntries).values({
+				team_id: project,
+				plugin_id: frontend,
+				plugin_config_id: config,
+				source: "CONSOLE",
+				type: "LOG",
+				message,
+				instance_id: v7(),
+			}),
+	},
+	plugins: {
+		path: (home) => `${org(home)}/plugins`,
+		table: plugins,
+		texts: [plugins.name, plugins.description, plugins.url],
+		owned: ({ id }) => eq(plugins.organization_id, id),
+		insert: ({ id }, name) =>
+			db.insert(plugins).values({
+				organization_id: id,
+				plugin_type: "source",
+				name,
+				description: Array.from(name).reverse().join(""),
+				capabilities: {},
+			}),
+	},
+};
+
+describe.each(Object.entries(LISTS))(
+	"a search in %s",
+	(_, { path, table, texts, owned, insert }) => {
+		let home: Home;
+
+		beforeAll(async () => {
+			home = await furnished();
+			const stranger = await furnished();
+			const names = fc.sample(text(12), { numRuns: ROWS, seed: 7 });
+			// The same texts in another organization, which no search here may find.
+			for (const owner of [home, stranger]) await times(ROWS, (i) => insert(owner, names[i] ?? ""));
+		});
+
+		async function search(needle: string) {
+			const { body } = await home.ask(
+				"GET",
+				`${path(home)}?limit=1000&search=${encodeURIComponent(needle)}`,
+			);
+			const ids = body.results.map(({ id }: { id: unknown }) => id);
+			expect(body.count).toBe(ids.length);
+			return ids.toSorted();
+		}
+
+		/** The ids of what a scan of all finds. */
+		async function scan(needle: string) {
+			const rows = await db
+				.select({ id: table.id })
+				.from(table)
+				.where(sql`${owned(home)} and ${or(...texts.map((each) => contains(each, needle)))}`);
+			return rows.map(({ id }) => id).toSorted();
+		}
+
+		test("finds what a scan of all rows finds, whatever the letters", async () => {
+			let found = 0;
+			for (const needle of needles(30)) {
+				const expected = await scan(needle);
+				expect([needle, await search(needle)]).toEqual([needle, expected]);
+				found += expected.length;
+			}
+			expect(found).toBeGreaterThan(ROWS);
+		});
+
+		test("goes on by next, in the order of the list", async () => {
+			const ids = async (query: string) => {
+				const all: unknown[] = [];
+				for (let next: string | null = `${path(home)}?${query}`; next; ) {
+					const { pathname, search } = new URL(next, "http://localhost");
+					const { body } = await home.ask("GET", pathname + search);
+					all.push(...body.results.map(({ id }: { id: unknown }) => id));
+					next = body.next;
+				}
+				return all;
+			};
+			const found = await ids("limit=3&search=a");
+			expect(found.length).toBeGreaterThan(6);
+			expect(found).toEqual((await ids("limit=1000")).filter((id) => found.includes(id)));
+			expect(await ids("limit=1000&offset=2&search=a")).toEqual(found.slice(2));
+		});
+	},
+);
+
+/** Inserts an enabled config of the plugin. */
+const configure = (organization_id: string, project_id: number, plugin_id: number) =>
+	db
+		.insert(pluginConfigs)
+		.values({ organization_id, project_id, plugin_id, enabled: true, order: 1 });
+
+test("a search in plugins finds global ones and those that the organization uses, by their new names, and no deleted ones", async () => {
+	const [home, other] = [await furnished(), await furnished()];
+	const names = async (needle: string) =>
+		(await home.here("GET", `/plugins?search=${needle}`)).body.results.map(
+			({ name }: { name: string }) => name,
+		);
+	const make = async (values: Partial<typeof plugins.$inferInsert>) => {
+		const [row] = await db
+			.insert(plugins)
+			.values({ organization_id: other.id, plugin_type: "source", capabilities: {}, ...values })
+			.returning({ id: plugins.id });
+		return row?.id ?? 0;
+	};
+	const global = await make({ name: "Qqx global", is_global: true });
+	const used = await make({ name: "Qqx used" });
+	await make({ name: "Qqx hidden" });
+	await configure(home.id, home.project, used);
+	expect(await names("qqx")).toEqual(["Qqx used", "Qqx global"]);
+	await db.update(plugins).set({ name: "Renamed" }).where(eq(plugins.id, global));
+	expect(await names("qqx")).toEqual(["Qqx used"]);
+	expect(await names("renam")).toEqual(["Renamed"]);
+	await db.update(plugins).set({ is_global: false }).where(eq(plugins.id, global));
+	expect(await names("renam")).toEqual([]);
+	await db.update(plugins).set({ is_global: true }).where(eq(plugins.id, global));
+	expect(await names("renam")).toEqual(["Renamed"]);
+	await db.delete(plugins).where(eq(plugins.id, global));
+	expect(await names("renam")).toEqual([]);
+});
+
+test("configs are in the lists of the families that their plugin has now", async () => {
+	const { here, id, project, destination } = await furnished();
+	const configs = async (family: string) =>
+		(await here("GET", `/${family}/exports_unsubscribe_configs`)).body;
+	await configure(id, project, destination);
+	const [before] = (await configs("pipeline_destinations")).results;
+	expect(before.plugin).toBe(destination);
+	expect((await configs("pipeline_import_apps")).results).toEqual([]);
+	const both = { methods: ["onEvent"], scheduled_tasks: ["runEveryHour"] };
+	await db.update(plugins).set({ capabilities: both }).where(eq(plugins.id, destination));
+	for (const family of ["pipeline_destinations", "pipeline_import_apps"]) {
+		const { count, results } = await configs(family);
+		expect({ family, ids: results.map(({ id }: { id: number }) => id), count }).toEqual({
+			family,
+			ids: [before.id],
+			count: 1,
+		});
+	}
+	await db.update(plugins).set({ capabilities: {} }).where(eq(plugins.id, destination));
+	expect((await configs("pipeline_destinations")).count).toBe(0);
+});

@@ -1,0 +1,19 @@
+/** Texts for searches. */
+import fc from "fast-check";
+
+/** Letters with and without case, some of which fold to others, and characters with a meaning in FTS5 or LIKE. */
+export const LETTERS = Array.from("aAbBsSßẞςσΣıIİiµμΜÅåΩωǅǆǄöÖğĞéÉдДაᲐᏸᏰ𐐨𐐀東京 '\"*%_-.:^()+");
+
+/** Random texts of some letters. */
+export const text = (maxLength: number) =>
+	fc
+		.array(fc.constantFrom(...LETTERS), { minLength: 1, maxLength })
+		.map((letters) => letters.join(""));
+
+/** What to search for: each letter, and random texts. A parameter is trimmed. */
+export const needles = (numRuns: number) =>
+	[
+		...new Set(
+			[...LETTERS, ...fc.sample(text(5), { numRuns, seed: 3 })].map((each) => each.trim()),
+		),
+	].filter((needle) => needle !== "");
