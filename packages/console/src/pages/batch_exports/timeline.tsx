@@ -103,7 +103,7 @@ export function Timeline({
 			<Detail entry={entry} of={of} path={path} now={now} />
 			{isLoaded && (
 				<>
-					<Legend lanes={lanes} of={of} now={now} />
+					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
 					<Summary lanes={lanes} />
 					{data.isPart && <p>Only the {MAX_RUNS} newest windows are shown.</p>}
 				</>

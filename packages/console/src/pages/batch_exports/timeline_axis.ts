@@ -1,6 +1,7 @@
 /** The time axis of the timeline: ticks at hours and days of the reader's time zone. */
 import type { Range } from "./timeline_lanes.ts";
 
+/** @property isDay whether it is a midnight among hours */
 export type Tick = { at: number; words: string; isDay: boolean };
 
 /** The steps between ticks, in minutes of a day, and in days. */
@@ -14,7 +15,7 @@ const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
-/** A moment by the reader's calendar and clock. Days with another length than usual have other clock times, not others. */
+/** A moment by the reader's calendar and clock. So ticks keep their clock times on days of 23 or 25 hours. */
 const local = (start: number, days: number, minutes: number) => {
 	const first = new Date(start);
 	return new Date(
@@ -26,7 +27,7 @@ const local = (start: number, days: number, minutes: number) => {
 	).getTime();
 };
 
-/** Moments at every `step` minutes of each day. */
+/** Every `step` minutes of each day, from midnight. */
 function withinDays({ start, end }: Range, step: number) {
 	const days = Math.ceil((end - start) / MINUTE_MS / DAY_MINUTES) + 1;
 	const moments = Array.from({ length: (days * DAY_MINUTES) / step }, (_, i) =>
@@ -45,7 +46,7 @@ function ofDays({ start, end }: Range, step: number) {
 	);
 }
 
-/** As many ticks as fit, if there are at most `count`. */
+/** The ticks of a range: as many as possible, but about `count` at most. */
 export function ticksOf(range: Range, count: number): Tick[] {
 	const minutes = (range.end - range.start) / MINUTE_MS;
 	const step = MINUTES.find((step) => minutes / step <= count);
@@ -55,8 +56,9 @@ export function ticksOf(range: Range, count: number): Tick[] {
 		.filter((at) => at >= range.start && at <= range.end)
 		.map((at) => {
 			const date = new Date(at);
-			const isDay = date.getHours() === 0 && date.getMinutes() === 0;
+			const isMidnight = date.getHours() === 0 && date.getMinutes() === 0;
 			const clock = date.getMinutes() === 0 ? HOUR : CLOCK;
-			return { at, words: (isDay ? DAY : clock).format(date), isDay };
+			const words = (isMidnight || !step ? DAY : clock).format(date);
+			return { at, words, isDay: isMidnight && step !== undefined };
 		});
 }

@@ -71,19 +71,18 @@ function Axis({
 	height: number;
 	width: number;
 }) {
-	const anchorAt = (at: number) => {
-		if (at < MIN_TICK / 2) return "start";
-		return at > width - MIN_TICK / 2 ? "end" : "middle";
-	};
+	const isWhole = (at: number) => at > MIN_TICK / 2 && at < width - MIN_TICK / 2;
 	return (
 		// biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus
 		<g aria-hidden="true">
 			{ticks.map(({ at, words, isDay }) => (
 				<g key={at} class={isDay ? "timeline-tick day" : "timeline-tick"}>
 					<line x1={x(at)} x2={x(at)} y1="0" y2={height} />
-					<text x={x(at)} y={height + AXIS - 6} text-anchor={anchorAt(x(at))}>
-						{words}
-					</text>
+					{isWhole(x(at)) && (
+						<text x={x(at)} y={height + AXIS - 6} text-anchor="middle">
+							{words}
+						</text>
+					)}
 				</g>
 			))}
 		</g>
@@ -158,7 +157,7 @@ export function Drawing({
 	// The newest windows are at the end.
 	useLayoutEffect(() => {
 		if (ref.current) ref.current.scrollLeft = width;
-	}, [width, range.start]);
+	}, [available, width, range.start]);
 	const tabStop = active ?? lanes.flatMap(({ entries }) => entries.at(-1) ?? [])[0];
 	const follow = (event: MouseEvent, link: string) => {
 		if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -182,15 +181,8 @@ export function Drawing({
 			</svg>
 			<div class="timeline-scroll" ref={ref}>
 				{available > 0 && (
-					// biome-ignore lint/a11y/useSemanticElements: a fieldset can't be part of a drawing
-					<svg
-						ref={svg}
-						class="timeline"
-						width={width}
-						height={height + AXIS}
-						role="group"
-						aria-label="Runs by their windows"
-					>
+					// biome-ignore lint/a11y/noSvgWithoutTitle: its links have names, and a title would stand beside the pointer
+					<svg ref={svg} class="timeline" width={width} height={height + AXIS}>
 						<Hatching />
 						{lanes.map(({ name }, i) => (
 							<rect

@@ -42,7 +42,8 @@ function sayLane(lane: Lane) {
 		[missing, "without a run"] as const,
 	].filter(([n]) => n > 0);
 	if (parts.length === 0) return `${lane.name}: nothing yet.`;
-	return `${lane.name}: ${parts.map(([n, words]) => `${n} ${words}`).join(", ")}. ${rows(written)}.`;
+	const states = parts.map(([n, words]) => `${n} ${words}`).join(", ");
+	return `${lane.name}: ${states}.${runs.length > 0 ? ` ${rows(written)}.` : ""}`;
 }
 
 export const Summary = ({ lanes }: { lanes: Lane[] }) => (
@@ -50,7 +51,18 @@ export const Summary = ({ lanes }: { lanes: Lane[] }) => (
 );
 
 /** Says what the shapes mean that are in sight. */
-export function Legend({ lanes, of, now }: { lanes: Lane[]; of: BatchExport; now: number }) {
+export function Legend({
+	lanes,
+	of,
+	now,
+	isNow,
+}: {
+	lanes: Lane[];
+	of: BatchExport;
+	now: number;
+	/** Whether the present is in sight. */
+	isNow: boolean;
+}) {
 	const runs = lanes.flatMap(runsOf);
 	const gaps = lanes.flatMap(gapsOf);
 	const items = [
@@ -63,6 +75,7 @@ export function Legend({ lanes, of, now }: { lanes: Lane[]; of: BatchExport; now
 		] as const,
 		["retried", "Started more than once", runs.some(({ run }) => isRetried(run))] as const,
 		["late", "Late", runs.some(({ run }) => lateness(run, of.interval, now) > 0)] as const,
+		["now", "Now", isNow] as const,
 	].filter(([, , isShown]) => isShown);
 	return (
 		<ul class="timeline-legend" aria-label="What the shapes mean">
@@ -118,7 +131,7 @@ export function Detail({
 					<Window run={run} />
 				</strong>
 				<span>{rows(run.records_completed)}</span>
-				<span>{duration(lengthOf(run))}</span>
+				<span>took {duration(lengthOf(run))}</span>
 				{remarks(run, of, now).map((words) => (
 					<span key={words}>{words}</span>
 				))}

@@ -120,17 +120,25 @@ export const LateMark = ({ x, y }: { x: number; y: number }) => (
 
 const SAMPLE = { x: 3, y: 1, width: 8, height: 14 };
 
+function Drawn({ of }: { of: Status | "gap" | "exported" | "retried" | "late" | "now" }) {
+	switch (of) {
+		case "gap":
+		case "exported":
+			return <GapBar {...SAMPLE} x={0} width={14} isExported={of === "exported"} />;
+		case "retried":
+			return <RetriedMark x={7} y={8} />;
+		case "late":
+			return <LateMark x={7} y={8} />;
+		case "now":
+			return <line class="timeline-now" x1="7" x2="7" y1="0" y2="16" />;
+		default:
+			return <RunBar {...SAMPLE} status={of} />;
+	}
+}
+
 /** A sample for the legend. */
-export const Sample = ({ of }: { of: Status | "gap" | "exported" | "retried" | "late" }) => (
+export const Sample = (props: Parameters<typeof Drawn>[0]) => (
 	<svg class="timeline-sample" width="14" height="16" aria-hidden="true">
-		{of === "gap" || of === "exported" ? (
-			<GapBar {...SAMPLE} x={0} width={14} isExported={of === "exported"} />
-		) : of === "retried" ? (
-			<RetriedMark x={7} y={8} />
-		) : of === "late" ? (
-			<LateMark x={7} y={8} />
-		) : (
-			<RunBar {...SAMPLE} status={of} />
-		)}
+		<Drawn {...props} />
 	</svg>
 );
