@@ -25,6 +25,8 @@ export const runColumns = {
 	finished_at: batchExportRuns.finished_at,
 	last_updated_at: batchExportRuns.last_updated_at,
 	batch_export: batchExportRuns.batch_export_id,
+	backfill_id: batchExportRuns.backfill_id,
+	attempt: batchExportRuns.attempt,
 };
 
 const LATEST_RUNS = 10;

@@ -110,7 +110,8 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 			get: {
 				id: `list${Id}Runs`,
 				summary: "List the runs of an export",
-				description: "Lists scheduled runs and those of backfills, newest first.",
+				description:
+					"Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.",
 			},
 		},
 		"/:id/runs/:run_id": {
@@ -203,6 +204,9 @@ describe(BatchExportRun, {
 	finished_at: "When the run ended; null while it hasn't.",
 	last_updated_at: "When the run last got any further.",
 	batch_export: "The id of the export.",
+	backfill_id: "The id of the backfill that the run belongs to; null for a scheduled run.",
+	attempt:
+		"How often the run was started: 0 while it waits for the first time, above 1 after a retry or a crash.",
 });
 
 const INTERVALS = {
@@ -372,7 +376,11 @@ describe(logFilters, {
 	level: "Only entries of this level, in any case. May be repeated.",
 });
 
-describe(runFilters, { status: "Only runs with this status, in any case. May be repeated." });
+describe(runFilters, {
+	status: "Only runs with this status, in any case. May be repeated.",
+	after: "Only runs whose window ends after this time.",
+	before: "Only runs whose window ends before this time.",
+});
 
 describe(retry, { from: "`start` starts over, also where the run could go on." });
 

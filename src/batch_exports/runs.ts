@@ -1,5 +1,7 @@
-import { and, eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { inList } from "../db/client.ts";
+import { countWhere } from "../db/list.ts";
 import { batchExportRuns, batchExports, now, type RUN_STATUSES } from "../db/schema.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { found, invalid } from "../http/errors.ts";
@@ -19,19 +21,34 @@ const COUNTERS = {
 	Cancelled: batchExports.cancelled_runs,
 } satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
 
-/** Newest first. */
-export function list(
-	tenant: Tenant,
-	id: string,
-	page: Page,
-	{ status }: z.infer<typeof runFilters>,
-) {
+/** Newest first. With a range of time: the newest windows first. */
+export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
+	const { status, after, before } = filters;
 	const statuses = [...new Set(status)];
+	const select = () => tenant.db.select(runColumns).from(batchExportRuns).$dynamic();
+	const ofExport = eq(batchExportRuns.batch_export_id, id.toLowerCase());
+	if (after || before) {
+		const { data_interval_end } = batchExportRuns;
+		const where = and(
+			ofExport,
+			after ? gt(data_interval_end, after) : undefined,
+			before ? lt(data_interval_end, before) : undefined,
+			// The sign keeps SQLite from the index of statuses, which would read runs of all time.
+			statuses.length > 0 ? sql`+${inList(batchExportRuns.status, statuses)}` : undefined,
+		);
+		return listWithin(tenant, id, page, {
+			select,
+			where,
+			by: [data_interval_end, batchExportRuns.id],
+			keys: ({ data_interval_end, id }) => [data_interval_end, id],
+			total: countWhere(batchExportRuns, where),
+		});
+	}
 	const [first, ...others] = statuses.map((one) => eq(batchExportRuns.status, one));
 	const counters = statuses.map((one) => COUNTERS[one]);
 	return listWithin(tenant, id, page, {
-		select: () => tenant.db.select(runColumns).from(batchExportRuns).$dynamic(),
-		where: eq(batchExportRuns.batch_export_id, id.toLowerCase()),
+		select,
+		where: ofExport,
 		parts: [first, ...others],
 		by: [batchExportRuns.id],
 		keys: ({ id }) => [id],

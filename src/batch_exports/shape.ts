@@ -32,6 +32,9 @@ export const BatchExportRun = z
 		finished_at: timestamp().nullable(),
 		last_updated_at: timestamp(),
 		batch_export: z.guid(),
+		// Not part of the interface.
+		backfill_id: z.guid().nullable(),
+		attempt: z.int(),
 	})
 	.meta({ id: "BatchExportRun" });
 
@@ -184,6 +187,10 @@ export const logFilters = z.object({
 
 export const runFilters = z.object({
 	status: choices(RUN_STATUSES).optional(),
+	/** The time that windows end after. */
+	after: queryMoment().optional(),
+	/** The time that windows end before. */
+	before: queryMoment().optional(),
 });
 
 export const retry = z.object({

@@ -778,6 +778,7 @@ export const batchExportRuns = sqliteTable(
 		uniqueIndex("batch_export_runs_backfill").on(t.backfill_id, t.data_interval_end),
 		index("batch_export_runs_export").on(t.batch_export_id, t.id),
 		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
+		index("batch_export_runs_window").on(t.batch_export_id, t.data_interval_end, t.id),
 		index("batch_export_runs_open").on(t.batch_export_id, t.id).where(sql`finished_at is null`),
 		index("batch_export_runs_driven").on(t.last_updated_at).where(sql`finished_at is null`),
 		index("batch_export_runs_unclean")

@@ -860,6 +860,40 @@ describe("runs", () => {
 		expect(one.body).toEqual(page.results[0]);
 	});
 
+	test("are listed by their windows, the newest first, with the backfill that they belong to", async () => {
+		const { here, path, made } = await exporting();
+		const window = (hour: number) => ({
+			data_interval_start: `2026-01-10T0${hour}:00:00.000Z`,
+			data_interval_end: `2026-01-10T0${hour + 1}:00:00.000Z`,
+		});
+		for (const hour of [5, 1, 3, 4])
+			await run(made.id, {
+				...window(hour),
+				status: hour === 3 ? "Failed" : "Completed",
+				finished_at: "2026-01-10T08:00:00.000Z",
+				launched: true,
+				attempt: hour,
+			});
+		const body = { start_at: "2026-01-10T02:00:00Z", end_at: "2026-01-10T03:00:00Z" };
+		const { backfill_id } = (await here("POST", `${path}/backfill`, { body })).body;
+		const ask = async (query: string) => (await here("GET", `${path}/runs?${query}`)).body;
+		const range = "after=2026-01-10T02:00:00Z&before=2026-01-10T06:00:00Z";
+		const { count, results } = await ask(range);
+		expect(count).toBe(3);
+		expect(results).toMatchObject([
+			{ ...window(4), backfill_id: null, attempt: 4 },
+			{ ...window(3), backfill_id: null, attempt: 3 },
+			{ ...window(2), backfill_id },
+		]);
+		const { next } = await ask(`${range}&limit=2`);
+		expect((await ask(new URL(next).search.slice(1))).results).toMatchObject([window(2)]);
+		const failed = await ask(`${range}&status=Failed`);
+		expect(failed).toMatchObject({ count: 1, results: [window(3)] });
+		expect(await here("GET", `${path}/runs?after=soon`)).toMatchObject(
+			wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"),
+		);
+	});
+
 	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, { launched: true, status: "Running" });

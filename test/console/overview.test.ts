@@ -99,6 +99,49 @@ inBrowser("the overview", (open) => {
 		await page.waitForURL(`**${path}/batch_exports/${bad.id}/runs/*`);
 	});
 
+	test("lists a failed run, however many others have ended since", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		using receiver = await refusing();
+		const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+		const ago = (hours: number) => new Date(hour - hours * HOUR_MS).toISOString();
+		await client.events.ingest({ project: project.id }, [
+			{ event: "page viewed", distinct_id: "visitor", timestamp: ago(0.5) },
+		]);
+		const created = await client.batchExports.create(organization, {
+			name: "To the warehouse",
+			interval: "hour",
+			destination: { type: "HTTP", config: { url: receiver.url } },
+		});
+		const of = { organization: organization.id, id: created.id };
+		const ended = async () =>
+			(await client.batchExports.get(created)).latest_runs.map(({ status }) => status);
+		await client.batchExports.backfill(created, { start_at: ago(1), end_at: ago(0) });
+		await expect.poll(ended).toEqual(["Failed"]);
+		// Windows without events.
+		await client.batchExports.backfill(created, { start_at: ago(12), end_at: ago(2) });
+		await expect.poll(ended).toEqual(Array(10).fill("Completed"));
+
+		const page = await open(path);
+		const failed = page.getByRole("region", { name: "Failed runs of the last 7 days" });
+		await failed
+			.getByRole("listitem")
+			.getByText(/400.*Unknown fields/)
+			.waitFor();
+		await page.getByText("The same as a table").click();
+		await page.getByRole("row", { name: /0 10 1$/ }).waitFor();
+		const [run] = (await client.batchExports.listRuns({ ...of, status: ["Failed"] })).results;
+		if (!run) throw new Error("No run has failed.");
+		await client.batchExports.update(created, {
+			destination: { type: "HTTP", config: { exclude_events: ["page viewed"] } },
+		});
+		await client.batchExports.retryRun(run, { from: "start" });
+		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
+		await page.reload();
+		await failed
+			.getByText("1 failure in all, with those of runs that were retried since.")
+			.waitFor();
+	});
+
 	test("shows a member no step, webhook or domain that only admins can act on", async () => {
 		const { client, organization, path } = await newOrganization();
 		await client.domains.create(

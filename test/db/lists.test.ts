@@ -286,6 +286,10 @@ const activities =
 const ofOrganization = activities(org);
 const ofProject = activities(inProject);
 
+/** The moment some minutes later. */
+const later = (moment: string, minutes: number) =>
+	new Date(Date.parse(moment) + minutes * 60_000).toISOString();
+
 /** Filters that find `MATCHES` rows, however many there are. */
 const FILTERS: Record<string, (home: Home) => string> = {
 	"members by a part of the name": (home) => `${org(home)}/members?search=özlem`,
@@ -318,6 +322,10 @@ const FILTERS: Record<string, (home: Home) => string> = {
 	"runs by status": (home) => `${exported(home)}/runs?status=FailedRetryable`,
 	"runs by two statuses": (home) =>
 		`${exported(home)}/runs?status=FailedRetryable&status=Cancelled`,
+	"runs by their windows": (home) =>
+		`${exported(home)}/runs?after=${home.last}&before=${later(home.last, MATCHES)}`,
+	"runs by their windows and status": (home) =>
+		`${exported(home)}/runs?after=${home.last}&before=2026-12-31T00:00:00Z&status=FailedRetryable`,
 	"an export's entries by level": (home) => `${exported(home)}/logs?level=ERROR`,
 	"an export's entries by two levels": (home) => `${exported(home)}/logs?level=ERROR&level=DEBUG`,
 	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,

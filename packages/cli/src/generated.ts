@@ -1524,7 +1524,8 @@ export const GROUPS: Group[] = [
 				method: "listRuns",
 				verb: "GET",
 				summary: "List the runs of an export",
-				description: "Lists scheduled runs and those of backfills, newest first.",
+				description:
+					"Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.",
 				path: [
 					{
 						name: "organization",
@@ -1543,6 +1544,8 @@ export const GROUPS: Group[] = [
 						help: "Only runs with this status, in any case. May be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
+					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
+					{ name: "before", kind: "string", help: "Only runs whose window ends before this time." },
 				],
 				columns: [
 					"id",
@@ -1554,6 +1557,8 @@ export const GROUPS: Group[] = [
 					"data_interval_end",
 					"created_at",
 					"finished_at",
+					"backfill_id",
+					"attempt",
 				],
 			},
 			{
@@ -2234,7 +2239,8 @@ export const GROUPS: Group[] = [
 				method: "listRuns",
 				verb: "GET",
 				summary: "List the runs of an export",
-				description: "Lists scheduled runs and those of backfills, newest first.",
+				description:
+					"Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.",
 				path: [
 					{
 						name: "project",
@@ -2253,6 +2259,8 @@ export const GROUPS: Group[] = [
 						help: "Only runs with this status, in any case. May be repeated.",
 						choices: ["Starting", "Running", "Completed", "Failed", "FailedRetryable", "Cancelled"],
 					},
+					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
+					{ name: "before", kind: "string", help: "Only runs whose window ends before this time." },
 				],
 				columns: [
 					"id",
@@ -2264,6 +2272,8 @@ export const GROUPS: Group[] = [
 					"data_interval_end",
 					"created_at",
 					"finished_at",
+					"backfill_id",
+					"attempt",
 				],
 			},
 			{

@@ -484,7 +484,7 @@ export interface BatchExportsCalls {
 	/**
 	 * List the runs of an export.
 	 *
-	 * Lists scheduled runs and those of backfills, newest first.
+	 * Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.
 	 */
 	listRuns(
 		parameters: ListBatchExportRunsParameters | From<"batchExports">,
@@ -1777,7 +1777,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * List the runs of an export.
 	 *
-	 * Lists scheduled runs and those of backfills, newest first.
+	 * Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.
 	 */
 	listRuns(
 		parameters: ListProjectBatchExportRunsParameters | From<"projectBatchExports">,
@@ -2662,6 +2662,10 @@ export interface ListBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
+	/** Only runs whose window ends after this time. */
+	after?: string | undefined;
+	/** Only runs whose window ends before this time. */
+	before?: string | undefined;
 }
 
 /** What `batchExports.getRun` is about. */
@@ -4639,6 +4643,10 @@ export interface ListProjectBatchExportRunsParameters {
 				| "Cancelled"
 		  )
 		| undefined;
+	/** Only runs whose window ends after this time. */
+	after?: string | undefined;
+	/** Only runs whose window ends before this time. */
+	before?: string | undefined;
 }
 
 /** What `projectBatchExports.getRun` is about. */
@@ -5405,6 +5413,10 @@ export interface BatchExportRun {
 	last_updated_at: string;
 	/** The id of the export. */
 	batch_export: string;
+	/** The id of the backfill that the run belongs to; null for a scheduled run. */
+	backfill_id: string | null;
+	/** How often the run was started: 0 while it waits for the first time, above 1 after a retry or a crash. */
+	attempt: number;
 }
 
 export type BatchExportDestination =

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { BatchExport, BatchExportBackfill, Received } from "tenantry-client";
-import { useList } from "../../load.ts";
+import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
@@ -98,6 +98,13 @@ function Estimate({ of, from, until }: { of: BatchExport; from: string; until: s
 	);
 }
 
+/** A moment of the URL, in milliseconds. */
+const momentOf = (text: string | undefined) => {
+	const at = Date.parse(text ?? "");
+	return Number.isNaN(at) ? undefined : at;
+};
+
+/** Proposes the range that the URL has, such as a gap of the timeline, or the newest windows. */
 function NewBackfill({
 	of,
 	onClose,
@@ -107,9 +114,11 @@ function NewBackfill({
 	onClose: () => void;
 	onDone: () => void;
 }) {
+	const [query] = useQuery();
 	const newest = boundaryBefore(of.interval, Date.now());
-	const [from, setFrom] = useState(toLocal(newest - PROPOSED * LENGTHS[of.interval]));
-	const [until, setUntil] = useState(toLocal(newest));
+	const oldest = newest - PROPOSED * LENGTHS[of.interval];
+	const [from, setFrom] = useState(toLocal(momentOf(query.from) ?? oldest));
+	const [until, setUntil] = useState(toLocal(momentOf(query.until) ?? newest));
 	async function start(fields: FormData) {
 		await api.batchExports.backfill(of, {
 			start_at: fromLocal(text(fields, "start_at")),
@@ -153,7 +162,12 @@ function NewBackfill({
 /** The backfills of an export, newest first. */
 export function Backfills({ of, reload }: Opened) {
 	const { organization } = useOrganization();
-	const [isAsking, setAsking] = useState(false);
+	const [{ from }, change] = useQuery();
+	const [isAsking, setAsking] = useState(from !== undefined);
+	const close = () => {
+		setAsking(false);
+		change({ from: undefined, until: undefined });
+	};
 	const list = useList(
 		(page, signal) =>
 			api.batchExports.listBackfills(
@@ -188,7 +202,7 @@ export function Backfills({ of, reload }: Opened) {
 					</Empty>
 				}
 			/>
-			{isAsking && <NewBackfill of={of} onClose={() => setAsking(false)} onDone={reloadAll} />}
+			{isAsking && <NewBackfill of={of} onClose={close} onDone={reloadAll} />}
 		</>
 	);
 }

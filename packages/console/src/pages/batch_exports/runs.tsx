@@ -9,7 +9,16 @@ import { Count, Time } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
 import { BUSY_MS, IDLE_MS, usePolling } from "./poll.ts";
 import { RunActions } from "./run_actions.tsx";
-import { duration, hasEnded, lengthOf, RUN_FILTER, RunState, Window } from "./states.tsx";
+import {
+	duration,
+	hasEnded,
+	lengthOf,
+	RUN_FILTER,
+	RunState,
+	skippedBy,
+	Window,
+} from "./states.tsx";
+import { Timeline } from "./timeline.tsx";
 
 type Run = Received<BatchExportRun, "batchExports.run">;
 
@@ -99,6 +108,9 @@ export function Runs({ of, path, reload }: Opened) {
 	const longest = Math.max(1, ...runs.map(lengthOf));
 	return (
 		<>
+			{(of.latest_runs.length > 0 || skippedBy(of) > 0) && (
+				<Timeline of={of} path={path} fresh={runs} />
+			)}
 			<Filters>
 				<Filter name="status" label="State" options={RUN_FILTER} />
 			</Filters>

@@ -28,6 +28,8 @@ export const RUN_FILTER = [
 
 export const wordsOfRun = (status: Status) => RUNS[status][0];
 
+export const moodOfRun = (status: Status) => RUNS[status][1];
+
 export const RunState = ({ status }: { status: Status }) => (
 	<Badge mood={RUNS[status][1]}>{RUNS[status][0]}</Badge>
 );
@@ -42,6 +44,10 @@ const WINDOW_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", ti
 /** The window of a run in the reader's time zone. */
 export const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
 	WINDOW_DATE.formatRange(new Date(data_interval_start), new Date(data_interval_end));
+
+/** A range of time in the reader's time zone, in milliseconds. */
+export const sayRange = ({ start, end }: { start: number; end: number }) =>
+	WINDOW_DATE.formatRange(new Date(start), new Date(end));
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 

@@ -12,18 +12,14 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
-import { Badge, Count, type Mood, Time } from "../../ui/values.tsx";
+import { Badge, Count, type Mood } from "../../ui/values.tsx";
 import { Attention, attentionOf } from "./attention.tsx";
+import { Exported } from "./exported.tsx";
 import { FirstSteps } from "./first_steps.tsx";
-import { Rows } from "./rows.tsx";
-import { failuresOf, type State, stateOf } from "./state.ts";
+import { type State, stateOf } from "./state.ts";
 
 /** How many objects of each kind are looked at: the newest. */
 const LIMIT = 50;
-
-/** How many days back failures are listed, and how many of them. */
-const DAYS = 7;
-const MAX_FAILURES = 5;
 
 const NOTHING = { count: 0, next: null, previous: null, results: [] };
 
@@ -81,33 +77,6 @@ const Figure = ({
 	</li>
 );
 
-function Failures({ exports }: { exports: readonly BatchExport[] }) {
-	const { to } = useOrganization();
-	const failures = failuresOf(exports, DAYS);
-	if (failures.length === 0) return null;
-	return (
-		<Section title={`Failed runs of the last ${DAYS} days`}>
-			<ul class="panel failed-runs">
-				{failures.slice(0, MAX_FAILURES).map(({ id, batch_export, name, ...run }) => (
-					<li key={id}>
-						<a href={to(`batch_exports/${batch_export}/runs/${id}`)}>{name}</a>
-						<small>
-							<Time value={run.finished_at ?? run.last_updated_at} isRelative />
-						</small>
-						<p>{run.latest_error ?? "No error was recorded."}</p>
-					</li>
-				))}
-			</ul>
-			{failures.length > MAX_FAILURES && (
-				<p>
-					And {failures.length - MAX_FAILURES} more: see the runs of{" "}
-					<a href={to("batch_exports")}>each export</a>.
-				</p>
-			)}
-		</Section>
-	);
-}
-
 /** What an organization has, what it does, and what needs attention. */
 export default function Overview() {
 	const { organization, isAdmin, to } = useOrganization();
@@ -159,8 +128,7 @@ export default function Overview() {
 						<States exports={exports.results} />
 					</Figure>
 				</ul>
-				{exports.results.length > 0 && <Rows exports={exports.results} />}
-				<Failures exports={exports.results} />
+				{exports.results.length > 0 && <Exported exports={exports.results} />}
 			</>
 		);
 	};

@@ -1,19 +1,8 @@
 import { useMemo } from "preact/hooks";
-import type { BatchExport } from "tenantry-client";
-import { useLoad } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
-import { api } from "../../session.ts";
 import { Chart } from "../../ui/chart.tsx";
-import { Show } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Count } from "../../ui/values.tsx";
-import { sumByDay } from "./state.ts";
-
-/** How many days the picture shows. */
-const DAYS = 14;
-
-/** Of how many exports the numbers are loaded, with a request each. */
-const MAX_EXPORTS = 8;
+import type { sumByDay } from "./state.ts";
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 
@@ -28,7 +17,7 @@ function Picture({ days, of }: { days: Days; of: string }) {
 				<strong>
 					<Count value={total} />
 				</strong>{" "}
-				rows in the last {DAYS} days, {of}
+				rows in the last {days.length} days, {of}
 			</p>
 			<Chart points={points} />
 			<details>
@@ -70,32 +59,12 @@ function Picture({ days, of }: { days: Days; of: string }) {
 	);
 }
 
-/** How many rows the organization's exports wrote by day. */
-export function Rows({ exports }: { exports: readonly BatchExport[] }) {
-	const { organization } = useOrganization();
-	const shown = exports.slice(0, MAX_EXPORTS);
-	const days = useLoad(
-		async (signal) => {
-			const found = await Promise.all(
-				shown.map(({ id }) =>
-					api.batchExports.listMetrics(
-						{ organization: organization.id, id, limit: DAYS },
-						{ signal },
-					),
-				),
-			);
-			return sumByDay(
-				found.flatMap(({ results }) => results),
-				DAYS,
-			);
-		},
-		[organization.id, shown.map(({ id }) => id).join()],
-	);
-	const of =
-		exports.length > shown.length ? `of the ${shown.length} newest exports` : "by all exports";
-	return (
-		<Section title="Rows exported">
-			<Show of={days}>{(days) => <Picture days={days} of={of} />}</Show>
-		</Section>
-	);
-}
+/**
+ * How many rows exports wrote by day.
+ * @param of which exports, in words
+ */
+export const Rows = ({ days, of }: { days: Days; of: string }) => (
+	<Section title="Rows exported">
+		<Picture days={days} of={of} />
+	</Section>
+);

@@ -23,14 +23,12 @@ export function stateOf(found: BatchExport): State {
 	return found.latest_runs.some(isUnderWay) ? "running" : "healthy";
 }
 
-/** The failed runs of the last days, newest first. Of each export, only its ten newest runs are looked at. */
-export const failuresOf = (found: readonly BatchExport[], days: number) =>
-	found
-		.flatMap(({ name, latest_runs }) =>
-			latest_runs.filter(isFailure).map((run) => ({ ...run, name })),
-		)
-		.filter(({ last_updated_at }) => Date.parse(last_updated_at) > Date.now() - days * DAY_MS)
-		.sort((a, b) => b.last_updated_at.localeCompare(a.last_updated_at));
+/** Whether any of its runs can have ended in the last days. */
+export const hasRunIn = ({ latest_runs }: BatchExport, days: number) =>
+	latest_runs.some(
+		({ finished_at }) =>
+			finished_at === null || Date.parse(finished_at) > Date.now() - days * DAY_MS,
+	);
 
 type Day = Pick<BatchExportDay, "day" | "rows" | "runs" | "failures">;
 

@@ -1,0 +1,113 @@
+import { useMemo, useState } from "preact/hooks";
+import type { BatchExportRun } from "tenantry-client";
+import { useLoad, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Problem } from "../../ui/feedback.tsx";
+import { Filter, Filters } from "../../ui/filters.tsx";
+import type { Opened } from "./export.tsx";
+import { IDLE_MS, usePolling } from "./poll.ts";
+import { sayRange } from "./states.tsx";
+import { Drawing } from "./timeline_drawing.tsx";
+import { type Lane, lanesOf, rangeOf, SPANS } from "./timeline_lanes.ts";
+import { Detail, Legend, Summary } from "./timeline_parts.tsx";
+import { LENGTHS } from "./windows.ts";
+
+/** More than any range has windows, unless several backfills cover it. */
+const MAX_RUNS = 1000;
+
+const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/** The range that the URL chooses. */
+function useRange(interval: Opened["of"]["interval"], now: number) {
+	const [{ span, until }] = useQuery();
+	const [shortest] = SPANS[interval];
+	const windows = SPANS[interval].find(([windows]) => String(windows) === span)?.[0] ?? shortest[0];
+	const last = Date.parse(until ?? "");
+	return rangeOf(interval, windows, last < now ? last : now);
+}
+
+/**
+ * The runs of an export on an axis of time, by the windows that they cover.
+ * @param fresh runs as they are now, which were loaded elsewhere
+ */
+export function Timeline({
+	of,
+	path,
+	fresh,
+}: Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] }) {
+	const { organization } = useOrganization();
+	const [, change] = useQuery();
+	const [active, setActive] = useState<string>();
+	const now = Date.now();
+	const range = useRange(of.interval, now);
+	const { start, end } = range;
+	const loaded = useLoad(
+		async (signal) => {
+			const parameters = {
+				organization: organization.id,
+				id: of.id,
+				after: iso(start),
+				before: iso(end + 1),
+				limit: MAX_RUNS,
+			};
+			const { results, next } = await api.batchExports.listRuns(parameters, { signal });
+			return { runs: results, isPart: next !== null, start, end };
+		},
+		[of.id, start, end],
+	);
+	usePolling(loaded.reload, true, IDLE_MS);
+	const { data } = loaded;
+	const isLoaded = data?.start === start && data.end === end;
+	const lanes = useMemo(() => {
+		if (!data || !isLoaded) return NOT_LOADED;
+		const byId = new Map<string, BatchExportRun>(data.runs.map((run) => [run.id, run]));
+		for (const run of fresh) byId.set(run.id, run);
+		return lanesOf(of, [...byId.values()], { start, end }, Date.now());
+	}, [data, isLoaded, fresh, of, start, end]);
+	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active);
+	const move = (until: number) => change({ until: until < now ? iso(until) : undefined });
+	const button = (words: string, until: number, isOff = false) => (
+		<button type="button" class="secondary outline" disabled={isOff} onClick={() => move(until)}>
+			{words}
+		</button>
+	);
+	const length = LENGTHS[of.interval];
+	return (
+		<section class="panel timeline-panel" aria-label="Timeline" aria-busy={!isLoaded}>
+			<Filters>
+				<Filter
+					name="span"
+					label="Span"
+					options={SPANS[of.interval].map(
+						([windows, words], i) => [i === 0 ? "" : String(windows), words] as const,
+					)}
+				/>
+				{button("Earlier", start - length)}
+				{button("Later", 2 * end - start - length, end > now)}
+				<span class="timeline-range">{sayRange(range)}</span>
+			</Filters>
+			{loaded.error && <Problem error={loaded.error} retry={loaded.reload} />}
+			<Drawing
+				of={of}
+				path={path}
+				lanes={lanes}
+				range={range}
+				length={length}
+				now={now}
+				active={entry}
+				onActive={setActive}
+			/>
+			<Detail entry={entry} of={of} path={path} now={now} />
+			{isLoaded && (
+				<>
+					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
+					<Summary lanes={lanes} />
+					{data.isPart && <p>Only the {MAX_RUNS} newest windows are shown.</p>}
+				</>
+			)}
+		</section>
+	);
+}

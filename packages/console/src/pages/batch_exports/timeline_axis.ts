@@ -1,0 +1,64 @@
+/** The time axis of the timeline: ticks at hours and days of the reader's time zone. */
+import type { Range } from "./timeline_lanes.ts";
+
+/** @property isDay whether it is a midnight among hours */
+export type Tick = { at: number; words: string; isDay: boolean };
+
+/** The steps between ticks, in minutes of a day, and in days. */
+const MINUTES = [15, 30, 60, 120, 180, 360, 720];
+const DAYS = [1, 2, 7, 14, 28, 91];
+
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 1440;
+
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+
+/** A moment by the reader's calendar and clock. So ticks keep their clock times on days of 23 or 25 hours. */
+const local = (start: number, days: number, minutes: number) => {
+	const first = new Date(start);
+	return new Date(
+		first.getFullYear(),
+		first.getMonth(),
+		first.getDate() + days,
+		0,
+		minutes,
+	).getTime();
+};
+
+/** Every `step` minutes of each day, from midnight. */
+function withinDays({ start, end }: Range, step: number) {
+	const days = Math.ceil((end - start) / MINUTE_MS / DAY_MINUTES) + 1;
+	const moments = Array.from({ length: (days * DAY_MINUTES) / step }, (_, i) =>
+		local(start, Math.floor((i * step) / DAY_MINUTES), (i * step) % DAY_MINUTES),
+	);
+	// An hour that clocks skip in spring is the next one, which is there already.
+	return [...new Set(moments)];
+}
+
+/** Midnights, every `step` days; steps of weeks begin on a Monday. */
+function ofDays({ start, end }: Range, step: number) {
+	const days = Math.ceil((end - start) / MINUTE_MS / DAY_MINUTES) + 1;
+	const first = step % 7 === 0 ? -((new Date(start).getDay() + 6) % 7) : 0;
+	return Array.from({ length: Math.ceil((days - first) / step) + 1 }, (_, i) =>
+		local(start, first + i * step, 0),
+	);
+}
+
+/** The ticks of a range: as many as possible, but about `count` at most. */
+export function ticksOf(range: Range, count: number): Tick[] {
+	const minutes = (range.end - range.start) / MINUTE_MS;
+	const step = MINUTES.find((step) => minutes / step <= count);
+	const days = DAYS.find((days) => minutes / DAY_MINUTES / days <= count) ?? 91;
+	const moments = step ? withinDays(range, step) : ofDays(range, days);
+	return moments
+		.filter((at) => at >= range.start && at <= range.end)
+		.map((at) => {
+			const date = new Date(at);
+			const isMidnight = date.getHours() === 0 && date.getMinutes() === 0;
+			const clock = date.getMinutes() === 0 ? HOUR : CLOCK;
+			const words = (isMidnight || !step ? DAY : clock).format(date);
+			return { at, words, isDay: isMidnight && step !== undefined };
+		});
+}

@@ -1,0 +1,229 @@
+/** The drawing of the timeline. Each run and each gap is a link. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import type { BatchExport } from "tenantry-client";
+import { type Tick, ticksOf } from "./timeline_axis.ts";
+import { type Entry, isRetried, type Lane, lateness, type Range } from "./timeline_lanes.ts";
+import { BAR, GapBar, Hatching, LateMark, MARK, RetriedMark, RunBar } from "./timeline_shapes.tsx";
+import { linkOf, sayEntry } from "./timeline_words.ts";
+
+/** The narrowest that a window is drawn, and the least between two ticks, in pixels. */
+const MIN_WINDOW = 8;
+const MIN_TICK = 56;
+
+/** The heights of a lane and of the axis, and the width of the names of lanes. */
+const LANE = MARK + BAR + MARK;
+const AXIS = 20;
+const NAMES = 72;
+
+/** How wide an element is. */
+function useWidth() {
+	const ref = useRef<HTMLDivElement>(null);
+	const [width, setWidth] = useState(0);
+	useLayoutEffect(() => {
+		const element = ref.current;
+		if (!element) return;
+		const measure = () => setWidth(element.clientWidth);
+		measure();
+		const observer = new ResizeObserver(measure);
+		observer.observe(element);
+		return () => observer.disconnect();
+	}, []);
+	return [ref, width] as const;
+}
+
+/** The entry that an arrow key leads to. */
+function neighbour(lanes: Lane[], entry: Entry, key: string) {
+	const at = lanes.findIndex(({ entries }) => entries.includes(entry));
+	const entries = lanes[at]?.entries ?? [];
+	const nearest = (lane: Lane | undefined) =>
+		lane?.entries.toSorted(
+			(a, b) => Math.abs(a.start - entry.start) - Math.abs(b.start - entry.start),
+		)[0];
+	switch (key) {
+		case "ArrowLeft":
+			return entries[entries.indexOf(entry) - 1];
+		case "ArrowRight":
+			return entries[entries.indexOf(entry) + 1];
+		case "ArrowUp":
+			return nearest(lanes[at - 1]);
+		case "ArrowDown":
+			return nearest(lanes[at + 1]);
+		case "Home":
+			return entries[0];
+		case "End":
+			return entries.at(-1);
+		default:
+			return undefined;
+	}
+}
+
+type Scale = (at: number) => number;
+
+function Axis({
+	ticks,
+	x,
+	height,
+	width,
+}: {
+	ticks: Tick[];
+	x: Scale;
+	height: number;
+	width: number;
+}) {
+	const isWhole = (at: number) => at > MIN_TICK / 2 && at < width - MIN_TICK / 2;
+	return (
+		// biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus
+		<g aria-hidden="true">
+			{ticks.map(({ at, words, isDay }) => (
+				<g key={at} class={isDay ? "timeline-tick day" : "timeline-tick"}>
+					<line x1={x(at)} x2={x(at)} y1="0" y2={height} />
+					{isWhole(x(at)) && (
+						<text x={x(at)} y={height + AXIS - 6} text-anchor="middle">
+							{words}
+						</text>
+					)}
+				</g>
+			))}
+		</g>
+	);
+}
+
+/** A run or a gap in a box, with its marks. */
+function Bar({
+	entry,
+	of,
+	x,
+	width,
+	top,
+	now,
+}: {
+	entry: Entry;
+	of: BatchExport;
+	x: number;
+	width: number;
+	top: number;
+	now: number;
+}) {
+	const space = width > MIN_WINDOW ? 2 : 1;
+	const box = { x: x + space / 2, y: top + MARK, width: Math.max(2, width - space), height: BAR };
+	if (entry.kind === "gap")
+		return <GapBar {...box} isExported={entry.exported === entry.windows} />;
+	const { run } = entry;
+	const middle = x + width / 2;
+	return (
+		<>
+			<RunBar {...box} status={run.status} run={run} />
+			{isRetried(run) && <RetriedMark x={middle} y={top + MARK / 2} />}
+			{lateness(run, of.interval, now) > 0 && (
+				<LateMark x={middle} y={top + MARK + BAR + MARK / 2} />
+			)}
+		</>
+	);
+}
+
+/**
+ * Draws lanes of runs over an axis of time. Of the links only one can be reached with Tab; arrow keys lead from one to
+ * the next.
+ * @param active the key of the entry that the detail is about
+ */
+export function Drawing({
+	of,
+	path,
+	lanes,
+	range,
+	length,
+	now,
+	active,
+	onActive,
+}: {
+	of: BatchExport;
+	path: string;
+	lanes: Lane[];
+	range: Range;
+	/** How long a window is, in milliseconds. */
+	length: number;
+	now: number;
+	active: Entry | undefined;
+	onActive: (key: string) => void;
+}) {
+	const { route } = useLocation();
+	const svg = useRef<SVGSVGElement>(null);
+	const [ref, available] = useWidth();
+	const time = range.end - range.start;
+	const width = Math.max(available, (time / length) * MIN_WINDOW);
+	const height = lanes.length * LANE;
+	const x = (at: number) => ((Math.max(at, range.start) - range.start) / time) * width;
+	// The newest windows are at the end.
+	useLayoutEffect(() => {
+		if (ref.current) ref.current.scrollLeft = width;
+	}, [available, width, range.start]);
+	const tabStop = active ?? lanes.flatMap(({ entries }) => entries.at(-1) ?? [])[0];
+	const follow = (event: MouseEvent, link: string) => {
+		if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+		event.preventDefault();
+		route(link);
+	};
+	const move = (event: KeyboardEvent, entry: Entry) => {
+		const next = neighbour(lanes, entry, event.key);
+		if (!next) return;
+		event.preventDefault();
+		svg.current?.querySelector<SVGElement>(`[data-key="${next.key}"]`)?.focus();
+	};
+	return (
+		<div class="timeline-view">
+			<svg class="timeline-names" width={NAMES} height={height + AXIS} aria-hidden="true">
+				{lanes.map(({ name }, i) => (
+					<text key={name} x="0" y={i * LANE + MARK + BAR / 2 + 4}>
+						{name}
+					</text>
+				))}
+			</svg>
+			<div class="timeline-scroll" ref={ref}>
+				{available > 0 && (
+					// biome-ignore lint/a11y/noSvgWithoutTitle: its links have names, and a title would stand beside the pointer
+					<svg ref={svg} class="timeline" width={width} height={height + AXIS}>
+						<Hatching />
+						{lanes.map(({ name }, i) => (
+							<rect
+								key={name}
+								class="timeline-track"
+								x="0"
+								y={i * LANE + MARK}
+								width={width}
+								height={BAR}
+							/>
+						))}
+						<Axis ticks={ticksOf(range, width / MIN_TICK)} x={x} height={height} width={width} />
+						{now < range.end && (
+							<line class="timeline-now" x1={x(now)} x2={x(now)} y1="0" y2={height} />
+						)}
+						{lanes.map(({ entries }, i) =>
+							entries.map((entry) => {
+								const box = { x: x(entry.start), width: x(entry.end) - x(entry.start) };
+								const link = linkOf(entry, path);
+								return (
+									<a
+										key={entry.key}
+										data-key={entry.key}
+										class="timeline-entry"
+										href={link}
+										aria-label={sayEntry(entry, of, now)}
+										tabindex={entry === tabStop ? 0 : -1}
+										onFocus={() => onActive(entry.key)}
+										onMouseEnter={() => onActive(entry.key)}
+										onKeyDown={(event) => move(event, entry)}
+										onClick={(event) => follow(event, link)}
+									>
+										<rect class="timeline-hit" {...box} y={i * LANE} height={LANE} />
+										<Bar entry={entry} of={of} {...box} top={i * LANE} now={now} />
+									</a>
+								);
+							}),
+						)}
+					</svg>
+				)}
+			</div>
+		</div>
+	);
+}

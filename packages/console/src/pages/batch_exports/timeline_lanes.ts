@@ -1,0 +1,182 @@
+/** What the timeline of an export shows: its runs by the windows that they cover, and windows without a run. */
+import type { BatchExport, BatchExportRun } from "tenantry-client";
+import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
+
+const MINUTE = 60_000;
+
+/** A range of time, in milliseconds. */
+export type Range = { start: number; end: number };
+
+export type RunEntry = Range & {
+	kind: "run";
+	key: string;
+	run: BatchExportRun;
+	/** How many older runs of other backfills cover the same window. */
+	older: number;
+};
+
+/** Windows in a row that no scheduled run covers. */
+export type GapEntry = Range & {
+	kind: "gap";
+	key: string;
+	windows: number;
+	isPaused: boolean;
+	/** How many of the windows a backfill has exported. */
+	exported: number;
+};
+
+export type Entry = RunEntry | GapEntry;
+
+/** Entries of one kind of runs, the oldest first. */
+export type Lane = { name: "Scheduled" | "Backfills"; entries: Entry[] };
+
+type Span = readonly [windows: number, words: string];
+
+/** How many windows the timeline may show. The first is the default. */
+export const SPANS: Record<Interval, readonly [Span, ...Span[]]> = {
+	"every 5 minutes": [
+		[72, "6 hours"],
+		[288, "24 hours"],
+	],
+	"every 15 minutes": [
+		[96, "24 hours"],
+		[288, "3 days"],
+	],
+	hour: [
+		[24, "24 hours"],
+		[72, "3 days"],
+		[168, "7 days"],
+	],
+	day: [
+		[30, "30 days"],
+		[90, "90 days"],
+		[365, "1 year"],
+	],
+	week: [
+		[26, "26 weeks"],
+		[104, "2 years"],
+	],
+};
+
+/** So many windows, of which the last one contains `until`. */
+export function rangeOf(interval: Interval, windows: number, until: number): Range {
+	const end = boundaryBefore(interval, until) + LENGTHS[interval];
+	return { start: end - windows * LENGTHS[interval], end };
+}
+
+const startOf = (run: BatchExportRun) => Date.parse(run.data_interval_start);
+const endOf = (run: BatchExportRun) => Date.parse(run.data_interval_end);
+
+/** How long after its window a run ends that isn't late: runs start up to a twelfth of the interval later. */
+const inTime = (interval: Interval) => Math.max(LENGTHS[interval] / 4, 5 * MINUTE);
+
+/** How long after its window a scheduled run ended, or still hasn't, in milliseconds; 0 if it isn't late. */
+export function lateness(run: BatchExportRun, interval: Interval, now: number) {
+	if (run.backfill_id !== null) return 0;
+	const ended = run.finished_at === null ? now : Date.parse(run.finished_at);
+	const after = ended - endOf(run);
+	return after > inTime(interval) ? after : 0;
+}
+
+export const isRetried = ({ attempt }: BatchExportRun) => attempt > 1;
+
+/** The part of a range that scheduled runs should cover. */
+function dueOf(of: BatchExport, runs: BatchExportRun[], range: Range, now: number): Range {
+	const { interval, created_at, last_paused_at, start_at, end_at } = of;
+	const begun = [created_at, last_paused_at ?? created_at].map(Date.parse);
+	return {
+		start: Math.max(
+			range.start,
+			boundaryBefore(interval, Math.min(...begun, ...runs.map(startOf))),
+			start_at === null ? 0 : boundaryBefore(interval, Date.parse(start_at) - 1),
+		),
+		end: Math.min(
+			range.end,
+			boundaryBefore(interval, now - inTime(interval)),
+			end_at === null ? now : boundaryBefore(interval, Date.parse(end_at)),
+		),
+	};
+}
+
+/** The parts of a range, at least a window long, that none of the runs covers. They are sorted. */
+function uncovered(runs: BatchExportRun[], { start, end }: Range, length: number) {
+	const gaps: Range[] = [];
+	let at = start;
+	for (const run of runs) {
+		if (startOf(run) - at >= length) gaps.push({ start: at, end: Math.min(startOf(run), end) });
+		at = Math.max(at, endOf(run));
+	}
+	if (end - at >= length) gaps.push({ start: at, end });
+	return gaps.filter((gap) => gap.end - gap.start >= length);
+}
+
+/** How many windows of a range are within completed runs. */
+function exportedIn({ start, end }: Range, runs: BatchExportRun[], length: number) {
+	const complete = runs.filter(({ status }) => status === "Completed");
+	const windows = Array.from(
+		{ length: Math.floor((end - start) / length) },
+		(_, i) => start + i * length,
+	);
+	return windows.filter((at) =>
+		complete.some((run) => startOf(run) <= at && endOf(run) >= at + length),
+	).length;
+}
+
+const byTime = (a: Range, b: Range) => a.start - b.start || a.end - b.end;
+
+const entryOf = (run: BatchExportRun, older = 0): RunEntry => ({
+	kind: "run",
+	key: run.id,
+	start: startOf(run),
+	end: endOf(run),
+	run,
+	older,
+});
+
+/** Of backfills that cover the same window, the newest has the last word. */
+function newestOfEach(runs: BatchExportRun[]) {
+	const byWindow = new Map<string, BatchExportRun[]>();
+	for (const run of runs) {
+		const window = run.data_interval_start + run.data_interval_end;
+		byWindow.set(window, [...(byWindow.get(window) ?? []), run]);
+	}
+	return [...byWindow.values()].flatMap((same) => {
+		const [newest, ...older] = same.sort((a, b) => (a.id < b.id ? 1 : -1));
+		return newest ? [entryOf(newest, older.length)] : [];
+	});
+}
+
+/** The lanes of the timeline; without that of backfills if there are none. */
+export function lanesOf(
+	of: BatchExport,
+	runs: BatchExportRun[],
+	range: Range,
+	now: number,
+): Lane[] {
+	const length = LENGTHS[of.interval];
+	const shown = runs.filter((run) => startOf(run) < range.end && endOf(run) > range.start);
+	const backfilled = shown.filter(({ backfill_id }) => backfill_id !== null);
+	const scheduled = shown
+		.filter(({ backfill_id }) => backfill_id === null)
+		.map((run) => entryOf(run));
+	scheduled.sort(byTime);
+	const inOrder = scheduled.map(({ run }) => run);
+	const pausedAt = of.last_paused_at === null ? Number.NaN : Date.parse(of.last_paused_at);
+	const due = dueOf(of, inOrder, range, now);
+	const gaps = uncovered(inOrder, due, length).map(
+		(gap): GapEntry => ({
+			...gap,
+			kind: "gap",
+			key: `gap-${gap.start}`,
+			windows: Math.floor((gap.end - gap.start) / length),
+			isPaused:
+				(gap.start <= pausedAt && pausedAt < gap.end) ||
+				(of.paused && pausedAt < gap.start && gap.end === due.end),
+			exported: exportedIn(gap, backfilled, length),
+		}),
+	);
+	const lanes: Lane[] = [{ name: "Scheduled", entries: [...scheduled, ...gaps].sort(byTime) }];
+	if (backfilled.length > 0)
+		lanes.push({ name: "Backfills", entries: newestOfEach(backfilled).sort(byTime) });
+	return lanes;
+}

@@ -1,0 +1,144 @@
+/** What stands around the drawing of the timeline. */
+import type { ComponentChildren } from "preact";
+import type { BatchExport, BatchExportRun } from "tenantry-client";
+import {
+	duration,
+	hasFailed,
+	lengthOf,
+	RunState,
+	sayRange,
+	Window,
+	wordsOfRun,
+} from "./states.tsx";
+import { type Entry, isRetried, type Lane, lateness, type RunEntry } from "./timeline_lanes.ts";
+import { Sample } from "./timeline_shapes.tsx";
+import { linkOf, remarks, rows, whyGap } from "./timeline_words.ts";
+
+type Status = BatchExportRun["status"];
+
+/** The states, in the order in which they are named. */
+const STATES: readonly Status[] = [
+	"Completed",
+	"Running",
+	"Starting",
+	"Failed",
+	"FailedRetryable",
+	"Cancelled",
+];
+
+const runsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "run");
+const gapsOf = ({ entries }: Lane) => entries.filter((entry) => entry.kind === "gap");
+
+const countOf = (runs: RunEntry[], status: Status) =>
+	runs.filter(({ run }) => run.status === status).length;
+
+/** What a lane has, in a sentence. */
+function sayLane(lane: Lane) {
+	const runs = runsOf(lane);
+	const missing = gapsOf(lane).reduce((sum, { windows }) => sum + windows, 0);
+	const written = runs.reduce((sum, { run }) => sum + run.records_completed, 0);
+	const parts = [
+		...STATES.map((status) => [countOf(runs, status), wordsOfRun(status).toLowerCase()] as const),
+		[missing, "without a run"] as const,
+	].filter(([n]) => n > 0);
+	if (parts.length === 0) return `${lane.name}: nothing yet.`;
+	const states = parts.map(([n, words]) => `${n} ${words}`).join(", ");
+	return `${lane.name}: ${states}.${runs.length > 0 ? ` ${rows(written)}.` : ""}`;
+}
+
+export const Summary = ({ lanes }: { lanes: Lane[] }) => (
+	<p class="timeline-summary">{lanes.map(sayLane).join(" ")}</p>
+);
+
+/** Says what the shapes mean that are in sight. */
+export function Legend({
+	lanes,
+	of,
+	now,
+	isNow,
+}: {
+	lanes: Lane[];
+	of: BatchExport;
+	now: number;
+	/** Whether the present is in sight. */
+	isNow: boolean;
+}) {
+	const runs = lanes.flatMap(runsOf);
+	const gaps = lanes.flatMap(gapsOf);
+	const items = [
+		...STATES.map((status) => [status, wordsOfRun(status), countOf(runs, status) > 0] as const),
+		["gap", "No run", gaps.some(({ exported, windows }) => exported < windows)] as const,
+		[
+			"exported",
+			"No run, but exported by a backfill",
+			gaps.some(({ exported, windows }) => exported === windows),
+		] as const,
+		["retried", "Started more than once", runs.some(({ run }) => isRetried(run))] as const,
+		["late", "Late", runs.some(({ run }) => lateness(run, of.interval, now) > 0)] as const,
+		["now", "Now", isNow] as const,
+	].filter(([, , isShown]) => isShown);
+	return (
+		<ul class="timeline-legend" aria-label="What the shapes mean">
+			{items.map(([sample, words]) => (
+				<li key={sample}>
+					<Sample of={sample} /> {words}
+				</li>
+			))}
+		</ul>
+	);
+}
+
+const Facts = ({ children }: { children: ComponentChildren }) => (
+	<p class="timeline-facts">{children}</p>
+);
+
+/** The entry that has the focus or that the pointer is at, and where it leads. */
+export function Detail({
+	entry,
+	of,
+	path,
+	now,
+}: {
+	entry: Entry | undefined;
+	of: BatchExport;
+	path: string;
+	now: number;
+}) {
+	if (!entry)
+		return (
+			<div class="timeline-detail soft">
+				Point at a window, or go from one to the next with the arrow keys.
+			</div>
+		);
+	const link = linkOf(entry, path);
+	if (entry.kind === "gap")
+		return (
+			<div class="timeline-detail">
+				<Facts>
+					<strong>No run</strong>
+					<span>{sayRange(entry)}</span>
+					<span>{whyGap(entry)}</span>
+					<a href={link}>Export them</a>
+				</Facts>
+			</div>
+		);
+	const { run, older } = entry;
+	return (
+		<div class="timeline-detail">
+			<Facts>
+				<RunState status={run.status} />
+				<strong>
+					<Window run={run} />
+				</strong>
+				<span>{rows(run.records_completed)}</span>
+				<span>took {duration(lengthOf(run))}</span>
+				{remarks(run, of, now).map((words) => (
+					<span key={words}>{words}</span>
+				))}
+				{older > 0 && <span>{older} older</span>}
+				<a href={link}>Open run and log</a>
+			</Facts>
+			{hasFailed(run) && <p class="failure">{run.latest_error}</p>}
+		</div>
+	);
+}

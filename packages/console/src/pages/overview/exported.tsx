@@ -1,0 +1,108 @@
+/** What exports have done in the last days: rows, and runs that failed. */
+import type { BatchExport, BatchExportDay, BatchExportRun } from "tenantry-client";
+import { useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Show } from "../../ui/feedback.tsx";
+import { Section } from "../../ui/page.tsx";
+import { Time } from "../../ui/values.tsx";
+import { Rows } from "./rows.tsx";
+import { DAY_MS, hasRunIn, sumByDay } from "./state.ts";
+
+/** How many days (UTC) are looked at: for rows, and for failures. */
+const DAYS = 14;
+const FAILURE_DAYS = 7;
+
+/** Of how many exports the numbers are loaded, with a request each. */
+const MAX_EXPORTS = 20;
+
+const MAX_FAILURES = 5;
+
+const NUMBER = new Intl.NumberFormat();
+
+/** The first of the days that failures are listed of. */
+const firstDay = () => (Math.floor(Date.now() / DAY_MS) - FAILURE_DAYS + 1) * DAY_MS;
+
+const countFailures = (days: readonly BatchExportDay[]) =>
+	sumByDay(days, FAILURE_DAYS).reduce((sum, { failures }) => sum + failures, 0);
+
+const endOf = ({ finished_at, last_updated_at }: BatchExportRun) => finished_at ?? last_updated_at;
+
+const FAILED: BatchExportRun["status"][] = ["Failed", "FailedRetryable"];
+
+/** The numbers of exports by day, and of those with failures the newest runs that failed. */
+async function load(organization: string, exports: readonly BatchExport[], signal: AbortSignal) {
+	const found = await Promise.all(
+		exports.map(async ({ id, name }) => {
+			const of = { organization, id };
+			const days = (await api.batchExports.listMetrics({ ...of, limit: DAYS }, { signal })).results;
+			if (countFailures(days) === 0) return { days, failed: [] };
+			const parameters = { ...of, status: FAILED, limit: MAX_FAILURES };
+			const { results } = await api.batchExports.listRuns(parameters, { signal });
+			return { days, failed: results.map((run) => ({ ...run, name })) };
+		}),
+	);
+	const days = found.flatMap(({ days }) => days);
+	return {
+		days: sumByDay(days, DAYS),
+		failures: countFailures(days),
+		failed: found
+			.flatMap(({ failed }) => failed)
+			.filter((run) => Date.parse(endOf(run)) >= firstDay())
+			.sort((a, b) => endOf(b).localeCompare(endOf(a)))
+			.slice(0, MAX_FAILURES),
+	};
+}
+
+type Loaded = Awaited<ReturnType<typeof load>>;
+
+function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
+	const { to } = useOrganization();
+	if (failures === 0) return null;
+	return (
+		<Section title={`Failed runs of the last ${FAILURE_DAYS} days`}>
+			{failed.length > 0 && (
+				<ul class="panel failed-runs">
+					{failed.map((run) => (
+						<li key={run.id}>
+							<a href={to(`batch_exports/${run.batch_export}/runs/${run.id}`)}>{run.name}</a>
+							<small>
+								<Time value={endOf(run)} isRelative />
+							</small>
+							<p>{run.latest_error ?? "No error was recorded."}</p>
+						</li>
+					))}
+				</ul>
+			)}
+			{failures > failed.length && (
+				<p>
+					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in all, with those
+					of runs that were retried since. See <a href={to("batch_exports")}>each export</a>.
+				</p>
+			)}
+		</Section>
+	);
+}
+
+/** The rows and the failures of exports, however many runs they had. */
+export function Exported({ exports }: { exports: readonly BatchExport[] }) {
+	const { organization } = useOrganization();
+	const active = exports.filter((of) => hasRunIn(of, DAYS));
+	const asked = active.slice(0, MAX_EXPORTS);
+	const loaded = useLoad(
+		(signal) => load(organization.id, asked, signal),
+		[organization.id, asked.map(({ id }) => id).join()],
+	);
+	const of =
+		active.length > asked.length ? `of the ${MAX_EXPORTS} newest exports` : "by all exports";
+	return (
+		<Show of={loaded}>
+			{({ days, failed, failures }) => (
+				<>
+					<Rows days={days} of={of} />
+					<Failures failed={failed} failures={failures} />
+				</>
+			)}
+		</Show>
+	);
+}

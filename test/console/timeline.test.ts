@@ -1,0 +1,209 @@
+import type { BatchExport, BatchExportRun } from "tenantry-client";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import {
+	lanesOf,
+	lateness,
+	rangeOf,
+} from "../../packages/console/src/pages/batch_exports/timeline_lanes.ts";
+import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** The start of the hour that many hours ago. */
+const hoursAgo = (n: number) =>
+	new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - n * HOUR_MS).toISOString();
+
+describe("the lanes of a timeline", () => {
+	/** A moment on 10 March 2026. */
+	const at = (hour: number) => new Date(Date.UTC(2026, 2, 10, 0, hour * 60)).toISOString();
+	const NOW = Date.parse(at(12.5));
+
+	const exporting = (more: Partial<BatchExport> = {}): BatchExport => ({
+		id: "export",
+		team_id: 1,
+		name: "Hourly",
+		model: "events",
+		destination: { type: "NoOp", config: {} },
+		interval: "hour",
+		paused: false,
+		created_at: at(1.2),
+		last_updated_at: at(1.2),
+		last_paused_at: null,
+		start_at: null,
+		end_at: null,
+		latest_runs: [],
+		xql_query: null,
+		schema: null,
+		...more,
+	});
+
+	const run = (hour: number, more: Partial<BatchExportRun> = {}): BatchExportRun => ({
+		id: `run-${hour}`,
+		status: "Completed",
+		records_completed: 1200,
+		records_total_count: 1200,
+		latest_error: null,
+		data_interval_start: at(hour),
+		data_interval_end: at(hour + 1),
+		cursor: null,
+		created_at: at(hour + 1.01),
+		finished_at: at(hour + 1.02),
+		last_updated_at: at(hour + 1.02),
+		batch_export: "export",
+		backfill_id: null,
+		attempt: 1,
+		...more,
+	});
+
+	const runs = (...hours: number[]) => hours.map((hour) => run(hour));
+
+	/** What the lanes have: a run as its hour, a gap as its hours. */
+	const shown = (of: BatchExport, found: BatchExportRun[], windows = 24) =>
+		lanesOf(of, found, rangeOf("hour", windows, NOW), NOW).map(({ name, entries }) => [
+			name,
+			...entries.map(({ kind, start, end }) => {
+				const [from, to] = [start, end].map((moment) => new Date(moment).getUTCHours());
+				return kind === "run" ? from : `${from} to ${to}`;
+			}),
+		]);
+
+	test("have runs in the order of their windows, and gaps since the export began", () => {
+		expect(shown(exporting(), runs(5, 2, 1, 8, 9, 10, 11))).toEqual([
+			["Scheduled", 1, 2, "3 to 5", 5, "6 to 8", 8, 9, 10, 11],
+		]);
+		expect(shown(exporting(), runs(9, 11), 4)).toEqual([["Scheduled", 9, "10 to 11", 11]]);
+	});
+
+	test("have no gap where no run is due: before start_at, after end_at, and while a run may still start", () => {
+		const of = exporting({ start_at: at(3.5), end_at: at(9) });
+		expect(shown(of, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 9"]]);
+		const soon = Date.parse(at(12.1));
+		const [lane] = lanesOf(exporting(), runs(10), rangeOf("hour", 2, soon), soon);
+		expect(lane?.entries.map(({ kind }) => kind)).toEqual([]);
+		expect(shown(exporting(), runs(10), 3)).toEqual([["Scheduled", 10, "11 to 12"]]);
+	});
+
+	test("say of a gap whether the export was paused, and what backfills have exported", () => {
+		const of = exporting({ last_paused_at: at(5.5) });
+		const backfilled = [
+			run(6, { id: "a", backfill_id: "one" }),
+			run(6, { id: "b", backfill_id: "two", status: "Failed" }),
+			run(5, { id: "c", backfill_id: "one" }),
+		];
+		const lanes = lanesOf(
+			of,
+			[...runs(1, 2, 3, 4, 8, 10, 11), ...backfilled],
+			rangeOf("hour", 24, NOW),
+			NOW,
+		);
+		expect(lanes.map(({ entries }) => entries.filter(({ kind }) => kind === "gap"))).toMatchObject([
+			[
+				{ windows: 3, isPaused: true, exported: 2 },
+				{ windows: 1, isPaused: false, exported: 0 },
+			],
+			[],
+		]);
+		expect(lanes[1]?.entries).toMatchObject([
+			{ run: { id: "c" }, older: 0 },
+			{ run: { id: "b" }, older: 1 },
+		]);
+	});
+
+	test("say of a scheduled run how late it is", () => {
+		const late = run(3, { finished_at: at(6.5) });
+		expect(lateness(run(3), "hour", NOW)).toBe(0);
+		expect(lateness(late, "hour", NOW)).toBe(2.5 * HOUR_MS);
+		expect(lateness(run(9, { finished_at: null }), "hour", NOW)).toBe(2.5 * HOUR_MS);
+		expect(lateness(run(3, { backfill_id: "one", finished_at: at(9) }), "hour", NOW)).toBe(0);
+	});
+});
+
+describe("the axis of a timeline", () => {
+	const { TZ } = process.env;
+	afterEach(() => {
+		process.env.TZ = TZ;
+	});
+
+	/** What the ticks of a range say in a time zone. */
+	async function words(zone: string, start: string, end: string, count: number) {
+		process.env.TZ = zone;
+		vi.resetModules();
+		const { ticksOf } = await import(
+			"../../packages/console/src/pages/batch_exports/timeline_axis.ts"
+		);
+		const range = { start: Date.parse(start), end: Date.parse(end) };
+		return ticksOf(range, count).map(({ words }) => words);
+	}
+
+	test("has the hours and days of the reader, also when clocks change", async () => {
+		expect(await words("Asia/Kolkata", "2026-03-28T20:00:00Z", "2026-03-29T20:00:00Z", 4)).toEqual([
+			"6 AM",
+			"12 PM",
+			"6 PM",
+			"Mar 30",
+		]);
+		// At 2 AM it is 3 AM.
+		expect(await words("Europe/Berlin", "2026-03-28T22:00:00Z", "2026-03-29T03:00:00Z", 6)).toEqual(
+			["11 PM", "Mar 29", "1 AM", "3 AM", "4 AM", "5 AM"],
+		);
+		expect(await words("Europe/Berlin", "2026-03-20T00:00:00Z", "2026-04-20T00:00:00Z", 5)).toEqual(
+			["Mar 23", "Mar 30", "Apr 6", "Apr 13", "Apr 20"],
+		);
+	});
+});
+
+inBrowser("the timeline of an export", (open) => {
+	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const event = { event: "signed up", distinct_id: "visitor-1", timestamp: hoursAgo(3.5) };
+		await client.events.ingest({ project: project.id }, [event, { ...event, distinct_id: "two" }]);
+		const created = await client.batchExports.create(organization, {
+			name: "Sign-ups",
+			destination: { type: "R2", config: { prefix: "sign-ups" } },
+			interval: "hour",
+			paused: true,
+			last_paused_at: hoursAgo(6),
+		});
+		await client.batchExports.backfill(created, { start_at: hoursAgo(5), end_at: hoursAgo(3) });
+		const runs = async () => (await client.batchExports.listRuns(created)).results;
+		const states = async () => (await runs()).map(({ status }) => status);
+		await expect.poll(states).toEqual(["Completed", "Completed"]);
+		const withRows = (await runs()).find(({ records_completed }) => records_completed === 2);
+		if (!withRows) throw new Error("No run has rows.");
+		await client.batchExports.retryRun(withRows, { from: "start" });
+		await expect.poll(states).toEqual(["Completed", "Completed"]);
+
+		const page = await open(`${path}/batch_exports/${created.id}`);
+		const gap = page.getByRole("link", {
+			name: /^No run, .*, [56] windows, the export was paused, 2 of them exported by a backfill/,
+		});
+		await gap.focus();
+		const focused = () =>
+			page.evaluate<string>("document.activeElement.getAttribute('aria-label')");
+		await page.keyboard.press("ArrowDown");
+		expect(await focused()).toMatch(/^Backfill run of .*, completed, 0 rows$/);
+		await page.keyboard.press("ArrowRight");
+		expect(await focused()).toMatch(/^Backfill run of .*, completed, 2 rows, attempt 2$/);
+		await page.getByText("Started more than once").waitFor();
+		await page.getByText(/Backfills: 2 completed\. 2 rows\./).waitFor();
+		await checkLooks(page, "exports-timeline");
+		await page.keyboard.press("Enter");
+		await page.getByRole("heading", { name: /^Run of/ }).waitFor();
+		await page.getByText(/ 2 rows, .*attempt 2/).waitFor();
+		expect(page.url()).toContain(`/runs/${withRows.id}`);
+
+		await page.goBack();
+		await page.getByRole("button", { name: "Earlier" }).click();
+		await expect.poll(() => new URL(page.url()).searchParams.get("until")).not.toBeNull();
+		await gap.waitFor({ state: "detached" });
+		await page.getByRole("button", { name: "Later" }).click();
+		await gap.click();
+		const dialog = page.getByRole("dialog", { name: "New backfill" });
+		await dialog.getByText(/^[56] windows$/).waitFor();
+		expect(await dialog.getByLabel("From").inputValue()).toBe(hoursAgo(6).slice(0, 16));
+		await dialog.getByRole("button", { name: "Cancel" }).click();
+		expect(page.url()).toBe(
+			`${inject("console").url}${path}/batch_exports/${created.id}/backfills`,
+		);
+	});
+});
