@@ -2,6 +2,9 @@ import { useEffect, useRef } from "preact/hooks";
 
 export type Point = { day: string; value: number };
 
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
+const NUMBER = new Intl.NumberFormat(undefined, { notation: "compact" });
+
 const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
 
@@ -23,10 +26,19 @@ async function draw(element: HTMLElement, points: readonly Point[], token: strin
 			tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
 			scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
 			axes: [
-				{ ...axis, incrs: [1, 2, 7, 14, 30, 90].map((days) => days * 86_400) },
 				{
 					...axis,
-					size: 56,
+					gap: 8,
+					size: 28,
+					space: 64,
+					incrs: [1, 2, 7, 14, 30, 90].map((days) => days * 86_400),
+					values: (_, days) => days.map((seconds) => DAY.format(seconds * 1000)),
+				},
+				{
+					...axis,
+					gap: 8,
+					size: 44,
+					values: (_, numbers) => numbers.map((number) => NUMBER.format(number)),
 					incrs: [1, 2, 5]
 						.flatMap((n) => Array.from({ length: 12 }, (_, i) => n * 10 ** i))
 						.sort((a, b) => a - b),

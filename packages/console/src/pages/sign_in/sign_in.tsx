@@ -91,6 +91,10 @@ export default function SignIn() {
 	}, []);
 	return (
 		<main class="sign-in">
+			<p class="brand">
+				<img src="/console/assets/icon.svg" alt="" width="24" height="24" />
+				Tenantry
+			</p>
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
 				{token ? (
