@@ -198,7 +198,7 @@ inBrowser("batch exports", (open) => {
 			.toEqual({ host: "db.example.com", database: "two" });
 		await page.getByRole("button", { name: "Delete export" }).click();
 		await page.getByRole("dialog").getByRole("textbox").fill("Warehouse");
-		await page.getByRole("button", { name: "Delete export", exact: true }).click();
+		await page.getByRole("dialog").getByRole("button", { name: "Delete export" }).click();
 		await page.getByText("No exports yet").waitFor();
 		expect((await client.batchExports.list(organization)).count).toBe(0);
 	});

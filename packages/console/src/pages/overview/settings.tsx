@@ -194,7 +194,7 @@ export default function Settings() {
 									] as const)),
 							["Plugin access", PLUGIN_ACCESS[organization.plugins_access_level]],
 							["Created", <Time key="created" value={organization.created_at} />],
-							["Id", <Snippet key="id" value={organization.id} />],
+							["ID", <Snippet key="id" value={organization.id} />],
 						]}
 					/>
 				</div>
