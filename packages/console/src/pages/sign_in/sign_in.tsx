@@ -91,10 +91,7 @@ export default function SignIn() {
 	}, []);
 	return (
 		<main class="sign-in">
-			<p class="brand">
-				<img src="/console/assets/icon.svg" alt="" width="24" height="24" />
-				Tenantry
-			</p>
+			<img class="logo" src="/console/assets/icon.svg" alt="" width="32" height="32" />
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
 				{token ? (
