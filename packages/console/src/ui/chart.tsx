@@ -1,15 +1,24 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 export type Point = { day: string; value: number };
 
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
 const NUMBER = new Intl.NumberFormat(undefined, { notation: "compact" });
+const EXACT = new Intl.NumberFormat();
 
 const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
 
-/** Draws bars into an element, as wide as it is. Returns what removes them. */
-async function draw(element: HTMLElement, points: readonly Point[], token: string) {
+/**
+ * Draws bars into an element, as wide as it is. Returns what removes them.
+ * @param onPoint called with the day that the pointer is over, and with nothing when it leaves
+ */
+async function draw(
+	element: HTMLElement,
+	points: readonly Point[],
+	token: string,
+	onPoint: (point: Point | undefined) => void,
+) {
 	const { default: Plot } = await import("uplot");
 	const axis = {
 		stroke: tokenOf(element, "--soft"),
@@ -22,7 +31,8 @@ async function draw(element: HTMLElement, points: readonly Point[], token: strin
 			width: element.clientWidth,
 			height: element.clientHeight,
 			legend: { show: false },
-			cursor: { show: false },
+			cursor: { y: false, points: { show: false }, drag: { x: false } },
+			hooks: { setCursor: [({ cursor }) => onPoint(points[cursor.idx ?? -1])] },
 			tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
 			scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
 			axes: [
@@ -79,11 +89,12 @@ export function Chart({
 	token?: string;
 }) {
 	const ref = useRef<HTMLDivElement>(null);
+	const [pointed, setPointed] = useState<Point>();
 	useEffect(() => {
 		const element = ref.current;
 		if (!element) return;
 		const dark = matchMedia("(prefers-color-scheme: dark)");
-		const start = () => draw(element, points, token);
+		const start = () => draw(element, points, token, setPointed);
 		let drawn = start();
 		const end = (of: typeof drawn) => of.then((remove) => remove());
 		const restart = () => {
@@ -96,5 +107,14 @@ export function Chart({
 			end(drawn);
 		};
 	}, [points, token]);
-	return <div ref={ref} class="plot" aria-hidden="true" />;
+	return (
+		<div class="chart" aria-hidden="true">
+			<div ref={ref} class="plot" />
+			{pointed && (
+				<p class="chart-point">
+					{DAY.format(new Date(pointed.day))}: <strong>{EXACT.format(pointed.value)}</strong>
+				</p>
+			)}
+		</div>
+	);
 }
