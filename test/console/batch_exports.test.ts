@@ -196,9 +196,9 @@ inBrowser("batch exports", (open) => {
 		await expect
 			.poll(async () => (await client.batchExports.get(created)).destination.config)
 			.toEqual({ host: "db.example.com", database: "two" });
-		await page.getByRole("button", { name: "Delete export…" }).click();
+		await page.getByRole("button", { name: "Delete export" }).click();
 		await page.getByRole("dialog").getByRole("textbox").fill("Warehouse");
-		await page.getByRole("button", { name: "Delete export", exact: true }).click();
+		await page.getByRole("dialog").getByRole("button", { name: "Delete export" }).click();
 		await page.getByText("No exports yet").waitFor();
 		expect((await client.batchExports.list(organization)).count).toBe(0);
 	});

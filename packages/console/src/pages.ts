@@ -1,4 +1,22 @@
 /** THE PAGE TABLE: every page of the console. A page is loaded when it is first opened. */
+import {
+	Bell,
+	Blocks,
+	Bot,
+	FolderKanban,
+	Globe,
+	History,
+	type IconNode,
+	KeyRound,
+	LayoutDashboard,
+	Settings,
+	ShieldCheck,
+	SlidersHorizontal,
+	Upload,
+	User,
+	Users,
+	Webhook,
+} from "lucide";
 import { lazy } from "./lazy.tsx";
 
 type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[];
@@ -60,43 +78,42 @@ export const ownPages: Pages = [
 	["/console/keys/:key/edit", lazy(() => import("./pages/keys/edit_key.tsx"))],
 ];
 
-/** The menu of an organization: for each group the paths of its pages, and their words. */
-export const MENU: readonly (readonly [
-	group: string,
-	entries: readonly (readonly [path: string, words: string])[],
-])[] = [
+type Entry = readonly [path: string, words: string, icon: IconNode];
+
+/** The menu of an organization: for each group its pages. */
+export const MENU: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
 	[
 		"Organization",
 		[
-			["", "Overview"],
-			["members", "Members"],
-			["projects", "Projects"],
-			["domains", "Domains"],
-			["notifications", "Notifications"],
-			["settings", "Settings"],
+			["", "Overview", LayoutDashboard],
+			["members", "Members", Users],
+			["projects", "Projects", FolderKanban],
+			["domains", "Domains", Globe],
+			["notifications", "Notifications", Bell],
+			["settings", "Settings", Settings],
 		],
 	],
 	[
 		"Pipeline",
 		[
-			["plugins", "Plugins"],
-			["plugin_configs", "Plugin configs"],
-			["batch_exports", "Batch exports"],
+			["plugins", "Plugins", Blocks],
+			["plugin_configs", "Plugin configs", SlidersHorizontal],
+			["batch_exports", "Batch exports", Upload],
 		],
 	],
 	[
 		"Security",
 		[
-			["service_accounts", "Service accounts"],
-			["webhooks", "Webhooks"],
-			["activity", "Activity"],
-			["audit_streams", "Audit streams"],
+			["service_accounts", "Service accounts", Bot],
+			["webhooks", "Webhooks", Webhook],
+			["activity", "Activity", History],
+			["audit_streams", "Audit streams", ShieldCheck],
 		],
 	],
 ];
 
 /** The menu of the signed-in user. */
-export const OWN_MENU: readonly (readonly [path: string, words: string])[] = [
-	["/console/account", "Account"],
-	["/console/keys", "API keys"],
+export const OWN_MENU: readonly Entry[] = [
+	["/console/account", "Account", User],
+	["/console/keys", "API keys", KeyRound],
 ];

@@ -1,3 +1,4 @@
+import { BookOpen, ChevronsUpDown, type IconNode, LogOut, Plus } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -8,19 +9,38 @@ import { Boundary } from "./ui/boundary.tsx";
 import { Questions } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
 import { attempt, Notes } from "./ui/feedback.tsx";
+import { Icon } from "./ui/icon.tsx";
 
 /** A path of the menu, marked when its page or one below it is open. */
-function Entry({ path, isExact, children }: { path: string; isExact?: boolean; children: string }) {
+function Entry({
+	path,
+	icon,
+	isExact,
+	children,
+}: {
+	path: string;
+	icon: IconNode;
+	isExact?: boolean;
+	children: string;
+}) {
 	const { path: open } = useLocation();
 	const isOpen = open === path || (!isExact && open.startsWith(`${path}/`));
 	return (
 		<li>
 			<a href={path} aria-current={isOpen ? "page" : undefined}>
+				<Icon of={icon} />
 				{children}
 			</a>
 		</li>
 	);
 }
+
+/** The first letter of a name, to find it by. */
+const Initial = ({ name }: { name: string }) => (
+	<span class="initial" aria-hidden="true">
+		{[...name.toUpperCase()][0]}
+	</span>
+);
 
 /** The organization that is shown, and a list of the user's others. */
 function Switch({ current }: { current: string | undefined }) {
@@ -42,19 +62,25 @@ function Switch({ current }: { current: string | undefined }) {
 				aria-controls={id}
 				onClick={() => setOpen(!isOpen)}
 			>
+				{name && <Initial name={name} />}
 				<span class="unseen">Organization: </span>
 				<span class="switch-name">{name ?? words}</span>
+				<Icon of={ChevronsUpDown} />
 			</button>
 			<ul id={id} hidden={!isOpen}>
 				{organizations.map(({ id, name }) => (
 					<li key={id}>
 						<a href={pathIn(id)} aria-current={id === current ? "true" : undefined}>
+							<Initial name={name} />
 							{name}
 						</a>
 					</li>
 				))}
 				<li class="switch-new">
-					<a href="/console/new">New organization</a>
+					<a href="/console/new">
+						<Icon of={Plus} />
+						New organization
+					</a>
 				</li>
 			</ul>
 		</div>
@@ -70,8 +96,13 @@ function Menu({ organization }: { organization: string | undefined }) {
 					<div key={group}>
 						<p class="menu-group">{group}</p>
 						<ul>
-							{entries.map(([path, words]) => (
-								<Entry key={path} path={pathIn(organization, path)} isExact={path === ""}>
+							{entries.map(([path, words, icon]) => (
+								<Entry
+									key={path}
+									path={pathIn(organization, path)}
+									icon={icon}
+									isExact={path === ""}
+								>
 									{words}
 								</Entry>
 							))}
@@ -79,18 +110,24 @@ function Menu({ organization }: { organization: string | undefined }) {
 					</div>
 				))}
 			<div class="menu-own">
-				<p class="menu-group">{me.value?.email ?? "You"}</p>
+				<p class="menu-group menu-user" title={me.value?.email}>
+					{me.value?.email ?? "You"}
+				</p>
 				<ul>
-					{OWN_MENU.map(([path, words]) => (
-						<Entry key={path} path={path}>
+					{OWN_MENU.map(([path, words, icon]) => (
+						<Entry key={path} path={path} icon={icon}>
 							{words}
 						</Entry>
 					))}
 					<li>
-						<a href="/docs">Documentation</a>
+						<a href="/docs">
+							<Icon of={BookOpen} />
+							Documentation
+						</a>
 					</li>
 					<li>
 						<button type="button" class="plain" onClick={() => attempt(signOut)}>
+							<Icon of={LogOut} />
 							Sign out
 						</button>
 					</li>

@@ -1,12 +1,24 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 export type Point = { day: string; value: number };
+
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
+const NUMBER = new Intl.NumberFormat(undefined, { notation: "compact" });
+const EXACT = new Intl.NumberFormat();
 
 const tokenOf = (element: Element, name: string) =>
 	getComputedStyle(element).getPropertyValue(name).trim();
 
-/** Draws bars into an element, as wide as it is. Returns what removes them. */
-async function draw(element: HTMLElement, points: readonly Point[], token: string) {
+/**
+ * Draws bars into an element, as wide as it is. Returns what removes them.
+ * @param onPoint called with the day that the pointer is over, and with nothing when it leaves
+ */
+async function draw(
+	element: HTMLElement,
+	points: readonly Point[],
+	token: string,
+	onPoint: (point: Point | undefined) => void,
+) {
 	const { default: Plot } = await import("uplot");
 	const axis = {
 		stroke: tokenOf(element, "--soft"),
@@ -19,14 +31,24 @@ async function draw(element: HTMLElement, points: readonly Point[], token: strin
 			width: element.clientWidth,
 			height: element.clientHeight,
 			legend: { show: false },
-			cursor: { show: false },
+			cursor: { y: false, points: { show: false }, drag: { x: false } },
+			hooks: { setCursor: [({ cursor }) => onPoint(points[cursor.idx ?? -1])] },
 			tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
 			scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
 			axes: [
-				{ ...axis, incrs: [1, 2, 7, 14, 30, 90].map((days) => days * 86_400) },
 				{
 					...axis,
-					size: 56,
+					gap: 8,
+					size: 28,
+					space: 64,
+					incrs: [1, 2, 7, 14, 30, 90].map((days) => days * 86_400),
+					values: (_, days) => days.map((seconds) => DAY.format(seconds * 1000)),
+				},
+				{
+					...axis,
+					gap: 8,
+					size: 44,
+					values: (_, numbers) => numbers.map((number) => NUMBER.format(number)),
 					incrs: [1, 2, 5]
 						.flatMap((n) => Array.from({ length: 12 }, (_, i) => n * 10 ** i))
 						.sort((a, b) => a - b),
@@ -67,11 +89,12 @@ export function Chart({
 	token?: string;
 }) {
 	const ref = useRef<HTMLDivElement>(null);
+	const [pointed, setPointed] = useState<Point>();
 	useEffect(() => {
 		const element = ref.current;
 		if (!element) return;
 		const dark = matchMedia("(prefers-color-scheme: dark)");
-		const start = () => draw(element, points, token);
+		const start = () => draw(element, points, token, setPointed);
 		let drawn = start();
 		const end = (of: typeof drawn) => of.then((remove) => remove());
 		const restart = () => {
@@ -84,5 +107,14 @@ export function Chart({
 			end(drawn);
 		};
 	}, [points, token]);
-	return <div ref={ref} class="plot" aria-hidden="true" />;
+	return (
+		<div class="chart" aria-hidden="true">
+			<div ref={ref} class="plot" />
+			{pointed && (
+				<p class="chart-point">
+					{DAY.format(new Date(pointed.day))}: <strong>{EXACT.format(pointed.value)}</strong>
+				</p>
+			)}
+		</div>
+	);
 }

@@ -1,6 +1,8 @@
 import { signal } from "@preact/signals";
+import { X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "./icon.tsx";
 
 /** What has the focus when a dialog opens, if it asks for something. */
 const FIRST_FIELD =
@@ -40,7 +42,7 @@ export function Dialog({
 				<header>
 					<h2 id={id}>{title}</h2>
 					<button type="button" class="plain" aria-label="Close" onClick={onClose}>
-						×
+						<Icon of={X} />
 					</button>
 				</header>
 				{children}

@@ -1,7 +1,9 @@
 import { signal } from "@preact/signals";
+import { X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { TenantryError } from "tenantry-client";
 import type { Loaded } from "../load.ts";
+import { Icon } from "./icon.tsx";
 
 type Note = { id: number; text: string; isError: boolean };
 
@@ -54,7 +56,7 @@ export const Notes = () => (
 			<div key={note.id} class={note.isError ? "note bad" : "note"}>
 				<span>{note.text}</span>
 				<button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(note)}>
-					×
+					<Icon of={X} />
 				</button>
 			</div>
 		))}

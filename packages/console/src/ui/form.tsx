@@ -101,7 +101,13 @@ export function Form({
 	}
 
 	return (
-		<form ref={form} onSubmit={submit} aria-busy={isBusy}>
+		<form
+			ref={form}
+			class="form"
+			onSubmit={submit}
+			onInput={() => setProblem("")}
+			aria-busy={isBusy}
+		>
 			<Wrong.Provider value={wrong}>{children}</Wrong.Provider>
 			<div class="form-problem" role="alert">
 				{problem}

@@ -10,12 +10,15 @@ type Above = readonly (readonly [path: string, words: string])[];
  */
 export function PageView({
 	title,
+	state,
 	above = [],
 	actions,
 	lead,
 	children,
 }: {
 	title: string;
+	/** A `Badge` beside the title. */
+	state?: ComponentChildren;
 	above?: Above;
 	/** Buttons for what people come here to do. */
 	actions?: ComponentChildren;
@@ -39,15 +42,18 @@ export function PageView({
 				<nav class="above" aria-label="Breadcrumb">
 					{above.map(([path, words]) => (
 						<span key={path}>
-							<a href={path}>{words}</a> /{" "}
+							<a href={path}>{words}</a>
 						</span>
 					))}
 				</nav>
 			)}
 			<header class="page-header">
-				<h1 ref={heading} tabIndex={-1}>
-					{title}
-				</h1>
+				<div class="page-title">
+					<h1 ref={heading} tabIndex={-1}>
+						{title}
+					</h1>
+					{state}
+				</div>
 				{actions && <div class="actions">{actions}</div>}
 			</header>
 			{lead && <p class="lead">{lead}</p>}
@@ -77,6 +83,32 @@ export const Section = ({
 		</section>
 	);
 };
+
+/** The last section of a page: what can't be undone, each a `Danger`. */
+export const DangerZone = ({ children }: { children: ComponentChildren }) => (
+	<Section title="Danger zone">
+		<div class="panel dangers">{children}</div>
+	</Section>
+);
+
+/** What is done, what goes with it, and its button, which may be missing while it can't be done. */
+export const Danger = ({
+	title,
+	text,
+	children,
+}: {
+	title: string;
+	text: string;
+	children?: ComponentChildren;
+}) => (
+	<div>
+		<p>
+			<strong>{title}</strong>
+			<small class="below">{text}</small>
+		</p>
+		{children}
+	</div>
+);
 
 /** Links between views of the same thing. */
 export const Tabs = ({

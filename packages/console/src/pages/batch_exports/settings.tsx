@@ -7,7 +7,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
-import { Section } from "../../ui/page.tsx";
+import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
 import type { Opened } from "./export.tsx";
 import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
@@ -131,16 +131,20 @@ export default function Settings({ of, replace }: Opened) {
 				{trial.panel}
 			</Form>
 			{dialog}
-			<Section title="Delete this export">
-				<p>Its runs and backfills are cancelled. What was written stays at the destination.</p>
-				<button
-					type="button"
-					class="danger"
-					onClick={() => remove(of, () => route(to("batch_exports")))}
+			<DangerZone>
+				<Danger
+					title="Delete this export"
+					text="Its runs and backfills are cancelled. What was written stays at the destination."
 				>
-					Delete export…
-				</button>
-			</Section>
+					<button
+						type="button"
+						class="danger"
+						onClick={() => remove(of, () => route(to("batch_exports")))}
+					>
+						Delete export
+					</button>
+				</Danger>
+			</DangerZone>
 		</>
 	);
 }

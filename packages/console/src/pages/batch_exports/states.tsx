@@ -66,7 +66,7 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 
 /** The latest runs as squares, the newest at the end. Each leads to its run. */
 export function Squares({ of, path }: { of: BatchExport; path: string }) {
-	if (of.latest_runs.length === 0) return <span class="soft">No runs yet</span>;
+	if (of.latest_runs.length === 0) return <span class="soft nowrap">No runs yet</span>;
 	return (
 		<ul class="squares" aria-label="Latest runs, newest last">
 			{[...of.latest_runs].reverse().map((run) => {

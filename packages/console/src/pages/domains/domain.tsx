@@ -70,13 +70,15 @@ export default function Domain() {
 		<PageView
 			title={domain.domain}
 			above={above}
+			state={
+				domain.is_verified ? (
+					<Badge mood="good">Verified</Badge>
+				) : (
+					<Badge mood="warn">Not verified</Badge>
+				)
+			}
 			actions={
 				<>
-					{domain.is_verified ? (
-						<Badge mood="good">Verified</Badge>
-					) : (
-						<Badge mood="warn">Not verified</Badge>
-					)}
 					{isAdmin && !domain.is_verified && (
 						<button type="button" class="secondary outline" onClick={() => setRenaming(true)}>
 							Rename

@@ -13,7 +13,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { useEvery } from "./every.ts";
@@ -204,12 +204,16 @@ function Shown({
 				<Facts rows={[...factsOf(stream)]} />
 			</div>
 			<Proof stream={stream} />
-			<Section title="Delete audit stream">
-				<p>Its files stay in the bucket. What isn’t written yet won’t be.</p>
-				<button type="button" class="danger" onClick={() => attempt(remove)}>
-					Delete audit stream
-				</button>
-			</Section>
+			<DangerZone>
+				<Danger
+					title="Delete this audit stream"
+					text="Its files stay in the bucket. What isn’t written yet won’t be."
+				>
+					<button type="button" class="danger" onClick={() => attempt(remove)}>
+						Delete audit stream
+					</button>
+				</Danger>
+			</DangerZone>
 			{isEditing && <EditDialog stream={stream} save={save} onClose={() => setEditing(false)} />}
 			{trial && <TrialDialog trial={trial} onClose={() => setTrial(undefined)} />}
 			{dialog}

@@ -51,7 +51,7 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 		),
 	},
 	{ title: "Answer", cell: (row) => <Outcome delivery={row} /> },
-	{ title: "Cause", cell: causeOf },
+	{ title: "Cause", cell: (row) => <span class="nowrap">{causeOf(row)}</span> },
 	{ title: "Duration", align: "end", cell: durationOf },
 	{ title: "Sent", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
 	{

@@ -7,7 +7,7 @@ import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Show, say, warn } from "../../ui/feedback.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -213,12 +213,16 @@ function Shown({
 			>
 				<Deliveries webhook={webhook} list={deliveries} onReplayed={refresh} />
 			</Section>
-			<Section title="Delete webhook">
-				<p>It gets no more events. Its deliveries are forgotten.</p>
-				<button type="button" class="danger" onClick={() => attempt(actions.remove)}>
-					Delete webhook
-				</button>
-			</Section>
+			<DangerZone>
+				<Danger
+					title="Delete this webhook"
+					text="It gets no more events. Its deliveries are forgotten."
+				>
+					<button type="button" class="danger" onClick={() => attempt(actions.remove)}>
+						Delete webhook
+					</button>
+				</Danger>
+			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={save} onClose={close} />}
 			{open === "replay" && <ReplayDialog webhook={webhook} onReplayed={refresh} onClose={close} />}
 			{open === "roll" && (

@@ -117,24 +117,30 @@ export function KeyForm({
 
 	const addresses = before?.allowed_ips ?? [];
 	return (
-		<div class="panel key-form">
+		<div class="key-form">
 			<Form action={action} onSubmit={submit} onCancel={onCancel}>
-				<Field
-					name="label"
-					label="Name"
-					required
-					maxLength={40}
-					defaultValue={before?.label}
-					placeholder="Nightly import"
-					hint="What the key is for. Others with access to the activity see it."
-				/>
-				<ScopePicker scopes={scopes} onChange={setScopes} />
-				<Reach keys={keys} before={before} kind={kind} onChange={setKind} />
-				<Addresses
-					defaultValue={isLimited ? [...new Set([...addresses, ...seen])] : addresses}
-					seen={seen}
-				/>
-				<Expiry before={before} current={current} />
+				<div class="key-columns">
+					<div>
+						<Field
+							name="label"
+							label="Name"
+							required
+							maxLength={40}
+							defaultValue={before?.label}
+							placeholder="Nightly import"
+							hint="What the key is for. Others with access to the activity see it."
+						/>
+						<ScopePicker scopes={scopes} onChange={setScopes} />
+					</div>
+					<div>
+						<Reach keys={keys} before={before} kind={kind} onChange={setKind} />
+						<Addresses
+							defaultValue={isLimited ? [...new Set([...addresses, ...seen])] : addresses}
+							seen={seen}
+						/>
+						<Expiry before={before} current={current} />
+					</div>
+				</div>
 			</Form>
 		</div>
 	);

@@ -141,7 +141,9 @@ export function Attention({ items }: { items: readonly Item[] }) {
 		<ul class="panel attention">
 			{items.map(({ id, mood, state, path, name, detail }) => (
 				<li key={id}>
-					<Badge mood={mood}>{state}</Badge>
+					<span>
+						<Badge mood={mood}>{state}</Badge>
+					</span>
 					<div>
 						<a href={path}>{name}</a>
 						<p>{detail}</p>

@@ -6,7 +6,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
 import { Check, Field, Form, text } from "../../ui/form.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
 /** What each access level to plugins allows. */
@@ -127,21 +127,20 @@ function Leave() {
 		route("/console");
 	}
 	return (
-		<div>
-			<p>
-				<strong>Leave this organization</strong>
-				<small class="below">
-					{isOwner
-						? "Owners can't leave. Ask another owner to lower your level first."
-						: "Your access ends at once."}
-				</small>
-			</p>
+		<Danger
+			title="Leave this organization"
+			text={
+				isOwner
+					? "Owners can't leave. Ask another owner to lower your level first."
+					: "Your access ends at once."
+			}
+		>
 			{!isOwner && (
 				<button type="button" class="danger" onClick={() => attempt(leave)}>
 					Leave organization
 				</button>
 			)}
-		</div>
+		</Danger>
 	);
 }
 
@@ -168,15 +167,11 @@ function Delete() {
 		route("/console");
 	}
 	return (
-		<div>
-			<p>
-				<strong>Delete this organization</strong>
-				<small class="below">With everything in it. This can't be undone.</small>
-			</p>
+		<Danger title="Delete this organization" text="With everything in it. This can't be undone.">
 			<button type="button" class="danger" onClick={() => attempt(remove)}>
 				Delete organization
 			</button>
-		</div>
+		</Danger>
 	);
 }
 
@@ -187,27 +182,27 @@ export default function Settings() {
 		<PageView title="Settings">
 			{isAdmin && <SettingsForm />}
 			<Section title="About this organization">
-				<Facts
-					rows={[
-						...(isAdmin
-							? []
-							: ([
-									["Name", organization.name],
-									["Second factor", organization.enforce_2fa ? "Members need one" : "Not needed"],
-									["API keys", organization.keys_must_expire ? "Must expire" : "Needn't expire"],
-								] as const)),
-						["Plugin access", PLUGIN_ACCESS[organization.plugins_access_level]],
-						["Created", <Time key="created" value={organization.created_at} />],
-						["Id", <Snippet key="id" value={organization.id} />],
-					]}
-				/>
-			</Section>
-			<Section title="Danger zone">
-				<div class="panel dangers">
-					<Leave />
-					{isOwner && <Delete />}
+				<div class="panel">
+					<Facts
+						rows={[
+							...(isAdmin
+								? []
+								: ([
+										["Name", organization.name],
+										["Second factor", organization.enforce_2fa ? "Members need one" : "Not needed"],
+										["API keys", organization.keys_must_expire ? "Must expire" : "Needn't expire"],
+									] as const)),
+							["Plugin access", PLUGIN_ACCESS[organization.plugins_access_level]],
+							["Created", <Time key="created" value={organization.created_at} />],
+							["ID", <Snippet key="id" value={organization.id} />],
+						]}
+					/>
 				</div>
 			</Section>
+			<DangerZone>
+				<Leave />
+				{isOwner && <Delete />}
+			</DangerZone>
 		</PageView>
 	);
 }

@@ -6,7 +6,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
 import { Area, Field, Form, text } from "../../ui/form.tsx";
-import { Section } from "../../ui/page.tsx";
+import { Danger, DangerZone } from "../../ui/page.tsx";
 import { configName } from "./config_parts.tsx";
 import { type Config, ConfigView, useConfig } from "./config_view.tsx";
 import { fieldsOf, parsed, pluginIn } from "./schema.ts";
@@ -32,7 +32,7 @@ export default function ConfigPage() {
 							loaded.reload();
 						}}
 					/>
-					<Danger config={config} />
+					<Remove config={config} />
 				</>
 			)}
 		</ConfigView>
@@ -145,7 +145,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 	);
 }
 
-function Danger({ config }: { config: Config }) {
+function Remove({ config }: { config: Config }) {
 	const { to } = useOrganization();
 	const { route } = useLocation();
 	async function remove() {
@@ -168,18 +168,15 @@ function Danger({ config }: { config: Config }) {
 		route(to(`plugin_configs?project=${config.team_id}`));
 	}
 	return (
-		<Section title="Danger zone">
-			<div class="panel dangers">
-				<div>
-					<p>
-						<strong>Remove from the project</strong>
-						<small class="below">Its settings and its log go. To stop it only, disable it.</small>
-					</p>
-					<button type="button" class="danger" onClick={remove}>
-						Remove
-					</button>
-				</div>
-			</div>
-		</Section>
+		<DangerZone>
+			<Danger
+				title="Remove from the project"
+				text="Its settings and its log go. To stop it only, disable it."
+			>
+				<button type="button" class="danger" onClick={remove}>
+					Remove
+				</button>
+			</Danger>
+		</DangerZone>
 	);
 }

@@ -5,7 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
-import { Section } from "../../ui/page.tsx";
+import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { Badge, Facts } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
 import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
@@ -33,7 +33,7 @@ export default function PluginPage() {
 				<>
 					<About plugin={plugin} onChange={loaded.replace} />
 					<Abilities plugin={plugin} />
-					<Danger plugin={plugin} onChange={loaded.replace} />
+					<Dangers plugin={plugin} onChange={loaded.replace} />
 				</>
 			)}
 		</PluginView>
@@ -167,7 +167,7 @@ function Abilities({ plugin }: { plugin: Plugin }) {
 	);
 }
 
-function Danger({ plugin, onChange }: Part) {
+function Dangers({ plugin, onChange }: Part) {
 	const { to } = useOrganization();
 	const { route } = useLocation();
 	const { isRoot } = useAccess();
@@ -203,41 +203,35 @@ function Danger({ plugin, onChange }: Part) {
 	}
 
 	return (
-		<Section title="Danger zone">
-			<div class="panel dangers">
-				{isRoot && (
-					<div>
-						<p>
-							<strong>
-								{is_global ? "Keep it to this organization" : "Share it with everybody"}
-							</strong>
-							<small class="below">
-								{is_global
-									? "Other organizations can no longer set it up."
-									: "Every organization can set it up. Only yours can change it."}
-							</small>
-						</p>
-						<button type="button" class="secondary" onClick={share}>
-							{is_global ? "Make local" : "Make global"}
-						</button>
-					</div>
+		<DangerZone>
+			{isRoot && (
+				<Danger
+					title={is_global ? "Keep it to this organization" : "Share it with everybody"}
+					text={
+						is_global
+							? "Other organizations can no longer set it up."
+							: "Every organization can set it up. Only yours can change it."
+					}
+				>
+					<button type="button" class="secondary" onClick={share}>
+						{is_global ? "Make local" : "Make global"}
+					</button>
+				</Danger>
+			)}
+			<Danger
+				title="Remove this plugin"
+				text={
+					is_global
+						? "Make it local first. While it is global, it can't be removed."
+						: "Its settings in all projects go, too."
+				}
+			>
+				{!is_global && (
+					<button type="button" class="danger" onClick={remove}>
+						Remove plugin
+					</button>
 				)}
-				<div>
-					<p>
-						<strong>Remove this plugin</strong>
-						<small class="below">
-							{is_global
-								? "Make it local first. While it is global, it can't be removed."
-								: "Its settings in all projects go, too."}
-						</small>
-					</p>
-					{!is_global && (
-						<button type="button" class="danger" onClick={remove}>
-							Remove plugin
-						</button>
-					)}
-				</div>
-			</div>
-		</Section>
+			</Danger>
+		</DangerZone>
 	);
 }

@@ -7,8 +7,8 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
-import { Copy, Facts, Time } from "../../ui/values.tsx";
+import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
+import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
@@ -86,11 +86,12 @@ export default function Project() {
 	return (
 		<PageView
 			title={project.name}
+			state={project.access_control && <Badge>Private</Badge>}
 			above={above}
 			lead={
 				<span class="row">
 					<span>
-						{project.access_control ? "Private project" : "Project"} <code>{project.id}</code>
+						Project ID <code>{project.id}</code>
 					</span>
 					<Copy value={String(project.id)} what="the ID" />
 					<span>
@@ -115,17 +116,16 @@ export default function Project() {
 			</Section>
 			<ProjectMembers project={project} mayChange={mayChange} />
 			{isOwner && (
-				<Section title="Danger zone">
-					<div class="panel danger-zone">
-						<span>
-							<strong>Delete this project</strong>
-							<small class="below">With its events, exports and plugin configurations.</small>
-						</span>
+				<DangerZone>
+					<Danger
+						title="Delete this project"
+						text="With its events, exports and plugin configurations."
+					>
 						<button type="button" class="danger" onClick={() => attempt(() => remove(project))}>
 							Delete project
 						</button>
-					</div>
-				</Section>
+					</Danger>
+				</DangerZone>
 			)}
 			{dialog}
 		</PageView>

@@ -91,6 +91,7 @@ export default function SignIn() {
 	}, []);
 	return (
 		<main class="sign-in">
+			<img class="logo" src="/console/assets/icon.svg" alt="" width="32" height="32" />
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
 				{token ? (

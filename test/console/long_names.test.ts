@@ -1,0 +1,85 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { overflowOf } from "../support/browser.ts";
+import { inBrowser, newOrganization } from "./support/browser.ts";
+
+/** The smallest phone, a tablet, a laptop and a large screen. */
+const WIDTHS = [320, 768, 1280, 1920];
+
+/** A name without a space, at which a line could break. */
+const longName = (length: number) => "Quarterly".repeat(length).slice(0, length);
+
+const ARABIC = "تصدير يومي";
+
+/** Objects whose names are as long as the service takes them. */
+async function withLongNames() {
+	const made = await newOrganization(longName(64));
+	const { client, organization } = made;
+	const name = longName(200);
+	const at = { organization: organization.id };
+	const url = `http://127.0.0.1:9/${longName(180)}`;
+	const [found] = await Promise.all([
+		client.batchExports.create(at, {
+			name,
+			destination: { type: "HTTP", config: { url } },
+			interval: "hour",
+			paused: true,
+		}),
+		client.batchExports.create(at, {
+			name: ARABIC,
+			destination: { type: "R2", config: { prefix: "" } },
+			interval: "day",
+			paused: true,
+		}),
+		client.organizationProjects.create(at, { name }),
+		client.domains.create(at, { domain: `${"d".repeat(60)}.${"e".repeat(50)}.example.com` }),
+		client.invites.create(at, {
+			target_email: `${"i".repeat(60)}@${"m".repeat(60)}.example.com`,
+			send_email: false,
+		}),
+		client.serviceAccounts.create(at, { name: longName(64) }),
+		client.pipelineDestinations.create(at, { name, description: name }),
+	]);
+	const webhook = await client.webhooks.create(at, { url, description: name });
+	return { ...made, export: found, webhook };
+}
+
+/** By how much the page is too wide, for each width at which it is. */
+async function tooWide(page: Page) {
+	const found: Record<number, number> = {};
+	for (const width of WIDTHS) {
+		await page.setViewportSize({ width, height: 800 });
+		const overflow = await overflowOf(page);
+		if (overflow !== 0) found[width] = overflow;
+	}
+	return found;
+}
+
+inBrowser("long names", (open) => {
+	test("fit on every screen", async () => {
+		const { path, export: found, webhook } = await withLongNames();
+		const page = await open(path);
+		const pages = {
+			"": "Needs attention",
+			"/members/invites": "@mmm",
+			"/projects": longName(20),
+			"/domains": "ddd",
+			"/batch_exports": ARABIC,
+			[`/batch_exports/${found.id}/settings`]: "What is exported",
+			"/webhooks": longName(20),
+			[`/webhooks/${webhook.id}`]: "Deliveries",
+			"/activity": "Webhook added",
+			"/service_accounts": longName(20),
+			"/plugins": longName(20),
+			"/settings": "Danger zone",
+		};
+		const wide: Record<string, unknown> = {};
+		for (const [below, words] of Object.entries(pages)) {
+			await page.goto(new URL(path + below, page.url()).href);
+			await page.getByRole("main").getByText(words).first().waitFor();
+			const found = await tooWide(page);
+			if (Object.keys(found).length > 0) wide[below] = found;
+		}
+		expect(wide).toEqual({});
+	});
+});
