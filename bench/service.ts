@@ -78,6 +78,8 @@ export async function startService(rows: number, largeRows: number) {
 		"wrangler",
 		[
 			"dev",
+			// As a deployment does: the script is in memory, too.
+			"--minify",
 			...["--port", String(port), "--inspector-port", String(inspector)],
 			...["--persist-to", state, "--log-level", "error"],
 			...["--var", `SECRETS_KEY:${Buffer.alloc(32).toString("base64")}`],

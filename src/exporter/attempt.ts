@@ -16,12 +16,14 @@ export type Attempt = {
 	loaded: Loaded;
 	/** Set while it isn't known what the database has stored. */
 	isStale: boolean;
+	/** Set while the row in `loaded` lacks its state. That may be large, so it isn't kept in memory. */
+	lacksState: boolean;
 };
 
 /** Loads the run of an attempt; undefined if it doesn't exist. */
 export async function openAttempt(env: Env, launched: Launched): Promise<Attempt | undefined> {
 	const loaded = await load(drizzle(env.DB), launched.run_id);
-	return loaded && { env, launched, loaded, isStale: false };
+	return loaded && { env, launched, loaded, isStale: false, lacksState: false };
 }
 
 /** Loads the row again. */
@@ -29,21 +31,33 @@ export async function reload(attempt: Attempt) {
 	const { env, launched } = attempt;
 	attempt.loaded = (await load(drizzle(env.DB), launched.run_id)) ?? attempt.loaded;
 	attempt.isStale = false;
+	attempt.lacksState = false;
 }
 
-/** Repeats in memory what the database has stored. */
+/** Answers the stored state, and removes it from memory. */
+export async function takeState(attempt: Attempt): Promise<unknown> {
+	if (attempt.lacksState || attempt.isStale) await reload(attempt);
+	const { state } = attempt.loaded.run;
+	remember(attempt, { state });
+	return state;
+}
+
+/** Repeats in memory what the database has stored, without the state. */
 export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { run, batchExport } = attempt.loaded;
 	attempt.loaded = { batchExport, run: { ...run, ...set } };
+	if (set.state !== undefined) {
+		attempt.loaded.run.state = null;
+		attempt.lacksState = set.state !== null;
+	}
 	attempt.isStale = false;
 }
 
 /**
  * Changes the run's row.
- * @param state what to remove from the destination if the run was cancelled
  * @throws Superseded if the run was cancelled or another attempt has taken over, after cleaning up
  */
-export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>, state: unknown) {
+export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { env, launched } = attempt;
 	const changes = { ...set, last_updated_at: now() };
 	attempt.isStale = true;
@@ -53,6 +67,6 @@ export async function updateRun(attempt: Attempt, set: Partial<Loaded["run"]>, s
 		.where(isCurrent(launched));
 	if (meta.changes > 0) return remember(attempt, changes);
 	await reload(attempt);
-	await clean(env, attempt.loaded, state);
+	await clean(env, attempt.loaded, set.state);
 	throw new Superseded();
 }

@@ -160,7 +160,9 @@ export async function end(attempt: Attempt, outcome: Outcome) {
 			hasEnded,
 		),
 	]);
-	if (meta.changes > 0 && !attempt.isStale) remember(attempt, set);
+	// What is left of a run that failed is removed by its state.
+	const isKnown = !attempt.isStale && (isComplete || !attempt.lacksState);
+	if (meta.changes > 0 && isKnown) remember(attempt, set);
 	else await reload(attempt);
 	if (!isComplete) await clean(env, attempt.loaded);
 }

@@ -37,20 +37,21 @@ export async function runSeries(env: Env, first: Launched): Promise<Turn | null>
 	}
 }
 
+const progressOf = ({ loaded: { run } }: Attempt): Progress => ({
+	tries: run.tries,
+	records_completed: run.records_completed,
+	bytes: run.bytes,
+	unfit_values: run.unfit_values,
+	started_at: run.started_at ?? now(),
+});
+
 /**
  * Continues a run from its stored position.
  * @returns how many milliseconds to wait before the next call; null if the run has ended, or if another attempt has taken
  * over
  */
 export async function part(attempt: Attempt, budget = newBudget()): Promise<number | null> {
-	const { run } = attempt.loaded;
-	const progress: Progress = {
-		tries: run.tries,
-		records_completed: run.records_completed,
-		bytes: run.bytes,
-		unfit_values: run.unfit_values,
-		started_at: run.started_at ?? now(),
-	};
+	const progress = progressOf(attempt);
 	const heartbeat = setInterval(() => beat(attempt), HEARTBEAT_MS);
 	try {
 		return (await transferRows(attempt, budget, progress)) ? null : 0;

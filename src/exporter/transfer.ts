@@ -1,7 +1,8 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
 import { batchExportLogEntries } from "../db/schema.ts";
-import { type Attempt, updateRun } from "./attempt.ts";
+import { type Attempt, takeState, updateRun } from "./attempt.ts";
+import type { Destination, Job } from "./destinations/destination.ts";
 import { end, type Progress } from "./end.ts";
 import { type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
@@ -81,28 +82,49 @@ function describeStart(
 	};
 }
 
-/** Marks the run as running from its position, and logs that if it isn't the first attempt. */
+/**
+ * Marks the run as running from its position, and logs that if it isn't the first attempt.
+ * @returns the position, without the state
+ */
 async function begin(attempt: Attempt, fingerprint: string, started_at: string) {
 	const { run } = attempt.loaded;
 	const position = positionOf(run, fingerprint);
 	const isMoved = position.state !== run.state || position.cursor !== run.cursor;
-	await updateRun(
-		attempt,
-		{
-			...(isMoved && position),
-			status: "Running",
-			next_try_at: null,
-			started_at,
-			fingerprint,
-			resume_state: null,
-		},
-		position.state,
-	);
+	await updateRun(attempt, {
+		...(isMoved && position),
+		status: "Running",
+		next_try_at: null,
+		started_at,
+		fingerprint,
+		resume_state: null,
+	});
 	const entry = describeStart(run, fingerprint, position);
 	if (entry)
 		await drizzle(attempt.env.DB)
 			.insert(batchExportLogEntries)
 			.values({ ...logOf(run), ...entry });
+	const { state, ...rest } = position;
+	return rest;
+}
+
+/** Opens the destination where the run continues. */
+async function openSink(
+	attempt: Attempt,
+	destination: Destination,
+	job: Job,
+	update: (set: Partial<Loaded["run"]>) => Promise<void>,
+	progress: Progress,
+) {
+	const takeKept = () => takeState(attempt);
+	return destination.open(
+		job,
+		await takeKept(),
+		async (state, isProgress) => {
+			if (isProgress) progress.tries = 0;
+			await update({ state, tries: progress.tries });
+		},
+		takeKept,
+	);
 }
 
 /**
@@ -116,20 +138,18 @@ export async function transferRows(
 	progress: Progress,
 ): Promise<boolean> {
 	const { env } = attempt;
-	const { run } = attempt.loaded;
 	const { destination, selection, job, fingerprint } = await prepare(env, attempt.loaded);
 	using resources = new DisposableStack();
 	const source = sourceOf(env);
 	resources.defer(() => source.release?.());
-	const { cursor, ...position } = positionOf(run, fingerprint);
-	let { state, records_completed, records_total_count, bytes, unfit_values } = position;
-	Object.assign(progress, { records_completed, bytes, unfit_values });
 	let updatedAt = Date.now();
 	const update = async (set: Partial<Loaded["run"]>) => {
 		updatedAt = Date.now();
-		await updateRun(attempt, set, state);
+		await updateRun(attempt, set);
 	};
-	await begin(attempt, fingerprint, progress.started_at);
+	const { cursor, ...position } = await begin(attempt, fingerprint, progress.started_at);
+	let { records_completed, records_total_count, bytes, unfit_values } = position;
+	Object.assign(progress, { records_completed, bytes, unfit_values });
 	const after: Position | null = cursor === null ? null : Cursor.parse(JSON.parse(cursor));
 	let page = after?.length === END.length ? null : await source.page(selection, after);
 	if (records_total_count === null) {
@@ -137,11 +157,7 @@ export async function transferRows(
 		records_total_count = isOnlyPage ? (page?.rows.length ?? 0) : await source.count(selection);
 		if (!isOnlyPage) await update({ records_total_count });
 	}
-	const sink = await destination.open(job, state, async (kept, isProgress) => {
-		state = kept;
-		if (isProgress) progress.tries = 0;
-		await update({ state, tries: progress.tries });
-	});
+	const sink = await openSink(attempt, destination, job, update, progress);
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
 	/** Whether all rows that were read are in `state` or at the destination. */
@@ -154,13 +170,12 @@ export async function transferRows(
 		const sizes = page.rows.map(bytesOf);
 		bytes += sizes.reduce((sum, size) => sum + size, 0);
 		unfit_values += unfit;
-		const kept = count > 0 ? await sink.write(page.rows, sizes) : null;
+		const state = count > 0 ? await sink.write(page.rows, sizes) : null;
 		// Only one page is in memory at a time.
 		page = null;
-		isFresh = kept !== null;
+		isFresh = state !== null;
 		if (count > 0) isKept = isFresh;
-		if (kept !== null) {
-			state = kept;
+		if (state !== null) {
 			const figures = { records_completed, bytes, unfit_values, tries: 0 };
 			Object.assign(progress, figures);
 			const cursor = JSON.stringify(next ?? END);

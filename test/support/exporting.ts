@@ -5,8 +5,12 @@ import * as destinations from "../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
 import type { Received } from "./receiver.ts";
 
-/** What tests use of a destination. */
-export type Target = Pick<Destination, "open" | "abort" | "test">;
+type Open = Parameters<Destination["open"]>;
+
+/** What tests use of a destination. Without `kept`, no state is stored. */
+export type Target = Pick<Destination, "abort" | "test"> & {
+	open(...args: [...Open] | [Open[0], Open[1], Open[2]]): ReturnType<Destination["open"]>;
+};
 
 /** Like the engine's `destinationOf`, but the code is loaded by the first call, so tests need not wait for it before. */
 export function destinationOf(...args: Parameters<typeof destinations.destinationOf>): Target {
@@ -14,7 +18,8 @@ export function destinationOf(...args: Parameters<typeof destinations.destinatio
 	let loaded: ReturnType<typeof load> | undefined;
 	const target = () => (loaded ??= load());
 	return {
-		open: async (...args) => (await target()).open(...args),
+		open: async (job, state, keep, kept = async () => null) =>
+			(await target()).open(job, state, keep, kept),
 		abort: async (...args) => (await target()).abort(...args),
 		test: async (...args) => (await target()).test(...args),
 	};
@@ -123,8 +128,11 @@ export async function run(
 	const all = pages(n, size);
 	for (;;) {
 		result.opened += 1;
-		const sink = await destination.open(runJob, clone(kept.state), async (state) =>
-			keep(state, kept.position),
+		const sink = await destination.open(
+			runJob,
+			clone(kept.state),
+			async (state) => keep(state, kept.position),
+			async () => clone(kept.state),
 		);
 		using resources = new DisposableStack();
 		resources.defer(() => sink.release?.());

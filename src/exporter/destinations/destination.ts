@@ -72,11 +72,13 @@ export type Destination<State = unknown> = {
 	 * @param state where the run continues; null if it starts
 	 * @param keep stores a state without a new position, when something was started that has to be ended later, such as an
 	 * upload. It throws `Superseded` if that has to be ended at once. `isProgress` resets the count of failed tries.
+	 * @param kept reads the state that was stored last, so that a large one need not stay in memory
 	 */
 	open(
 		job: Job,
 		state: State | null,
 		keep: (state: State, isProgress?: boolean) => Promise<void>,
+		kept: () => Promise<State | null>,
 	): Promise<Sink<State>>;
 	/** Removes the unfinished output of a run that has ended. */
 	abort(job: Job, state: State): Promise<void>;

@@ -22,8 +22,8 @@ export function files(
 	return {
 		database: false,
 
-		async open(job, state, keep) {
-			return filesSink(config, { bucket, job, type, keyOf, keep }, state);
+		async open(job, state, keep, kept) {
+			return filesSink(config, { bucket, job, type, keyOf, keep, kept }, state);
 		},
 
 		async abort(job, { uploads }) {

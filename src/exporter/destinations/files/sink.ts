@@ -4,15 +4,13 @@ import { fileWriter } from "./file_writer.ts";
 import type { FilesConfig } from "./names.ts";
 import { partWriter } from "./part_writer.ts";
 import { portions } from "./portions.ts";
-import { type State, type UploadContext, uploadsOf } from "./uploads.ts";
+import { INITIAL, type State, type UploadContext, uploadsOf } from "./uploads.ts";
 
 /** The largest state, which has to fit into a value of D1 (at most 2,000,000 bytes). */
 const MAX_STATE_BYTES = 1_500_000;
 
 /** The most bytes after the last part that a state can hold, as base64. */
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
-
-const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "" };
 
 /**
  * Writes the rows of one run into files. All of them appear on `close`: the files in their order, then the manifest. A file
@@ -41,25 +39,24 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	/** The state after all rows so far; null if it is too large, or if no part was uploaded since the last one. */
 	function stateToKeep(): State | null {
 		if (!parts.hasSent() || parts.rest.length > MAX_REST_BYTES) return null;
-		const state = structuredClone({
-			uploads: uploads.list,
+		const state = {
+			uploads: structuredClone(uploads.list),
 			current: parts.file(),
 			rest: Buffer.from(parts.rest.all()).toString("base64"),
 			encoder: writer.state(),
-			closed: uploads.closed(),
-		});
+			closed: uploads.closed,
+		};
 		const bytes = JSON.stringify(state).length;
 		if (bytes - state.rest.length > MAX_STATE_BYTES)
 			throw new Misconfigured("There is more than one run can write: shorten the interval.");
 		if (bytes > MAX_STATE_BYTES) return null;
 		parts.clearSent();
-		uploads.noteKept(state);
 		return state;
 	}
 
 	/** Makes the files appear in their order. If that fails, the next try continues after the last one that appeared. */
 	async function closeFiles(keys: string[]) {
-		const before = uploads.closed();
+		const before = uploads.closed;
 		let closed = before;
 		try {
 			for (const [i, key] of keys.entries()) {

@@ -18,6 +18,8 @@ export type State = {
 	closed?: number;
 };
 
+export const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "" };
+
 /** What the uploads of a run need. `type`: the media type of its files. */
 export type UploadContext = {
 	bucket: Bucket;
@@ -25,6 +27,7 @@ export type UploadContext = {
 	type: string;
 	keyOf: KeyOf;
 	keep: (state: State, isProgress?: boolean) => Promise<void>;
+	kept: () => Promise<State | null>;
 };
 
 /** Throws if another export wrote the object. */
@@ -36,14 +39,19 @@ async function assertOwn(bucket: Bucket, job: Job, key: string) {
 		);
 }
 
+/** The state with all uploads that were begun. Their parts are those that the state has, which match its position. */
+const withUploads = (state: State, begun: Upload[]): State => ({
+	...state,
+	uploads: begun.map((upload, i) => state.uploads[i] ?? { ...upload, parts: [] }),
+});
+
 /**
  * The uploads of a run's files, numbered from 0.
  * @param initial the state that the run continues from
  */
-export function uploadsOf({ bucket, job, type, keyOf, keep }: UploadContext, initial: State) {
-	/** The state that was kept last, and the uploads that were begun since. */
-	let kept = structuredClone(initial);
+export function uploadsOf({ bucket, job, type, keyOf, keep, kept }: UploadContext, initial: State) {
 	const uploads = structuredClone(initial.uploads);
+	const { closed = 0 } = initial;
 	/** The marks of files that had already appeared before a crash. */
 	const done = new Set<string>();
 
@@ -63,10 +71,10 @@ export function uploadsOf({ bucket, job, type, keyOf, keep }: UploadContext, ini
 		const mark = `${job.run_id}/${crypto.randomUUID()}`;
 		const key = keyOf(job, file);
 		await assertOwn(bucket, job, key);
+		const state = (await kept()) ?? INITIAL;
 		const id = await bucket.begin(key, type, markOf(mark));
-		const upload = { id, mark, parts: [] };
-		kept.uploads[file] = structuredClone(upload);
-		await keep(structuredClone(kept)).catch(async (error: unknown) => {
+		const upload: Upload = { id, mark, parts: [] };
+		await keep(withUploads(state, [...uploads, upload])).catch(async (error: unknown) => {
 			if (error instanceof Superseded) await bucket.abort(key, id).catch(() => {});
 			throw error;
 		});
@@ -76,12 +84,8 @@ export function uploadsOf({ bucket, job, type, keyOf, keep }: UploadContext, ini
 	return {
 		/** The uploads so far, by the number of their file. */
 		list: uploads,
-		/** How many files had appeared when the state was kept. */
-		closed: () => kept.closed ?? 0,
-		/** Takes note of a state that the run will keep. */
-		noteKept(state: State) {
-			kept = structuredClone(state);
-		},
+		/** How many files had appeared when the run continued. */
+		closed,
 
 		/** Uploads the next part of a file, whose upload it begins if needed. */
 		async addPart(file: number, body: Uint8Array) {
@@ -107,7 +111,7 @@ export function uploadsOf({ bucket, job, type, keyOf, keep }: UploadContext, ini
 		},
 
 		/** Keeps how many files have appeared, so that the next try continues after them. */
-		keepClosed: (closed: number) => keep(structuredClone({ ...kept, closed }), true),
+		keepClosed: async (closed: number) => keep({ ...((await kept()) ?? INITIAL), closed }, true),
 
 		/** Writes the manifest, which lists the files. */
 		putManifest: (keys: string[]) =>
