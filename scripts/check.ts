@@ -14,7 +14,7 @@ import { findSlowness, startPart, startTimes } from "./startup.ts";
  * The maximum size of what is evaluated when an isolate starts, compressed: the smaller it is, the
  * faster is the first answer.
  */
-const MAX_START_KIB = 90;
+const MAX_START_KIB = 80;
 
 /**
  * The maximum size of the rest, compressed, with the families. A new isolate parses it, too. Workers allow 3 MiB (free) or

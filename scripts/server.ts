@@ -33,7 +33,8 @@ function configure(folder: string) {
 			.replace(/limit = \d+, period/g, "limit = 1_000_000, period")
 			.replace('main = "', `main = "${root}/`)
 			.replace('directory = "', `directory = "${root}/`)
-			.replace('migrations_dir = "', `migrations_dir = "${root}/`),
+			.replace('migrations_dir = "', `migrations_dir = "${root}/`)
+			.replaceAll('= "./src/', `= "${root}/src/`),
 	);
 	return config;
 }

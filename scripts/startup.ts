@@ -62,7 +62,7 @@ export function findSlowness(script: string): string[] {
 	return [
 		...modules.map(
 			([, name]) =>
-				`${name} is loaded when an isolate starts. Add it to [alias] in wrangler.toml, as others are.`,
+				`${name} is loaded when an isolate starts. See docs/architecture.md#what-is-loaded-when.`,
 		),
 		...characters.map(
 			([text]) =>

@@ -24,7 +24,7 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const base62 = (n: bigint, length: number): string =>
 	length === 0 ? "" : base62(n / 62n, length - 1) + DIGITS.charAt(Number(n % 62n));
 
-/** That of node:zlib is the same, but would be loaded when an isolate starts. */
+/** As in node:zlib, which would be loaded when an isolate starts. */
 function crc32(text: string) {
 	let crc = ~0;
 	for (const byte of new TextEncoder().encode(text)) {

@@ -1,5 +1,9 @@
+import { readFileSync } from "node:fs";
+import { SourceMap } from "node:module";
 import { expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
+import { bundle } from "../../scripts/bundle.ts";
+import { findSlowness } from "../../scripts/startup.ts";
 import { discard, folder, npm } from "../support/server.ts";
 
 type Binding = { binding: string };
@@ -31,7 +35,35 @@ test.each([
 	expect(code).toBe(0);
 	expect(out).toContain(database);
 	expect(out).not.toMatch(/warning/i);
+	expect(findSlowness(readFileSync(`${outdir}/worker.js`, "utf8"))).toEqual([]);
 	discard(outdir);
+});
+
+test("the source map of the deployed script leads to the source", () => {
+	const outdir = folder();
+	const { script } = bundle(outdir, "--env=");
+	const lines = readFileSync(script, "utf8").split("\n");
+	expect(lines.at(-2)).toBe("//# sourceMappingURL=worker.js.map");
+	const map = new SourceMap(JSON.parse(readFileSync(`${script}.map`, "utf8")));
+	const thrown = 'RangeError("The parser backtracked too often.")';
+	const line = lines.findIndex((text) => text.includes(thrown));
+	const entry = map.findEntry(line, lines[line]?.indexOf(thrown) ?? -1);
+	const [source, row] =
+		"originalSource" in entry ? [entry.originalSource, entry.originalLine] : ["", 0];
+	expect(source).toMatch(/src\/plugins\/compile\.ts$/);
+	const original = readFileSync("src/plugins/compile.ts", "utf8").split("\n");
+	expect(original[row]).toContain(thrown);
+	discard(outdir);
+});
+
+test.each([
+	['import{connect as a}from"node:net";', "node:net is loaded when an isolate starts."],
+	['import"fs";', "fs is loaded when an isolate starts."],
+	["var a=/\u00e9/;", "One character beyond ASCII"],
+])("a script with %s is one that isolates read slowly", (script, complaint) => {
+	expect(findSlowness(`import{a as b}from"cloudflare:workers";${script}`)).toEqual([
+		expect.stringContaining(complaint),
+	]);
 });
 
 test("the staging environment has every variable and binding, none of them shared with production", () => {

@@ -1,10 +1,11 @@
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, test } from "vitest";
-import { startPart } from "../../scripts/startup.ts";
+import { findSlowness, startPart } from "../../scripts/startup.ts";
 
-test("an isolate that starts evaluates no packages but these; others wait until they are needed", async () => {
-	const { packages } = await startPart();
+test("an isolate that starts evaluates no packages but these, and no modules of Node.js; others wait until they are needed", async () => {
+	const { packages, script } = await startPart();
 	expect(packages).toEqual(["drizzle-orm", "hono", "uuid", "zod"]);
+	expect(findSlowness(script)).toEqual([]);
 });
 
 /** Makes the script fail if it makes an error before its first request. */
