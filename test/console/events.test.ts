@@ -39,6 +39,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("checkbox", { name: "Invites: all" }).check();
 		await page.getByRole("searchbox", { name: "Search events" }).fill("");
 		await page.getByRole("checkbox", { name: "Project created" }).check();
+		expect(await page.getByText("Choose at least one event.").isVisible()).toBe(false);
 		await checkLooks(page, "events-webhook-new");
 		await page.getByRole("button", { name: "Add webhook" }).click();
 		const shown = page.locator("pre", { hasText: "whsec_" });

@@ -90,7 +90,10 @@ inBrowser("the overview", (open) => {
 			`Not verified ${id}.example.com`,
 		]);
 		await page.getByText("250 rows in the last 14 days, by all exports").waitFor();
-		await page.locator("canvas").waitFor();
+		const plot = page.locator(".u-over");
+		const { width } = (await plot.boundingBox()) ?? { width: 0 };
+		await plot.hover({ position: { x: width - 5, y: 5 } });
+		await page.getByText(/^\w+ \d+: 250$/).waitFor();
 		await page.getByText("The same as a table").click();
 		await page.getByRole("row", { name: /250/ }).waitFor();
 		await page.getByText("1 failing").waitFor();

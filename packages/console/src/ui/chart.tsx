@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
+const DAY_SECONDS = 86_400;
+
 export type Point = { day: string; value: number };
 
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
@@ -34,14 +36,18 @@ async function draw(
 			cursor: { y: false, points: { show: false }, drag: { x: false } },
 			hooks: { setCursor: [({ cursor }) => onPoint(points[cursor.idx ?? -1])] },
 			tzDate: (seconds) => Plot.tzDate(new Date(seconds * 1000), "UTC"),
-			scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
+			scales: {
+				// The first and the last bar need half a day more.
+				x: { range: (_, first, last) => [first - DAY_SECONDS / 2, last + DAY_SECONDS / 2] },
+				y: { range: (_, __, max) => [0, Math.max(1, max)] },
+			},
 			axes: [
 				{
 					...axis,
 					gap: 8,
 					size: 28,
 					space: 64,
-					incrs: [1, 2, 7, 14, 30, 90].map((days) => days * 86_400),
+					incrs: [1, 2, 7, 14, 30, 90].map((days) => days * DAY_SECONDS),
 					values: (_, days) => days.map((seconds) => DAY.format(seconds * 1000)),
 				},
 				{

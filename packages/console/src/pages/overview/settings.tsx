@@ -86,7 +86,7 @@ function SettingsForm() {
 					label="Logo"
 					defaultValue={organization.logo_media_id ?? ""}
 					spellcheck={false}
-					hint="The id (UUID) of an uploaded image. Empty for none."
+					hint="The ID (UUID) of an uploaded image. Empty for none."
 				/>
 				<Check
 					name="enforce_2fa"
