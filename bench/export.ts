@@ -169,17 +169,19 @@ if (runs > 0) {
 	console.log(
 		`\n${largeRows} rows as JSONLines with gzip: after a collection, the isolate held at most ${held?.toFixed(0)} MiB.`,
 	);
+	console.log("With garbage that V8 had not collected yet, in MiB:\n");
+	console.log("| Run | Peak | New objects | Old objects | Script | Buffers |");
+	console.log("|---|---|---|---|---|---|");
 }
-const peaks: number[] = [];
-for (let run = 0; run < runs; run += 1) {
+let within = 0;
+for (let run = 1; run <= runs; run += 1) {
 	await largeRun();
-	peaks.push(Math.round(memory.take().peak));
+	const { peak, spaces } = memory.take();
+	const { fresh, old, script, buffers } = spaces;
+	const cells = [peak, fresh, old, script, buffers].map((size) => size.toFixed(0));
+	console.log(`| ${[run, ...cells].join(" | ")} |`);
+	if (peak <= MEMORY_GOAL_MIB) within += 1;
 }
 memory.close();
-if (peaks.length > 0) {
-	const within = peaks.filter((peak) => peak <= MEMORY_GOAL_MIB).length;
-	console.log(
-		`With garbage that V8 had not collected yet: ${peaks.join(", ")} MiB; ${within} of ${runs} runs stayed within ${MEMORY_GOAL_MIB} MiB.`,
-	);
-}
+if (runs > 0) console.log(`\n${within} of ${runs} runs stayed within ${MEMORY_GOAL_MIB} MiB.`);
 process.exit(0);

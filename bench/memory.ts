@@ -20,6 +20,24 @@ const Usage = z.object({
 const COLLECTION =
 	/^\[(?<isolate>\d+:\w+)\].*: (?:Scavenge|Mark-Compact)\D* (?<before>[\d.]+) \(.*?-> (?<after>[\d.]+) \(/;
 
+/** A line after a collection: how much a space of the heap holds. */
+const SPACE = /^\[(?<isolate>\d+:\w+)\] (?<space>[A-Z][\w -]* space), +used: +(?<kib>\d+) KB/;
+
+/**
+ * What the heap consists of, in MiB. `script`: large objects, of which the worker's script is nearly all; `fresh`: objects that
+ * were made since the collection before; `old`: those that survived collections, and what V8 makes for itself.
+ */
+export type Spaces = { script: number; old: number; fresh: number };
+
+/** Adds up the spaces. What V8 shares between isolates isn't part of them. */
+function spacesOf(sizes: Map<string, number>): Omit<Spaces, "fresh"> {
+	const { script = [], old = [] } = Object.groupBy(sizes, ([space]) =>
+		space === "Read-only space" ? "shared" : space === "Large object space" ? "script" : "old",
+	);
+	const sum = (all: [string, number][]) => all.reduce((total, [, size]) => total + size, 0);
+	return { script: sum(script), old: sum(old) };
+}
+
 /** What V8 says of a collection that the inspector asked for. */
 const REQUESTED = "low memory notification";
 
@@ -37,7 +55,10 @@ export function logCollections(folder: string) {
 	chmodSync(program, 0o755);
 	return {
 		log,
-		variables: { MINIFLARE_WORKERD_PATH: program, MINIFLARE_WORKERD_V8_FLAGS: "--trace-gc" },
+		variables: {
+			MINIFLARE_WORKERD_PATH: program,
+			MINIFLARE_WORKERD_V8_FLAGS: "--trace-gc --trace-gc-verbose",
+		},
 	};
 }
 
@@ -89,6 +110,8 @@ export async function watchMemory(port: number, log: string) {
 	const readLines = tail(log);
 	let isolate = "";
 	let buffers = 0;
+	/** The size of each space after the last collection, in MiB. */
+	const sizes = new Map<string, number>();
 	/** The request for a collection that has no answer yet. */
 	let collecting: number | null = null;
 	socket.addEventListener("message", ({ data }) => {
@@ -110,22 +133,33 @@ export async function watchMemory(port: number, log: string) {
 		/** Requests a collection of all garbage, unless the isolate has not had the time for the last one yet. */
 		collect,
 		/**
-		 * What the isolate held since the last call, in MiB, buffers included: at most (`peak`, with garbage) and at most after a
-		 * collection on request (`held`; null if there was none).
+		 * What the isolate held since the last call, in MiB, buffers included: at most (`peak`, with garbage, and what it consisted
+		 * of) and at most after a collection on request (`held`; null if there was none).
 		 */
 		take() {
 			const lines = readLines();
 			const requested = lines.find((line) => line.includes(REQUESTED));
 			isolate ||= COLLECTION.exec(requested ?? "")?.groups?.isolate ?? "";
 			let peak = 0;
+			let spaces: Spaces = { script: 0, old: 0, fresh: 0 };
 			let held = 0;
 			for (const line of lines) {
+				const size = SPACE.exec(line)?.groups;
+				if (size?.space && size.isolate === isolate) sizes.set(size.space, Number(size.kib) / 1024);
 				const { groups } = COLLECTION.exec(line) ?? {};
 				if (groups?.isolate !== isolate) continue;
-				peak = Math.max(peak, Number(groups.before));
 				if (line.includes(REQUESTED)) held = Math.max(held, Number(groups.after));
+				const before = Number(groups.before);
+				if (before <= peak) continue;
+				const { script, old } = spacesOf(sizes);
+				peak = before;
+				spaces = { script, old, fresh: before - script - old };
 			}
-			const taken = { peak: peak + buffers, held: held > 0 ? held + buffers : null };
+			const taken = {
+				peak: peak + buffers,
+				spaces: { ...spaces, buffers },
+				held: held > 0 ? held + buffers : null,
+			};
 			buffers = 0;
 			return taken;
 		},

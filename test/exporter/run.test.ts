@@ -1165,6 +1165,23 @@ describe("a run that", () => {
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
 
+	test("has stored its state doesn't keep it in memory", async () => {
+		const { export_id } = await exporting(R2(), BIG);
+		const { run, find } = await launched(export_id);
+		let inMemory: unknown;
+		let stored: unknown;
+		const attempt = await opened(
+			run,
+			atPart(2, async () => {
+				inMemory = attempt.loaded.run.state;
+				stored = (await find()).state;
+			}),
+		);
+		expect(await part(attempt)).toBeNull();
+		expect(stored).toMatchObject({ rest: expect.stringMatching(/.{1000}/) });
+		expect(inMemory).toBeNull();
+	});
+
 	test("fails for good removes the upload that it began in the same part", async () => {
 		const { export_id } = await exporting(R2(), BIG);
 		const { run, find } = await launched(export_id);

@@ -389,3 +389,25 @@ test("a run holds one part at a time, in one buffer of that size", async () => {
 	expect(buffers.size).toBe(1);
 	for (const { byteLength } of buffers) expect(byteLength).toBe(5 * 2 ** 20);
 });
+
+test("a run doesn't hold the bytes after a part: the next upload reads the stored state", async () => {
+	const config = { prefix: crypto.randomUUID(), max_file_size_mb: 8 };
+	let stored: object | null = null;
+	const kept: unknown[] = [];
+	const sink = await destinationOf(env, "R2", config).open(
+		job(),
+		null,
+		async (state) => {
+			kept.push(state);
+		},
+		async () => stored,
+	);
+	while (kept.length < 2) {
+		const state = await sink.write(rows(1000));
+		if (state !== null) stored = { ...state, rest: "as stored" };
+	}
+	expect(kept).toMatchObject([
+		{ uploads: [{ parts: [] }], rest: "" },
+		{ uploads: [{ parts: expect.any(Array) }, { parts: [] }], rest: "as stored" },
+	]);
+});
