@@ -1,4 +1,5 @@
 import { fillPlaceholders, type Query } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { Connected, Database } from "./client.ts";
 import { isValue, rowReader } from "./rows.ts";
@@ -60,12 +61,18 @@ export class Kept<R> {
 
 	/**
 	 * The statement with the values of a request, for a batch.
+	 * @param anew builds the same statement with Drizzle, for SQL that has it inside
 	 * @throws if a placeholder has no value
 	 */
-	bind(db: Connected, values: Record<string, unknown>) {
+	bind(db: Connected, values: Record<string, unknown>, anew?: () => BatchItem<"sqlite">) {
 		const { sql } = this.#query;
 		const params = fillPlaceholders(this.#query.params, values);
-		return new Bound<R>(db.$client.prepare(sql), { sql, params }, this.#mapResult);
+		const prepared = {
+			stmt: db.$client.prepare(sql),
+			getQuery: () => ({ sql, params }),
+			mapResult: this.#mapResult,
+		};
+		return new Bound<R>(prepared, anew);
 	}
 }
 
@@ -73,10 +80,12 @@ export class Kept<R> {
 export class Bound<R> {
 	/** Never set: what a batch of Drizzle's reads from the type. */
 	declare readonly _: { readonly dialect: "sqlite"; readonly result: R };
-	readonly #prepared;
+	readonly #prepared: object;
+	readonly anew: (() => BatchItem<"sqlite">) | undefined;
 
-	constructor(stmt: D1PreparedStatement, query: Query, mapResult: MapResult) {
-		this.#prepared = { stmt, mapResult, getQuery: () => query };
+	constructor(prepared: object, anew?: () => BatchItem<"sqlite">) {
+		this.#prepared = prepared;
+		this.anew = anew;
 	}
 
 	_prepare() {

@@ -19,7 +19,7 @@ import { badCredentials, conflict, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
-import { type KeptList, keptGuard, type TenantValues } from "./kept.ts";
+import { type KeptList, type KeptSelect, keptGuard, type TenantValues } from "./kept.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import { type Naming, organizationOf, type PathForm, projectOf } from "./place.ts";
 import { currentOrganization } from "./visible.ts";
@@ -460,6 +460,13 @@ export class Tenant {
 		const [rows, [counted]] = await this.read(...paged(this.db, page, select, list));
 		const { keys } = list;
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
+	}
+
+	/** A select that is kept, with this request's values. */
+	kept<S extends SQLiteSelect>({ select, statement }: KeptSelect<S>) {
+		if (this.#caller) return select(this);
+		const kept = statement(this.env, { ...this.#form, ...this.restricted });
+		return kept.bind(this.db, this.#values, () => select(this));
 	}
 
 	/** One page of a list whose first page is kept. */
