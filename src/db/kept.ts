@@ -9,13 +9,13 @@ import { isValue, rowReader } from "./rows.ts";
  * (docs/architecture.md#statements-that-are-kept). What is kept has no value of any request, only placeholders.
  */
 
-/** What the SQL of a statement depends on. It must have few values: each is kept. */
+/** What the SQL of a statement depends on. There must be few forms, since what is made for each is kept. */
 type Form = Record<string, string | boolean>;
 
 /**
  * Keeps what `make` returns for each form.
- * @param make sees no request, only the form: so two requests with the same form may share what it returns. Must not
- * read the clock, or anything else that changes
+ * @param make is given the form and nothing of a request, so all requests with the form can share what it returns. It must
+ * not read the clock, or anything else that changes
  */
 export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
@@ -37,7 +37,7 @@ type Preparable<R> = {
 
 type MapResult = (result: { results: object[] }) => unknown;
 
-/** @throws if an object in the result may be missing, which `rowReader` doesn't see */
+/** @throws if an object in the result may be null as a whole, which only Drizzle's own reader knows */
 function checkNesting(fields: object, prepared: object) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	const isNested = !Object.values(fields).every(isValue);
@@ -66,29 +66,28 @@ export class Kept<R> {
 	 */
 	bind(db: Connected, values: Record<string, unknown>, anew?: () => BatchItem<"sqlite">) {
 		const { sql } = this.#query;
-		const params = fillPlaceholders(this.#query.params, values);
-		const prepared = {
+		const query = { sql, params: fillPlaceholders(this.#query.params, values) };
+		const prepare = () => ({
+			// Each time on the session that the batch is sent to.
 			stmt: db.$client.prepare(sql),
-			getQuery: () => ({ sql, params }),
+			getQuery: () => query,
 			mapResult: this.#mapResult,
-		};
-		return new Bound<R>(prepared, anew);
+		});
+		return new Bound<R>(prepare, anew);
 	}
 }
 
-/** A kept statement with its values. Drizzle's `batch` calls `_prepare`, which each of its own statements has, too. */
+/** A kept statement with its values. */
 export class Bound<R> {
 	/** Never set: what a batch of Drizzle's reads from the type. */
 	declare readonly _: { readonly dialect: "sqlite"; readonly result: R };
-	readonly #prepared: object;
+	/** Drizzle's `batch` calls it, as it does with its own statements. */
+	readonly _prepare: () => object;
+	/** Builds the same statement with Drizzle. */
 	readonly anew: (() => BatchItem<"sqlite">) | undefined;
 
-	constructor(prepared: object, anew?: () => BatchItem<"sqlite">) {
-		this.#prepared = prepared;
+	constructor(prepare: () => object, anew?: () => BatchItem<"sqlite">) {
+		this._prepare = prepare;
 		this.anew = anew;
-	}
-
-	_prepare() {
-		return this.#prepared;
 	}
 }
