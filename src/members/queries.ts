@@ -45,6 +45,7 @@ export function list(tenant: Tenant, page: Page, given: z.infer<typeof filters>)
 	return tenant.page(page, () => select(tenant).$dynamic(), listed(tenant, given));
 }
 
+/** How the list is filtered and sorted. */
 function listed(
 	tenant: TenantSql,
 	{ email, search, updated_after, order }: z.infer<typeof filters>,

@@ -262,10 +262,9 @@ export class Tenant {
 
 	/** The guard's statement: kept, unless the guard has found the tenant's ids already. */
 	#check() {
-		const { db, env, organization, project, key } = this;
-		return this.#caller
-			? guard(db, { hash: key.hash, organization, project })
-			: keptGuard(env, this.#path.form).bind(db, this.#values);
+		if (!this.#caller) return keptGuard(this.env, this.#path.form).bind(this.db, this.#values);
+		const { organization, project, key } = this;
+		return guard(this.db, { hash: key.hash, organization, project });
 	}
 
 	/**
@@ -458,9 +457,8 @@ export class Tenant {
 
 	/** One page of a list whose first page is kept. */
 	async keptPage<S extends SQLiteSelect>(page: Page, kept: KeptList<S>) {
-		if (page.after || page.offset > 0 || this.#caller) {
+		if (page.after || page.offset > 0 || this.#caller)
 			return this.page(page, () => kept.select(this), kept.list(this));
-		}
 		const { rows, counted, keys } = kept.statements(this.env, this.#form);
 		const values = { ...this.#values, rows: page.limit + 1 };
 		const [found, [total]] = await this.read(
