@@ -1,4 +1,5 @@
 import { fillPlaceholders, type Query } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { Connected, Database } from "./client.ts";
 import { isValue, rowReader } from "./rows.ts";
@@ -8,13 +9,13 @@ import { isValue, rowReader } from "./rows.ts";
  * (docs/architecture.md#statements-that-are-kept). What is kept has no value of any request, only placeholders.
  */
 
-/** What the SQL of a statement depends on. It must have few values: each is kept. */
+/** What the SQL of a statement depends on. There must be few forms, since what is made for each is kept. */
 type Form = Record<string, string | boolean>;
 
 /**
  * Keeps what `make` returns for each form.
- * @param make sees no request, only the form: so two requests with the same form may share what it returns. Must not
- * read the clock, or anything else that changes
+ * @param make is given the form and nothing of a request, so all requests with the form can share what it returns. It must
+ * not read the clock, or anything else that changes
  */
 export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
@@ -36,7 +37,7 @@ type Preparable<R> = {
 
 type MapResult = (result: { results: object[] }) => unknown;
 
-/** @throws if an object in the result may be missing, which `rowReader` doesn't see */
+/** @throws if an object in the result may be null as a whole, which only Drizzle's own reader knows */
 function checkNesting(fields: object, prepared: object) {
 	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
 	const isNested = !Object.values(fields).every(isValue);
@@ -60,26 +61,33 @@ export class Kept<R> {
 
 	/**
 	 * The statement with the values of a request, for a batch.
+	 * @param anew builds the same statement with Drizzle, for SQL that has it inside
 	 * @throws if a placeholder has no value
 	 */
-	bind(db: Connected, values: Record<string, unknown>) {
+	bind(db: Connected, values: Record<string, unknown>, anew?: () => BatchItem<"sqlite">) {
 		const { sql } = this.#query;
-		const params = fillPlaceholders(this.#query.params, values);
-		return new Bound<R>(db.$client.prepare(sql), { sql, params }, this.#mapResult);
+		const query = { sql, params: fillPlaceholders(this.#query.params, values) };
+		const prepare = () => ({
+			// Each time on the session that the batch is sent to.
+			stmt: db.$client.prepare(sql),
+			getQuery: () => query,
+			mapResult: this.#mapResult,
+		});
+		return new Bound<R>(prepare, anew);
 	}
 }
 
-/** A kept statement with its values. Drizzle's `batch` calls `_prepare`, which each of its own statements has, too. */
+/** A kept statement with its values. */
 export class Bound<R> {
 	/** Never set: what a batch of Drizzle's reads from the type. */
 	declare readonly _: { readonly dialect: "sqlite"; readonly result: R };
-	readonly #prepared;
+	/** Drizzle's `batch` calls it, as it does with its own statements. */
+	readonly _prepare: () => object;
+	/** Builds the same statement with Drizzle. */
+	readonly anew: (() => BatchItem<"sqlite">) | undefined;
 
-	constructor(stmt: D1PreparedStatement, query: Query, mapResult: MapResult) {
-		this.#prepared = { stmt, mapResult, getQuery: () => query };
-	}
-
-	_prepare() {
-		return this.#prepared;
+	constructor(prepare: () => object, anew?: () => BatchItem<"sqlite">) {
+		this._prepare = prepare;
+		this.anew = anew;
 	}
 }

@@ -25,9 +25,9 @@ const fieldsOf = (fields: object, parent?: string): Field[] =>
 	);
 
 /**
- * Returns a function that turns rows of D1 into objects, as Drizzle does, but looks up only once what is the same for all
- * rows. An object in an object must have a row in each result, and no further objects in it.
- * @param fields what the statement selects
+ * Returns a function that turns a row of D1 into an object, as Drizzle does. What is the same for all rows is looked up once,
+ * where Drizzle does so for each value.
+ * @param fields what the statement selects: columns, SQL, and objects of these
  */
 export function rowReader(fields: object) {
 	const columns = fieldsOf(fields);

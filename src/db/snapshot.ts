@@ -1,6 +1,7 @@
 import { Column, is, SQL, Subquery, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
+import { Bound } from "./kept.ts";
 
 /** The most columns in one `json_array`: D1 calls no function with more arguments. */
 const MAX_ARGUMENTS = 32;
@@ -20,7 +21,8 @@ const width = (fields: object): number =>
  * SQL for the rows of a select as JSON text: a list of rows, each a list of lists of its values.
  * @throws if the statement isn't a select
  */
-export function jsonOf(select: BatchItem<"sqlite">): SQL<string> {
+export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
+	const select = statement instanceof Bound ? statement.anew?.() : statement;
 	if (!is(select, SQLiteSelectBase)) throw new Error("Only the rows of a select can be kept.");
 	const names = Array.from({ length: width(select._.selectedFields) }, (_, i) => `c${i}`);
 	// Appending an empty text to a text keeps json_array from embedding it as JSON.

@@ -6,7 +6,7 @@ import { OWNER } from "../db/levels.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
-import { keepList } from "../tenant/kept.ts";
+import { keepList, keepSelect } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
@@ -56,10 +56,12 @@ const newestFirst = keepList(
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
 export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, newestFirst);
 
+const itself = keepSelect((tenant) =>
+	select(tenant).where(eq(organizations.id, tenant.organization)).$dynamic(),
+);
+
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(
-		select(tenant).where(eq(organizations.id, tenant.organization)),
-	);
+	const [[row]] = await tenant.read(tenant.kept(itself));
 	return row;
 }
 

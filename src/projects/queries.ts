@@ -6,7 +6,7 @@ import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
-import { keepList } from "../tenant/kept.ts";
+import { keepList, keepSelect } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
@@ -45,8 +45,12 @@ const byOrganization = keepList(selectVisible, (tenant) => ({
  */
 export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, byOrganization);
 
+const itself = keepSelect((tenant) =>
+	select(tenant).where(eq(projects.id, tenant.project)).$dynamic(),
+);
+
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(select(tenant).where(eq(projects.id, tenant.project)));
+	const [[row]] = await tenant.read(tenant.kept(itself));
 	return row;
 }
 

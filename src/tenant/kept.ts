@@ -40,11 +40,11 @@ export const keptGuard = keepByForm(
 		),
 );
 
-/** What the SQL of a list depends on: the path, and whether the key is restricted. */
-type ListForm = PathForm & { organizations: boolean; projects: boolean };
+/** What the SQL of a tenant depends on: the path, and whether the key is restricted. */
+type TenantForm = PathForm & { organizations: boolean; projects: boolean };
 
 /** A tenant of the form, with placeholders in place of values. */
-const tenantOf = (db: Database, { organizations, projects, ...form }: ListForm): TenantSql => ({
+const tenantOf = (db: Database, { organizations, projects, ...form }: TenantForm): TenantSql => ({
 	db,
 	kind: form.kind,
 	organization: organizationOf(form, PATH),
@@ -54,6 +54,20 @@ const tenantOf = (db: Database, { organizations, projects, ...form }: ListForm):
 });
 
 /**
+ * Keeps a select.
+ * @param select makes the select of a tenant, which has nothing but placeholders
+ */
+export const keepSelect = <S extends SQLiteSelect>(select: (tenant: TenantSql) => S) => ({
+	select,
+	statement: keepByForm(
+		(db, form: TenantForm) => new Kept<S["_"]["result"]>(select(tenantOf(db, form))),
+	),
+});
+
+/** A select that is kept. */
+export type KeptSelect<S extends SQLiteSelect> = ReturnType<typeof keepSelect<S>>;
+
+/**
  * Keeps the statements of the first page of a list that has no filter.
  * @param list makes the list of a tenant, which has nothing but placeholders
  */
@@ -61,7 +75,7 @@ export function keepList<S extends SQLiteSelect>(
 	select: (tenant: TenantSql) => S,
 	list: (tenant: TenantSql) => List<S>,
 ) {
-	const statements = keepByForm((db, form: ListForm) => {
+	const statements = keepByForm((db, form: TenantForm) => {
 		const tenant = tenantOf(db, form);
 		const parts = list(tenant);
 		const [rows, counted] = firstPage(db, sql.placeholder("rows"), () => select(tenant), parts);

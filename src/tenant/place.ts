@@ -1,10 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
+import { rowId } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
 import type { PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
+export const organizationId = (text: string) => text.toLowerCase();
+
 /** How a path names an object. A path without it, such as a list's, has the id null. */
-export type Naming = "id" | "@current";
+type Naming = "id" | "@current";
 
 /** How a path names its tenant, which is what the SQL of the tenant's ids depends on. */
 export type PathForm = {
@@ -13,6 +16,33 @@ export type PathForm = {
 	/** `none`: the path isn't one of projects. */
 	project: Naming | "none";
 };
+
+const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
+
+/**
+ * Reads a path.
+ * @param named the tenant's id; undefined if the path has none
+ * @param child the id of a project of the organization; undefined if the path has none
+ */
+export function readPath(
+	kind: PathTenant["kind"],
+	named: string | undefined,
+	child: string | undefined,
+) {
+	const organization = kind === "organization" ? named : undefined;
+	const project = kind === "project" ? named : child;
+	const hasProject = kind === "project" || child !== undefined;
+	const form: PathForm = {
+		kind,
+		organization: naming(organization),
+		project: hasProject ? naming(project) : "none",
+	};
+	return {
+		form,
+		organization: organization === undefined ? null : organizationId(organization),
+		project: project === undefined ? null : rowId(project),
+	};
+}
 
 /** The ids that a path names, and who asks: values, or SQL for them. */
 type PathIds = {

@@ -19,9 +19,9 @@ import { badCredentials, conflict, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
-import { type KeptList, keptGuard, type TenantValues } from "./kept.ts";
+import { type KeptList, type KeptSelect, keptGuard, type TenantValues } from "./kept.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
-import { type Naming, organizationOf, type PathForm, projectOf } from "./place.ts";
+import { organizationId, organizationOf, projectOf, readPath } from "./place.ts";
 import { currentOrganization } from "./visible.ts";
 import { reserveDue, type Wake, wake } from "./wake.ts";
 
@@ -55,10 +55,6 @@ export type Where = {
 };
 
 const HOUR = 3_600_000;
-
-const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
-
-const organizationId = (text: string) => text.toLowerCase();
 
 const PRIMARY = "first-primary";
 
@@ -137,13 +133,13 @@ export class Tenant {
 	 */
 	get organization(): SQL<string> {
 		const id = this.#caller?.organization_id;
-		return id ? sql`${id}` : organizationOf(this.#form, this.#ids);
+		return id ? sql`${id}` : organizationOf(this.#path.form, this.#ids);
 	}
 
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
 		const id = this.#caller?.project_id;
-		return id ? sql`${id}` : projectOf(this.#form, this.#ids);
+		return id ? sql`${id}` : projectOf(this.#path.form, this.#ids);
 	}
 
 	/** SQL for the id of the caller's current organization. */
@@ -151,29 +147,20 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
-	/** How the path names the tenant. */
-	get #form(): PathForm {
-		const { kind } = this.#where;
-		const named = naming(this.#named);
-		const child = this.#child === undefined ? "none" : naming(this.#child);
-		return kind === "organization"
-			? { kind, organization: named, project: child }
-			: { kind, organization: "id", project: kind === "project" ? named : "none" };
+	get #path() {
+		return readPath(this.#where.kind, this.#named, this.#child);
+	}
+
+	/** What the SQL of kept statements depends on. */
+	get #form() {
+		return { ...this.#path.form, ...this.restricted };
 	}
 
 	/** The values for placeholders. */
 	get #values(): TenantValues {
 		const { hash, id, user_id } = this.key;
-		const [named, child] = [this.#named, this.#child];
-		const isOrganization = this.#where.kind === "organization";
-		const project = isOrganization ? child : named;
-		return {
-			hash,
-			key_id: id,
-			user_id,
-			organization: isOrganization && named !== undefined ? organizationId(named) : null,
-			project: project === undefined ? null : rowId(project),
-		};
+		const { organization, project } = this.#path;
+		return { hash, key_id: id, user_id, organization, project };
 	}
 
 	get #ids() {
@@ -275,10 +262,9 @@ export class Tenant {
 
 	/** The guard's statement: kept, unless the guard has found the tenant's ids already. */
 	#check() {
-		const { db, env, organization, project, key } = this;
-		return this.#caller
-			? guard(db, { hash: key.hash, organization, project })
-			: keptGuard(env, this.#form).bind(db, this.#values);
+		if (!this.#caller) return keptGuard(this.env, this.#path.form).bind(this.db, this.#values);
+		const { organization, project, key } = this;
+		return guard(this.db, { hash: key.hash, organization, project });
 	}
 
 	/**
@@ -462,15 +448,18 @@ export class Tenant {
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
 	}
 
+	/** A select that is kept, with this request's values. */
+	kept<S extends SQLiteSelect>({ select, statement }: KeptSelect<S>) {
+		if (this.#caller) return select(this);
+		const kept = statement(this.env, this.#form);
+		return kept.bind(this.db, this.#values, () => select(this));
+	}
+
 	/** One page of a list whose first page is kept. */
 	async keptPage<S extends SQLiteSelect>(page: Page, kept: KeptList<S>) {
-		if (page.after || page.offset > 0 || this.#caller) {
+		if (page.after || page.offset > 0 || this.#caller)
 			return this.page(page, () => kept.select(this), kept.list(this));
-		}
-		const { rows, counted, keys } = kept.statements(this.env, {
-			...this.#form,
-			...this.restricted,
-		});
+		const { rows, counted, keys } = kept.statements(this.env, this.#form);
 		const values = { ...this.#values, rows: page.limit + 1 };
 		const [found, [total]] = await this.read(
 			rows.bind(this.db, values),
