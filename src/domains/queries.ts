@@ -3,14 +3,15 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { counter } from "../db/list.ts";
+import { counter, matching } from "../db/list.ts";
 import { domains, now, organizations } from "../db/schema.ts";
+import { searched } from "../db/search.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import { nextRecheck } from "./recheck.ts";
-import type { create, Domain, update as Update, Verified } from "./shape.ts";
+import type { create, Domain, filters, update as Update, Verified } from "./shape.ts";
 import { findChallenge } from "./verify.ts";
 
 const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
@@ -35,17 +36,26 @@ const byId = (tenant: Tenant, id: string) =>
 	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
 
 /** Ordered by name. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(
-		await tenant.page(page, () => select(tenant).$dynamic(), {
-			where: eq(organization_id, tenant.organization),
-			by: [columns.domain],
-			keys: ({ domain }) => [domain],
-			order: "asc",
-			total: counter(organizations.domains, tenant.organization),
-		}),
-		toDomain,
-	);
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	const order = "asc" as const;
+	const all = {
+		where: eq(organization_id, tenant.organization),
+		total: counter(organizations.domains, tenant.organization),
+	};
+	const matches = search && {
+		...searched(tenant.organization, "domain_search", search),
+		id: columns.id,
+		by: [sql`domain_search.name`],
+		order,
+	};
+	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
+		...(matches ? matching(page, matches) : all),
+		by: [columns.domain],
+		keys: ({ domain }) => [domain],
+		order,
+	});
+	return mapResults(rows, toDomain);
+}
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));

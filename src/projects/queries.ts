@@ -7,8 +7,8 @@ import { members, organizations, projects } from "../db/schema.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
-import { type create, projectColumns, type update as Update } from "./shape.ts";
+import { reachableOrganization, searchedProjects, visibleProjects } from "../tenant/visible.ts";
+import { type create, type filters, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
@@ -16,11 +16,12 @@ const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
  * The projects that the caller can see, by organization and newest first. If the path names an
  * organization, only its projects.
  */
-export function list(tenant: Tenant, page: Page) {
-	const { join, ...visible } = visibleProjects(
+export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	const visible = visibleProjects(
 		tenant,
 		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
 	);
+	const { join, ...listed } = search ? searchedProjects(tenant, page, search) : visible;
 	const organization = aliased(members.organization_id, "project_organization_id");
 	return tenant.page(
 		page,
@@ -31,7 +32,7 @@ export function list(tenant: Tenant, page: Page) {
 				.innerJoin(members, join)
 				.$dynamic(),
 		{
-			...visible,
+			...listed,
 			by: [members.organization_id, projects.id],
 			names: ["project_organization_id", "project_id"],
 			keys: ({ organization, id }) => [organization, id],

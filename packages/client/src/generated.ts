@@ -2754,6 +2754,8 @@ export interface ListDomainsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only domains whose name contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** What `domains.create` is about. */
@@ -2838,6 +2840,8 @@ export interface ListInvitesParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only invites whose address contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** What `invites.create` is about. */
@@ -3166,6 +3170,8 @@ export interface ListOrganizationProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only projects whose name contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** What `organizationProjects.create` is about. */
@@ -4236,6 +4242,8 @@ export interface ListProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only projects whose name contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** The body of `createProject`. */
