@@ -42,6 +42,8 @@ const ACTIVITY: List = {
 	],
 };
 
+const PROJECTS: List = { owner: "projects", few: ["search=lovelace"], most: ["search=row"] };
+
 const OF_FAMILY = {
 	"": { owner: "plugins" },
 	Activity: { owner: "plugins" },
@@ -67,8 +69,8 @@ export const LISTS: Record<string, List> = {
 	listBatchExportRuns: { owner: "runs", few: ["status=Failed"], most: ["status=Completed"] },
 	listBatchExportRunLogs: LOG,
 	listBatchExportBackfills: { owner: "runs" },
-	listDomains: { owner: "domains" },
-	listInvites: { owner: "invites" },
+	listDomains: { owner: "domains", few: ["search=lovelace"], most: ["search=host"] },
+	listInvites: { owner: "invites", few: ["search=lovelace"], most: ["search=invited"] },
 	listMembers: {
 		owner: "members",
 		few: ["email=person-7@example.com", "search=lovelace", "updated_after=2099-01-01"],
@@ -77,7 +79,7 @@ export const LISTS: Record<string, List> = {
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
 	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },
 	listServiceAccountKeyUsage: { owner: "accounts", limit: LIMITS.days, ids: { id: ACCOUNT_KEY } },
-	listOrganizationProjects: { owner: "projects" },
+	listOrganizationProjects: PROJECTS,
 	listActivity: ACTIVITY,
 	listFeedEvents: {
 		owner: "activity",
@@ -101,7 +103,7 @@ export const LISTS: Record<string, List> = {
 	...family("FrontendApp", "FrontendApps"),
 	...family("ImportApp", "ImportApps"),
 	listImportAppExportConfigs: { owner: "configs", limit: 5 },
-	listProjects: { owner: "projects" },
+	listProjects: PROJECTS,
 	listProjectBatchExports: { owner: "exports" },
 	// The same queries as below an organization: filters are measured there.
 	listProjectBatchExportLogs: { owner: "runs" },

@@ -154,7 +154,10 @@ export const MANY: [table: string, columns: Columns][] = [
 		{
 			id: id(4),
 			organization_id: organizationOf("invites"),
-			target_email: "'invited-' || i || '@example.org'",
+			target_email: special(
+				"'lovelace-' || i || '@example.org'",
+				"'invited-' || i || '@example.org'",
+			),
 			created_by: OWNERS.invites,
 			emailing_attempt_made: 0,
 			token_hash: "printf('%064x', i)",
@@ -167,7 +170,7 @@ export const MANY: [table: string, columns: Columns][] = [
 		{
 			id: id(5),
 			organization_id: organizationOf("domains"),
-			domain: "'host-' || i || '.example.org'",
+			domain: special("'lovelace-' || i || '.example.org'", "'host-' || i || '.example.org'"),
 			claimed_at: TIME,
 			verification_challenge: "'challenge'",
 		},

@@ -64,25 +64,25 @@ CREATE VIEW member_documents AS
     char(983040 + (user_id >> 32 & 65535), 983040 + (user_id >> 16 & 65535), 983040 + (user_id & 65535)) AS person,
     text,
     (SELECT char(1) || group_concat(substr(text, key + 1, 1) || char(1), '') FROM json_each('[' || substr(replace(hex(zeroblob(length(text))), '00', ',0'), 2) || ']')) AS letters,
-    name, organization_id, user_id, member_id, joined_at
+    name, organization_id, user_id, id, joined_at
   FROM (
-    SELECT organization_id, user_id, member_id, joined_at, name,
+    SELECT organization_id, user_id, id, joined_at, name,
       replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(name, char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
     FROM (
-      SELECT members.organization_id, members.user_id, members.id AS member_id, members.joined_at,
+      SELECT members.organization_id, members.user_id, members.id, members.joined_at,
         users.first_name || ' ' || users.last_name || ' ' || users.email AS name
       FROM members JOIN users ON users.id = members.user_id WHERE users.is_active AND NOT users.is_service_account
     )
   );
 --> statement-breakpoint
-CREATE VIRTUAL TABLE member_search USING fts5(organization, person, text, letters, name UNINDEXED, organization_id UNINDEXED, user_id UNINDEXED, member_id UNINDEXED, joined_at UNINDEXED, detail = none, tokenize = 'trigram');
+CREATE VIRTUAL TABLE member_search USING fts5(organization, person, text, letters, name UNINDEXED, organization_id UNINDEXED, user_id UNINDEXED, id UNINDEXED, joined_at UNINDEXED, detail = none, tokenize = 'trigram');
 --> statement-breakpoint
 CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
   UPDATE users SET organizations = organizations + 1 WHERE id = new.user_id;
   UPDATE organizations SET active_members = active_members + 1
     WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
   UPDATE members SET is_active = false WHERE id = new.id AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
-  INSERT INTO member_search SELECT * FROM member_documents WHERE member_id = new.id;
+  INSERT INTO member_search SELECT * FROM member_documents WHERE id = new.id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
@@ -90,7 +90,7 @@ CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
   UPDATE organizations SET active_members = active_members - 1
     WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
   DELETE FROM member_search WHERE rowid IN (
-    SELECT rowid FROM member_search WHERE member_search MATCH '"' || char(983040 + unicode(substr(old.organization_id, -6, 1)) * 256 + unicode(substr(old.organization_id, -5, 1)), 983040 + unicode(substr(old.organization_id, -4, 1)) * 256 + unicode(substr(old.organization_id, -3, 1)), 983040 + unicode(substr(old.organization_id, -2, 1)) * 256 + unicode(substr(old.organization_id, -1, 1))) || '" AND "' || char(983040 + (old.user_id >> 32 & 65535), 983040 + (old.user_id >> 16 & 65535), 983040 + (old.user_id & 65535)) || '"' AND member_id = old.id
+    SELECT rowid FROM member_search WHERE member_search MATCH '"' || char(983040 + unicode(substr(old.organization_id, -6, 1)) * 256 + unicode(substr(old.organization_id, -5, 1)), 983040 + unicode(substr(old.organization_id, -4, 1)) * 256 + unicode(substr(old.organization_id, -3, 1)), 983040 + unicode(substr(old.organization_id, -2, 1)) * 256 + unicode(substr(old.organization_id, -1, 1))) || '" AND "' || char(983040 + (old.user_id >> 32 & 65535), 983040 + (old.user_id >> 16 & 65535), 983040 + (old.user_id & 65535)) || '"' AND id = old.id
   );
 END;
 --> statement-breakpoint

@@ -1,6 +1,6 @@
 /** Searches in full-text indexes of trigrams, which triggers keep (migrations/0020_search.sql). */
-import { type SQL, sql } from "drizzle-orm";
-import { fold } from "./contains.ts";
+import { and, type SQL, sql } from "drizzle-orm";
+import { contains, fold } from "./contains.ts";
 
 /**
  * Letters that the index doesn't fold: FTS5 has the letters of Unicode 6.1, and these got a capital later. A query
@@ -42,7 +42,7 @@ export const trigramOfNumber = (id: number) =>
 /**
  * SQL condition: a document of the index may contain `needle`, ignoring case. `contains` decides.
  * @param index the name of the index
- * @param owner the trigram of those whose documents are searched
+ * @param owner the trigram of those whose documents are searched; several are separated by `" OR "`
  * @param hasLetters whether the index has the column `letters`; without it, parts of one or two letters don't narrow a search
  */
 export function mayContain(
@@ -57,5 +57,16 @@ export function mayContain(
 		.flatMap(trigramsOf)
 		.slice(0, MAX_TRIGRAMS);
 	const phrases = Array.from(new Set(trigrams), (trigram) => `"${trigram.replaceAll('"', '""')}"`);
-	return sql`${sql.identifier(index)} match '"' || ${owner} || ${['"', ...phrases].join(" AND ")}`;
+	return sql`${sql.identifier(index)} match '("' || ${owner} || ${['")', ...phrases].join(" AND ")}`;
 }
+
+/** What an organization's list is searched for, as `matching` takes it: the `name` of the documents of `index` contains `needle`. */
+export const searched = (organization: SQL | string, index: string, needle: string) => ({
+	found: sql`${sql.identifier(index)}.id`,
+	from: sql`${sql.identifier(index)}`,
+	where: and(
+		mayContain(index, trigramOf(organization), needle),
+		sql`${sql.identifier(index)}.organization_id = ${organization}`,
+		contains(sql`${sql.identifier(index)}.name`, needle),
+	),
+});

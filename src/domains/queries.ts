@@ -3,8 +3,9 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { newToken } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { counter } from "../db/list.ts";
+import { counter, matching } from "../db/list.ts";
 import { domains, now, organizations } from "../db/schema.ts";
+import { searched } from "../db/search.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { keepList } from "../tenant/kept.ts";
@@ -12,7 +13,7 @@ import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { lapsedClaim, release } from "./claims.ts";
 import { nextRecheck } from "./recheck.ts";
-import type { create, Domain, update as Update, Verified } from "./shape.ts";
+import type { create, Domain, filters, update as Update, Verified } from "./shape.ts";
 import { findChallenge } from "./verify.ts";
 
 const { organization_id, claimed_at, recheck_at, failed_rechecks, missing_since, ...columns } =
@@ -36,20 +37,35 @@ const toDomain = (row: Row): z.infer<typeof Domain> => ({
 const byId = (tenant: Tenant, id: string) =>
 	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
 
+/** All domains of the organization. */
+const all = (tenant: TenantSql) => ({
+	where: eq(organization_id, tenant.organization),
+	total: counter(organizations.domains, tenant.organization),
+	by: [columns.domain],
+	keys: ({ domain }: Row) => [domain],
+	order: "asc" as const,
+});
+
 const byName = keepList(
 	(tenant) => select(tenant).$dynamic(),
-	(tenant) => ({
-		where: eq(organization_id, tenant.organization),
-		by: [columns.domain],
-		keys: ({ domain }) => [domain],
-		order: "asc",
-		total: counter(organizations.domains, tenant.organization),
-	}),
+	(tenant) => all(tenant),
 );
 
 /** Ordered by name. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(await tenant.keptPage(page, byName), toDomain);
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return mapResults(await tenant.keptPage(page, byName), toDomain);
+	const matches = {
+		...searched(tenant.organization, "domain_search", search),
+		id: columns.id,
+		by: [sql`domain_search.name`],
+		order: "asc" as const,
+	};
+	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
+		...all(tenant),
+		...matching(page, matches),
+	});
+	return mapResults(rows, toDomain);
+}
 
 async function read(tenant: Tenant, id: string) {
 	const [[row]] = await tenant.read(select(tenant).where(byId(tenant, id)));

@@ -1,6 +1,6 @@
 import { describe, type Reference } from "../http/reference.ts";
 import type domains from "./routes.ts";
-import { create, Domain, update, Verified } from "./shape.ts";
+import { create, Domain, filters, update, Verified } from "./shape.ts";
 
 const TAKEN =
 	"An organization has the domain already: yours, or another one that has verified it or added it within the last three days.";
@@ -118,3 +118,7 @@ describe(
 	},
 	Domain,
 );
+
+describe(filters, {
+	search: "Only domains whose name contains this text, in any case. At most 200 characters.",
+});

@@ -3,13 +3,15 @@ import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
-import { body } from "../tenant/valid.ts";
+import { body, query } from "../tenant/valid.ts";
 import * as domains from "./queries.ts";
-import { create, Domain, update, Verified } from "./shape.ts";
+import { create, Domain, filters, update, Verified } from "./shape.ts";
 
 /** docs/organizations.md#domains */
 export default router()
-	.get("/", paginated(Domain), async (c) => c.json(await domains.list(c.var.tenant, page(c))))
+	.get("/", paginated(Domain), query(filters), async (c) =>
+		c.json(await domains.list(c.var.tenant, page(c), c.req.valid("query"))),
+	)
 	.post("/", created(Domain), atLeast(ADMIN), body(create), async (c) =>
 		c.json(await domains.insert(c.var.tenant, c.req.valid("json")), 201),
 	)

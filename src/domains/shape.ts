@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boolean, multilineText, name, text, timestamp } from "../http/fields.ts";
+import { boolean, multilineText, name, rawText, text, timestamp } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 
 const SSO_ENFORCEMENTS = ["", "saml", "google-oauth2", "github", "gitlab"] as const;
@@ -41,6 +41,11 @@ const domain = name(128)
 		"Please enter a valid domain or subdomain name.",
 	)
 	.meta({ pattern: DOMAIN.source });
+
+export const filters = z.object({
+	/** A part of the name. */
+	search: rawText(200).optional(),
+});
 
 export const create = z.object({
 	domain,

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { aliased, inList, insertEach } from "../db/client.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
-import { counter } from "../db/list.ts";
+import { counter, matching } from "../db/list.ts";
 import {
 	inviteMails,
 	invites,
@@ -15,6 +15,7 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
+import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
@@ -33,7 +34,7 @@ import {
 	deleteOldMails,
 	withinLimits,
 } from "./limits.ts";
-import { type create, toInvite } from "./shape.ts";
+import { type create, type filters, toInvite } from "./shape.ts";
 
 type New = z.infer<typeof create>;
 
@@ -55,19 +56,35 @@ const select = ({ db }: TenantSql) =>
 		.from(invites)
 		.innerJoin(users, eq(users.id, invites.created_by));
 
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+/** All invites of the organization. */
+const all = (tenant: TenantSql) => ({
+	where: eq(invites.organization_id, tenant.organization),
+	total: counter(organizations.invites, tenant.organization),
+	by: [invites.id],
+	keys: ({ id }: Row) => [id],
+});
+
 const newestFirst = keepList(
 	(tenant) => select(tenant).$dynamic(),
-	(tenant) => ({
-		where: eq(invites.organization_id, tenant.organization),
-		by: [invites.id],
-		keys: ({ id }) => [id],
-		total: counter(organizations.invites, tenant.organization),
-	}),
+	(tenant) => all(tenant),
 );
 
 /** Newest first, including expired ones. */
-export const list = async (tenant: Tenant, page: Page) =>
-	mapResults(await tenant.keptPage(page, newestFirst), toInvite);
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return mapResults(await tenant.keptPage(page, newestFirst), toInvite);
+	const matches = {
+		...searched(tenant.organization, "invite_search", search),
+		id: invites.id,
+		by: [sql`invite_search.id`],
+	};
+	const rows = await tenant.page(page, () => select(tenant).$dynamic(), {
+		...all(tenant),
+		...matching(page, matches),
+	});
+	return mapResults(rows, toInvite);
+}
 
 /**
  * Creates the invites, all or none, and deletes older ones for the same addresses. If another

@@ -3,7 +3,16 @@ import { Entry } from "./access.ts";
 import type page from "./page.ts";
 import type invites from "./routes.ts";
 import type { acceptance } from "./routes.ts";
-import { Accepted, accept, create, Invitation, Invite, NewInvite, NewInvites } from "./shape.ts";
+import {
+	Accepted,
+	accept,
+	create,
+	filters,
+	Invitation,
+	Invite,
+	NewInvite,
+	NewInvites,
+} from "./shape.ts";
 
 const NOT_INVITABLE =
 	"the address belongs to a member already; `private_project_access` has a project that you can't see, or a level above yours; or the organization would have more than 1,000 open invites.";
@@ -185,4 +194,8 @@ describe(Accepted, {
 	user: "The user who has joined, existing or new.",
 	personal_api_key:
 		"The key of a user who is new or was handed over, with the scope `*` and no expiry. Its `value` is shown only here. Null if the user keeps its keys.",
+});
+
+describe(filters, {
+	search: "Only invites whose address contains this text, in any case. At most 200 characters.",
 });

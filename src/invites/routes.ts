@@ -4,7 +4,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import * as valid from "../http/valid.ts";
 import { safeRetries } from "../tenant/idempotency.ts";
-import { body } from "../tenant/valid.ts";
+import { body, query } from "../tenant/valid.ts";
 import { accept } from "./accept.ts";
 import { preview } from "./invitation.ts";
 import { deliver } from "./mails.ts";
@@ -13,6 +13,7 @@ import {
 	Accepted,
 	bulk,
 	create,
+	filters,
 	Invitation,
 	Invite,
 	accept as Names,
@@ -22,7 +23,9 @@ import {
 
 /** docs/organizations.md#invites */
 export default router()
-	.get("/", paginated(Invite), async (c) => c.json(await invites.list(c.var.tenant, page(c))))
+	.get("/", paginated(Invite), query(filters), async (c) =>
+		c.json(await invites.list(c.var.tenant, page(c), c.req.valid("query"))),
+	)
 	.post("/", created(NewInvite), body(create), async (c) => {
 		const [invite] = await invites.insert(c.var.tenant, [c.req.valid("json")], () => "");
 		return c.json(deliver(c, found(invite)), 201);

@@ -6,6 +6,7 @@ import {
 	integerChoice,
 	issue,
 	multilineText,
+	rawText,
 	text,
 	timestamp,
 } from "../http/fields.ts";
@@ -64,6 +65,11 @@ export const toInvite = ({
 }: Omit<z.infer<typeof Invite>, "is_expired"> & Validity): z.infer<typeof Invite> => ({
 	...row,
 	is_expired: isExpired({ ...row, inviter_may_invite }),
+});
+
+export const filters = z.object({
+	/** A part of the address. */
+	search: rawText(200).optional(),
 });
 
 export const create = z.object({

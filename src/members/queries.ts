@@ -1,10 +1,9 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { contains } from "../db/contains.ts";
 import { ADMIN, OWNER } from "../db/levels.ts";
 import { counter, matching } from "../db/list.ts";
 import { members, organizations, users } from "../db/schema.ts";
-import { mayContain, trigramOf } from "../db/search.ts";
+import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { keepList } from "../tenant/kept.ts";
@@ -51,15 +50,9 @@ const newestFirst = keepList(
 );
 
 /** The documents of active members whose name or address contains `search`, by what the list is sorted by. */
-const searched = ({ organization }: Tenant, search: string) => ({
-	found: sql`member_search.member_id`,
-	from: sql`member_search`,
-	where: and(
-		mayContain("member_search", trigramOf(organization), search),
-		sql`member_search.organization_id = ${organization}`,
-		contains(sql`member_search.name`, search),
-	),
-	by: [sql`member_search.joined_at`, sql`member_search.member_id`],
+const inSearch = ({ organization }: Tenant, search: string) => ({
+	...searched(organization, "member_search", search),
+	by: [sql`member_search.joined_at`, sql`member_search.id`],
 });
 
 type Filters = z.infer<typeof filters>;
@@ -70,7 +63,7 @@ function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
 		email ? eq(members.user_id, userWith(users.email, email.toLowerCase())) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 	);
-	const found = search ? searched(tenant, search) : undefined;
+	const found = search ? inSearch(tenant, search) : undefined;
 	if (!others) return found;
 	return found
 		? {

@@ -1,16 +1,16 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { aliased, insertWhere } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
-import type { Page } from "../http/page.ts";
+import type { Key, Page } from "../http/page.ts";
 import { keepList, keepSelect } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { reachableOrganization, visibleProjects } from "../tenant/visible.ts";
-import { type create, projectColumns, type update as Update } from "./shape.ts";
+import { reachableOrganization, searchedProjects, visibleProjects } from "../tenant/visible.ts";
+import { type create, type filters, projectColumns, type update as Update } from "./shape.ts";
 
 const select = ({ db }: TenantSql) => db.select(projectColumns).from(projects);
 
@@ -20,30 +20,42 @@ const visible = (tenant: TenantSql) =>
 		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined,
 	);
 
-const selectVisible = (tenant: TenantSql) =>
-	tenant.db
+/** Selects projects joined with the caller's memberships. */
+const selectJoined = ({ db }: TenantSql, join: SQL | undefined) =>
+	db
 		.select({
 			...projectColumns,
 			organization: aliased(members.organization_id, "project_organization_id"),
 		})
 		.from(projects)
-		.innerJoin(members, visible(tenant).join)
+		.innerJoin(members, join)
 		.$dynamic();
 
-const byOrganization = keepList(selectVisible, (tenant) => ({
-	...visible(tenant),
+type Row = Awaited<ReturnType<typeof selectJoined>>[number];
+
+/** By organization, and newest first. */
+const SORTED = {
 	by: [members.organization_id, projects.id],
 	names: ["project_organization_id", "project_id"],
-	keys: ({ organization, id }) => [organization, id],
-	seek: ([organization, id]) =>
+	keys: ({ organization, id }: Row) => [organization, id],
+	seek: ([organization, id]: Key[]) =>
 		sql`${members.organization_id} <= ${organization} and ${projects.id} < iif(${members.organization_id} = ${organization}, ${id}, ${Number.MAX_SAFE_INTEGER})`,
-}));
+};
+
+const all = keepList(
+	(tenant) => selectJoined(tenant, visible(tenant).join),
+	(tenant) => ({ ...visible(tenant), ...SORTED }),
+);
 
 /**
  * The projects that the caller can see, by organization and newest first. If the path names an
  * organization, only its projects.
  */
-export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, byOrganization);
+export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return tenant.keptPage(page, all);
+	const { join, ...found } = searchedProjects(tenant, page, search);
+	return tenant.page(page, () => selectJoined(tenant, join), { ...found, ...SORTED });
+}
 
 const itself = keepSelect((tenant) =>
 	select(tenant).where(eq(projects.id, tenant.project)).$dynamic(),

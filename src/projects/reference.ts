@@ -1,6 +1,6 @@
 import { describe, type Reference } from "../http/reference.ts";
 import type projects from "./routes.ts";
-import { create, Project, update } from "./shape.ts";
+import { create, filters, Project, update } from "./shape.ts";
 
 type Projects = Reference<typeof projects>;
 
@@ -113,4 +113,8 @@ describe(Project, {
 		"The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`.",
 	access_control: ACCESS_CONTROL,
 	created_at: "When the project was created.",
+});
+
+describe(filters, {
+	search: "Only projects whose name contains this text, in any case. At most 200 characters.",
 });

@@ -3,16 +3,18 @@ import { found } from "../http/errors.ts";
 import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../http/router.ts";
 import { atLeast } from "../tenant/middleware.ts";
-import { body } from "../tenant/valid.ts";
+import { body, query } from "../tenant/valid.ts";
 import * as projects from "./queries.ts";
-import { create, Project, update } from "./shape.ts";
+import { create, filters, Project, update } from "./shape.ts";
 
 /**
  * docs/organizations.md#projects. Mounted twice: for all of the caller's projects, and for those of
  * an organization.
  */
 export default router()
-	.get("/", paginated(Project), async (c) => c.json(await projects.list(c.var.tenant, page(c))))
+	.get("/", paginated(Project), query(filters), async (c) =>
+		c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),
+	)
 	.post("/", created(Project), body(create), async (c) =>
 		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
 	)

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
-import { boolean, name, notAChoice, text, timestamp, uuid } from "../http/fields.ts";
+import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../http/fields.ts";
 
 /**
  * The name in upper and lower case as in the IANA time zone database; undefined if there is no such
@@ -53,6 +53,11 @@ export const projectColumns = {
 	access_control: projects.access_control,
 	created_at: projects.created_at,
 };
+
+export const filters = z.object({
+	/** A part of the name. */
+	search: rawText(200).optional(),
+});
 
 export const create = z.object({
 	name: name(200),

@@ -2,7 +2,7 @@ import { and, type Column, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
-import { counter, type List } from "../db/list.ts";
+import { counter, type List, matching } from "../db/list.ts";
 import {
 	members,
 	organizations,
@@ -13,7 +13,9 @@ import {
 	users,
 } from "../db/schema.ts";
 import { mayContain, trigramOf } from "../db/search.ts";
+import type { Page } from "../http/page.ts";
 import type { TenantSql } from "./sql.ts";
+import type { Tenant } from "./tenant.ts";
 
 /** Condition: the caller is an admin of the organization in the path, and so sees all its projects. */
 export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
@@ -103,6 +105,44 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 				parts: projectParts(user_id),
 				total,
 			};
+}
+
+/**
+ * Like `visibleProjects`, but only those whose name contains `search`. The full-text index has what decides who sees a project,
+ * and nothing of what is compared with it depends on the project, so that each is read once.
+ */
+export function searchedProjects(tenant: Tenant, page: Page, search: string) {
+	const { user_id, id } = tenant.key;
+	const ofCaller = and(
+		sql`own.user_id = ${user_id}`,
+		tenant.kind === "organization" ? sql`own.organization_id = ${tenant.organization}` : undefined,
+	);
+	const within = sql`select own.organization_id from ${members} as own where ${ofCaller}`;
+	// Of somebody without an organization, one that no project has.
+	const trigrams = sql`coalesce((select group_concat(${trigramOf(sql`own.organization_id`)}, '" OR "') from ${members} as own where ${ofCaller}), ${GLOBAL})`;
+	const allowed = (column: Column) =>
+		sql`select value from ${personalApiKeys}, json_each(${column}) where ${personalApiKeys.id} = ${id}`;
+	const isVisible = sql`project_search.organization_id in (${within}) and (not project_search.access_control
+		or project_search.organization_id in (${within} and own.level >= ${ADMIN})
+		or project_search.rowid in (select own.project_id from ${projectMembers} as own where ${ofCaller}))`;
+	const isReachable = sql`(${keyWhere(tenant, sql`${scoped_projects} = '[]'`)} or project_search.rowid in (${allowed(scoped_projects)}))
+		and (${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)} or project_search.organization_id in (${allowed(scoped_organizations)}))`;
+	const matches = {
+		id: projects.id,
+		found: sql`project_search.rowid`,
+		from: sql`project_search`,
+		where: and(
+			mayContain("project_search", trigrams, search),
+			isVisible,
+			isReachable,
+			contains(sql`project_search.name`, search),
+		),
+		by: [sql`project_search.organization_id`, sql`project_search.rowid`],
+	};
+	return {
+		join: sql`${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id}`,
+		...matching(page, matches),
+	};
 }
 
 /** Counters of what belongs to projects: in all of an organization, in those that aren't private, and in one. */

@@ -249,6 +249,35 @@ inBrowser("people", (open) => {
 		expect((await client.organizationProjects.list(organization)).count).toBe(1);
 	});
 
+	test("projects, domains and invites are searched by a part of the name", async () => {
+		const { client, organization, path } = await newOrganization();
+		for (const name of ["Payroll", "Shop"])
+			await client.organizationProjects.create(organization, { name });
+		const [ours, theirs] = [newDomain(), `other.${newDomain()}`];
+		for (const domain of [ours, theirs]) await client.domains.create(organization, { domain });
+		for (const name of ["ada", "grace"])
+			await client.invites.create(organization, {
+				target_email: newAddress(name),
+				send_email: false,
+			});
+		const page = await open(`${path}/projects`);
+		for (const [at, label, needle, found, other] of [
+			["projects", "Search projects", "ROLL", "Payroll", "Shop"],
+			["domains", "Search domains", "OTHER.", theirs, ours],
+			["members/invites", "Search invites", "Ada-", "ada-", "grace-"],
+		] as const) {
+			await page.goto(`${inject("console").url}${path}/${at}`);
+			const row = (text: string) => page.locator("tbody tr", { hasText: text });
+			await row(other).waitFor();
+			await page.getByRole("searchbox", { name: label }).fill(needle);
+			await row(other).waitFor({ state: "detached" });
+			expect(await row(found).count()).toBe(1);
+			expect(new URL(page.url()).searchParams.get("search")).toBe(needle);
+			await page.getByRole("searchbox", { name: label }).fill("nothing of the kind");
+			await page.getByText(/^No (project|domain|invite) found$/).waitFor();
+		}
+	});
+
 	test("two administrators don't overwrite each other unseen", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const { id } = await client.domains.create(organization, {

@@ -65,7 +65,7 @@ async function tenant(n: number) {
 		insert(n, "invites", {
 			id: uuid(id),
 			organization_id: q(id),
-			target_email: `'${people}-invited-' || i || '@tenantry.test'`,
+			target_email: `${rare(n, "'rare-'", "''")} || '${people}-invited-' || i || '@tenantry.test'`,
 			created_by: `${owner.id}`,
 			emailing_attempt_made: "0",
 			token_hash: uuid(id),
@@ -74,13 +74,13 @@ async function tenant(n: number) {
 		insert(n, "domains", {
 			id: uuid(id),
 			organization_id: q(id),
-			domain: `'${people}-' || i || '.example.com'`,
+			domain: `${rare(n, "'rare-'", "'common-'")} || '${people}-' || i || '.example.com'`,
 			verification_challenge: "'x'",
 		}),
 		insert(n, "projects", {
 			uuid: uuid(id),
 			organization_id: q(id),
-			name: "'Project ' || i",
+			name: `${rare(n, "'Rare '", "'Project '")} || i`,
 			// The newest are private: a member's page must not read them all.
 			access_control: "i > 20",
 			created_at: q(AT),
@@ -299,6 +299,12 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${org(home)}/members?updated_after=2026-12-31T00:00:00Z`,
 	"members by a part of the name and when they were changed": (home) =>
 		`${org(home)}/members?updated_after=2026-12-31T00:00:00Z&search=rare&order=joined_at`,
+	"domains by a part of the name": (home) => `${org(home)}/domains?search=RARE-`,
+	"invites by a part of the address": (home) => `${org(home)}/invites?search=rare-`,
+	"projects by a part of the name": () => "/api/projects?search=rare",
+	"projects of an organization by a part of the name": (home) =>
+		`${org(home)}/projects?search=rare`,
+	"projects by two letters": (home) => `${org(home)}/projects?search=ra`,
 	"entries by scope": ofOrganization(() => "scope=Domain"),
 	"entries by item": ofOrganization(() => "item_id=rare"),
 	"entries by scope and item": ofOrganization(() => "scope=Domain&item_id=rare"),

@@ -6,12 +6,17 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
 import {
 	batchExportLogEntries,
+	domains,
+	invites,
+	members,
 	pluginConfigs,
 	pluginLogEntries,
 	plugins,
+	projectMembers,
+	projects,
 } from "../../src/db/schema.ts";
 import { needles, text } from "../support/letters.ts";
-import { db, furnished, times } from "../support/world.ts";
+import { call, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 
@@ -80,6 +85,37 @@ const LISTS: Record<string, Searched> = {
 				capabilities: {},
 			}),
 	},
+	projects: {
+		path: (home) => `${org(home)}/projects`,
+		table: projects,
+		texts: [projects.name],
+		owned: ({ id }) => eq(projects.organization_id, id),
+		insert: ({ id }, name) => db.insert(projects).values({ organization_id: id, name }),
+	},
+	domains: {
+		path: (home) => `${org(home)}/domains`,
+		table: domains,
+		texts: [domains.domain],
+		owned: ({ id }) => eq(domains.organization_id, id),
+		insert: ({ id }, name) =>
+			db
+				.insert(domains)
+				.values({ organization_id: id, domain: `${name}${v7()}`, verification_challenge: "x" }),
+	},
+	invites: {
+		path: (home) => `${org(home)}/invites`,
+		table: invites,
+		texts: [invites.target_email],
+		owned: ({ id }) => eq(invites.organization_id, id),
+		insert: ({ id, owner }, name) =>
+			db.insert(invites).values({
+				organization_id: id,
+				target_email: `${name.replaceAll(/[^a-z]/gi, "")}-${v7()}@example.com`,
+				created_by: owner.id,
+				emailing_attempt_made: false,
+				token_hash: v7(),
+			}),
+	},
 };
 
 describe.each(Object.entries(LISTS))(
@@ -142,6 +178,66 @@ describe.each(Object.entries(LISTS))(
 		});
 	},
 );
+
+test("a search in domains and invites knows new names, and no deleted ones", async () => {
+	const { here } = await world();
+	const count = async (list: string, search: string) =>
+		(await here("GET", `/${list}?search=${search}`)).body.count;
+	const name = `qqx-${v7()}.example.com`;
+	const { body } = await here("POST", "/domains", { body: { domain: name } });
+	expect(await count("domains", "QQX-")).toBe(1);
+	await here("PATCH", `/domains/${body.id}`, { body: { domain: `new-${name}` } });
+	expect(await count("domains", "new-qqx")).toBe(1);
+	await here("DELETE", `/domains/${body.id}`);
+	expect(await count("domains", "qqx")).toBe(0);
+	const { body: invite } = await here("POST", "/invites", {
+		body: { target_email: `ada@${name}` },
+	});
+	expect(await count("invites", "ADA@Q")).toBe(1);
+	expect(await count("invites", "bob")).toBe(0);
+	await here("DELETE", `/invites/${invite.id}`);
+	expect(await count("invites", "ada")).toBe(0);
+});
+
+test("a search in projects finds those that the caller sees and its key reaches, in all of its organizations", async () => {
+	const home = await world();
+	const other = await world();
+	const make = async (of: typeof home, name: string, access_control = false) =>
+		(await of.here("POST", "/projects", { body: { name, access_control } })).body.id;
+	const open = await make(home, "Qqx open");
+	const hidden = await make(home, "Qqx hidden", true);
+	const mine = await make(home, "Qqx mine", true);
+	const elsewhere = await make(other, "Qqx elsewhere");
+	const member = await join(home.id, 1);
+	await db
+		.insert(projectMembers)
+		.values({ project_id: mine, organization_id: home.id, user_id: member.id, level: 1 });
+	const find = async (path: string, key: string, search = "qqx") => {
+		const { body } = await call("GET", `${path}?search=${search}`, { key });
+		expect(body.count).toBe(body.results.length);
+		return body.results.map(({ id }: { id: number }) => id);
+	};
+	const all = "/api/projects";
+	const here = `/api/organizations/${home.id}/projects`;
+	expect(await find(here, home.key)).toEqual([mine, hidden, open]);
+	expect(await find(here, member.key)).toEqual([mine, open]);
+	expect(await find(all, member.key)).toEqual([mine, open]);
+	expect(await find(all, other.key)).toEqual([elsewhere]);
+	await db.insert(members).values({ organization_id: other.id, user_id: member.id, level: 1 });
+	expect((await find(all, member.key)).toSorted()).toEqual([open, mine, elsewhere].toSorted());
+	expect(await find(all, (await person()).key)).toEqual([]);
+	expect(await find(all, await keyFor(member.id, { scoped_projects: [open] }))).toEqual([open]);
+	expect(await find(all, await keyFor(member.id, { scoped_organizations: [other.id] }))).toEqual([
+		elsewhere,
+	]);
+	await home.ask("PATCH", `/api/projects/${mine}`, { body: { name: "Renamed" } });
+	expect(await find(here, member.key)).toEqual([open]);
+	await home.ask("PATCH", `/api/projects/${open}`, { body: { access_control: true } });
+	expect(await find(here, member.key)).toEqual([]);
+	expect(await find(here, member.key, "renam")).toEqual([mine]);
+	await home.ask("DELETE", `/api/projects/${mine}`);
+	expect(await find(here, home.key, "renam")).toEqual([]);
+});
 
 /** Inserts an enabled config of the plugin. */
 const configure = (organization_id: string, project_id: number, plugin_id: number) =>

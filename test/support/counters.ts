@@ -106,8 +106,20 @@ const TABLES = {
 		"select count(*) from (select distinct organization_id, project_id from activity_log where not is_system)",
 	],
 	member_search: [
-		"select json_group_array(it order by it) from (select organization_id || user_id || member_id || joined_at as it from member_search)",
+		"select json_group_array(it order by it) from (select organization_id || user_id || id || joined_at as it from member_search)",
 		"select json_group_array(it order by it) from (select organization_id || user_id || id || joined_at as it from members where is_active)",
+	],
+	project_search: [
+		"select json_group_array(it order by it) from (select rowid || organization_id || name || access_control as it from project_search)",
+		"select json_group_array(it order by it) from (select id || organization_id || name || access_control as it from projects)",
+	],
+	domain_search: [
+		"select json_group_array(it order by it) from (select id || organization_id || name as it from domain_search)",
+		"select json_group_array(it order by it) from (select id || organization_id || domain as it from domains)",
+	],
+	invite_search: [
+		"select json_group_array(it order by it) from (select id || organization_id || name as it from invite_search)",
+		"select json_group_array(it order by it) from (select id || organization_id || target_email as it from invites)",
 	],
 	plugin_search: [
 		"select json_group_array(rowid order by rowid) from plugin_search",

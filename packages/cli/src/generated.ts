@@ -286,6 +286,11 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "search",
+						kind: "string",
+						help: "Only invites whose address contains this text, in any case. At most 200 characters.",
+					},
 				],
 				columns: [
 					"id",
@@ -444,6 +449,11 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "search",
+						kind: "string",
+						help: "Only domains whose name contains this text, in any case. At most 200 characters.",
+					},
 				],
 				columns: [
 					"id",
@@ -670,6 +680,11 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "search",
+						kind: "string",
+						help: "Only projects whose name contains this text, in any case. At most 200 characters.",
+					},
 				],
 				columns: ["id", "organization", "name", "timezone", "access_control", "created_at"],
 			},
@@ -818,6 +833,11 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "search",
+						kind: "string",
+						help: "Only projects whose name contains this text, in any case. At most 200 characters.",
+					},
 				],
 				columns: ["id", "organization", "name", "timezone", "access_control", "created_at"],
 			},

@@ -2758,6 +2758,8 @@ export interface ListDomainsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only domains whose name contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** What `domains.create` is about. */
@@ -2842,6 +2844,8 @@ export interface ListInvitesParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only invites whose address contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** What `invites.create` is about. */
@@ -3170,6 +3174,8 @@ export interface ListOrganizationProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only projects whose name contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** What `organizationProjects.create` is about. */
@@ -4240,6 +4246,8 @@ export interface ListProjectsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only projects whose name contains this text, in any case. At most 200 characters. */
+	search?: string | undefined;
 }
 
 /** The body of `createProject`. */

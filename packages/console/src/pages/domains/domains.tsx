@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Domain } from "tenantry-client";
-import { useList } from "../../load.ts";
+import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Empty } from "../../ui/feedback.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -17,9 +18,11 @@ export default function Domains() {
 	const { organization, isAdmin, to } = useOrganization();
 	const { route } = useLocation();
 	const [isAdding, setAdding] = useState(false);
+	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) => api.domains.list({ organization: organization.id, ...page }, { signal }),
-		[organization.id],
+		(page, signal) =>
+			api.domains.list({ organization: organization.id, ...page, search }, { signal }),
+		[organization.id, search],
 	);
 	const columns: Column<Domain>[] = [
 		{ title: "Domain", cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a> },
@@ -50,19 +53,28 @@ export default function Domains() {
 			lead="Prove that an email domain is yours, and decide how people with its addresses sign in."
 			actions={isAdmin && add}
 		>
+			<Filters>
+				<Search label="Search domains" />
+			</Filters>
 			<Table
 				list={list}
 				label="Domains"
 				columns={columns}
 				id={({ id }) => id}
 				empty={
-					<Empty title="No domains">
-						<p>
-							{isAdmin
-								? "Add the domain of your email addresses. A record in its DNS then proves that it is yours."
-								: "An admin of the organization can add the domain of your email addresses."}
-						</p>
-					</Empty>
+					search ? (
+						<Empty title="No domain found">
+							<p>No domain contains “{search}”.</p>
+						</Empty>
+					) : (
+						<Empty title="No domains">
+							<p>
+								{isAdmin
+									? "Add the domain of your email addresses. A record in its DNS then proves that it is yours."
+									: "An admin of the organization can add the domain of your email addresses."}
+							</p>
+						</Empty>
+					)
 				}
 			/>
 			{isAdding && (

@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import type { CreateInviteBody, Invite, Received } from "tenantry-client";
-import { useList } from "../../load.ts";
+import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
@@ -41,9 +42,11 @@ async function canSeeLinks() {
 export default function Invites() {
 	const { organization, isAdmin, to } = useOrganization();
 	const [link, setLink] = useState<{ email: string; url?: string }>();
+	const [{ search }] = useQuery();
 	const list = useList(
-		(page, signal) => api.invites.list({ organization: organization.id, ...page }, { signal }),
-		[organization.id],
+		(page, signal) =>
+			api.invites.list({ organization: organization.id, ...page, search }, { signal }),
+		[organization.id, search],
 	);
 	const mayRevoke = ({ created_by }: Row) => isAdmin || created_by.uuid === me.value?.uuid;
 	const mayRenew = (invite: Row) =>
@@ -168,18 +171,27 @@ export default function Invites() {
 
 	return (
 		<People current="members/invites">
+			<Filters>
+				<Search label="Search invites" />
+			</Filters>
 			<Table
 				list={list}
 				label="Invites"
 				columns={columns}
 				id={({ id }) => id}
 				empty={
-					<Empty title="No open invites">
-						<p>
-							Who was invited stays here until they accept.{" "}
-							<a href={to("members/invite")}>Invite people</a> by their addresses.
-						</p>
-					</Empty>
+					search ? (
+						<Empty title="No invite found">
+							<p>No invite is for an address that contains “{search}”.</p>
+						</Empty>
+					) : (
+						<Empty title="No open invites">
+							<p>
+								Who was invited stays here until they accept.{" "}
+								<a href={to("members/invite")}>Invite people</a> by their addresses.
+							</p>
+						</Empty>
+					)
 				}
 			/>
 			{link && (

@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Project } from "tenantry-client";
-import { useList } from "../../load.ts";
+import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Empty } from "../../ui/feedback.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
 import { Form } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -17,10 +18,11 @@ export default function Projects() {
 	const { organization, isAdmin, reloadOrganization, to } = useOrganization();
 	const { route } = useLocation();
 	const [isCreating, setCreating] = useState(false);
+	const [{ search }] = useQuery();
 	const list = useList(
 		(page, signal) =>
-			api.organizationProjects.list({ organization: organization.id, ...page }, { signal }),
-		[organization.id],
+			api.organizationProjects.list({ organization: organization.id, ...page, search }, { signal }),
+		[organization.id, search],
 	);
 	const columns: Column<Project>[] = [
 		{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
@@ -52,19 +54,28 @@ export default function Projects() {
 				)
 			}
 		>
+			<Filters>
+				<Search label="Search projects" />
+			</Filters>
 			<Table
 				list={list}
 				label="Projects"
 				columns={columns}
 				id={({ id }) => id}
 				empty={
-					<Empty title="No projects">
-						<p>
-							{isAdmin
-								? "Create one to send events to it."
-								: "Ask an admin of the organization to let you into one."}
-						</p>
-					</Empty>
+					search ? (
+						<Empty title="No project found">
+							<p>No project that you see has “{search}” in its name.</p>
+						</Empty>
+					) : (
+						<Empty title="No projects">
+							<p>
+								{isAdmin
+									? "Create one to send events to it."
+									: "Ask an admin of the organization to let you into one."}
+							</p>
+						</Empty>
+					)
 				}
 			/>
 			{isCreating && (
