@@ -1008,7 +1008,7 @@ export interface NotificationsCalls {
 	get(
 		parameters: GetNotificationsParameters | From<"organizations">,
 		options?: RequestOptions,
-	): Promise<Notifications>;
+	): Promise<Received<Notifications, "notifications">>;
 
 	/**
 	 * Change the notifications.
@@ -1016,10 +1016,10 @@ export interface NotificationsCalls {
 	 * Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.
 	 */
 	update(
-		parameters: UpdateNotificationsParameters | From<"organizations">,
+		parameters: UpdateNotificationsParameters | From<"notifications">,
 		body: UpdateNotificationsBody,
 		options?: RequestOptions,
-	): Promise<Notifications>;
+	): Promise<Received<Notifications, "notifications">>;
 }
 
 /** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
