@@ -173,6 +173,23 @@ inBrowser("events", (open) => {
 		const { subscriptions } = await client.notifications.get({ organization: organization.id });
 		expect(subscriptions).toContainEqual({ type: "webhook.disabled", recipients: [me.uuid] });
 		await checkLooks(page, "events-notifications");
+
+		const recipients = async () =>
+			(await client.notifications.get({ organization: organization.id })).subscriptions.find(
+				({ type }) => type === "webhook.disabled",
+			)?.recipients;
+		await client.notifications.update(
+			{ organization: organization.id },
+			{ subscriptions: [{ type: "webhook.disabled", recipients: "admins" }] },
+		);
+		await who.selectOption("Nobody");
+		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		const row = dialog.getByRole("row", { name: /^A webhook was disabled/ });
+		await row.getByRole("cell", { name: "Admins and owners" }).waitFor();
+		await checkLooks(page, "events-notifications-conflict");
+		expect(await recipients()).toBe("admins");
+		await dialog.getByRole("button", { name: "Save your version" }).click();
+		await expect.poll(recipients).toEqual([]);
 	});
 
 	test("an audit stream from making to deletion", async () => {

@@ -106,6 +106,10 @@ inBrowser("people", (open) => {
 		await button(page, "Change level of Grace").click();
 		await checkLooks(page, "people-level");
 		await page.getByRole("radio", { name: "Admin" }).check();
+		const [grace] = (await client.members.list({ organization: organization.id, email })).results;
+		if (grace) await client.members.update(grace, { level: 15 });
+		await page.getByRole("button", { name: "Change level", exact: true }).click();
+		await page.getByText("Somebody else has just made Grace owner.").waitFor();
 		await page.getByRole("button", { name: "Change level", exact: true }).click();
 		await note(page, "The level of Grace is now admin.");
 		await page.getByRole("row", { name: "Grace" }).getByText("Admin", { exact: true }).waitFor();

@@ -173,6 +173,16 @@ inBrowser("plugins", (open) => {
 		await expect.poll(() => namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
 		expect(await saved()).toEqual(["First", "Second", "Third"]);
 
+		await page.unroute("**/rearrange");
+		const { results } = await client.pluginConfigs.list({ project: project.id });
+		const idOf = (name: string) => results.find((config) => config.name === name)?.id ?? 0;
+		const orders = { [idOf("Third")]: 1, [idOf("First")]: 2, [idOf("Second")]: 3 };
+		await client.pluginConfigs.rearrange({ project: project.id }, { orders });
+		await page.getByRole("button", { name: "Move First down" }).click();
+		await page.getByText("Somebody else has changed the order.").waitFor();
+		await expect.poll(() => namesIn(page)).toEqual(["Third", "First", "Second", "Off"]);
+		expect(await saved()).toEqual(["Third", "First", "Second"]);
+
 		await page.getByRole("switch", { name: "Off is enabled" }).click();
 		await page.getByText("Set “Greeting” first, then enable Off.").waitFor();
 		await page.getByRole("switch", { name: "Third is enabled" }).click();
