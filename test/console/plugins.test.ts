@@ -216,6 +216,21 @@ inBrowser("plugins", (open) => {
 		expect((await source())["index.ts"]).toContain("added");
 		expect(plugin?.capabilities).toMatchObject({ methods: ["onEvent"], jobs: ["hello"] });
 
+		await editor.focus();
+		await page.keyboard.press("ControlOrMeta+End");
+		await page.keyboard.insertText("const = 5;\n");
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("The source is saved, but doesn't compile: index.ts.").waitFor();
+		await page.getByRole("button", { name: /^index\.ts.*doesn't compile$/ }).waitFor();
+		await checkLooks(page, "plugins-source-broken");
+		await page.getByRole("button", { name: /^Go to line \d+$/ }).click();
+		expect(await page.evaluate("getSelection().toString()")).toBe("const = 5;");
+		await page.keyboard.insertText("const five = 5;");
+		await page.getByText("This file doesn't compile.").waitFor({ state: "detached" });
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("Everything is saved.").waitFor();
+		expect((await client.pipelineDestinations.getSource(at)).errors).toEqual({});
+
 		await client.pipelineDestinations.updateSource(at, { "index.ts": "const theirs = 1;\n" });
 		await editor.focus();
 		await page.keyboard.insertText("// mine\n");
