@@ -107,6 +107,7 @@ inBrowser("people", (open) => {
 		await page.getByRole("row", { name: "Grace" }).getByText("Admin", { exact: true }).waitFor();
 		await checkLooks(page, "people-members");
 		await button(page, "Remove Grace").click();
+		await checkLooks(page, "people-remove");
 		await button(page, "Remove member").click();
 		await note(page, "Grace is no longer a member.");
 		expect((await client.members.list(organization)).count).toBe(1);
@@ -118,11 +119,13 @@ inBrowser("people", (open) => {
 		const page = await open(`${path}/members/invites`);
 		await button(page, /^New link for ada/).click();
 		await page.getByRole("heading", { name: /^A link for ada/ }).waitFor();
+		await checkLooks(page, "people-invite-link");
 		const link = await page.locator("dialog pre").textContent();
 		const token = link?.split("/").at(-1) ?? "";
 		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
 		await button(page, "Close").click();
 		await button(page, /^Revoke for ada/).click();
+		await checkLooks(page, "people-invite-revoke");
 		await button(page, "Revoke invite").click();
 		await page.getByText("No open invites").waitFor();
 		expect((await client.invites.list(organization)).count).toBe(0);
@@ -151,6 +154,7 @@ inBrowser("people", (open) => {
 		expect(refusals).toEqual([]);
 		await page.goto(`${inject("console").url}${path}/members`);
 		await button(page, "Leave").click();
+		await checkLooks(page, "people-leave");
 		await button(page, "Leave organization").click();
 		await page.getByText("You are in no organization").waitFor();
 		expect((await client.members.list(organization)).count).toBe(1);
@@ -165,9 +169,13 @@ inBrowser("people", (open) => {
 		await page.getByLabel("Domain", { exact: true }).fill("co.uk");
 		await button(page, "Add domain").last().click();
 		await page.getByText("Please enter a valid domain or subdomain name.").waitFor();
+		await checkLooks(page, "people-domain-new");
 		await page.getByLabel("Domain", { exact: true }).fill(domain);
 		await button(page, "Add domain").last().click();
 		await page.getByRole("heading", { name: domain }).waitFor();
+		await button(page, "Rename").click();
+		await checkLooks(page, "people-domain-rename");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 		await page.clock.install();
 		await button(page, "Check record").click();
 		await page.getByText(`There is no TXT record at _tenantry-challenge.${domain}.`).waitFor();
@@ -199,6 +207,7 @@ inBrowser("people", (open) => {
 		await page.getByRole("link", { name: domain }).click();
 		await button(page, "Delete").click();
 		await page.getByRole("textbox", { name: /^Type/ }).fill(domain);
+		await checkLooks(page, "people-domain-delete");
 		await button(page, "Delete domain").click();
 		await page.getByText("No domains").waitFor();
 	});
@@ -214,12 +223,14 @@ inBrowser("people", (open) => {
 		await page.getByLabel("Private").check();
 		await button(page, "Create project").last().click();
 		await page.getByText('"Mars/Olympus" is not a valid choice.').waitFor();
+		await checkLooks(page, "people-project-new");
 		await page.getByLabel("Time zone").fill("Europe/Berlin");
 		await page.getByText("there now").waitFor();
 		await button(page, "Create project").last().click();
 		await page.getByText("Nobody was added").waitFor();
 		await button(page, "Add person").click();
 		await page.getByLabel("Email address of a member").fill(email);
+		await checkLooks(page, "people-project-add");
 		await page.getByRole("radio", { name: "Admin" }).check();
 		await button(page, "Add person").last().click();
 		await note(page, "Robin was added to the project.");
@@ -240,6 +251,7 @@ inBrowser("people", (open) => {
 		const sure = button(page, "Delete project").last();
 		await expect.poll(() => sure.isDisabled()).toBe(true);
 		await page.getByRole("textbox", { name: /^Type/ }).fill("Pay");
+		await checkLooks(page, "people-project-delete");
 		await sure.click();
 		await note(page, "Pay is deleted.");
 		expect((await client.organizationProjects.list(organization)).count).toBe(1);

@@ -117,6 +117,10 @@ inBrowser("plugins", (open) => {
 		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await page.getByText("A value is saved").waitFor({ state: "detached" });
 		expect(await settings()).toMatchObject({ greeting: "Mine", token: "" });
+		await page.getByRole("button", { name: "Remove", exact: true }).click();
+		await checkLooks(page, "plugins-config-remove");
+		await page.getByRole("button", { name: "Remove from project" }).click();
+		await page.getByText("Greeting is removed from the project.").waitFor();
 	});
 
 	test("enabled plugins are put in order by dragging and by keyboard, and go back if that can't be saved", async () => {
@@ -204,6 +208,13 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.press("ControlOrMeta+End");
 		await page.keyboard.insertText("export const added = 1;\n");
 		await checkLooks(page, "plugins-source");
+		await page.getByRole("button", { name: "Discard changes" }).click();
+		await checkLooks(page, "plugins-source-discard");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+		await page.getByRole("button", { name: "Add file" }).click();
+		await checkLooks(page, "plugins-source-add");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+		await editor.focus();
 		// Escape leaves the editor, so that Tab goes on to the next control.
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("Tab");
@@ -255,6 +266,7 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Remove plugin" }).click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByRole("textbox").fill("Greeting");
+		await checkLooks(page, "plugins-remove");
 		await dialog.getByRole("button", { name: "Remove plugin" }).click();
 		await page.getByText("No plugins yet").waitFor();
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
