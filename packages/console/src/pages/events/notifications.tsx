@@ -122,12 +122,8 @@ const nameOf = ({ first_name, email }: Person) => first_name || email;
 function wordsOf({ type, recipients }: Subscription, people: People) {
 	if (!Array.isArray(recipients) || recipients.length === 0)
 		return optionsOf(type).find(([value]) => value === choiceOf(recipients))?.[1] ?? "";
-	return recipients
-		.map((uuid) => {
-			const person = people.get(uuid);
-			return person ? nameOf(person) : uuid;
-		})
-		.join(", ");
+	// Not by name, which several people may have.
+	return recipients.map((uuid) => people.get(uuid)?.email ?? uuid).join(", ");
 }
 
 const READ = Symbol("as it was read");
