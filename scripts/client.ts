@@ -76,7 +76,9 @@ function argumentTypes(call: Call) {
 
 function argumentsOf(call: Call) {
 	const parameters = parametersOf(call);
-	const object = objects.get(objectAt(call.path).one);
+	const { own, one } = objectAt(call.path);
+	// Not what it is part of: that has another ETag.
+	const object = (call.verb === "PATCH" && objects.get(own)) || objects.get(one);
 	const isOptional = parameters.every(({ isRequired }) => !isRequired);
 	const about = `${titleOf(call)}Parameters${object ? ` | From<${JSON.stringify(object.name)}>` : ""}`;
 	const needsBody = call.operation.requestBody?.required || call.verb === "PATCH";
@@ -90,11 +92,11 @@ function argumentsOf(call: Call) {
 }
 
 function answerOf({ path, answer, media, item }: Call) {
-	const { one, below } = objectAt(path);
+	const { own, one, below } = objectAt(path);
 	if (!answer) return "Promise<void>";
 	if (media !== "application/json") return "Promise<string>";
 	const type = typeOf(answer);
-	if (!item) return `Promise<${received(type, answer, [one, below])}>`;
+	if (!item) return `Promise<${received(type, answer, [own, one, below])}>`;
 	const listed = received(typeOf(item), item, [below]);
 	const isPlain = nameOf(answer) === `${nameOf(item)}Page`;
 	return `Pages<${listed}${isPlain ? "" : `, ${type}`}>`;

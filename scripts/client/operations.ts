@@ -158,7 +158,9 @@ export function objectsOf(all: Call[]) {
 		);
 		return (get && !get.item ? get.answer : undefined) ?? list?.item;
 	};
-	for (const { path, resource } of all) {
+	for (const { path, resource, verb } of all) {
+		const own = verb === "PATCH" ? schemaAt(anonymous(path)) : undefined;
+		if (own && nameOf(own)) objects.set(anonymous(path), { name: resource, schema: own });
 		const [whole, name = ""] = lastParameter(path) ?? [];
 		if (whole === undefined || ["organization", "project", "token"].includes(name)) continue;
 		const at = anonymous(path.slice(0, path.lastIndexOf(whole) + whole.length));
@@ -173,11 +175,15 @@ export function objectsOf(all: Call[]) {
 	return objects;
 }
 
-/** The path of the object that a call is about, and of those that it lists or creates. */
+/**
+ * The path of the object that a call is about, and of those that it lists or creates. `own` is that of an object without an
+ * id, such as the notifications of an organization.
+ */
 export const objectAt = (path: string) => {
 	const [whole] = lastParameter(path) ?? [];
 	const end = whole === undefined ? -1 : path.lastIndexOf(whole) + whole.length;
-	return { one: anonymous(path.slice(0, end)), below: `${anonymous(path)}/{}` };
+	const own = anonymous(path);
+	return { own, one: anonymous(path.slice(0, end)), below: `${own}/{}` };
 };
 
 /** Whether an object with the first schema can be used where the second is expected. */

@@ -144,7 +144,7 @@ const ofSource = ({ id, one }: Nouns) => ({
 			summary: `Write the source of ${one}`,
 			description: `The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
 
-\`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled at once, and so are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+\`plugin.json\` also sets \`name\`, and \`config_schema\` from its \`config\`. The main file, \`index.ts\` or else \`index.js\`, also sets \`capabilities\`, unless it can't be parsed. It is compiled at once, and so are \`site.ts\` and \`frontend.tsx\`. A compile error doesn't fail the request, but is in \`errors\`; jobs of a main file that doesn't compile fail with it.
 
 400 if the plugin's type isn't \`source\`, \`plugin.json\` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing ${SECRETS}.`,
 		},
@@ -306,6 +306,8 @@ describe(
 	{
 		files:
 			"The text of each file by its name. The main file of an installed plugin is `index.ts` or `index.js`, whatever its name was.",
+		errors:
+			"Why files don't compile, by their names, with line and column, such as `Unexpected token (3:12)`. Files that compile, or needn't, are left out.",
 	},
 	Plugin,
 );

@@ -126,6 +126,7 @@ export const PluginUpdate = Plugin.extend({
 /** A plugin and its source (docs/api.md#responses-with-extra-fields). */
 export const PluginSource = Plugin.extend({
 	files: z.record(z.string(), z.string()),
+	errors: z.record(z.string(), z.string()),
 }).meta({ id: "PluginSource" });
 
 const MAX_FILES = 50;

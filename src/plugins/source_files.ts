@@ -20,6 +20,7 @@ const filesOf = ({ db }: Tenant, condition: SQL | undefined) =>
 		.select({
 			filename: pluginSourceFiles.filename,
 			source: pluginSourceFiles.source,
+			error: pluginSourceFiles.error,
 		})
 		.from(pluginSourceFiles)
 		.innerJoin(plugins, eq(plugins.id, pluginSourceFiles.plugin_id))
@@ -34,18 +35,31 @@ async function read(tenant: Tenant, id: string) {
 		codeStatus(tenant, id),
 	);
 	const files = new Map(rows.map(({ filename, source }) => [filename, source]));
-	return { row: found(row), files, code };
+	const errors = new Map(rows.map(({ filename, error }) => [filename, error]));
+	return { row: found(row), files, errors, code };
 }
 
-const toSource = (row: Row, files: ReadonlyMap<string, string>): z.infer<typeof PluginSource> => ({
+type Texts = ReadonlyMap<string, string>;
+
+/** @param errors why files don't compile; null of those that do */
+const toSource = (
+	row: Row,
+	files: Texts,
+	errors: ReadonlyMap<string, string | null>,
+): z.infer<typeof PluginSource> => ({
 	...toPlugin(row),
 	files: Object.fromEntries(files),
+	errors: Object.fromEntries(
+		[...errors].flatMap(([name, error]) =>
+			error === null || !files.has(name) ? [] : [[name, error]],
+		),
+	),
 });
 
 /** The plugin with its files. */
 export async function find(tenant: Tenant, id: string) {
-	const { row, files } = await read(tenant, id);
-	return toSource(row, files);
+	const { row, files, errors } = await read(tenant, id);
+	return toSource(row, files, errors);
 }
 
 /**
@@ -53,12 +67,12 @@ export async function find(tenant: Tenant, id: string) {
  * @throws 400 if the plugin isn't of type source, and as `authorizeCodeChange`
  */
 export async function findEditable(tenant: Tenant, id: string) {
-	const { row, files, code } = await read(tenant, id);
+	const { row, files, errors, code } = await read(tenant, id);
 	assertOwn(tenant, row);
 	authorizeCodeChange(tenant, code);
 	if (row.plugin_type !== "source")
 		throw invalid(null, "Only plugins of type source can be edited.");
-	return { row, files };
+	return { row, files, errors };
 }
 
 const Manifest = z.object({
@@ -85,7 +99,7 @@ function parseManifest(text: string) {
 /** Writes the files in the body and deletes those that are null. Other files are kept. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
 	const { assertSize, capabilities, mainFile, toFile } = await import("./install.ts");
-	const { row, files: before } = await findEditable(tenant, id);
+	const { row, files: before, errors } = await findEditable(tenant, id);
 	const changed = Object.entries(body).filter(
 		([name, text]) => (before.get(name) ?? null) !== text,
 	);
@@ -95,7 +109,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 		else files.set(name, text);
 	assertSize(files);
 	const facts = parseManifest(body["plugin.json"] ?? "{}");
-	if (changed.length === 0) return toSource(row, files);
+	if (changed.length === 0) return toSource(row, files, errors);
 	const { db } = tenant;
 	const deleted = changed.flatMap(([name, text]) => (text === null ? [name] : []));
 	const written = changed.flatMap(([filename, text]) =>
@@ -146,5 +160,6 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 		answer: select(tenant).where(eq(plugins.id, row.id)),
 	});
 	resealIfSchemaChanged(tenant, row, found(after));
-	return toSource(found(after), files);
+	for (const { filename, error } of written) errors.set(filename, error);
+	return toSource(found(after), files, errors);
 }

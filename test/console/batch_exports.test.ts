@@ -114,6 +114,7 @@ inBrowser("batch exports", (open) => {
 		await runs.getByText(/rejected the token.*Unknown token/).waitFor();
 		await checkLooks(page, "exports-failed");
 		await runs.getByRole("button", { name: "Retry" }).click();
+		await checkLooks(page, "exports-retry");
 		await page.getByRole("dialog").getByRole("button", { name: "Retry run" }).click();
 		await page.getByText("The run starts again.").waitFor();
 		await page.goto(`${inject("console").url}${path}/batch_exports?type=HTTP`);
@@ -152,6 +153,12 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("button", { name: "Resume export" }).click();
 		// The page follows the backfill by itself.
 		await page.getByText(/^[01] of 3 windows/).waitFor();
+		await page
+			.getByRole("row", { name: "Running" })
+			.getByRole("button", { name: "Cancel" })
+			.click();
+		await checkLooks(page, "exports-backfill-cancel");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel", exact: true }).click();
 		receiver.release();
 		await page.getByText("3 of 3 windows").waitFor();
 		await page.getByText("Active", { exact: true }).waitFor();
@@ -164,6 +171,7 @@ inBrowser("batch exports", (open) => {
 		await page.getByText(/A backfill of 3 windows .* was started/).waitFor();
 		await checkLooks(page, "exports-log");
 		await page.getByRole("button", { name: "Pause" }).click();
+		await checkLooks(page, "exports-pause");
 		await page.getByRole("button", { name: "Pause export" }).click();
 		// The log follows by itself.
 		await page.getByText("The export was paused.").waitFor();
@@ -198,6 +206,7 @@ inBrowser("batch exports", (open) => {
 			.toEqual({ host: "db.example.com", database: "two" });
 		await page.getByRole("button", { name: "Delete export" }).click();
 		await page.getByRole("dialog").getByRole("textbox").fill("Warehouse");
+		await checkLooks(page, "exports-delete");
 		await page.getByRole("dialog").getByRole("button", { name: "Delete export" }).click();
 		await page.getByText("No exports yet").waitFor();
 		expect((await client.batchExports.list(organization)).count).toBe(0);

@@ -90,6 +90,20 @@ inBrowser("events", (open) => {
 		await page.getByText("Events are on their way again.").waitFor();
 		await page.getByRole("row", { name: /Project created.*204/ }).waitFor();
 		await page.getByText("Healthy").waitFor();
+
+		await page.getByRole("button", { name: "Edit" }).click();
+		await checkLooks(page, "events-webhook-edit");
+		await page.getByRole("button", { name: "Cancel" }).click();
+		await page.getByRole("button", { name: "Roll secret" }).click();
+		await checkLooks(page, "events-webhook-roll");
+		await page.getByRole("dialog").getByRole("button", { name: "Roll secret" }).click();
+		await page.getByRole("heading", { name: "The new secret" }).waitFor();
+		await checkLooks(page, "events-webhook-rolled");
+		await page.getByRole("button", { name: "I have copied it" }).click();
+		await page.getByRole("button", { name: "Delete webhook" }).click();
+		await checkLooks(page, "events-webhook-delete");
+		await page.getByRole("dialog").getByRole("button", { name: "Delete webhook" }).click();
+		await page.getByText("No webhooks yet").waitFor();
 	});
 
 	test("activity is filtered by the URL, and downloaded as it is filtered", async () => {
@@ -152,6 +166,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("button", { name: "Types: all" }).click();
 		await page.getByRole("radio", { name: "Only some" }).check();
 		await page.getByRole("checkbox", { name: "Projects: all" }).check();
+		await checkLooks(page, "events-feed-types");
 		await page.getByRole("button", { name: "Show events" }).click();
 		await page.getByRole("row", { name: /Organization created/ }).waitFor({ state: "detached" });
 		await page.getByRole("row", { name: /Project created Apps/ }).waitFor();
@@ -174,6 +189,23 @@ inBrowser("events", (open) => {
 		const { subscriptions } = await client.notifications.get({ organization: organization.id });
 		expect(subscriptions).toContainEqual({ type: "webhook.disabled", recipients: [me.uuid] });
 		await checkLooks(page, "events-notifications");
+
+		const recipients = async () =>
+			(await client.notifications.get({ organization: organization.id })).subscriptions.find(
+				({ type }) => type === "webhook.disabled",
+			)?.recipients;
+		await client.notifications.update(
+			{ organization: organization.id },
+			{ subscriptions: [{ type: "webhook.disabled", recipients: "admins" }] },
+		);
+		await who.selectOption("Nobody");
+		const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
+		const row = dialog.getByRole("row", { name: /^A webhook was disabled/ });
+		await row.getByRole("cell", { name: "Admins and owners" }).waitFor();
+		await checkLooks(page, "events-notifications-conflict");
+		expect(await recipients()).toBe("admins");
+		await dialog.getByRole("button", { name: "Save your version" }).click();
+		await expect.poll(recipients).toEqual([]);
 	});
 
 	test("an audit stream from making to deletion", async () => {
@@ -201,6 +233,7 @@ inBrowser("events", (open) => {
 		await page.getByText("Paused.", { exact: true }).last().waitFor();
 		await page.getByRole("button", { name: "Edit" }).click();
 		await page.getByRole("textbox", { name: "Prefix" }).fill("archive");
+		await checkLooks(page, "events-stream-edit");
 		await page.getByRole("button", { name: "Save" }).click();
 		await page.getByText(/^R2: archive\//).waitFor();
 		await checkLooks(page, "events-stream");
@@ -210,6 +243,7 @@ inBrowser("events", (open) => {
 		await page.getByRole("link", { name: "Archive" }).click();
 		await page.getByRole("button", { name: "Delete audit stream" }).click();
 		await page.getByRole("textbox", { name: "Type Archive to confirm" }).fill("Archive");
+		await checkLooks(page, "events-stream-delete");
 		await page.locator("dialog").getByRole("button", { name: "Delete audit stream" }).click();
 		await page.getByText("No audit streams yet").waitFor();
 		const { count } = await client.auditStreams.list({ organization: organization.id });

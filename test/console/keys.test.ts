@@ -83,11 +83,13 @@ inBrowser("keys", (open) => {
 		await page.getByRole("button", { name: "Add this address" }).click();
 		await page.getByRole("button", { name: "Save" }).click();
 		await page.getByRole("button", { name: "Roll" }).click();
+		await checkLooks(page, "keys-roll");
 		await confirm(page, "Roll key");
 		const second = await shownValue(page);
 		expect(await Promise.all([first, second].map(statusWith))).toEqual([401, 200]);
 
 		await page.getByRole("button", { name: "Revoke" }).click();
+		await checkLooks(page, "keys-revoke");
 		await confirm(page, "Revoke key");
 		await page.getByText("“Nightly import” is revoked.").waitFor();
 		expect(await statusWith(second)).toBe(401);
@@ -135,6 +137,7 @@ inBrowser("keys", (open) => {
 		await page.getByRole("link", { name: "Laptop" }).click();
 		await page.getByRole("button", { name: "Revoke" }).click();
 		await page.getByText("You are signed out").waitFor();
+		await checkLooks(page, "keys-revoke-session");
 		await confirm(page, "Revoke key");
 		await page.getByText("You are signed out, and the key of this session is revoked.").waitFor();
 		expect(await client.personalApiKeys.list()).toMatchObject({ count: 2 });
@@ -167,6 +170,7 @@ inBrowser("keys", (open) => {
 
 		await page.getByRole("button", { name: "Edit" }).click();
 		await page.getByLabel("Admin").check();
+		await checkLooks(page, "service_accounts-edit");
 		await page.getByRole("button", { name: "Save" }).click();
 		await page.getByText("“Warehouse import” is saved.").waitFor();
 		const [account] = (await client.serviceAccounts.list({ organization: organization.id }))
@@ -179,6 +183,7 @@ inBrowser("keys", (open) => {
 		await page.getByRole("link", { name: "Warehouse import" }).click();
 		await page.getByRole("button", { name: "Delete" }).click();
 		await page.getByLabel("Type Warehouse import to confirm").fill("Warehouse import");
+		await checkLooks(page, "service_accounts-delete");
 		await confirm(page, "Delete account");
 		await page.getByText("“Warehouse import” is deleted.").waitFor();
 		expect(await statusWith(value)).toBe(401);

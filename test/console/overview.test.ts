@@ -241,6 +241,7 @@ inBrowser("the settings", (open) => {
 		expect(await button(page, "Save").isVisible()).toBe(false);
 		expect(await button(page, "Delete organization").isVisible()).toBe(false);
 		await button(page, "Leave organization").click();
+		await checkLooks(page, "overview-leave");
 		await page.getByRole("dialog").getByRole("button", { name: "Leave organization" }).click();
 		await page.getByText("You are in no organization yet").waitFor();
 		await checkLooks(page, "overview-welcome");

@@ -1,24 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { type Organization, Tenantry } from "tenantry-client";
 import { expect, inject, test } from "vitest";
 import { addressesIn } from "../../packages/console/src/pages/members/addresses.ts";
-import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
-
-const newAddress = (name: string) => `${name}-${randomUUID().slice(0, 8)}@example.com`;
-
-/** Adds a person to an organization, and returns their key. */
-async function join({ id }: Organization, email: string, level: 1 | 8) {
-	const { accept_url } = await clientOf().invites.create(
-		{ organization: id },
-		{ target_email: email, level, send_email: false },
-	);
-	const token = accept_url?.split("/").at(-1) ?? "";
-	const nobody = new Tenantry({ baseUrl: inject("console").url });
-	const { personal_api_key } = await nobody.invites.accept({ token });
-	return personal_api_key?.value ?? "";
-}
+import {
+	checkLooks,
+	clientOf,
+	inBrowser,
+	newAddress,
+	newMember,
+	newOrganization,
+} from "./support/browser.ts";
 
 /** The link in the mail to this address, once it was sent. */
 async function linkTo(address: string) {
@@ -106,11 +98,16 @@ inBrowser("people", (open) => {
 		await button(page, "Change level of Grace").click();
 		await checkLooks(page, "people-level");
 		await page.getByRole("radio", { name: "Admin" }).check();
+		const [grace] = (await client.members.list({ organization: organization.id, email })).results;
+		if (grace) await client.members.update(grace, { level: 15 });
+		await page.getByRole("button", { name: "Change level", exact: true }).click();
+		await page.getByText("Somebody else has just made Grace owner.").waitFor();
 		await page.getByRole("button", { name: "Change level", exact: true }).click();
 		await note(page, "The level of Grace is now admin.");
 		await page.getByRole("row", { name: "Grace" }).getByText("Admin", { exact: true }).waitFor();
 		await checkLooks(page, "people-members");
 		await button(page, "Remove Grace").click();
+		await checkLooks(page, "people-remove");
 		await button(page, "Remove member").click();
 		await note(page, "Grace is no longer a member.");
 		expect((await client.members.list(organization)).count).toBe(1);
@@ -122,11 +119,13 @@ inBrowser("people", (open) => {
 		const page = await open(`${path}/members/invites`);
 		await button(page, /^New link for ada/).click();
 		await page.getByRole("heading", { name: /^A link for ada/ }).waitFor();
+		await checkLooks(page, "people-invite-link");
 		const link = await page.locator("dialog pre").textContent();
 		const token = link?.split("/").at(-1) ?? "";
 		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
 		await button(page, "Close").click();
 		await button(page, /^Revoke for ada/).click();
+		await checkLooks(page, "people-invite-revoke");
 		await button(page, "Revoke invite").click();
 		await page.getByText("No open invites").waitFor();
 		expect((await client.invites.list(organization)).count).toBe(0);
@@ -135,7 +134,7 @@ inBrowser("people", (open) => {
 	test("a member gets no buttons that fail, and can leave", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const { id } = await client.domains.create(organization, { domain: newDomain() });
-		const key = await join(organization, newAddress("eve"), 1);
+		const key = await newMember(organization.id, 1, newAddress("eve"));
 		const page = await open(`${path}/members?search=eve`, { key });
 		const refusals = refusalsOf(page);
 		await button(page, "Leave").waitFor();
@@ -155,6 +154,7 @@ inBrowser("people", (open) => {
 		expect(refusals).toEqual([]);
 		await page.goto(`${inject("console").url}${path}/members`);
 		await button(page, "Leave").click();
+		await checkLooks(page, "people-leave");
 		await button(page, "Leave organization").click();
 		await page.getByText("You are in no organization").waitFor();
 		expect((await client.members.list(organization)).count).toBe(1);
@@ -169,9 +169,13 @@ inBrowser("people", (open) => {
 		await page.getByLabel("Domain", { exact: true }).fill("co.uk");
 		await button(page, "Add domain").last().click();
 		await page.getByText("Please enter a valid domain or subdomain name.").waitFor();
+		await checkLooks(page, "people-domain-new");
 		await page.getByLabel("Domain", { exact: true }).fill(domain);
 		await button(page, "Add domain").last().click();
 		await page.getByRole("heading", { name: domain }).waitFor();
+		await button(page, "Rename").click();
+		await checkLooks(page, "people-domain-rename");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 		await page.clock.install();
 		await button(page, "Check record").click();
 		await page.getByText(`There is no TXT record at _tenantry-challenge.${domain}.`).waitFor();
@@ -203,6 +207,7 @@ inBrowser("people", (open) => {
 		await page.getByRole("link", { name: domain }).click();
 		await button(page, "Delete").click();
 		await page.getByRole("textbox", { name: /^Type/ }).fill(domain);
+		await checkLooks(page, "people-domain-delete");
 		await button(page, "Delete domain").click();
 		await page.getByText("No domains").waitFor();
 	});
@@ -210,7 +215,7 @@ inBrowser("people", (open) => {
 	test("a project is created, opened to somebody, and deleted", async () => {
 		const { client, organization, path } = await newOrganization();
 		const email = newAddress("ida");
-		const key = await join(organization, email, 1);
+		const key = await newMember(organization.id, 1, email);
 		const page = await open(`${path}/projects`);
 		await button(page, "Create project").click();
 		await page.getByLabel("Name").fill("Payroll");
@@ -218,15 +223,17 @@ inBrowser("people", (open) => {
 		await page.getByLabel("Private").check();
 		await button(page, "Create project").last().click();
 		await page.getByText('"Mars/Olympus" is not a valid choice.').waitFor();
+		await checkLooks(page, "people-project-new");
 		await page.getByLabel("Time zone").fill("Europe/Berlin");
 		await page.getByText("there now").waitFor();
 		await button(page, "Create project").last().click();
 		await page.getByText("Nobody was added").waitFor();
 		await button(page, "Add person").click();
 		await page.getByLabel("Email address of a member").fill(email);
+		await checkLooks(page, "people-project-add");
 		await page.getByRole("radio", { name: "Admin" }).check();
 		await button(page, "Add person").last().click();
-		await note(page, `${email} was added to the project.`);
+		await note(page, "Robin was added to the project.");
 		await page.getByRole("row", { name: email }).waitFor();
 		await checkLooks(page, "people-project");
 
@@ -244,6 +251,7 @@ inBrowser("people", (open) => {
 		const sure = button(page, "Delete project").last();
 		await expect.poll(() => sure.isDisabled()).toBe(true);
 		await page.getByRole("textbox", { name: /^Type/ }).fill("Pay");
+		await checkLooks(page, "people-project-delete");
 		await sure.click();
 		await note(page, "Pay is deleted.");
 		expect((await client.organizationProjects.list(organization)).count).toBe(1);
@@ -284,7 +292,7 @@ inBrowser("people", (open) => {
 			domain: newDomain(),
 			saml_entity_id: "first",
 		});
-		const key = await join(organization, newAddress("joan"), 8);
+		const key = await newMember(organization.id, 8, newAddress("joan"));
 		const saved = () => client.domains.get({ organization: organization.id, id });
 
 		const mine = await open(`${path}/domains/${id}`);

@@ -117,6 +117,10 @@ inBrowser("plugins", (open) => {
 		await dialog.getByRole("button", { name: "Save your version" }).click();
 		await page.getByText("A value is saved").waitFor({ state: "detached" });
 		expect(await settings()).toMatchObject({ greeting: "Mine", token: "" });
+		await page.getByRole("button", { name: "Remove", exact: true }).click();
+		await checkLooks(page, "plugins-config-remove");
+		await page.getByRole("button", { name: "Remove from project" }).click();
+		await page.getByText("Greeting is removed from the project.").waitFor();
 	});
 
 	test("enabled plugins are put in order by dragging and by keyboard, and go back if that can't be saved", async () => {
@@ -173,6 +177,16 @@ inBrowser("plugins", (open) => {
 		await expect.poll(() => namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
 		expect(await saved()).toEqual(["First", "Second", "Third"]);
 
+		await page.unroute("**/rearrange");
+		const { results } = await client.pluginConfigs.list({ project: project.id });
+		const idOf = (name: string) => results.find((config) => config.name === name)?.id ?? 0;
+		const orders = { [idOf("Third")]: 1, [idOf("First")]: 2, [idOf("Second")]: 3 };
+		await client.pluginConfigs.rearrange({ project: project.id }, { orders });
+		await page.getByRole("button", { name: "Move First down" }).click();
+		await page.getByText("Somebody else has changed the order.").waitFor();
+		await expect.poll(() => namesIn(page)).toEqual(["Third", "First", "Second", "Off"]);
+		expect(await saved()).toEqual(["Third", "First", "Second"]);
+
 		await page.getByRole("switch", { name: "Off is enabled" }).click();
 		await page.getByText("Set “Greeting” first, then enable Off.").waitFor();
 		await page.getByRole("switch", { name: "Third is enabled" }).click();
@@ -194,6 +208,13 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.press("ControlOrMeta+End");
 		await page.keyboard.insertText("export const added = 1;\n");
 		await checkLooks(page, "plugins-source");
+		await page.getByRole("button", { name: "Discard changes" }).click();
+		await checkLooks(page, "plugins-source-discard");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+		await page.getByRole("button", { name: "Add file" }).click();
+		await checkLooks(page, "plugins-source-add");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+		await editor.focus();
 		// Escape leaves the editor, so that Tab goes on to the next control.
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("Tab");
@@ -205,6 +226,21 @@ inBrowser("plugins", (open) => {
 		const source = async () => (await client.pipelineDestinations.getSource(at)).files;
 		expect((await source())["index.ts"]).toContain("added");
 		expect(plugin?.capabilities).toMatchObject({ methods: ["onEvent"], jobs: ["hello"] });
+
+		await editor.focus();
+		await page.keyboard.press("ControlOrMeta+End");
+		await page.keyboard.insertText("const = 5;\n");
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("The source is saved, but doesn't compile: index.ts.").waitFor();
+		await page.getByRole("button", { name: /^index\.ts.*doesn't compile$/ }).waitFor();
+		await checkLooks(page, "plugins-source-broken");
+		await page.getByRole("button", { name: /^Go to line \d+$/ }).click();
+		expect(await page.evaluate("getSelection().toString()")).toBe("const = 5;");
+		await page.keyboard.insertText("const five = 5;");
+		await page.getByText("This file doesn't compile.").waitFor({ state: "detached" });
+		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await page.getByText("Everything is saved.").waitFor();
+		expect((await client.pipelineDestinations.getSource(at)).errors).toEqual({});
 
 		await client.pipelineDestinations.updateSource(at, { "index.ts": "const theirs = 1;\n" });
 		await editor.focus();
@@ -230,6 +266,7 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Remove plugin" }).click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByRole("textbox").fill("Greeting");
+		await checkLooks(page, "plugins-remove");
 		await dialog.getByRole("button", { name: "Remove plugin" }).click();
 		await page.getByText("No plugins yet").waitFor();
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);

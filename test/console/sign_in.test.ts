@@ -1,8 +1,15 @@
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { codeOf } from "../support/totp.ts";
-import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
-import { linkTo, newPerson } from "./support/people.ts";
+import {
+	checkLooks,
+	clientOf,
+	inBrowser,
+	newAddress,
+	newMember,
+	newOrganization,
+} from "./support/browser.ts";
+import { linkTo } from "./support/people.ts";
 
 /** Asks for a link on the page, and opens it. */
 async function follow(page: Page, email: string, before?: string) {
@@ -34,11 +41,12 @@ const codesOn = (page: Page) => page.locator(".recovery-codes li").allInnerTexts
 inBrowser("signing in", (open) => {
 	test("leads from a mailed link to a session, which signing out ends", async () => {
 		const { organization } = await newOrganization();
-		const person = await newPerson(organization.id);
+		const email = newAddress();
+		await newMember(organization.id, 1, email);
 		const page = await open("/console", { key: "" });
 		await checkLooks(page, "sign-in");
 		await page.getByLabel("Email address").fill("nobody");
-		const link = await follow(page, person.email);
+		const link = await follow(page, email);
 		await signIn(page).waitFor();
 		await expect.poll(() => page.url()).toBe(`${inject("console").url}/console/sign_in`);
 		await checkLooks(page, "sign-in-link");
@@ -90,10 +98,11 @@ inBrowser("signing in", (open) => {
 
 	test("sets up a second factor where an organization requires one", async () => {
 		const { organization, client } = await newOrganization();
-		const person = await newPerson(organization.id);
+		const email = newAddress();
+		await newMember(organization.id, 1, email);
 		await client.organizations.update({ id: organization.id }, { enforce_2fa: true });
 		const page = await open("/console/account", { key: "" });
-		const first = await follow(page, person.email);
+		const first = await follow(page, email);
 		await signIn(page).click();
 		await page.getByText("Your organization requires a second factor.").waitFor();
 		await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("code");
@@ -120,7 +129,7 @@ inBrowser("signing in", (open) => {
 		await page.waitForURL(`**/console/${organization.id}*`);
 		await signOut(page);
 		// The next time, a code is all that is asked for.
-		await follow(page, person.email, first);
+		await follow(page, email, first);
 		await signIn(page).click();
 		await page.getByRole("textbox", { name: "Code" }).waitFor();
 		await checkLooks(page, "sign-in-code");
@@ -136,7 +145,7 @@ inBrowser("signing in", (open) => {
 inBrowser("the account", (open) => {
 	test("has the caller's names, and the second factor from setting up to disabling", async () => {
 		const { organization } = await newOrganization();
-		const { key } = await newPerson(organization.id);
+		const key = await newMember(organization.id);
 		const page = await open("/console/account", { key });
 		await page.getByLabel("First name").fill("Ada");
 		await page.getByLabel("Last name").fill("Lovelace");

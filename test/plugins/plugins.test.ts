@@ -713,6 +713,7 @@ describe("source", () => {
 			},
 		});
 		expect(body.files).toEqual(files);
+		expect(body.errors).toEqual({ "site.ts": expect.stringMatching(/\(1:27\)$/) });
 		expect((await home.here("GET", `${path}/source/`)).body).toEqual(body);
 		const rows = await db
 			.select()
@@ -739,6 +740,12 @@ describe("source", () => {
 			"plugin.json",
 		]);
 		expect(after.body.capabilities).toEqual({ methods: ["processEvent"] });
+		expect(after.body.errors).toEqual({});
+		const broken = await home.here("PATCH", `${path}/update_source`, {
+			body: { "index.ts": "const = 5" },
+		});
+		expect(broken.status).toBe(200);
+		expect(Object.keys(broken.body.errors)).toEqual(["index.ts"]);
 	});
 
 	test.each([

@@ -2836,7 +2836,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Write the source of a destination",
 				description:
-					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3289,7 +3289,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Write the source of a frontend app",
 				description:
-					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",
@@ -3742,7 +3742,7 @@ export const GROUPS: Group[] = [
 				verb: "PATCH",
 				summary: "Write the source of an import app",
 				description:
-					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
+					"The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.\n\n`plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.\n\n400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.",
 				path: [
 					{
 						name: "organization",

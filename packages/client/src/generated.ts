@@ -1008,7 +1008,7 @@ export interface NotificationsCalls {
 	get(
 		parameters: GetNotificationsParameters | From<"organizations">,
 		options?: RequestOptions,
-	): Promise<Notifications>;
+	): Promise<Received<Notifications, "notifications">>;
 
 	/**
 	 * Change the notifications.
@@ -1016,10 +1016,10 @@ export interface NotificationsCalls {
 	 * Requires level 8. Types that aren't in the body stay as they are. `recipients` `[]` turns the mails of a type off. Answers with all types.
 	 */
 	update(
-		parameters: UpdateNotificationsParameters | From<"organizations">,
+		parameters: UpdateNotificationsParameters | From<"notifications">,
 		body: UpdateNotificationsBody,
 		options?: RequestOptions,
-	): Promise<Notifications>;
+	): Promise<Received<Notifications, "notifications">>;
 }
 
 /** URLs of yours that get the events of an organization: everything that its activity log has, and what happens without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint takes them. All operations require level 8. */
@@ -1248,7 +1248,7 @@ export interface PipelineDestinationsCalls {
 	 *
 	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
 	 *
-	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.
 	 *
 	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
@@ -1399,7 +1399,7 @@ export interface PipelineFrontendAppsCalls {
 	 *
 	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
 	 *
-	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.
 	 *
 	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
@@ -1550,7 +1550,7 @@ export interface PipelineImportAppsCalls {
 	 *
 	 * The body has the text of each file by its name, at most 50 files. Null deletes a file; files that it doesn't name stay. Answers with the plugin and all its files.
 	 *
-	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request; jobs of a main file that doesn't compile fail with it.
+	 * `plugin.json` also sets `name`, and `config_schema` from its `config`. The main file, `index.ts` or else `index.js`, also sets `capabilities`, unless it can't be parsed. It is compiled at once, and so are `site.ts` and `frontend.tsx`. A compile error doesn't fail the request, but is in `errors`; jobs of a main file that doesn't compile fail with it.
 	 *
 	 * 400 if the plugin's type isn't `source`, `plugin.json` is broken, or the source has more than 1 MiB in all. 403 for another organization's plugin. Writing requires level 8 if a config of the plugin, in any organization, keeps a secret or has anything in its storage.
 	 */
@@ -7513,6 +7513,8 @@ export interface PluginSource {
 	x_function_migration_available: "false";
 	/** The text of each file by its name. The main file of an installed plugin is `index.ts` or `index.js`, whatever its name was. */
 	files: Record<string, string>;
+	/** Why files don't compile, by their names, with line and column, such as `Unexpected token (3:12)`. Files that compile, or needn't, are left out. */
+	errors: Record<string, string>;
 }
 
 export interface PluginLogEntry {

@@ -56,9 +56,15 @@ export async function newOrganization(name = "Analytics Ltd") {
 	return { client, organization, project, path: `/console/${organization.id}` };
 }
 
+/** An address that nobody else has. */
+export const newAddress = (name = "robin") => `${name}-${crypto.randomUUID()}@example.org`;
+
 /** The key of somebody new in an organization. */
-export async function newMember(organization: string, level: 1 | 8 | 15 = 1) {
-	const target_email = `${crypto.randomUUID()}@example.org`;
+export async function newMember(
+	organization: string,
+	level: 1 | 8 | 15 = 1,
+	target_email = newAddress(),
+) {
 	const { accept_url } = await clientOf().invites.create(
 		{ organization },
 		{ target_email, level, send_email: false },

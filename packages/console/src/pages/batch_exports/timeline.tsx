@@ -9,7 +9,7 @@ import type { Opened } from "./export.tsx";
 import { IDLE_MS, usePolling } from "./poll.ts";
 import { sayRange } from "./states.tsx";
 import { Drawing } from "./timeline_drawing.tsx";
-import { type Lane, lanesOf, rangeOf, SPANS } from "./timeline_lanes.ts";
+import { type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
@@ -29,21 +29,11 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 	return rangeOf(interval, windows, last < now ? last : now);
 }
 
-/**
- * The runs of an export on an axis of time, by the windows that they cover.
- * @param fresh runs as they are now, which were loaded elsewhere
- */
-export function Timeline({
-	of,
-	path,
-	fresh,
-}: Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] }) {
+type Shown = Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] };
+
+/** Loads the runs of a range, and finds the gaps between them. */
+function useLanes({ of, fresh }: Shown, { start, end }: Range) {
 	const { organization } = useOrganization();
-	const [, change] = useQuery();
-	const [active, setActive] = useState<string>();
-	const now = Date.now();
-	const range = useRange(of.interval, now);
-	const { start, end } = range;
 	const loaded = useLoad(
 		async (signal) => {
 			const parameters = {
@@ -59,7 +49,8 @@ export function Timeline({
 		[of.id, start, end],
 	);
 	usePolling(loaded.reload, true, IDLE_MS);
-	const { data } = loaded;
+	const { data, error, reload } = loaded;
+	// What is shown of another range would look like gaps.
 	const isLoaded = data?.start === start && data.end === end;
 	const lanes = useMemo(() => {
 		if (!data || !isLoaded) return NOT_LOADED;
@@ -67,6 +58,20 @@ export function Timeline({
 		for (const run of fresh) byId.set(run.id, run);
 		return lanesOf(of, [...byId.values()], { start, end }, Date.now());
 	}, [data, isLoaded, fresh, of, start, end]);
+	return { lanes, isLoaded, isPart: data?.isPart ?? false, error, reload };
+}
+
+/**
+ * The runs of an export on an axis of time, by the windows that they cover.
+ * @param fresh runs as they are now, which were loaded elsewhere
+ */
+export function Timeline({ of, path, fresh }: Shown) {
+	const [, change] = useQuery();
+	const [active, setActive] = useState<string>();
+	const now = Date.now();
+	const range = useRange(of.interval, now);
+	const { start, end } = range;
+	const { lanes, isLoaded, isPart, error, reload } = useLanes({ of, path, fresh }, range);
 	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active);
 	const move = (until: number) => change({ until: until < now ? iso(until) : undefined });
 	const button = (words: string, until: number, isOff = false) => (
@@ -89,7 +94,7 @@ export function Timeline({
 				{button("Later", 2 * end - start - length, end > now)}
 				<span class="timeline-range">{sayRange(range)}</span>
 			</Filters>
-			{loaded.error && <Problem error={loaded.error} retry={loaded.reload} />}
+			{error && <Problem error={error} retry={reload} />}
 			<Drawing
 				of={of}
 				path={path}
@@ -105,7 +110,7 @@ export function Timeline({
 				<>
 					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
 					<Summary lanes={lanes} />
-					{data.isPart && <p>Only the {MAX_RUNS} newest windows are shown.</p>}
+					{isPart && <p>Only the {MAX_RUNS} newest windows are shown.</p>}
 				</>
 			)}
 		</section>

@@ -1,4 +1,5 @@
 /** The drawing of the timeline. Each run and each gap is a link. */
+import type { TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { BatchExport } from "tenantry-client";
@@ -122,67 +123,98 @@ function Bar({
 	);
 }
 
-/**
- * Draws lanes of runs over an axis of time. Of the links only one can be reached with Tab; arrow keys lead from one to
- * the next.
- * @param active the key of the entry that the detail is about
- */
-export function Drawing({
-	of,
-	path,
-	lanes,
-	range,
-	length,
-	now,
-	active,
-	onActive,
-}: {
+type Drawn = {
 	of: BatchExport;
 	path: string;
 	lanes: Lane[];
-	range: Range;
-	/** How long a window is, in milliseconds. */
-	length: number;
 	now: number;
+	/** What the detail is about. */
 	active: Entry | undefined;
+	/** Gets the key of the entry that the pointer is at, or that has the focus. */
 	onActive: (key: string) => void;
-}) {
+};
+
+/** The runs and gaps. Only one of them can be reached with Tab; arrow keys lead from one to the next. */
+function Entries({ of, path, lanes, now, active, onActive, x }: Drawn & { x: Scale }) {
 	const { route } = useLocation();
-	const svg = useRef<SVGSVGElement>(null);
-	const [ref, available] = useWidth();
-	const time = range.end - range.start;
-	const width = Math.max(available, (time / length) * MIN_WINDOW);
-	const height = lanes.length * LANE;
-	const x = (at: number) => ((Math.max(at, range.start) - range.start) / time) * width;
-	// The newest windows are at the end.
-	useLayoutEffect(() => {
-		if (ref.current) ref.current.scrollLeft = width;
-	}, [available, width, range.start]);
 	const tabStop = active ?? lanes.flatMap(({ entries }) => entries.at(-1) ?? [])[0];
+	// The router doesn't know links of drawings.
 	const follow = (event: MouseEvent, link: string) => {
 		if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
 		event.preventDefault();
 		route(link);
 	};
-	const move = (event: KeyboardEvent, entry: Entry) => {
+	const move = (event: TargetedKeyboardEvent<Element>, entry: Entry) => {
 		const next = neighbour(lanes, entry, event.key);
 		if (!next) return;
 		event.preventDefault();
-		svg.current?.querySelector<SVGElement>(`[data-key="${next.key}"]`)?.focus();
+		event.currentTarget
+			.closest("svg")
+			?.querySelector<SVGElement>(`[data-key="${next.key}"]`)
+			?.focus();
 	};
 	return (
+		<>
+			{lanes.map(({ entries }, i) =>
+				entries.map((entry) => {
+					const box = { x: x(entry.start), width: x(entry.end) - x(entry.start) };
+					const link = linkOf(entry, path);
+					return (
+						<a
+							key={entry.key}
+							data-key={entry.key}
+							class="timeline-entry"
+							href={link}
+							aria-label={sayEntry(entry, of, now)}
+							tabindex={entry === tabStop ? 0 : -1}
+							onFocus={() => onActive(entry.key)}
+							onMouseEnter={() => onActive(entry.key)}
+							onKeyDown={(event) => move(event, entry)}
+							onClick={(event) => follow(event, link)}
+						>
+							<rect class="timeline-hit" {...box} y={i * LANE} height={LANE} />
+							<Bar entry={entry} of={of} {...box} top={i * LANE} now={now} />
+						</a>
+					);
+				}),
+			)}
+		</>
+	);
+}
+
+const Names = ({ lanes }: { lanes: Lane[] }) => (
+	<svg class="timeline-names" width={NAMES} height={lanes.length * LANE + AXIS} aria-hidden="true">
+		{lanes.map(({ name }, i) => (
+			<text key={name} x="0" y={i * LANE + MARK + BAR / 2 + 4}>
+				{name}
+			</text>
+		))}
+	</svg>
+);
+
+/**
+ * Draws lanes of runs over an axis of time. What is wider than the page scrolls.
+ * @param length how long a window is, in milliseconds
+ */
+export function Drawing({ range, length, ...drawn }: Drawn & { range: Range; length: number }) {
+	const { lanes, now } = drawn;
+	const [ref, available] = useWidth();
+	const time = range.end - range.start;
+	const width = Math.max(available, (time / length) * MIN_WINDOW);
+	const height = lanes.length * LANE;
+	const x = (at: number) => ((Math.max(at, range.start) - range.start) / time) * width;
+	const isMeasured = available > 0;
+	// The newest windows are at the end.
+	useLayoutEffect(() => {
+		if (ref.current) ref.current.scrollLeft = width;
+	}, [isMeasured, range.start, time]);
+	return (
 		<div class="timeline-view">
-			<svg class="timeline-names" width={NAMES} height={height + AXIS} aria-hidden="true">
-				{lanes.map(({ name }, i) => (
-					<text key={name} x="0" y={i * LANE + MARK + BAR / 2 + 4}>
-						{name}
-					</text>
-				))}
-			</svg>
+			<Names lanes={lanes} />
 			<div class="timeline-scroll" ref={ref}>
-				{available > 0 && (
+				{isMeasured && (
 					// biome-ignore lint/a11y/noSvgWithoutTitle: its links have names, and a title would stand beside the pointer
-					<svg ref={svg} class="timeline" width={width} height={height + AXIS}>
+					<svg class="timeline" width={width} height={height + AXIS}>
 						<Hatching />
 						{lanes.map(({ name }, i) => (
 							<rect
@@ -198,29 +230,7 @@ export function Drawing({
 						{now < range.end && (
 							<line class="timeline-now" x1={x(now)} x2={x(now)} y1="0" y2={height} />
 						)}
-						{lanes.map(({ entries }, i) =>
-							entries.map((entry) => {
-								const box = { x: x(entry.start), width: x(entry.end) - x(entry.start) };
-								const link = linkOf(entry, path);
-								return (
-									<a
-										key={entry.key}
-										data-key={entry.key}
-										class="timeline-entry"
-										href={link}
-										aria-label={sayEntry(entry, of, now)}
-										tabindex={entry === tabStop ? 0 : -1}
-										onFocus={() => onActive(entry.key)}
-										onMouseEnter={() => onActive(entry.key)}
-										onKeyDown={(event) => move(event, entry)}
-										onClick={(event) => follow(event, link)}
-									>
-										<rect class="timeline-hit" {...box} y={i * LANE} height={LANE} />
-										<Bar entry={entry} of={of} {...box} top={i * LANE} now={now} />
-									</a>
-								);
-							}),
-						)}
+						<Entries {...drawn} x={x} />
 					</svg>
 				)}
 			</div>

@@ -1,4 +1,8 @@
-import { Empty } from "../../ui/feedback.tsx";
+import type { ComponentChildren } from "preact";
+import { useRoute } from "preact-iso/router";
+import { type Loaded, useLoad } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { Empty, Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 
 /** What members get to see instead of a page for admins. */
@@ -9,3 +13,28 @@ export const AdminsOnly = ({ title, text }: { title: string; text: string }) => 
 		</Empty>
 	</PageView>
 );
+
+type One<T> = {
+	/** Reads the object by the client's `get`. */
+	get: (
+		parameters: { organization: string; id: string },
+		options: { signal: AbortSignal },
+	) => PromiseLike<T>;
+	children: (object: T, loaded: Pick<Loaded<T>, "reload" | "replace">) => ComponentChildren;
+};
+
+function LoadedOne<T>({ get, children }: One<T>) {
+	const { organization } = useOrganization();
+	const { id = "" } = useRoute().params;
+	const loaded = useLoad(
+		(signal) => get({ organization: organization.id, id }, { signal }),
+		[organization.id, id],
+	);
+	return <Show of={loaded}>{(object) => children(object, loaded)}</Show>;
+}
+
+/** A page for admins about the object that the URL names. `title` and `text` are what others get to see. */
+export function OneForAdmins<T>({ title, text, ...one }: One<T> & { title: string; text: string }) {
+	const { isAdmin } = useOrganization();
+	return isAdmin ? <LoadedOne {...one} /> : <AdminsOnly title={title} text={text} />;
+}

@@ -1,21 +1,20 @@
 import { useState } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso/router";
+import { useLocation } from "preact-iso/router";
 import type {
 	AuditStream,
 	BatchExportTrial,
 	Received,
 	UpdateAuditStreamBody,
 } from "tenantry-client";
-import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { attempt, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
-import { AdminsOnly } from "./admins_only.tsx";
+import { OneForAdmins } from "./admins_only.tsx";
 import { useEvery } from "./every.ts";
 import {
 	BucketFields,
@@ -221,29 +220,15 @@ function Shown({
 	);
 }
 
-function OneStream() {
-	const { organization } = useOrganization();
-	const { id = "" } = useRoute().params;
-	const loaded = useLoad(
-		(signal) => api.auditStreams.get({ organization: organization.id, id }, { signal }),
-		[organization.id, id],
-	);
-	return (
-		<Show of={loaded}>
-			{(stream) => <Shown stream={stream} reload={loaded.reload} replace={loaded.replace} />}
-		</Show>
-	);
-}
-
 /** One audit stream: how it is, and what its files can be checked with. */
 export default function AuditStreamPage() {
-	const { isAdmin } = useOrganization();
-	return isAdmin ? (
-		<OneStream />
-	) : (
-		<AdminsOnly
+	return (
+		<OneForAdmins
 			title="Audit stream"
 			text="Audit streams carry what happens in all projects, also in private ones."
-		/>
+			get={(parameters, options) => api.auditStreams.get(parameters, options)}
+		>
+			{(stream, { reload, replace }) => <Shown stream={stream} reload={reload} replace={replace} />}
+		</OneForAdmins>
 	);
 }

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
-import type { Subscription } from "tenantry-client";
+import type { Notifications, Received, Subscription } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { useSave } from "../../ui/conflict.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { PeopleDialog } from "./people_dialog.tsx";
@@ -92,17 +93,76 @@ const optionsOf = (type: Type) => [
 /** How many members are looked at for the names on lists. */
 const MEMBERS = 200;
 
+type People = ReadonlyMap<string, Person>;
+
 /** Members by their uuids, which is all that lists have. */
-async function peopleOf(organization: string, subscriptions: Subscription[], signal: AbortSignal) {
+async function peopleOf(
+	organization: string,
+	subscriptions: Subscription[],
+	signal?: AbortSignal,
+): Promise<People> {
 	const hasLists = subscriptions.some(
 		({ recipients }) => Array.isArray(recipients) && recipients.length > 0,
 	);
-	if (!hasLists) return new Map<string, Person>();
+	if (!hasLists) return new Map();
 	const { results } = await api.members.list({ organization, limit: MEMBERS }, { signal });
 	return new Map<string, Person>(results.map(({ user }) => [user.uuid, user]));
 }
 
+type Data = { read: Received<Notifications, "notifications">; people: People };
+
+async function load(organization: string, signal?: AbortSignal): Promise<Data> {
+	const read = await api.notifications.get({ organization }, { signal });
+	return { read, people: await peopleOf(organization, read.subscriptions, signal) };
+}
+
 const nameOf = ({ first_name, email }: Person) => first_name || email;
+
+/** Recipients in words, so that two versions of them can be compared. */
+function wordsOf({ type, recipients }: Subscription, people: People) {
+	if (!Array.isArray(recipients) || recipients.length === 0)
+		return optionsOf(type).find(([value]) => value === choiceOf(recipients))?.[1] ?? "";
+	// Not by name, which several people may have.
+	return recipients.map((uuid) => people.get(uuid)?.email ?? uuid).join(", ");
+}
+
+const READ = Symbol("as it was read");
+const CHOSEN = Symbol("what was chosen");
+
+/** Who gets the mails of each type, in words. */
+type Version = Record<string, string> & { [READ]: Data };
+type Change = Record<string, string> & { [CHOSEN]: Subscription };
+
+const versionOf = (data: Data): Version =>
+	Object.assign(
+		{ [READ]: data },
+		Object.fromEntries(data.read.subscriptions.map((one) => [one.type, wordsOf(one, data.people)])),
+	);
+
+/** Saves who gets the mails of a type, unless somebody else changed it since this page read it. */
+function useSaveRecipients(data: Data, reload: () => void) {
+	const { organization } = useOrganization();
+	const { save, dialog } = useSave<Version, Change>({
+		read: async () => versionOf(await load(organization.id)),
+		update: async (version, change) => {
+			const { people } = version[READ];
+			const body = { subscriptions: [change[CHOSEN]] };
+			return versionOf({ read: await api.notifications.update(version[READ].read, body), people });
+		},
+		onSaved: reload,
+		labels: Object.fromEntries(Object.entries(TYPES).map(([type, [title]]) => [type, title])),
+	});
+	const change = (chosen: Subscription) =>
+		attempt(async () => {
+			// People who were chosen just now, and weren't on a list.
+			const people = await peopleOf(organization.id, [chosen]);
+			const words = wordsOf(chosen, people);
+			const changes = Object.assign({ [CHOSEN]: chosen }, { [chosen.type]: words });
+			if (await save(versionOf(data), changes))
+				say(choiceOf(chosen.recipients) === "" ? "Not mailed any more." : "Saved.");
+		});
+	return { change, dialog };
+}
 
 function Recipient({
 	subscription: { type, recipients },
@@ -110,8 +170,8 @@ function Recipient({
 	onChange,
 }: {
 	subscription: Subscription;
-	people: Map<string, Person>;
-	onChange: (type: Type, recipients: Recipients) => void;
+	people: People;
+	onChange: (chosen: Subscription) => void;
 }) {
 	const { isAdmin } = useOrganization();
 	const [isChoosing, setChoosing] = useState(false);
@@ -135,7 +195,11 @@ function Recipient({
 					// The list shows what is saved, until there is a choice of people.
 					currentTarget.value = value;
 					if (chosen === PEOPLE) setChoosing(true);
-					else onChange(type, chosen === "admins" || chosen === "owner" ? chosen : []);
+					else
+						onChange({
+							type,
+							recipients: chosen === "admins" || chosen === "owner" ? chosen : [],
+						});
 				}}
 			>
 				{optionsOf(type).map(([one, words]) => (
@@ -159,7 +223,7 @@ function Recipient({
 					onClose={() => setChoosing(false)}
 					onChosen={(uuids) => {
 						setChoosing(false);
-						onChange(type, uuids);
+						onChange({ type, recipients: uuids });
 					}}
 				/>
 			)}
@@ -167,29 +231,49 @@ function Recipient({
 	);
 }
 
-/** Which events are mailed, and to whom. */
-export default function Notifications() {
-	const { organization, isAdmin } = useOrganization();
-	const loaded = useLoad(
-		async (signal) => {
-			const { subscriptions } = await api.notifications.get(
-				{ organization: organization.id },
-				{ signal },
-			);
-			const people = await peopleOf(organization.id, subscriptions, signal);
-			return { subscriptions, people };
-		},
-		[organization.id],
+function Subscriptions({ data, reload }: { data: Data; reload: () => void }) {
+	const { change, dialog } = useSaveRecipients(data, reload);
+	return (
+		<>
+			{GROUPS.map(([group, types]) => (
+				<section key={group} class="subscriptions">
+					<h2>{group}</h2>
+					<ul>
+						{types.map((type) => {
+							const subscription = data.read.subscriptions.find((one) => one.type === type);
+							const [title, when, often] = TYPES[type];
+							return (
+								subscription && (
+									<li key={type}>
+										<div>
+											<strong>{title}</strong>
+											<small class="below">
+												{when} At most {often}.
+											</small>
+										</div>
+										<div class="recipients">
+											<Recipient
+												subscription={subscription}
+												people={data.people}
+												onChange={change}
+											/>
+										</div>
+									</li>
+								)
+							);
+						})}
+					</ul>
+				</section>
+			))}
+			{dialog}
+		</>
 	);
-	const change = (type: Type, recipients: Recipients) =>
-		attempt(async () => {
-			await api.notifications.update(
-				{ organization: organization.id },
-				{ subscriptions: [{ type, recipients }] },
-			);
-			say(choiceOf(recipients) === "" ? "Not mailed any more." : "Saved.");
-			loaded.reload();
-		});
+}
+
+/** Which events are mailed, and to whom. */
+export default function NotificationsPage() {
+	const { organization, isAdmin } = useOrganization();
+	const loaded = useLoad((signal) => load(organization.id, signal), [organization.id]);
 	return (
 		<PageView
 			title="Notifications"
@@ -201,40 +285,7 @@ export default function Notifications() {
 				</>
 			}
 		>
-			<Show of={loaded}>
-				{({ subscriptions, people }) =>
-					GROUPS.map(([group, types]) => (
-						<section key={group} class="subscriptions">
-							<h2>{group}</h2>
-							<ul>
-								{types.map((type) => {
-									const subscription = subscriptions.find((one) => one.type === type);
-									const [title, when, often] = TYPES[type];
-									return (
-										subscription && (
-											<li key={type}>
-												<div>
-													<strong>{title}</strong>
-													<small class="below">
-														{when} At most {often}.
-													</small>
-												</div>
-												<div class="recipients">
-													<Recipient
-														subscription={subscription}
-														people={people}
-														onChange={change}
-													/>
-												</div>
-											</li>
-										)
-									);
-								})}
-							</ul>
-						</section>
-					))
-				}
-			</Show>
+			<Show of={loaded}>{(data) => <Subscriptions data={data} reload={loaded.reload} />}</Show>
 		</PageView>
 	);
 }

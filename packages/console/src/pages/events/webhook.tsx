@@ -1,15 +1,15 @@
 import { useState } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso/router";
+import { useLocation } from "preact-iso/router";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
-import { useList, useLoad, useQuery } from "../../load.ts";
+import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, Show, say, warn } from "../../ui/feedback.tsx";
+import { attempt, say, warn } from "../../ui/feedback.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
-import { AdminsOnly } from "./admins_only.tsx";
+import { OneForAdmins } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { useEvery } from "./every.ts";
 import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
@@ -239,29 +239,17 @@ function Shown({
 	);
 }
 
-function OneWebhook() {
-	const { organization } = useOrganization();
-	const { id = "" } = useRoute().params;
-	const loaded = useLoad(
-		(signal) => api.webhooks.get({ organization: organization.id, id }, { signal }),
-		[organization.id, id],
-	);
-	return (
-		<Show of={loaded}>
-			{(webhook) => <Shown webhook={webhook} reload={loaded.reload} replace={loaded.replace} />}
-		</Show>
-	);
-}
-
 /** One webhook: how it is, and its deliveries. */
 export default function WebhookPage() {
-	const { isAdmin } = useOrganization();
-	return isAdmin ? (
-		<OneWebhook />
-	) : (
-		<AdminsOnly
+	return (
+		<OneForAdmins
 			title="Webhook"
 			text="Webhooks carry events of all projects, also of private ones."
-		/>
+			get={(parameters, options) => api.webhooks.get(parameters, options)}
+		>
+			{(webhook, { reload, replace }) => (
+				<Shown webhook={webhook} reload={reload} replace={replace} />
+			)}
+		</OneForAdmins>
 	);
 }

@@ -7,7 +7,7 @@ import { api, me, reloadMe } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Form, text } from "../../ui/form.tsx";
+import { Form, refusal, text } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
@@ -157,7 +157,10 @@ function ChangeLevel({
 	onClose: () => void;
 	onChanged: () => void;
 }) {
+	const { organization } = useOrganization();
 	const name = nameOf(member.user);
+	/** The level that the user has seen. */
+	const [known, setKnown] = useState(member.level);
 	return (
 		<Dialog title={`Change the level of ${name}`} onClose={onClose}>
 			<Form
@@ -165,7 +168,18 @@ function ChangeLevel({
 				onCancel={onClose}
 				onSubmit={async (fields) => {
 					const level = levelIn(text(fields, "level"));
-					if (level !== member.level) {
+					if (level !== known) {
+						// Members come from a list, which has no ETags.
+						const { email } = member.user;
+						const current = (await api.members.list({ organization: organization.id, email }))
+							.results[0]?.level;
+						if (current !== undefined && current !== known) {
+							setKnown(current);
+							throw refusal(
+								"member",
+								`Somebody else has just made ${name} ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
+							);
+						}
 						await api.members.update(member, { level });
 						say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
 					}

@@ -201,6 +201,13 @@ function Row({ config, loaded }: { config: PluginConfig; loaded: List }) {
 	);
 }
 
+/** Whether those of these configs that are enabled are in this order, as far as it has them. */
+function isSameOrder(configs: readonly PluginConfig[], order: readonly number[]) {
+	const enabled = configs.filter(({ enabled }) => enabled).map(({ id }) => id);
+	const known = order.filter((id) => enabled.includes(id));
+	return enabled.filter((id) => order.includes(id)).join() === known.join();
+}
+
 /** The enabled configs, which can be put into another order: by dragging, or with two buttons each. */
 function Ordered({
 	configs,
@@ -215,11 +222,20 @@ function Ordered({
 }) {
 	const [moved, setMoved] = useState<{ id: number; words: string }>();
 	const pressed = useRef<string>(undefined);
+	/** The order that this page has shown or saved. */
+	const known = useRef<number[]>([]);
+	known.current = configs.map(({ id }) => id);
 	const order = useOrder(
 		configs.map(({ id }) => id),
 		async (ids) => {
+			const current = await readConfigs(project);
+			if (!isSameOrder(current, known.current)) {
+				loaded.replace(current);
+				throw new Error("Somebody else has changed the order. This is theirs: move it again.");
+			}
 			const orders = Object.fromEntries(ids.map((id, i) => [id, i + 1]));
 			await api.pluginConfigs.rearrange({ project }, { orders });
+			known.current = ids;
 			const all = (loaded.data ?? []).map((config) => ({
 				...config,
 				order: orders[config.id] ?? config.order,

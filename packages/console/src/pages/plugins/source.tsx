@@ -6,7 +6,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { attempt, Empty, say, warn } from "../../ui/feedback.tsx";
 import { Field, Form, refusal, text } from "../../ui/form.tsx";
 import { type Changes, starter, useDrafts } from "./drafts.ts";
 import { PluginView, useRights } from "./plugin_view.tsx";
@@ -51,7 +51,9 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => voi
 			loaded.replace(version[READ]);
 			// For its ETag, which only a GET has.
 			loaded.reload();
-			say("The source is saved.");
+			const broken = Object.keys(version[READ].errors);
+			if (broken.length === 0) say("The source is saved.");
+			else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
 		},
 		labels: {},
 	});
@@ -69,6 +71,10 @@ function useReason({ plugin_type, url, ...plugin }: Source) {
 	return undefined;
 }
 
+/** Why saved files don't compile. Errors of files that have been changed since say nothing any more. */
+const errorsOf = ({ errors }: Source, changes: Changes) =>
+	Object.entries(errors).filter(([name]) => !(name in changes));
+
 const isEmpty = (files: Record<string, string>) => Object.keys(files).length === 0;
 
 function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
@@ -85,6 +91,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 	const names = Object.keys(drafts.files).sort();
 	const current = file !== undefined && names.includes(file) ? file : names[0];
 	const open = (name: string) => change({ file: name });
+	const errors = new Map(errorsOf(source, drafts.changes));
 
 	if (!isEditable && current === undefined)
 		return (
@@ -100,6 +107,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 					names={names}
 					current={current}
 					changed={Object.keys(drafts.changes)}
+					broken={[...errors.keys()]}
 					onOpen={open}
 					onAdd={isEditable ? () => setAdding(true) : undefined}
 				/>
@@ -108,6 +116,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 						key={current}
 						filename={current}
 						value={drafts.files[current] ?? ""}
+						error={errors.get(current)}
 						isReadOnly={!isEditable}
 						onChange={(text) => drafts.write(current, text)}
 					/>
@@ -176,12 +185,15 @@ function FileList({
 	names,
 	current,
 	changed,
+	broken,
 	onOpen,
 	onAdd,
 }: {
 	names: string[];
 	current: string | undefined;
 	changed: string[];
+	/** Those that don't compile. */
+	broken: string[];
 	onOpen: (name: string) => void;
 	onAdd: (() => void) | undefined;
 }) {
@@ -201,6 +213,14 @@ function FileList({
 								<>
 									<span class="unsaved" aria-hidden="true" />
 									<span class="unseen">, unsaved</span>
+								</>
+							)}
+							{broken.includes(name) && (
+								<>
+									<span class="broken" aria-hidden="true">
+										×
+									</span>
+									<span class="unseen">, doesn't compile</span>
 								</>
 							)}
 						</button>
@@ -255,14 +275,56 @@ function AddFile({
 
 type Opened = ReturnType<typeof import("./editor.ts").openEditor>;
 
+/** Where an error is, which ends with "(line:column)". */
+function placeIn(text: string, error: string) {
+	const [, line] = /\((\d+):\d+\)$/.exec(error) ?? [];
+	if (line === undefined) return undefined;
+	const before = text.split("\n").slice(0, Number(line) - 1);
+	const start = before.reduce((sum, { length }) => sum + length + 1, 0);
+	const end = text.indexOf("\n", start);
+	return { line, start, end: end < 0 ? text.length : end };
+}
+
+/** Why the file doesn't compile, and the way to the line. */
+function CompileError({
+	value,
+	error,
+	onSelect,
+}: {
+	value: string;
+	error: string;
+	onSelect: (start: number, end: number) => void;
+}) {
+	const place = placeIn(value, error);
+	return (
+		<div class="problem" role="status">
+			<p>
+				<strong>This file doesn't compile.</strong> {error}
+			</p>
+			{place && (
+				<button
+					type="button"
+					class="secondary outline small"
+					onClick={() => onSelect(place.start, place.end)}
+				>
+					Go to line {place.line}
+				</button>
+			)}
+		</div>
+	);
+}
+
 function Editor({
 	filename,
 	value,
+	error,
 	isReadOnly,
 	onChange,
 }: {
 	filename: string;
 	value: string;
+	/** Why the file doesn't compile, if it doesn't. */
+	error: string | undefined;
 	isReadOnly: boolean;
 	onChange: (value: string) => void;
 }) {
@@ -298,9 +360,17 @@ function Editor({
 		if (editor.current && editor.current.value !== value) editor.current.setOptions({ value });
 	}, [value]);
 
+	function select(start: number, end: number) {
+		const { textarea } = editor.current ?? {};
+		textarea?.setSelectionRange(start, end);
+		// Scrolls to the selection.
+		textarea?.focus();
+	}
+
 	return (
 		<div class="editor">
-			<div ref={place} aria-busy={!isOpen} />
+			{error !== undefined && <CompileError value={value} error={error} onSelect={select} />}
+			<div ref={place} class="editor-place" aria-busy={!isOpen} />
 			<small id={hint} class="hint">
 				{isReadOnly
 					? "This file can only be read."
