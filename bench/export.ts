@@ -2,7 +2,7 @@
  * What exports cost: the CPU time of an export as a multiple of what a common tool takes for the same rows, and the memory
  * of a run. Measures take turns, round by round, so that whatever else the machine does meets all of them.
  *
- * node bench/export.ts [rows] [rounds] [rows of a run whose memory is measured] [such runs]
+ * node bench/export.ts [rows] [rounds] [rows of a run whose memory is measured] [such runs] [JSONLines or Parquet]
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { pythonWithDuckDb, sqliteWithGzip } from "./files.ts";
@@ -11,8 +11,15 @@ import { startPostgres } from "./postgres.ts";
 import { startService } from "./service.ts";
 
 const [rows = 100_000, rounds = 7, largeRows = 1_000_000, runs = 10] = process.argv
-	.slice(2)
+	.slice(2, 6)
 	.map(Number);
+
+/** What is measured of memory. */
+const FORMATS = {
+	JSONLines: { name: "JSONLines with gzip", config: { compression: "gzip" } },
+	Parquet: { name: "Parquet with zstd", config: { file_format: "Parquet", compression: "zstd" } },
+};
+const format = process.argv[6] === "Parquet" ? FORMATS.Parquet : FORMATS.JSONLines;
 
 const MEMORY_GOAL_MIB = 64;
 
@@ -52,9 +59,9 @@ const toR2 = (config: object) => (n: number) => ({
 	config: { prefix: `export-${n}`, ...config },
 });
 
-const jsonLines = () => exported(toR2({ compression: "gzip" }));
+const jsonLines = () => exported(toR2(FORMATS.JSONLines.config));
 
-const parquet = () => exported(toR2({ file_format: "Parquet", compression: "zstd" }));
+const parquet = () => exported(toR2(FORMATS.Parquet.config));
 
 const noOp = () => exported(() => ({ type: "NoOp" }));
 
@@ -157,7 +164,7 @@ const memory = await watchMemory(service.inspector, service.collections);
 /** An export of the large window. */
 const largeRun = () => {
 	exports += 1;
-	return service.runExport(toR2({ compression: "gzip" })(exports), large);
+	return service.runExport(toR2(format.config)(exports), large);
 };
 
 // The first run warms up, and collects garbage again and again, which shows what is held without it.
@@ -167,7 +174,7 @@ if (runs > 0) {
 	clearInterval(timer);
 	const { held } = memory.take();
 	console.log(
-		`\n${largeRows} rows as JSONLines with gzip: after a collection, the isolate held at most ${held?.toFixed(0)} MiB.`,
+		`\n${largeRows} rows as ${format.name}: after a collection, the isolate held at most ${held?.toFixed(0)} MiB.`,
 	);
 	console.log("With garbage that V8 had not collected yet, in MiB:\n");
 	console.log("| Run | Peak | New objects | Old objects | Script | Buffers |");
