@@ -66,7 +66,11 @@ export const LISTS: Record<string, List> = {
 	listBatchExports: { owner: "exports" },
 	listBatchExportLogs: LOG,
 	listBatchExportMetrics: { owner: "runs" },
-	listBatchExportRuns: { owner: "runs", few: ["status=Failed"], most: ["status=Completed"] },
+	listBatchExportRuns: {
+		owner: "runs",
+		few: ["status=Failed", "after=2099-01-01", "before=2000-01-01"],
+		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
+	},
 	listBatchExportRunLogs: LOG,
 	listBatchExportBackfills: { owner: "runs" },
 	listDomains: { owner: "domains", few: ["search=lovelace"], most: ["search=host"] },

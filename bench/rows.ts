@@ -197,7 +197,7 @@ export const MANY: [table: string, columns: Columns][] = [
 			batch_export_id: `'${EXPORT}'`,
 			status: special("'Failed'", "'Completed'"),
 			data_interval_start: TIME,
-			data_interval_end: TIME,
+			data_interval_end: TIMES,
 			created_at: TIME,
 			finished_at: TIME,
 			last_updated_at: TIME,

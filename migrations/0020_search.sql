@@ -50,15 +50,9 @@ CREATE INDEX `plugin_log_entries_timestamp` ON `plugin_log_entries` (`timestamp`
 -- are a trigram, too; other columns are one trigram each, made of an id, so that a search reads the documents of its
 -- organization, export, run or config only. src/db/search.ts makes the queries. `detail = none`: a document that has all
 -- trigrams of a search is a candidate, and the query looks at its text.
-DROP TRIGGER members_insert;
---> statement-breakpoint
-DROP TRIGGER members_delete;
---> statement-breakpoint
-DROP TRIGGER users_search;
---> statement-breakpoint
-DROP TABLE member_search;
---> statement-breakpoint
--- A document for each active member. What the list is sorted by is in it, so that a search need not read the members.
+-- A document for each active member. The index before, member_search, stays: it is what the code asks that is deployed until
+-- this version is. A later migration drops it, with its part of the triggers members_insert, members_delete and users_search.
+-- What the list is sorted by is in it, so that a search need not read the members.
 CREATE VIEW member_documents AS
   SELECT char(983040 + unicode(substr(organization_id, -6, 1)) * 256 + unicode(substr(organization_id, -5, 1)), 983040 + unicode(substr(organization_id, -4, 1)) * 256 + unicode(substr(organization_id, -3, 1)), 983040 + unicode(substr(organization_id, -2, 1)) * 256 + unicode(substr(organization_id, -1, 1))) AS organization,
     char(983040 + (user_id >> 32 & 65535), 983040 + (user_id >> 16 & 65535), 983040 + (user_id & 65535)) AS person,
@@ -75,34 +69,27 @@ CREATE VIEW member_documents AS
     )
   );
 --> statement-breakpoint
-CREATE VIRTUAL TABLE member_search USING fts5(organization, person, text, letters, name UNINDEXED, organization_id UNINDEXED, user_id UNINDEXED, id UNINDEXED, joined_at UNINDEXED, detail = none, tokenize = 'trigram');
+CREATE VIRTUAL TABLE member_names USING fts5(organization, person, text, letters, name UNINDEXED, organization_id UNINDEXED, user_id UNINDEXED, id UNINDEXED, joined_at UNINDEXED, detail = none, tokenize = 'trigram');
 --> statement-breakpoint
-CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
-  UPDATE users SET organizations = organizations + 1 WHERE id = new.user_id;
-  UPDATE organizations SET active_members = active_members + 1
-    WHERE id = new.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
-  UPDATE members SET is_active = false WHERE id = new.id AND NOT (SELECT is_active AND NOT is_service_account FROM users WHERE id = new.user_id);
-  INSERT INTO member_search SELECT * FROM member_documents WHERE id = new.id;
+CREATE TRIGGER member_names_insert AFTER INSERT ON members BEGIN
+  INSERT INTO member_names SELECT * FROM member_documents WHERE id = new.id;
 END;
 --> statement-breakpoint
-CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
-  UPDATE users SET organizations = organizations - 1 WHERE id = old.user_id;
-  UPDATE organizations SET active_members = active_members - 1
-    WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
-  DELETE FROM member_search WHERE rowid IN (
-    SELECT rowid FROM member_search WHERE member_search MATCH '"' || char(983040 + unicode(substr(old.organization_id, -6, 1)) * 256 + unicode(substr(old.organization_id, -5, 1)), 983040 + unicode(substr(old.organization_id, -4, 1)) * 256 + unicode(substr(old.organization_id, -3, 1)), 983040 + unicode(substr(old.organization_id, -2, 1)) * 256 + unicode(substr(old.organization_id, -1, 1))) || '" AND "' || char(983040 + (old.user_id >> 32 & 65535), 983040 + (old.user_id >> 16 & 65535), 983040 + (old.user_id & 65535)) || '"' AND id = old.id
+CREATE TRIGGER member_names_delete AFTER DELETE ON members BEGIN
+  DELETE FROM member_names WHERE rowid IN (
+    SELECT rowid FROM member_names WHERE member_names MATCH '"' || char(983040 + unicode(substr(old.organization_id, -6, 1)) * 256 + unicode(substr(old.organization_id, -5, 1)), 983040 + unicode(substr(old.organization_id, -4, 1)) * 256 + unicode(substr(old.organization_id, -3, 1)), 983040 + unicode(substr(old.organization_id, -2, 1)) * 256 + unicode(substr(old.organization_id, -1, 1))) || '" AND "' || char(983040 + (old.user_id >> 32 & 65535), 983040 + (old.user_id >> 16 & 65535), 983040 + (old.user_id & 65535)) || '"' AND id = old.id
   );
 END;
 --> statement-breakpoint
-CREATE TRIGGER users_search AFTER UPDATE OF first_name, last_name, email, is_active ON users
+CREATE TRIGGER member_names_update AFTER UPDATE OF first_name, last_name, email, is_active ON users
   WHEN (new.first_name, new.last_name, new.email, new.is_active) IS NOT (old.first_name, old.last_name, old.email, old.is_active) BEGIN
-  DELETE FROM member_search WHERE rowid IN (
-    SELECT rowid FROM member_search WHERE member_search MATCH '"' || char(983040 + (new.id >> 32 & 65535), 983040 + (new.id >> 16 & 65535), 983040 + (new.id & 65535)) || '"' AND user_id = new.id
+  DELETE FROM member_names WHERE rowid IN (
+    SELECT rowid FROM member_names WHERE member_names MATCH '"' || char(983040 + (new.id >> 32 & 65535), 983040 + (new.id >> 16 & 65535), 983040 + (new.id & 65535)) || '"' AND user_id = new.id
   );
-  INSERT INTO member_search SELECT * FROM member_documents WHERE user_id = new.id;
+  INSERT INTO member_names SELECT * FROM member_documents WHERE user_id = new.id;
 END;
 --> statement-breakpoint
-INSERT INTO member_search SELECT * FROM member_documents;
+INSERT INTO member_names SELECT * FROM member_documents;
 --> statement-breakpoint
 -- A document for each plugin, whose rowid is the plugin's id. Global plugins have a trigram of their own.
 CREATE VIEW plugin_documents AS

@@ -77,7 +77,7 @@ function statementsOf<S extends SQLiteSelect>(
 	return [rows, counted] as const;
 }
 
-/** How the rows of a list are found whose order isn't that of the index that finds them. */
+/** Rows that an index finds in another order than the list's. */
 type Matches = {
 	/** The column that `found` has values of. */
 	id: SQLiteColumn;

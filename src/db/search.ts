@@ -1,4 +1,4 @@
-/** Searches in full-text indexes of trigrams, which triggers keep (migrations/0020_search.sql). */
+/** Searches in full-text indexes of trigrams, which triggers keep (the migrations `search` and `search_lists`). */
 import { and, type SQL, sql } from "drizzle-orm";
 import { contains, fold } from "./contains.ts";
 
@@ -23,9 +23,9 @@ function trigramsOf(part: string) {
 	return text.slice(2).map((_, at) => text.slice(at, at + 3).join(""));
 }
 
-/** SQL for the character that stands for two others in the index: they are the 6 last ones of an id. */
+/** SQL for the character that stands for two others in the index: they are the 6 last ones of an id, if it has as many. */
 const pair = (at: number) =>
-	sql`983040 + unicode(substr(owner.id, ${sql.raw(String(at))}, 1)) * 256 + unicode(substr(owner.id, ${sql.raw(String(at + 1))}, 1))`;
+	sql`coalesce(983040 + unicode(substr(owner.id, ${sql.raw(String(at))}, 1)) * 256 + unicode(substr(owner.id, ${sql.raw(String(at + 1))}, 1)), 983040)`;
 
 /** SQL for the trigram that stands for what has this UUID. */
 export const trigramOf = (id: SQL | string) =>

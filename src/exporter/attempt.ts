@@ -42,7 +42,7 @@ export async function takeState(attempt: Attempt): Promise<unknown> {
 	return state;
 }
 
-/** Repeats in memory what the database has stored, without the state. */
+/** Repeats in memory what the database has stored. A state is left out: `takeState` reads it when it is needed. */
 export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
 	const { run, batchExport } = attempt.loaded;
 	attempt.loaded = { batchExport, run: { ...run, ...set } };

@@ -51,8 +51,8 @@ const newestFirst = keepList(
 
 /** The documents of active members whose name or address contains `search`, by what the list is sorted by. */
 const inSearch = ({ organization }: Tenant, search: string) => ({
-	...searched(organization, "member_search", search),
-	by: [sql`member_search.joined_at`, sql`member_search.id`],
+	...searched(organization, "member_names", search),
+	by: [sql`member_names.joined_at`, sql`member_names.id`],
 });
 
 type Filters = z.infer<typeof filters>;

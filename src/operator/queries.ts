@@ -11,14 +11,14 @@ import { OperatorError, required } from "./errors.ts";
 import type { list, organizationSet, user as User } from "./shape.ts";
 
 /**
- * Selects a user, and makes rows of the activity log: one for each of its organizations, all of which a change of the user
- * concerns.
+ * Selects a user, and makes rows of the activity log: one for each of its organizations, since a change of the user concerns
+ * all of them.
  */
 async function withOrganizations(db: Database, email: string) {
 	const byEmail = eq(users.email, email);
 	const [[found], memberships] = await db.batch([
 		db
-			.select({ id: users.id, uuid: users.uuid, secret: twoFactors.secret })
+			.select({ id: users.id, uuid: users.uuid, two_factor_since: twoFactors.confirmed_at })
 			.from(users)
 			.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
 			.where(byEmail),
@@ -65,7 +65,7 @@ export async function deactivateUser({ DB }: Env, { email }: z.infer<typeof User
 export async function resetTwoFactor({ DB }: Env, { email }: z.infer<typeof User>) {
 	const db = drizzle(DB);
 	const { user, rows } = await withOrganizations(db, email);
-	required(user.secret ?? undefined, "second factor of this user");
+	required(user.two_factor_since ?? undefined, "second factor for this user");
 	const removal = db.delete(twoFactors).where(eq(twoFactors.user_id, user.id));
 	const entries = rows({ activity: "disabled" as const, scope: "TwoFactor" as const });
 	const [removed, entered] = withEntries(db, removal, entries);

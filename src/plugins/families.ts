@@ -53,9 +53,11 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
-/** The values of `families` that have both bits. */
+/** The sums of bits that have both of these. */
 export const sumsWith = (one: number, other: number) =>
-	[1, 2, 3, 4, 5, 6, 7].filter((sum) => sum & one && sum & other);
+	Array.from({ length: 2 ** families.length }, (_, sum) => sum).filter(
+		(sum) => sum & one && sum & other,
+	);
 
 /** The sum of the bits of these families. */
 export const bitsOf = (names: Family["name"][]) =>

@@ -295,3 +295,19 @@ test("configs are in the lists of the families that their plugin has now", async
 	await db.update(plugins).set({ capabilities: {} }).where(eq(plugins.id, destination));
 	expect((await configs("pipeline_destinations")).count).toBe(0);
 });
+
+test("a search below an organization that doesn't exist is refused like any other request", async () => {
+	const { key } = await person();
+	for (const id of ["ab", "", "x".repeat(200), v7()].map((id) => id || "%20"))
+		for (const list of ["domains", "invites", "members", "plugins", "projects"])
+			expect([
+				id,
+				list,
+				(await call("GET", `/api/organizations/${id}/${list}?search=x`, { key })).status,
+			]).toEqual([id, list, 404]);
+	for (const list of ["domains", "plugins", "projects"])
+		expect([
+			list,
+			(await call("GET", `/api/organizations/@current/${list}?search=x`, { key })).status,
+		]).toEqual([list, 404]);
+});

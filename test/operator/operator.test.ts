@@ -123,7 +123,7 @@ test("a second factor that is reset is gone with its recovery codes, which each 
 	const entry = { ...byOperator, activity: "disabled", scope: "TwoFactor", item_id: member.uuid };
 	for (const home of [one, two]) expect((await log(home))[0]).toMatchObject(entry);
 	expect(await operate("user reset-two-factor", { email: member.email })).toEqual({
-		error: "There is no second factor of this user.",
+		error: "There is no second factor for this user.",
 	});
 });
 

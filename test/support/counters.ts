@@ -105,8 +105,8 @@ const TABLES = {
 		"select count(*) from activity_counts",
 		"select count(*) from (select distinct organization_id, project_id from activity_log where not is_system)",
 	],
-	member_search: [
-		"select json_group_array(it order by it) from (select organization_id || user_id || id || joined_at as it from member_search)",
+	member_names: [
+		"select json_group_array(it order by it) from (select organization_id || user_id || id || joined_at as it from member_names)",
 		"select json_group_array(it order by it) from (select organization_id || user_id || id || joined_at as it from members where is_active)",
 	],
 	project_search: [
