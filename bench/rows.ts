@@ -37,7 +37,7 @@ export const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i
 export const special = (few: string, others: string) => `iif(i < ${FEW}, ${few}, ${others})`;
 
 /** A few rows are from the far future, a few from the past. */
-const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:00.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:00.000Z' else ${TIME} end`;
+const TIMES = `case when i < ${FEW} then '2100-01-01T00:00:0' || i || '.000Z' when i < ${2 * FEW} then '1999-01-01T00:00:0' || i || '.000Z' else ${TIME} end`;
 
 export const EXPORT = uuid("other", 1);
 export const RUN = uuid("other", 30_000_000);

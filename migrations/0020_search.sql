@@ -93,31 +93,30 @@ INSERT INTO member_names SELECT * FROM member_documents;
 --> statement-breakpoint
 -- A document for each plugin, whose rowid is the plugin's id. Global plugins have a trigram of their own.
 CREATE VIEW plugin_documents AS
-  SELECT id, organization, reach, text,
-    (SELECT char(1) || group_concat(substr(text, key + 1, 1) || char(1), '') FROM json_each('[' || substr(replace(hex(zeroblob(length(text))), '00', ',0'), 2) || ']')) AS letters
+  SELECT id, organization, reach, text
   FROM (
     SELECT id, char(983040 + unicode(substr(organization_id, -6, 1)) * 256 + unicode(substr(organization_id, -5, 1)), 983040 + unicode(substr(organization_id, -4, 1)) * 256 + unicode(substr(organization_id, -3, 1)), 983040 + unicode(substr(organization_id, -2, 1)) * 256 + unicode(substr(organization_id, -1, 1))) AS organization, iif(is_global, char(983040, 983040, 983040), '') AS reach,
       replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(name || char(10) || description || char(10) || coalesce(url, ''), char(223), 'ss'), char(7838), 'ss'), char(962), char(963)), char(305), 'i'), char(304), 'i'), char(181), char(956)), char(8491), char(229)), char(8486), char(969)), char(453), char(454)), char(456), char(457)), char(459), char(460)), char(498), char(499)) AS text
     FROM plugins
   );
 --> statement-breakpoint
-CREATE VIRTUAL TABLE plugin_search USING fts5(organization, reach, text, letters, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram');
+CREATE VIRTUAL TABLE plugin_search USING fts5(organization, reach, text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram');
 --> statement-breakpoint
 CREATE TRIGGER plugins_search_insert AFTER INSERT ON plugins BEGIN
-  INSERT INTO plugin_search (rowid, organization, reach, text, letters) SELECT * FROM plugin_documents WHERE id = new.id;
+  INSERT INTO plugin_search (rowid, organization, reach, text) SELECT * FROM plugin_documents WHERE id = new.id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER plugins_search_update AFTER UPDATE OF name, description, url, is_global ON plugins
   WHEN (new.name, new.description, new.url, new.is_global) IS NOT (old.name, old.description, old.url, old.is_global) BEGIN
   DELETE FROM plugin_search WHERE rowid = old.id;
-  INSERT INTO plugin_search (rowid, organization, reach, text, letters) SELECT * FROM plugin_documents WHERE id = new.id;
+  INSERT INTO plugin_search (rowid, organization, reach, text) SELECT * FROM plugin_documents WHERE id = new.id;
 END;
 --> statement-breakpoint
 CREATE TRIGGER plugins_search_delete AFTER DELETE ON plugins BEGIN
   DELETE FROM plugin_search WHERE rowid = old.id;
 END;
 --> statement-breakpoint
-INSERT INTO plugin_search (rowid, organization, reach, text, letters) SELECT * FROM plugin_documents;
+INSERT INTO plugin_search (rowid, organization, reach, text) SELECT * FROM plugin_documents;
 --> statement-breakpoint
 -- A document for each log entry. The index doesn't keep them: it reads the view. Entries are never updated.
 CREATE VIEW batch_export_log_documents AS

@@ -278,7 +278,7 @@ export function visiblePluginIds(
 	const some = (kind: SQL | undefined, trigram: SQL | string) =>
 		search
 			? sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
-    where ${and(mayContain("plugin_search", trigram, search), kind, filter, below(sql`plugin_search.rowid`))}`
+    where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`
 			: sql`select ${plugins.id} as id from ${plugins} where ${and(kind, filter, below(sql`${plugins.id}`))}`;
 	return sql`${some(owned, trigramOf(tenant.organization))}
   union all ${some(global, GLOBAL)}
