@@ -1,6 +1,7 @@
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import {
+	knownOf,
 	lanesOf,
 	lateness,
 	rangeOf,
@@ -72,6 +73,18 @@ describe("the lanes of a timeline", () => {
 			["Scheduled", 1, 2, "3 to 5", 5, "6 to 8", 8, 9, 10, 11],
 		]);
 		expect(shown(exporting(), runs(9, 11), 4)).toEqual([["Scheduled", 9, "10 to 11", 11]]);
+	});
+
+	test("have no gap where runs weren't loaded", () => {
+		const range = rangeOf("hour", 24, NOW);
+		const newest = runs(11, 8, 7);
+		expect(knownOf(range, newest, false)).toEqual(range);
+		const known = knownOf(range, newest, true);
+		expect(known).toEqual({ start: Date.parse(at(8)), end: range.end });
+		const [lane] = lanesOf(exporting(), newest, known, NOW);
+		expect(lane?.entries).toMatchObject([{ kind: "run" }, { windows: 2 }, { kind: "run" }]);
+		// All that was loaded ends after the range.
+		expect(knownOf({ start: 0, end: HOUR_MS }, newest, true).start).toBe(HOUR_MS);
 	});
 
 	test("have no gap where no run is due: before start_at, after end_at, and while a run may still start", () => {

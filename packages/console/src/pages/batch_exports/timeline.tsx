@@ -9,7 +9,7 @@ import type { Opened } from "./export.tsx";
 import { IDLE_MS, usePolling } from "./poll.ts";
 import { sayRange } from "./states.tsx";
 import { Drawing } from "./timeline_drawing.tsx";
-import { type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
+import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
@@ -56,7 +56,8 @@ function useLanes({ of, fresh }: Shown, { start, end }: Range) {
 		if (!data || !isLoaded) return NOT_LOADED;
 		const byId = new Map<string, BatchExportRun>(data.runs.map((run) => [run.id, run]));
 		for (const run of fresh) byId.set(run.id, run);
-		return lanesOf(of, [...byId.values()], { start, end }, Date.now());
+		const known = knownOf({ start, end }, data.runs, data.isPart);
+		return lanesOf(of, [...byId.values()], known, Date.now());
 	}, [data, isLoaded, fresh, of, start, end]);
 	return { lanes, isLoaded, isPart: data?.isPart ?? false, error, reload };
 }
@@ -110,7 +111,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 				<>
 					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
 					<Summary lanes={lanes} />
-					{isPart && <p>Only the {MAX_RUNS} newest windows are shown.</p>}
+					{isPart && <p>Only the {MAX_RUNS} newest runs are shown.</p>}
 				</>
 			)}
 		</section>
