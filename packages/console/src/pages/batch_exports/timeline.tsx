@@ -1,4 +1,4 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
@@ -26,16 +26,31 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 	const [shortest] = SPANS[interval];
 	const windows = SPANS[interval].find(([windows]) => String(windows) === span)?.[0] ?? shortest[0];
 	const last = Date.parse(until ?? "");
-	return rangeOf(interval, windows, last < now ? last : now);
+	const isPast = last < now;
+	return {
+		...rangeOf(interval, windows, isPast ? last : now),
+		/** Stays the same while the range moves on with the present. */
+		place: `${windows} until ${isPast ? until : "now"}`,
+	};
 }
 
 type Shown = Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] };
 
-/** Loads the runs of a range, and finds the gaps between them. */
-function useLanes({ of, fresh }: Shown, { start, end }: Range) {
+/** The runs that end in a range. */
+type Loaded = {
+	id: string;
+	range: Range;
+	place: string;
+	runs: BatchExportRun[];
+	/** Whether the oldest ones are missing. */
+	isPart: boolean;
+};
+
+/** Loads the runs of a range, and finds the gaps between them. Shows what it had until the range is loaded. */
+function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
 	const { organization } = useOrganization();
 	const loaded = useLoad(
-		async (signal) => {
+		async (signal): Promise<Loaded> => {
 			const parameters = {
 				organization: organization.id,
 				id: of.id,
@@ -44,22 +59,24 @@ function useLanes({ of, fresh }: Shown, { start, end }: Range) {
 				limit: MAX_RUNS,
 			};
 			const { results, next } = await api.batchExports.listRuns(parameters, { signal });
-			return { runs: results, isPart: next !== null, start, end };
+			return { id: of.id, range: { start, end }, place, runs: results, isPart: next !== null };
 		},
 		[of.id, start, end],
 	);
 	usePolling(loaded.reload, true, IDLE_MS);
 	const { data, error, reload } = loaded;
-	// What is shown of another range would look like gaps.
-	const isLoaded = data?.start === start && data.end === end;
+	const last = useRef<Loaded | undefined>(undefined);
+	last.current = data ?? last.current;
+	const shown = last.current?.id === of.id ? last.current : undefined;
 	const lanes = useMemo(() => {
-		if (!data || !isLoaded) return NOT_LOADED;
-		const byId = new Map<string, BatchExportRun>(data.runs.map((run) => [run.id, run]));
-		for (const run of fresh) byId.set(run.id, run);
-		const known = knownOf({ start, end }, data.runs, data.isPart);
+		if (!shown) return NOT_LOADED;
+		const byId = new Map<string, BatchExportRun>(shown.runs.map((run) => [run.id, run]));
+		for (const run of fresh) if (run.batch_export === of.id) byId.set(run.id, run);
+		const known = knownOf(shown.range, shown.runs, shown.isPart);
 		return lanesOf(of, [...byId.values()], known, Date.now());
-	}, [data, isLoaded, fresh, of, start, end]);
-	return { lanes, isLoaded, isPart: data?.isPart ?? false, error, reload };
+	}, [shown, fresh, of]);
+	const isLoaded = shown?.range.start === start && shown.range.end === end;
+	return { lanes, shown, isLoaded, error, reload };
 }
 
 /**
@@ -70,9 +87,10 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const [, change] = useQuery();
 	const [active, setActive] = useState<string>();
 	const now = Date.now();
-	const range = useRange(of.interval, now);
-	const { start, end } = range;
-	const { lanes, isLoaded, isPart, error, reload } = useLanes({ of, path, fresh }, range);
+	const chosen = useRange(of.interval, now);
+	const { start, end } = chosen;
+	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
+	const { range, place } = shown ?? { range: chosen, place: chosen.place };
 	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active);
 	const move = (until: number) => change({ until: until < now ? iso(until) : undefined });
 	const button = (words: string, until: number, isOff = false) => (
@@ -101,17 +119,18 @@ export function Timeline({ of, path, fresh }: Shown) {
 				path={path}
 				lanes={lanes}
 				range={range}
+				place={place}
 				length={length}
 				now={now}
 				active={entry}
 				onActive={setActive}
 			/>
 			<Detail entry={entry} of={of} path={path} now={now} />
-			{isLoaded && (
+			{shown && (
 				<>
-					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
+					<Legend lanes={lanes} of={of} now={now} isNow={now < range.end} />
 					<Summary lanes={lanes} />
-					{isPart && <p>Only the {MAX_RUNS} newest runs are shown.</p>}
+					{shown.isPart && <p>Only the {MAX_RUNS} newest runs are shown.</p>}
 				</>
 			)}
 		</section>

@@ -194,9 +194,15 @@ const Names = ({ lanes }: { lanes: Lane[] }) => (
 
 /**
  * Draws lanes of runs over an axis of time. What is wider than the page scrolls.
+ * @param place where the range was chosen to be; it changes when another one is
  * @param length how long a window is, in milliseconds
  */
-export function Drawing({ range, length, ...drawn }: Drawn & { range: Range; length: number }) {
+export function Drawing({
+	range,
+	place,
+	length,
+	...drawn
+}: Drawn & { range: Range; place: string; length: number }) {
 	const { lanes, now } = drawn;
 	const [ref, available] = useWidth();
 	const time = range.end - range.start;
@@ -207,7 +213,7 @@ export function Drawing({ range, length, ...drawn }: Drawn & { range: Range; len
 	// The newest windows are at the end.
 	useLayoutEffect(() => {
 		if (ref.current) ref.current.scrollLeft = width;
-	}, [isMeasured, range.start, time]);
+	}, [isMeasured, place]);
 	return (
 		<div class="timeline-view">
 			<Names lanes={lanes} />

@@ -176,7 +176,8 @@ export function lanesOf(
 		(gap): GapEntry => ({
 			...gap,
 			kind: "gap",
-			key: `gap-${gap.start}`,
+			// As a range moves on, its oldest gap shrinks, and its newest one grows.
+			key: `gap-${inOrder.find((run) => startOf(run) >= gap.end)?.id ?? "newest"}`,
 			windows: Math.floor((gap.end - gap.start) / length),
 			isPaused:
 				(gap.start <= pausedAt && pausedAt < gap.end) ||
