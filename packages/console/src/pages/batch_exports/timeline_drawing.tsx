@@ -33,6 +33,10 @@ function useWidth() {
 	return [ref, width] as const;
 }
 
+/** Whether a key or a click means something to the browser, such as a tab for a link, or Alt+Left to go back. */
+const isForBrowser = ({ ctrlKey, metaKey, shiftKey, altKey }: MouseEvent | KeyboardEvent) =>
+	ctrlKey || metaKey || shiftKey || altKey;
+
 /** The entry that an arrow key leads to. */
 function neighbour(lanes: Lane[], entry: Entry, key: string) {
 	const at = lanes.findIndex(({ entries }) => entries.includes(entry));
@@ -140,12 +144,12 @@ function Entries({ of, path, lanes, now, active, onActive, x }: Drawn & { x: Sca
 	const tabStop = active ?? lanes.flatMap(({ entries }) => entries.at(-1) ?? [])[0];
 	// The router doesn't know links of drawings.
 	const follow = (event: MouseEvent, link: string) => {
-		if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+		if (isForBrowser(event)) return;
 		event.preventDefault();
 		route(link);
 	};
 	const move = (event: TargetedKeyboardEvent<Element>, entry: Entry) => {
-		const next = neighbour(lanes, entry, event.key);
+		const next = isForBrowser(event) ? undefined : neighbour(lanes, entry, event.key);
 		if (!next) return;
 		event.preventDefault();
 		event.currentTarget
