@@ -16,6 +16,13 @@ import { LENGTHS } from "./windows.ts";
 /** More than any range has windows, unless several backfills cover it. */
 const MAX_RUNS = 1000;
 
+/**
+ * Until when windows may end that begin in a range: a week later, the longest window of an export whose interval was
+ * changed. Less where a week has too many windows to load.
+ */
+const laterThan = (end: number, length: number) =>
+	end + Math.min(LENGTHS.week, (MAX_RUNS / 2) * length) + 1;
+
 const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
 const iso = (at: number) => new Date(at).toISOString();
@@ -36,10 +43,12 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 
 type Shown = Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] };
 
-/** The runs that end in a range. */
+/** The runs of a range. */
 type Loaded = {
 	id: string;
 	range: Range;
+	/** The part of the range whose runs are all there. */
+	known: Range;
 	place: string;
 	runs: BatchExportRun[];
 	/** Whether the oldest ones are missing. */
@@ -49,21 +58,32 @@ type Loaded = {
 /** Loads the runs of a range, and finds the gaps between them. Shows what it had until the range is loaded. */
 function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
 	const { organization } = useOrganization();
+	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
-			const parameters = {
-				organization: organization.id,
-				id: of.id,
-				after: iso(start),
-				before: iso(end + 1),
-				limit: MAX_RUNS,
-			};
-			const { results, next } = await api.batchExports.listRuns(parameters, { signal });
-			return { id: of.id, range: { start, end }, place, runs: results, isPart: next !== null };
+			const list = (after: number, before: number) =>
+				api.batchExports.listRuns(
+					{
+						organization: organization.id,
+						id: of.id,
+						after: iso(after),
+						before: iso(before),
+						limit: MAX_RUNS,
+					},
+					{ signal },
+				);
+			const [within, later] = await Promise.all([
+				list(start, end + 1),
+				reachesNow ? undefined : list(end, laterThan(end, LENGTHS[of.interval])),
+			]);
+			const isPart = within.next !== null;
+			const known = knownOf({ start, end }, within.results, isPart);
+			const runs = [...within.results, ...(later?.results ?? [])];
+			return { id: of.id, range: { start, end }, place, known, runs, isPart };
 		},
 		[of.id, start, end],
 	);
-	usePolling(loaded.reload, true, IDLE_MS);
+	usePolling(loaded.reload, reachesNow, IDLE_MS);
 	const { data, error, reload } = loaded;
 	const last = useRef<Loaded | undefined>(undefined);
 	last.current = data ?? last.current;
@@ -72,8 +92,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 		if (!shown) return NOT_LOADED;
 		const byId = new Map<string, BatchExportRun>(shown.runs.map((run) => [run.id, run]));
 		for (const run of fresh) if (run.batch_export === of.id) byId.set(run.id, run);
-		const known = knownOf(shown.range, shown.runs, shown.isPart);
-		return lanesOf(of, [...byId.values()], known, Date.now());
+		return lanesOf(of, [...byId.values()], shown.known, Date.now());
 	}, [shown, fresh, of]);
 	const isLoaded = shown?.range.start === start && shown.range.end === end;
 	return { lanes, shown, isLoaded, error, reload };
