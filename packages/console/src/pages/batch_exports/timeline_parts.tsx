@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import {
 	duration,
+	hasEnded,
 	hasFailed,
 	lengthOf,
 	RunState,
@@ -131,7 +132,11 @@ export function Detail({
 					<Window run={run} />
 				</strong>
 				<span>{rows(run.records_completed)}</span>
-				<span>took {duration(lengthOf(run))}</span>
+				<span>
+					{hasEnded(run)
+						? `took ${duration(lengthOf(run))}`
+						: `for ${duration(lengthOf(run))} so far`}
+				</span>
 				{remarks(run, of, now).map((words) => (
 					<span key={words}>{words}</span>
 				))}
