@@ -4,7 +4,6 @@ import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Problem } from "../../ui/feedback.tsx";
-import { Filter, Filters } from "../../ui/filters.tsx";
 import type { Opened } from "./export.tsx";
 import { IDLE_MS, usePolling } from "./poll.ts";
 import { sayRange } from "./states.tsx";
@@ -103,7 +102,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
  * @param fresh runs as they are now, which were loaded elsewhere
  */
 export function Timeline({ of, path, fresh }: Shown) {
-	const [, change] = useQuery();
+	const [{ span = "" }, change] = useQuery();
 	const [active, setActive] = useState<string>();
 	const now = Date.now();
 	const chosen = useRange(of.interval, now);
@@ -120,18 +119,22 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const length = LENGTHS[of.interval];
 	return (
 		<section class="panel timeline-panel" aria-label="Timeline" aria-busy={!isLoaded}>
-			<Filters>
-				<Filter
-					name="span"
-					label="Span"
-					options={SPANS[of.interval].map(
-						([windows, words], i) => [i === 0 ? "" : String(windows), words] as const,
-					)}
-				/>
+			<div class="filters">
+				<select
+					aria-label="Span"
+					value={span}
+					onChange={({ currentTarget }) => change({ span: currentTarget.value })}
+				>
+					{SPANS[of.interval].map(([windows, words], i) => (
+						<option key={windows} value={i === 0 ? "" : windows}>
+							{words}
+						</option>
+					))}
+				</select>
 				{button("Earlier", start - length)}
 				{button("Later", 2 * end - start - length, end > now)}
 				<span class="timeline-range">{sayRange(range)}</span>
-			</Filters>
+			</div>
 			{error && <Problem error={error} retry={reload} />}
 			<Drawing
 				of={of}
