@@ -207,7 +207,7 @@ inBrowser("the timeline of an export", (open) => {
 
 		const page = await open(`${path}/batch_exports/${created.id}`);
 		const gap = page.getByRole("link", {
-			name: /^No run, .*, [56] windows, the export was paused, 2 of them exported by a backfill/,
+			name: /^No run, .*, [56] windows, the export was paused, 2 of them exported by a backfill. Backfill this gap$/,
 		});
 		await gap.focus();
 		const focused = () =>
