@@ -1,10 +1,12 @@
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import {
+	knownOf,
 	lanesOf,
 	lateness,
 	rangeOf,
 } from "../../packages/console/src/pages/batch_exports/timeline_lanes.ts";
+import { fromLocal, toLocal } from "../../packages/console/src/pages/batch_exports/windows.ts";
 import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
 
 const HOUR_MS = 3_600_000;
@@ -74,6 +76,18 @@ describe("the lanes of a timeline", () => {
 		expect(shown(exporting(), runs(9, 11), 4)).toEqual([["Scheduled", 9, "10 to 11", 11]]);
 	});
 
+	test("have no gap where runs weren't loaded", () => {
+		const range = rangeOf("hour", 24, NOW);
+		const newest = runs(11, 8, 7);
+		expect(knownOf(range, newest, false)).toEqual(range);
+		const known = knownOf(range, newest, true);
+		expect(known).toEqual({ start: Date.parse(at(8)), end: range.end });
+		const [lane] = lanesOf(exporting(), newest, known, NOW);
+		expect(lane?.entries).toMatchObject([{ kind: "run" }, { windows: 2 }, { kind: "run" }]);
+		// All that was loaded ends after the range.
+		expect(knownOf({ start: 0, end: HOUR_MS }, newest, true).start).toBe(HOUR_MS);
+	});
+
 	test("have no gap where no run is due: before start_at, after end_at, and while a run may still start", () => {
 		const of = exporting({ start_at: at(3.5), end_at: at(9) });
 		expect(shown(of, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 9"]]);
@@ -119,14 +133,13 @@ describe("the lanes of a timeline", () => {
 });
 
 describe("the axis of a timeline", () => {
-	const { TZ } = process.env;
 	afterEach(() => {
-		process.env.TZ = TZ;
+		vi.unstubAllEnvs();
 	});
 
 	/** What the ticks of a range say in a time zone. */
 	async function words(zone: string, start: string, end: string, count: number) {
-		process.env.TZ = zone;
+		vi.stubEnv("TZ", zone);
 		vi.resetModules();
 		const { ticksOf } = await import(
 			"../../packages/console/src/pages/batch_exports/timeline_axis.ts"
@@ -152,17 +165,36 @@ describe("the axis of a timeline", () => {
 	});
 });
 
+describe("the fields of a backfill", () => {
+	afterEach(() => {
+		vi.unstubAllEnvs();
+	});
+
+	test("keep the moment that they were filled with, also of two equal hours when clocks go back", () => {
+		vi.stubEnv("TZ", "Europe/Berlin");
+		const hours = ["2026-10-25T00:00:00.000Z", "2026-10-25T01:00:00.000Z"];
+		for (const hour of hours) {
+			const meant = Date.parse(hour);
+			expect(toLocal(meant)).toBe("2026-10-25T02:00");
+			expect(fromLocal(toLocal(meant), meant)).toBe(hour);
+			expect(fromLocal("2026-10-25T05:00", meant)).toBe("2026-10-25T04:00:00.000Z");
+		}
+		expect(fromLocal("", 0)).toBeNull();
+	});
+});
+
 inBrowser("the timeline of an export", (open) => {
 	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const event = { event: "signed up", distinct_id: "visitor-1", timestamp: hoursAgo(3.5) };
 		await client.events.ingest({ project: project.id }, [event, { ...event, distinct_id: "two" }]);
+		const pausedAt = hoursAgo(6);
 		const created = await client.batchExports.create(organization, {
 			name: "Sign-ups",
 			destination: { type: "R2", config: { prefix: "sign-ups" } },
 			interval: "hour",
 			paused: true,
-			last_paused_at: hoursAgo(6),
+			last_paused_at: pausedAt,
 		});
 		await client.batchExports.backfill(created, { start_at: hoursAgo(5), end_at: hoursAgo(3) });
 		const runs = async () => (await client.batchExports.listRuns(created)).results;
@@ -175,7 +207,7 @@ inBrowser("the timeline of an export", (open) => {
 
 		const page = await open(`${path}/batch_exports/${created.id}`);
 		const gap = page.getByRole("link", {
-			name: /^No run, .*, [56] windows, the export was paused, 2 of them exported by a backfill/,
+			name: /^No run, .*, [56] windows, the export was paused, 2 of them exported by a backfill. Backfill this gap$/,
 		});
 		await gap.focus();
 		const focused = () =>
@@ -200,7 +232,7 @@ inBrowser("the timeline of an export", (open) => {
 		await gap.click();
 		const dialog = page.getByRole("dialog", { name: "New backfill" });
 		await dialog.getByText(/^[56] windows$/).waitFor();
-		expect(await dialog.getByLabel("From").inputValue()).toBe(hoursAgo(6).slice(0, 16));
+		expect(await dialog.getByLabel("From").inputValue()).toBe(pausedAt.slice(0, 16));
 		await dialog.getByRole("button", { name: "Cancel" }).click();
 		expect(page.url()).toBe(
 			`${inject("console").url}${path}/batch_exports/${created.id}/backfills`,

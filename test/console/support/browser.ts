@@ -33,6 +33,8 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			const { url } = inject("console");
 			const page = await newPage({
 				viewport: { width: 1280, height: 800 },
+				timezoneId: "UTC",
+				locale: "en-US",
 				permissions: ["clipboard-read", "clipboard-write"],
 			});
 			problems.set(page, problemsOf(page, url, REFUSALS));

@@ -5,7 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Field, Form } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
@@ -81,8 +81,15 @@ const PROPOSED = 24;
 const UTC = (moment: string | null) => moment?.slice(0, 16).replace("T", " ") ?? "";
 
 /** What a range comes to, as one changes it. */
-function Estimate({ of, from, until }: { of: BatchExport; from: string; until: string }) {
-	const [start, end] = [fromLocal(from), fromLocal(until)];
+function Estimate({
+	of,
+	start,
+	end,
+}: {
+	of: BatchExport;
+	start: string | null;
+	end: string | null;
+}) {
 	if (start === null || end === null) return null;
 	const count = windowsIn(of.interval, Date.parse(start), Date.parse(end));
 	return (
@@ -115,15 +122,17 @@ function NewBackfill({
 	onDone: () => void;
 }) {
 	const [query] = useQuery();
-	const newest = boundaryBefore(of.interval, Date.now());
-	const oldest = newest - PROPOSED * LENGTHS[of.interval];
-	const [from, setFrom] = useState(toLocal(momentOf(query.from) ?? oldest));
-	const [until, setUntil] = useState(toLocal(momentOf(query.until) ?? newest));
-	async function start(fields: FormData) {
-		await api.batchExports.backfill(of, {
-			start_at: fromLocal(text(fields, "start_at")),
-			end_at: fromLocal(text(fields, "end_at")),
-		});
+	const [proposed] = useState(() => {
+		const newest = boundaryBefore(of.interval, Date.now());
+		const oldest = newest - PROPOSED * LENGTHS[of.interval];
+		return { from: momentOf(query.from) ?? oldest, until: momentOf(query.until) ?? newest };
+	});
+	const [from, setFrom] = useState(toLocal(proposed.from));
+	const [until, setUntil] = useState(toLocal(proposed.until));
+	const start_at = fromLocal(from, proposed.from);
+	const end_at = fromLocal(until, proposed.until);
+	async function start() {
+		await api.batchExports.backfill(of, { start_at, end_at });
 		onClose();
 		say("The backfill has started.");
 		onDone();
@@ -153,7 +162,7 @@ function NewBackfill({
 						onInput={({ currentTarget }) => setUntil(currentTarget.value)}
 					/>
 				</div>
-				<Estimate of={of} from={from} until={until} />
+				<Estimate of={of} start={start_at} end={end_at} />
 			</Form>
 		</Dialog>
 	);

@@ -1,20 +1,26 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Problem } from "../../ui/feedback.tsx";
-import { Filter, Filters } from "../../ui/filters.tsx";
 import type { Opened } from "./export.tsx";
 import { IDLE_MS, usePolling } from "./poll.ts";
 import { sayRange } from "./states.tsx";
 import { Drawing } from "./timeline_drawing.tsx";
-import { type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
+import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
 /** More than any range has windows, unless several backfills cover it. */
 const MAX_RUNS = 1000;
+
+/**
+ * Until when windows may end that begin in a range: a week later, the longest window of an export whose interval was
+ * changed. Less where a week has too many windows to load.
+ */
+const laterThan = (end: number, length: number) =>
+	end + Math.min(LENGTHS.week, (MAX_RUNS / 2) * length) + 1;
 
 const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
@@ -26,39 +32,69 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 	const [shortest] = SPANS[interval];
 	const windows = SPANS[interval].find(([windows]) => String(windows) === span)?.[0] ?? shortest[0];
 	const last = Date.parse(until ?? "");
-	return rangeOf(interval, windows, last < now ? last : now);
+	const isPast = last < now;
+	return {
+		...rangeOf(interval, windows, isPast ? last : now),
+		/** Stays the same while the range moves on with the present. */
+		place: `${windows} until ${isPast ? until : "now"}`,
+	};
 }
 
 type Shown = Pick<Opened, "of" | "path"> & { fresh: readonly BatchExportRun[] };
 
-/** Loads the runs of a range, and finds the gaps between them. */
-function useLanes({ of, fresh }: Shown, { start, end }: Range) {
+/** The runs of a range. */
+type Loaded = {
+	id: string;
+	range: Range;
+	/** The part of the range whose runs are all there. */
+	known: Range;
+	place: string;
+	runs: BatchExportRun[];
+	/** Whether the oldest ones are missing. */
+	isPart: boolean;
+};
+
+/** Loads the runs of a range, and finds the gaps between them. Shows what it had until the range is loaded. */
+function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
 	const { organization } = useOrganization();
+	const reachesNow = end > Date.now();
 	const loaded = useLoad(
-		async (signal) => {
-			const parameters = {
-				organization: organization.id,
-				id: of.id,
-				after: iso(start),
-				before: iso(end + 1),
-				limit: MAX_RUNS,
-			};
-			const { results, next } = await api.batchExports.listRuns(parameters, { signal });
-			return { runs: results, isPart: next !== null, start, end };
+		async (signal): Promise<Loaded> => {
+			const list = (after: number, before: number) =>
+				api.batchExports.listRuns(
+					{
+						organization: organization.id,
+						id: of.id,
+						after: iso(after),
+						before: iso(before),
+						limit: MAX_RUNS,
+					},
+					{ signal },
+				);
+			const [within, later] = await Promise.all([
+				list(start, end + 1),
+				reachesNow ? undefined : list(end, laterThan(end, LENGTHS[of.interval])),
+			]);
+			const isPart = within.next !== null;
+			const known = knownOf({ start, end }, within.results, isPart);
+			const runs = [...within.results, ...(later?.results ?? [])];
+			return { id: of.id, range: { start, end }, place, known, runs, isPart };
 		},
 		[of.id, start, end],
 	);
-	usePolling(loaded.reload, true, IDLE_MS);
+	usePolling(loaded.reload, reachesNow, IDLE_MS);
 	const { data, error, reload } = loaded;
-	// What is shown of another range would look like gaps.
-	const isLoaded = data?.start === start && data.end === end;
+	const last = useRef<Loaded | undefined>(undefined);
+	last.current = data ?? last.current;
+	const shown = last.current?.id === of.id ? last.current : undefined;
 	const lanes = useMemo(() => {
-		if (!data || !isLoaded) return NOT_LOADED;
-		const byId = new Map<string, BatchExportRun>(data.runs.map((run) => [run.id, run]));
-		for (const run of fresh) byId.set(run.id, run);
-		return lanesOf(of, [...byId.values()], { start, end }, Date.now());
-	}, [data, isLoaded, fresh, of, start, end]);
-	return { lanes, isLoaded, isPart: data?.isPart ?? false, error, reload };
+		if (!shown) return NOT_LOADED;
+		const byId = new Map<string, BatchExportRun>(shown.runs.map((run) => [run.id, run]));
+		for (const run of fresh) if (run.batch_export === of.id) byId.set(run.id, run);
+		return lanesOf(of, [...byId.values()], shown.known, Date.now());
+	}, [shown, fresh, of]);
+	const isLoaded = shown?.range.start === start && shown.range.end === end;
+	return { lanes, shown, isLoaded, error, reload };
 }
 
 /**
@@ -66,12 +102,13 @@ function useLanes({ of, fresh }: Shown, { start, end }: Range) {
  * @param fresh runs as they are now, which were loaded elsewhere
  */
 export function Timeline({ of, path, fresh }: Shown) {
-	const [, change] = useQuery();
+	const [{ span = "" }, change] = useQuery();
 	const [active, setActive] = useState<string>();
 	const now = Date.now();
-	const range = useRange(of.interval, now);
-	const { start, end } = range;
-	const { lanes, isLoaded, isPart, error, reload } = useLanes({ of, path, fresh }, range);
+	const chosen = useRange(of.interval, now);
+	const { start, end } = chosen;
+	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
+	const { range, place } = shown ?? { range: chosen, place: chosen.place };
 	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active);
 	const move = (until: number) => change({ until: until < now ? iso(until) : undefined });
 	const button = (words: string, until: number, isOff = false) => (
@@ -82,35 +119,40 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const length = LENGTHS[of.interval];
 	return (
 		<section class="panel timeline-panel" aria-label="Timeline" aria-busy={!isLoaded}>
-			<Filters>
-				<Filter
-					name="span"
-					label="Span"
-					options={SPANS[of.interval].map(
-						([windows, words], i) => [i === 0 ? "" : String(windows), words] as const,
-					)}
-				/>
+			<div class="filters">
+				<select
+					aria-label="Span"
+					value={span}
+					onChange={({ currentTarget }) => change({ span: currentTarget.value })}
+				>
+					{SPANS[of.interval].map(([windows, words], i) => (
+						<option key={windows} value={i === 0 ? "" : windows}>
+							{words}
+						</option>
+					))}
+				</select>
 				{button("Earlier", start - length)}
 				{button("Later", 2 * end - start - length, end > now)}
 				<span class="timeline-range">{sayRange(range)}</span>
-			</Filters>
+			</div>
 			{error && <Problem error={error} retry={reload} />}
 			<Drawing
 				of={of}
 				path={path}
 				lanes={lanes}
 				range={range}
+				place={place}
 				length={length}
 				now={now}
 				active={entry}
 				onActive={setActive}
 			/>
 			<Detail entry={entry} of={of} path={path} now={now} />
-			{isLoaded && (
+			{shown && (
 				<>
-					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
+					<Legend lanes={lanes} of={of} now={now} isNow={now < range.end} />
 					<Summary lanes={lanes} />
-					{isPart && <p>Only the {MAX_RUNS} newest windows are shown.</p>}
+					{shown.isPart && <p>Only the {MAX_RUNS} newest runs are shown.</p>}
 				</>
 			)}
 		</section>

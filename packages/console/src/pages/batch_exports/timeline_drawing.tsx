@@ -33,6 +33,10 @@ function useWidth() {
 	return [ref, width] as const;
 }
 
+/** Whether a key or a click means something to the browser, such as a tab for a link, or Alt+Left to go back. */
+const isForBrowser = ({ ctrlKey, metaKey, shiftKey, altKey }: MouseEvent | KeyboardEvent) =>
+	ctrlKey || metaKey || shiftKey || altKey;
+
 /** The entry that an arrow key leads to. */
 function neighbour(lanes: Lane[], entry: Entry, key: string) {
 	const at = lanes.findIndex(({ entries }) => entries.includes(entry));
@@ -140,12 +144,12 @@ function Entries({ of, path, lanes, now, active, onActive, x }: Drawn & { x: Sca
 	const tabStop = active ?? lanes.flatMap(({ entries }) => entries.at(-1) ?? [])[0];
 	// The router doesn't know links of drawings.
 	const follow = (event: MouseEvent, link: string) => {
-		if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+		if (isForBrowser(event)) return;
 		event.preventDefault();
 		route(link);
 	};
 	const move = (event: TargetedKeyboardEvent<Element>, entry: Entry) => {
-		const next = neighbour(lanes, entry, event.key);
+		const next = isForBrowser(event) ? undefined : neighbour(lanes, entry, event.key);
 		if (!next) return;
 		event.preventDefault();
 		event.currentTarget
@@ -194,9 +198,15 @@ const Names = ({ lanes }: { lanes: Lane[] }) => (
 
 /**
  * Draws lanes of runs over an axis of time. What is wider than the page scrolls.
+ * @param place where the range was chosen to be; it changes when another one is
  * @param length how long a window is, in milliseconds
  */
-export function Drawing({ range, length, ...drawn }: Drawn & { range: Range; length: number }) {
+export function Drawing({
+	range,
+	place,
+	length,
+	...drawn
+}: Drawn & { range: Range; place: string; length: number }) {
 	const { lanes, now } = drawn;
 	const [ref, available] = useWidth();
 	const time = range.end - range.start;
@@ -207,7 +217,7 @@ export function Drawing({ range, length, ...drawn }: Drawn & { range: Range; len
 	// The newest windows are at the end.
 	useLayoutEffect(() => {
 		if (ref.current) ref.current.scrollLeft = width;
-	}, [isMeasured, range.start, time]);
+	}, [isMeasured, place]);
 	return (
 		<div class="timeline-view">
 			<Names lanes={lanes} />

@@ -67,6 +67,15 @@ export function rangeOf(interval: Interval, windows: number, until: number): Ran
 const startOf = (run: BatchExportRun) => Date.parse(run.data_interval_start);
 const endOf = (run: BatchExportRun) => Date.parse(run.data_interval_end);
 
+/**
+ * The part of a range whose runs are all there. If `isPart`, those of the oldest windows aren't, and a window without a run
+ * may have one.
+ */
+export function knownOf(range: Range, runs: BatchExportRun[], isPart: boolean): Range {
+	if (!isPart) return range;
+	return { ...range, start: Math.max(range.start, Math.min(range.end, ...runs.map(endOf))) };
+}
+
 /** How long after its window a run ends that isn't late: runs start up to a twelfth of the interval later. */
 const inTime = (interval: Interval) => Math.max(LENGTHS[interval] / 4, 5 * MINUTE);
 
@@ -167,7 +176,8 @@ export function lanesOf(
 		(gap): GapEntry => ({
 			...gap,
 			kind: "gap",
-			key: `gap-${gap.start}`,
+			// As a range moves on, its oldest gap shrinks, and its newest one grows.
+			key: `gap-${inOrder.find((run) => startOf(run) >= gap.end)?.id ?? "newest"}`,
 			windows: Math.floor((gap.end - gap.start) / length),
 			isPaused:
 				(gap.start <= pausedAt && pausedAt < gap.end) ||

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import {
 	duration,
+	hasEnded,
 	hasFailed,
 	lengthOf,
 	RunState,
@@ -12,7 +13,7 @@ import {
 } from "./states.tsx";
 import { type Entry, isRetried, type Lane, lateness, type RunEntry } from "./timeline_lanes.ts";
 import { Sample } from "./timeline_shapes.tsx";
-import { linkOf, remarks, rows, whyGap } from "./timeline_words.ts";
+import { actionOf, linkOf, remarks, rows, whyGap } from "./timeline_words.ts";
 
 type Status = BatchExportRun["status"];
 
@@ -41,7 +42,7 @@ function sayLane(lane: Lane) {
 		...STATES.map((status) => [countOf(runs, status), wordsOfRun(status).toLowerCase()] as const),
 		[missing, "without a run"] as const,
 	].filter(([n]) => n > 0);
-	if (parts.length === 0) return `${lane.name}: nothing yet.`;
+	if (parts.length === 0) return `${lane.name}: no runs.`;
 	const states = parts.map(([n, words]) => `${n} ${words}`).join(", ");
 	return `${lane.name}: ${states}.${runs.length > 0 ? ` ${rows(written)}.` : ""}`;
 }
@@ -118,7 +119,7 @@ export function Detail({
 					<strong>No run</strong>
 					<span>{sayRange(entry)}</span>
 					<span>{whyGap(entry)}</span>
-					<a href={link}>Export them</a>
+					<a href={link}>{actionOf(entry)}</a>
 				</Facts>
 			</div>
 		);
@@ -131,7 +132,11 @@ export function Detail({
 					<Window run={run} />
 				</strong>
 				<span>{rows(run.records_completed)}</span>
-				<span>took {duration(lengthOf(run))}</span>
+				<span>
+					{hasEnded(run)
+						? `took ${duration(lengthOf(run))}`
+						: `for ${duration(lengthOf(run))} so far`}
+				</span>
 				{remarks(run, of, now).map((words) => (
 					<span key={words}>{words}</span>
 				))}

@@ -16,21 +16,26 @@ export function remarks(run: BatchExportRun, of: BatchExport, now: number) {
 	];
 }
 
-/** Why nothing ran, and whether it was exported all the same. */
+/** How many windows had no run, why if that is known, and whether they were exported all the same. */
 export function whyGap({ windows: count, isPaused, exported }: GapEntry) {
-	const why = isPaused ? "the export was paused" : "no run was scheduled";
+	const why = isPaused ? ", the export was paused" : "";
 	const how =
 		exported === 0
 			? ""
 			: exported === count
 				? ", exported by a backfill"
 				: `, ${exported} of them exported by a backfill`;
-	return `${windows(count)}, ${why}${how}`;
+	return `${windows(count)}${why}${how}`;
 }
+
+/** What the backfill that a gap leads to does. */
+export const actionOf = ({ windows: count, exported }: GapEntry) =>
+	exported === count ? "Export again" : "Backfill this gap";
 
 /** An entry in one sentence, for screen readers. */
 export function sayEntry(entry: Entry, of: BatchExport, now: number) {
-	if (entry.kind === "gap") return `No run, ${sayRange(entry)}, ${whyGap(entry)}. Export them`;
+	if (entry.kind === "gap")
+		return `No run, ${sayRange(entry)}, ${whyGap(entry)}. ${actionOf(entry)}`;
 	const { run } = entry;
 	return [
 		`${run.backfill_id === null ? "Run" : "Backfill run"} of ${sayWindow(run)}`,

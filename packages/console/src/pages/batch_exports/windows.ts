@@ -33,5 +33,13 @@ export function toLocal(at: number) {
 	return new Date(at - zone).toISOString().slice(0, 16);
 }
 
-/** The moment of a field for local times, in ISO 8601; null if it is empty. */
-export const fromLocal = (value: string) => (value ? new Date(value).toISOString() : null);
+/**
+ * The moment of a field for local times, in ISO 8601; null if it is empty.
+ * @param meant the moment that the field was filled with. While the field still shows it, that is the one: when clocks go
+ * back, the field says the same of two.
+ */
+export function fromLocal(value: string, meant?: number) {
+	if (!value) return null;
+	const isMeant = meant !== undefined && toLocal(meant) === value;
+	return new Date(isMeant ? meant : value).toISOString();
+}
