@@ -39,7 +39,8 @@ const versionOf = (source: Source): Version => Object.assign({ [READ]: source },
 /** Saves files, unless somebody else changed one since they were read. */
 function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => void) {
 	const { organization } = useOrganization();
-	return useSave<Version, Changes>({
+	const answer = useRef(source);
+	const { save, dialog } = useSave<Version, Changes>({
 		read: async () =>
 			versionOf(
 				await api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
@@ -48,15 +49,20 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => voi
 			versionOf(await api.pipelineDestinations.updateSource(version[READ], changes)),
 		onSaved: (version) => {
 			onSaved();
+			answer.current = version[READ];
 			loaded.replace(version[READ]);
 			// For its ETag, which only a GET has.
 			loaded.reload();
-			const broken = Object.keys(version[READ].errors);
-			if (broken.length === 0) say("The source is saved.");
-			else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
 		},
 		labels: {},
 	});
+	async function saveFiles(changes: Changes) {
+		if (!(await save(versionOf(source), changes))) return;
+		const broken = Object.keys(answer.current.errors).filter((name) => name in changes);
+		if (broken.length === 0) say("The source is saved.");
+		else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
+	}
+	return { saveFiles, dialog };
 }
 
 /** Why the source can't be edited here; undefined if it can. */
@@ -86,7 +92,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 		source.files,
 		isEditable && isEmpty(source.files) ? starter(source) : {},
 	);
-	const { save, dialog } = useSaveFiles(source, loaded, drafts.discard);
+	const { saveFiles, dialog } = useSaveFiles(source, loaded, drafts.discard);
 	const [isAdding, setAdding] = useState(false);
 	const names = Object.keys(drafts.files).sort();
 	const current = file !== undefined && names.includes(file) ? file : names[0];
@@ -158,7 +164,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 						<button
 							type="button"
 							disabled={!drafts.isChanged}
-							onClick={() => attempt(() => save(versionOf(source), drafts.changes))}
+							onClick={() => attempt(() => saveFiles(drafts.changes))}
 						>
 							Save
 						</button>
