@@ -113,6 +113,8 @@ inBrowser("the overview", (open) => {
 		const created = await client.batchExports.create(organization, {
 			name: "To the warehouse",
 			interval: "hour",
+			// Only the backfills run.
+			paused: true,
 			destination: { type: "HTTP", config: { url: receiver.url } },
 		});
 		const of = { organization: organization.id, id: created.id };
