@@ -142,9 +142,7 @@ inBrowser("the overview", (open) => {
 		await client.batchExports.retryRun(run, { from: "start" });
 		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
 		await page.reload();
-		await failed
-			.getByText("1 failure in all, with those of runs that were retried since.")
-			.waitFor();
+		await failed.getByText("1 failure in all, including runs that were retried since.").waitFor();
 	});
 
 	test("shows a member no step, webhook or domain that only admins can act on", async () => {

@@ -76,8 +76,8 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 			)}
 			{failures > failed.length && (
 				<p>
-					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in all, with those
-					of runs that were retried since. See <a href={to("batch_exports")}>each export</a>.
+					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in all, including
+					runs that were retried since. See <a href={to("batch_exports")}>the exports</a>.
 				</p>
 			)}
 		</Section>
