@@ -143,6 +143,13 @@ inBrowser("the overview", (open) => {
 		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
 		await page.reload();
 		await failed.getByText("1 failure in all, including runs that were retried since.").waitFor();
+
+		await page.route(/\/metrics\/?\?/, async (route) => {
+			await client.batchExports.delete(of);
+			await route.continue();
+		});
+		await page.reload();
+		await page.getByText("0 rows in the last 14 days, by all exports").waitFor();
 	});
 
 	test("shows a member no step, webhook or domain that only admins can act on", async () => {
