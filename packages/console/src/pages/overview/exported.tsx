@@ -113,7 +113,15 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 }
 
 /** The rows and the failures of exports, however many runs they had. */
-export function Exported({ exports }: { exports: readonly BatchExport[] }) {
+export function Exported({
+	exports,
+	count,
+}: {
+	/** The newest exports. */
+	exports: readonly BatchExport[];
+	/** How many exports there are. */
+	count: number;
+}) {
 	const { organization } = useOrganization();
 	const active = exports.filter((of) => hasRunIn(of, DAYS));
 	const asked = active.slice(0, MAX_EXPORTS);
@@ -122,7 +130,11 @@ export function Exported({ exports }: { exports: readonly BatchExport[] }) {
 		[organization.id, asked.map(({ id }) => id).join()],
 	);
 	const of =
-		active.length > asked.length ? `of the ${MAX_EXPORTS} newest exports` : "by all exports";
+		active.length > asked.length
+			? `of the ${MAX_EXPORTS} newest exports`
+			: exports.length < count
+				? "of the newest exports"
+				: "by all exports";
 	return (
 		<Show of={loaded}>
 			{({ days, failed, failures }) => (
