@@ -182,6 +182,7 @@ inBrowser("the settings", (open) => {
 		await button(page, "Save").click();
 		await page.getByText("Must be a valid UUID.").waitFor();
 		await page.getByLabel("Logo").fill("");
+		await page.getByText("Must be a valid UUID.").waitFor({ state: "detached" });
 		await button(page, "Save").click();
 		await page.getByRole("button", { name: "Organization: Renamed Ltd" }).waitFor();
 		expect(await client.organizations.get({ id: organization.id })).toMatchObject({
