@@ -49,7 +49,7 @@ export function PageView({
 			)}
 			<header class="page-header">
 				<div class="page-title">
-					<h1 ref={heading} tabIndex={-1}>
+					<h1 ref={heading} tabIndex={-1} title={title}>
 						{title}
 					</h1>
 					{state}
