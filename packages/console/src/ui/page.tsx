@@ -84,7 +84,7 @@ export const Section = ({
 	);
 };
 
-/** The last section of a page: what can't be undone, each a `Danger`. */
+/** The last section of a page of settings: what can't be undone or affects others, each a `Danger`. */
 export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	<Section title="Danger zone">
 		<div class="panel dangers">{children}</div>
