@@ -113,6 +113,8 @@ inBrowser("the overview", (open) => {
 		const created = await client.batchExports.create(organization, {
 			name: "To the warehouse",
 			interval: "hour",
+			// Only the backfills run.
+			paused: true,
 			destination: { type: "HTTP", config: { url: receiver.url } },
 		});
 		const of = { organization: organization.id, id: created.id };
@@ -140,9 +142,14 @@ inBrowser("the overview", (open) => {
 		await client.batchExports.retryRun(run, { from: "start" });
 		await expect.poll(async () => (await client.batchExports.getRun(run)).status).toBe("Completed");
 		await page.reload();
-		await failed
-			.getByText("1 failure in all, with those of runs that were retried since.")
-			.waitFor();
+		await failed.getByText("1 failure in all, including runs that were retried since.").waitFor();
+
+		await page.route(/\/metrics\/?\?/, async (route) => {
+			await client.batchExports.delete(of);
+			await route.continue();
+		});
+		await page.reload();
+		await page.getByText("0 rows in the last 14 days, by all exports").waitFor();
 	});
 
 	test("shows a member no step, webhook or domain that only admins can act on", async () => {
@@ -175,6 +182,7 @@ inBrowser("the settings", (open) => {
 		await button(page, "Save").click();
 		await page.getByText("Must be a valid UUID.").waitFor();
 		await page.getByLabel("Logo").fill("");
+		await page.getByText("Must be a valid UUID.").waitFor({ state: "detached" });
 		await button(page, "Save").click();
 		await page.getByRole("button", { name: "Organization: Renamed Ltd" }).waitFor();
 		expect(await client.organizations.get({ id: organization.id })).toMatchObject({

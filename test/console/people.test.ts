@@ -101,7 +101,11 @@ inBrowser("people", (open) => {
 		const [grace] = (await client.members.list({ organization: organization.id, email })).results;
 		if (grace) await client.members.update(grace, { level: 15 });
 		await page.getByRole("button", { name: "Change level", exact: true }).click();
-		await page.getByText("Somebody else has just made Grace owner.").waitFor();
+		await page
+			.getByText("Somebody else has just made Grace owner. Choose again, or cancel.", {
+				exact: true,
+			})
+			.waitFor();
 		await page.getByRole("button", { name: "Change level", exact: true }).click();
 		await note(page, "The level of Grace is now admin.");
 		await page.getByRole("row", { name: "Grace" }).getByText("Admin", { exact: true }).waitFor();

@@ -242,7 +242,10 @@ inBrowser("plugins", (open) => {
 		await page.getByText("Everything is saved.").waitFor();
 		expect((await client.pipelineDestinations.getSource(at)).errors).toEqual({});
 
-		await client.pipelineDestinations.updateSource(at, { "index.ts": "const theirs = 1;\n" });
+		await client.pipelineDestinations.updateSource(at, {
+			"index.ts": "const theirs = 1;\n",
+			"site.ts": "// On\r\n// Windows\r\nconst = 6;\r\n",
+		});
 		await editor.focus();
 		await page.keyboard.insertText("// mine\n");
 		await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -252,6 +255,10 @@ inBrowser("plugins", (open) => {
 		await dialog.getByRole("button", { name: "Take the saved version" }).click();
 		await page.getByText("Everything is saved.").waitFor();
 		await expect.poll(() => editor.inputValue()).toContain("theirs");
+		expect(await page.getByText("doesn't compile: site.ts").count()).toBe(0);
+		await page.getByRole("button", { name: /^site\.ts/ }).click();
+		await page.getByRole("button", { name: "Go to line 3" }).click();
+		expect(await page.evaluate("getSelection().toString()")).toBe("const = 6;");
 	});
 
 	test("a plugin is checked for updates, and removed once its name is typed", async () => {

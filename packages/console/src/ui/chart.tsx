@@ -100,7 +100,10 @@ export function Chart({
 		const element = ref.current;
 		if (!element) return;
 		const dark = matchMedia("(prefers-color-scheme: dark)");
-		const start = () => draw(element, points, token, setPointed);
+		const start = () => {
+			setPointed(undefined);
+			return draw(element, points, token, setPointed);
+		};
 		let drawn = start();
 		const end = (of: typeof drawn) => of.then((remove) => remove());
 		const restart = () => {

@@ -100,14 +100,15 @@ export function Form({
 		setBusy(false);
 	}
 
+	/** Removes what was wrong before the form, or the field that it was about, was changed. */
+	function onInput({ target }: InputEvent) {
+		setProblem("");
+		if (wrong && target instanceof Element && target.closest(`[name="${CSS.escape(wrong.name)}"]`))
+			setWrong(undefined);
+	}
+
 	return (
-		<form
-			ref={form}
-			class="form"
-			onSubmit={submit}
-			onInput={() => setProblem("")}
-			aria-busy={isBusy}
-		>
+		<form ref={form} class="form" onSubmit={submit} onInput={onInput} aria-busy={isBusy}>
 			<Wrong.Provider value={wrong}>{children}</Wrong.Provider>
 			<div class="form-problem" role="alert">
 				{problem}

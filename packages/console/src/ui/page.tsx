@@ -49,7 +49,7 @@ export function PageView({
 			)}
 			<header class="page-header">
 				<div class="page-title">
-					<h1 ref={heading} tabIndex={-1}>
+					<h1 ref={heading} tabIndex={-1} title={title}>
 						{title}
 					</h1>
 					{state}
@@ -84,7 +84,7 @@ export const Section = ({
 	);
 };
 
-/** The last section of a page: what can't be undone, each a `Danger`. */
+/** The last section of a page of settings: what can't be undone or affects others, each a `Danger`. */
 export const DangerZone = ({ children }: { children: ComponentChildren }) => (
 	<Section title="Danger zone">
 		<div class="panel dangers">{children}</div>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Notifications, Received, Subscription } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
@@ -129,9 +129,11 @@ function wordsOf({ type, recipients }: Subscription, people: People) {
 const READ = Symbol("as it was read");
 const CHOSEN = Symbol("what was chosen");
 
+type Chosen = { subscription: Subscription; people: People };
+
 /** Who gets the mails of each type, in words. */
 type Version = Record<string, string> & { [READ]: Data };
-type Change = Record<string, string> & { [CHOSEN]: Subscription };
+type Change = Record<string, string> & { [CHOSEN]: Chosen };
 
 const versionOf = (data: Data): Version =>
 	Object.assign(
@@ -140,26 +142,34 @@ const versionOf = (data: Data): Version =>
 	);
 
 /** Saves who gets the mails of a type, unless somebody else changed it since this page read it. */
-function useSaveRecipients(data: Data, reload: () => void) {
+function useSaveRecipients(data: Data, { replace, reload }: Loaded<Data>) {
 	const { organization } = useOrganization();
 	const { save, dialog } = useSave<Version, Change>({
 		read: async () => versionOf(await load(organization.id)),
 		update: async (version, change) => {
-			const { people } = version[READ];
-			const body = { subscriptions: [change[CHOSEN]] };
-			return versionOf({ read: await api.notifications.update(version[READ].read, body), people });
+			const { subscription, people } = change[CHOSEN];
+			const body = { subscriptions: [subscription] };
+			return versionOf({
+				read: await api.notifications.update(version[READ].read, body),
+				people: new Map([...version[READ].people, ...people]),
+			});
 		},
-		onSaved: reload,
+		onSaved: (version) => {
+			replace(version[READ]);
+			// For its ETag, which only a GET has.
+			reload();
+		},
 		labels: Object.fromEntries(Object.entries(TYPES).map(([type, [title]]) => [type, title])),
 	});
-	const change = (chosen: Subscription) =>
+	const change = (subscription: Subscription) =>
 		attempt(async () => {
 			// People who were chosen just now, and weren't on a list.
-			const people = await peopleOf(organization.id, [chosen]);
-			const words = wordsOf(chosen, people);
-			const changes = Object.assign({ [CHOSEN]: chosen }, { [chosen.type]: words });
+			const people = await peopleOf(organization.id, [subscription]);
+			const words = wordsOf(subscription, people);
+			const chosen = { [CHOSEN]: { subscription, people } };
+			const changes = Object.assign(chosen, { [subscription.type]: words });
 			if (await save(versionOf(data), changes))
-				say(choiceOf(chosen.recipients) === "" ? "Not mailed any more." : "Saved.");
+				say(choiceOf(subscription.recipients) === "" ? "Not mailed any more." : "Saved.");
 		});
 	return { change, dialog };
 }
@@ -231,8 +241,8 @@ function Recipient({
 	);
 }
 
-function Subscriptions({ data, reload }: { data: Data; reload: () => void }) {
-	const { change, dialog } = useSaveRecipients(data, reload);
+function Subscriptions({ data, loaded }: { data: Data; loaded: Loaded<Data> }) {
+	const { change, dialog } = useSaveRecipients(data, loaded);
 	return (
 		<>
 			{GROUPS.map(([group, types]) => (
@@ -285,7 +295,7 @@ export default function NotificationsPage() {
 				</>
 			}
 		>
-			<Show of={loaded}>{(data) => <Subscriptions data={data} reload={loaded.reload} />}</Show>
+			<Show of={loaded}>{(data) => <Subscriptions data={data} loaded={loaded} />}</Show>
 		</PageView>
 	);
 }

@@ -7,7 +7,7 @@ import { api, me, reloadMe } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { Form, refusal, text } from "../../ui/form.tsx";
+import { Form, text } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
@@ -175,8 +175,7 @@ function ChangeLevel({
 							.results[0]?.level;
 						if (current !== undefined && current !== known) {
 							setKnown(current);
-							throw refusal(
-								"member",
+							throw new Error(
 								`Somebody else has just made ${name} ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
 							);
 						}

@@ -1,5 +1,11 @@
 /** What exports have done in the last days: rows, and runs that failed. */
-import type { BatchExport, BatchExportDay, BatchExportRun } from "tenantry-client";
+import {
+	type BatchExport,
+	type BatchExportDay,
+	type BatchExportRun,
+	type Page,
+	TenantryError,
+} from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -30,24 +36,46 @@ const endOf = ({ finished_at, last_updated_at }: BatchExportRun) => finished_at 
 
 const FAILED: BatchExportRun["status"][] = ["Failed", "FailedRetryable"];
 
-/** The numbers of exports by day, and of those with failures the newest runs that failed. */
+/** The results of a page of an export; none if the export was deleted meanwhile. */
+async function resultsOf<T>(page: PromiseLike<Page<T>>): Promise<readonly T[]> {
+	try {
+		return (await page).results;
+	} catch (error) {
+		if (error instanceof TenantryError && error.status === 404) return [];
+		throw error;
+	}
+}
+
+/** The newest of the days of an export on which runs failed; "" if there is none. */
+const lastFailedDay = (days: readonly BatchExportDay[]) =>
+	sumByDay(days, FAILURE_DAYS).findLast(({ failures }) => failures > 0)?.day ?? "";
+
+/** The numbers of exports by day, and the newest runs that failed, of those that failed last. */
 async function load(organization: string, exports: readonly BatchExport[], signal: AbortSignal) {
 	const found = await Promise.all(
 		exports.map(async ({ id, name }) => {
-			const of = { organization, id };
-			const days = (await api.batchExports.listMetrics({ ...of, limit: DAYS }, { signal })).results;
-			if (countFailures(days) === 0) return { days, failed: [] };
-			const parameters = { ...of, status: FAILED, limit: MAX_FAILURES };
-			const { results } = await api.batchExports.listRuns(parameters, { signal });
-			return { days, failed: results.map((run) => ({ ...run, name })) };
+			const parameters = { organization, id, limit: DAYS };
+			const days = await resultsOf(api.batchExports.listMetrics(parameters, { signal }));
+			return { id, name, days, last: lastFailedDay(days) };
+		}),
+	);
+	const failing = found
+		.filter(({ last }) => last !== "")
+		.sort((a, b) => b.last.localeCompare(a.last))
+		.slice(0, MAX_FAILURES);
+	const failed = await Promise.all(
+		failing.map(async ({ id, name }) => {
+			const parameters = { organization, id, status: FAILED, limit: MAX_FAILURES };
+			const runs = await resultsOf(api.batchExports.listRuns(parameters, { signal }));
+			return runs.map((run) => ({ ...run, name }));
 		}),
 	);
 	const days = found.flatMap(({ days }) => days);
 	return {
 		days: sumByDay(days, DAYS),
 		failures: countFailures(days),
-		failed: found
-			.flatMap(({ failed }) => failed)
+		failed: failed
+			.flat()
 			.filter((run) => Date.parse(endOf(run)) >= firstDay())
 			.sort((a, b) => endOf(b).localeCompare(endOf(a)))
 			.slice(0, MAX_FAILURES),
@@ -76,8 +104,8 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 			)}
 			{failures > failed.length && (
 				<p>
-					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in all, with those
-					of runs that were retried since. See <a href={to("batch_exports")}>each export</a>.
+					{failures === 1 ? "1 failure" : `${NUMBER.format(failures)} failures`} in all, including
+					runs that were retried since. See <a href={to("batch_exports")}>the exports</a>.
 				</p>
 			)}
 		</Section>
@@ -85,7 +113,15 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 }
 
 /** The rows and the failures of exports, however many runs they had. */
-export function Exported({ exports }: { exports: readonly BatchExport[] }) {
+export function Exported({
+	exports,
+	count,
+}: {
+	/** The newest exports. */
+	exports: readonly BatchExport[];
+	/** How many exports there are. */
+	count: number;
+}) {
 	const { organization } = useOrganization();
 	const active = exports.filter((of) => hasRunIn(of, DAYS));
 	const asked = active.slice(0, MAX_EXPORTS);
@@ -94,7 +130,11 @@ export function Exported({ exports }: { exports: readonly BatchExport[] }) {
 		[organization.id, asked.map(({ id }) => id).join()],
 	);
 	const of =
-		active.length > asked.length ? `of the ${MAX_EXPORTS} newest exports` : "by all exports";
+		active.length > asked.length
+			? `of the ${MAX_EXPORTS} newest exports`
+			: exports.length < count
+				? "of the newest exports"
+				: "by all exports";
 	return (
 		<Show of={loaded}>
 			{({ days, failed, failures }) => (

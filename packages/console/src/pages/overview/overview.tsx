@@ -128,7 +128,7 @@ export default function Overview() {
 						<States exports={exports.results} />
 					</Figure>
 				</ul>
-				{exports.results.length > 0 && <Exported exports={exports.results} />}
+				{exports.results.length > 0 && <Exported exports={exports.results} count={exports.count} />}
 			</>
 		);
 	};

@@ -39,7 +39,8 @@ const versionOf = (source: Source): Version => Object.assign({ [READ]: source },
 /** Saves files, unless somebody else changed one since they were read. */
 function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => void) {
 	const { organization } = useOrganization();
-	return useSave<Version, Changes>({
+	const answer = useRef(source);
+	const { save, dialog } = useSave<Version, Changes>({
 		read: async () =>
 			versionOf(
 				await api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
@@ -48,15 +49,20 @@ function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => voi
 			versionOf(await api.pipelineDestinations.updateSource(version[READ], changes)),
 		onSaved: (version) => {
 			onSaved();
+			answer.current = version[READ];
 			loaded.replace(version[READ]);
 			// For its ETag, which only a GET has.
 			loaded.reload();
-			const broken = Object.keys(version[READ].errors);
-			if (broken.length === 0) say("The source is saved.");
-			else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
 		},
 		labels: {},
 	});
+	async function saveFiles(changes: Changes) {
+		if (!(await save(versionOf(source), changes))) return;
+		const broken = Object.keys(answer.current.errors).filter((name) => name in changes);
+		if (broken.length === 0) say("The source is saved.");
+		else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
+	}
+	return { saveFiles, dialog };
 }
 
 /** Why the source can't be edited here; undefined if it can. */
@@ -86,7 +92,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 		source.files,
 		isEditable && isEmpty(source.files) ? starter(source) : {},
 	);
-	const { save, dialog } = useSaveFiles(source, loaded, drafts.discard);
+	const { saveFiles, dialog } = useSaveFiles(source, loaded, drafts.discard);
 	const [isAdding, setAdding] = useState(false);
 	const names = Object.keys(drafts.files).sort();
 	const current = file !== undefined && names.includes(file) ? file : names[0];
@@ -158,7 +164,7 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 						<button
 							type="button"
 							disabled={!drafts.isChanged}
-							onClick={() => attempt(() => save(versionOf(source), drafts.changes))}
+							onClick={() => attempt(() => saveFiles(drafts.changes))}
 						>
 							Save
 						</button>
@@ -275,39 +281,45 @@ function AddFile({
 
 type Opened = ReturnType<typeof import("./editor.ts").openEditor>;
 
-/** Where an error is, which ends with "(line:column)". */
-function placeIn(text: string, error: string) {
+/** The line of an error, which ends with "(line:column)". */
+function lineOf(error: string) {
 	const [, line] = /\((\d+):\d+\)$/.exec(error) ?? [];
-	if (line === undefined) return undefined;
-	const before = text.split("\n").slice(0, Number(line) - 1);
+	return line === undefined ? undefined : Number(line);
+}
+
+/** Where a line of a text is. */
+function placeOf(line: number, text: string) {
+	const before = text.split("\n").slice(0, line - 1);
 	const start = before.reduce((sum, { length }) => sum + length + 1, 0);
 	const end = text.indexOf("\n", start);
-	return { line, start, end: end < 0 ? text.length : end };
+	return [start, end < 0 ? text.length : end] as const;
 }
 
 /** Why the file doesn't compile, and the way to the line. */
 function CompileError({
-	value,
 	error,
+	isOpen,
 	onSelect,
 }: {
-	value: string;
 	error: string;
-	onSelect: (start: number, end: number) => void;
+	/** Whether the editor has loaded. */
+	isOpen: boolean;
+	onSelect: (line: number) => void;
 }) {
-	const place = placeIn(value, error);
+	const line = lineOf(error);
 	return (
 		<div class="problem" role="status">
 			<p>
 				<strong>This file doesn't compile.</strong> {error}
 			</p>
-			{place && (
+			{line !== undefined && (
 				<button
 					type="button"
 					class="secondary outline small"
-					onClick={() => onSelect(place.start, place.end)}
+					disabled={!isOpen}
+					onClick={() => onSelect(line)}
 				>
-					Go to line {place.line}
+					Go to line {line}
 				</button>
 			)}
 		</div>
@@ -360,16 +372,18 @@ function Editor({
 		if (editor.current && editor.current.value !== value) editor.current.setOptions({ value });
 	}, [value]);
 
-	function select(start: number, end: number) {
+	function select(line: number) {
 		const { textarea } = editor.current ?? {};
-		textarea?.setSelectionRange(start, end);
+		if (!textarea) return;
+		// Not the file's text: a textarea ends all lines with \n.
+		textarea.setSelectionRange(...placeOf(line, textarea.value));
 		// Scrolls to the selection.
-		textarea?.focus();
+		textarea.focus();
 	}
 
 	return (
 		<div class="editor">
-			{error !== undefined && <CompileError value={value} error={error} onSelect={select} />}
+			{error !== undefined && <CompileError error={error} isOpen={isOpen} onSelect={select} />}
 			<div ref={place} class="editor-place" aria-busy={!isOpen} />
 			<small id={hint} class="hint">
 				{isReadOnly
