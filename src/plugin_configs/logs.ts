@@ -21,8 +21,8 @@ const COUNTERS = {
 	ERROR: pluginConfigs.error_entries,
 } satisfies Record<(typeof TYPES)[number], unknown>;
 
-const { position, type, ...columns } = getTableColumns(pluginLogEntries);
-const entries = { ...columns, level: type };
+const { position, ...columns } = getTableColumns(pluginLogEntries);
+const entries = { ...columns, level: columns.type };
 
 /** The full-text index of the entries. */
 const index = "plugin_log_search";
@@ -56,11 +56,7 @@ export async function list(
 		levels: types,
 		counter: sql.join(counters, sql` + `),
 	};
-	const select = () =>
-		tenant.db
-			.select({ ...columns, type })
-			.from(pluginLogEntries)
-			.$dynamic();
+	const select = () => tenant.db.select(columns).from(pluginLogEntries).$dynamic();
 	const keys = ({ timestamp, id }: { timestamp: string; id: string }) => [timestamp, id];
 	const [rows, [counted], [config]] = await tenant.read(
 		...paged(tenant.db, page, select, { ...inLog(page, log, filters), keys }),
