@@ -1,6 +1,6 @@
 /**
- * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options are passed to wrangler:
- * `--env staging`, `--dry-run`.
+ * `npm run deploy`: builds the documentation and the worker, applies migrations and deploys. Options are passed to
+ * `wrangler deploy`, which gets a script that is bundled: `--env staging`, `--dry-run`.
  *
  * Migrations only add tables and columns, so the deployed code also works with the next version's
  * schema. They are therefore applied before the code is deployed. Only the first deployment, which

@@ -107,6 +107,9 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 			};
 }
 
+/** The trigram of no id, which global plugins have in the full-text index. */
+const NO_ID = "\u{f0000}\u{f0000}\u{f0000}";
+
 /**
  * Like `visibleProjects`, but only those whose name contains `search`. The full-text index has what decides who sees a project,
  * and nothing of what is compared with it depends on the project, so that each is read once.
@@ -118,8 +121,8 @@ export function searchedProjects(tenant: Tenant, page: Page, search: string) {
 		tenant.kind === "organization" ? sql`own.organization_id = ${tenant.organization}` : undefined,
 	);
 	const within = sql`select own.organization_id from ${members} as own where ${ofCaller}`;
-	// Of somebody without an organization, one that no project has.
-	const trigrams = sql`coalesce((select group_concat(${trigramOf(sql`own.organization_id`)}, '" OR "') from ${members} as own where ${ofCaller}), ${GLOBAL})`;
+	// Somebody without an organization finds nothing.
+	const trigrams = sql`coalesce((select group_concat(${trigramOf(sql`own.organization_id`)}, '" OR "') from ${members} as own where ${ofCaller}), ${NO_ID})`;
 	const allowed = (column: Column) =>
 		sql`select value from ${personalApiKeys}, json_each(${column}) where ${personalApiKeys.id} = ${id}`;
 	const isVisible = sql`project_search.organization_id in (${within}) and (not project_search.access_control
@@ -233,9 +236,6 @@ export type VisiblePlugins = {
 	search?: string | undefined;
 };
 
-/** Stands for global plugins in the full-text index. */
-const GLOBAL = "\u{f0000}\u{f0000}\u{f0000}";
-
 /** The three kinds of visible plugins, which have no plugin in common, as conditions on `plugins` and `plugin_uses`. */
 function visibleKinds({ organization }: TenantSql, { unused }: VisiblePlugins) {
 	const isUsed = sql`exists (select 1 from plugin_uses as enabled where enabled.organization_id = ${organization}
@@ -281,7 +281,7 @@ export function visiblePluginIds(
     where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`
 			: sql`select ${plugins.id} as id from ${plugins} where ${and(kind, filter, below(sql`${plugins.id}`))}`;
 	return sql`${some(owned, trigramOf(tenant.organization))}
-  union all ${some(global, GLOBAL)}
+  union all ${some(global, NO_ID)}
   union all select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
     where ${and(used, filter, below(sql`used.plugin_id`))}
   order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
