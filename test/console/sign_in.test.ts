@@ -44,8 +44,8 @@ inBrowser("signing in", (open) => {
 		const email = newAddress();
 		await newMember(organization.id, 1, email);
 		const page = await open("/console", { key: "" });
-		await checkLooks(page, "sign-in");
 		await page.getByLabel("Email address").fill("nobody");
+		await checkLooks(page, "sign-in");
 		const link = await follow(page, email);
 		await signIn(page).waitFor();
 		await expect.poll(() => page.url()).toBe(`${inject("console").url}/console/sign_in`);
