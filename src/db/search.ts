@@ -33,6 +33,9 @@ export const trigramOf = (id: SQL | string) =>
 		typeof id === "string" ? (/[0-9a-f]{6}$/.exec(id)?.[0] ?? "000000") : id
 	} as id) as owner)`;
 
+/** The trigram of no id, which global plugins have in the full-text index. */
+export const NO_ID = "\u{f0000}\u{f0000}\u{f0000}";
+
 /** The trigram that stands for what has this number as its id. */
 export const trigramOfNumber = (id: number) =>
 	String.fromCodePoint(

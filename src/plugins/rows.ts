@@ -4,13 +4,9 @@ import { organizations, plugins } from "../db/schema.ts";
 import { forbidden } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import {
-	countVisiblePlugins,
-	type VisiblePlugins,
-	visiblePlugin,
-	visiblePluginIds,
-} from "../tenant/visible.ts";
+import { visiblePlugin } from "../tenant/visible.ts";
 import { itsOrganization, pluginColumns } from "./shape.ts";
+import { countVisiblePlugins, type VisiblePlugins, visiblePluginIds } from "./visible.ts";
 
 export const select = ({ db }: Tenant) =>
 	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);

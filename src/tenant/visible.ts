@@ -1,4 +1,4 @@
-import { and, type Column, or, type SQL, sql } from "drizzle-orm";
+import { and, type Column, type SQL, sql } from "drizzle-orm";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
@@ -12,7 +12,7 @@ import {
 	projects,
 	users,
 } from "../db/schema.ts";
-import { mayContain, trigramOf } from "../db/search.ts";
+import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
 import type { Page } from "../http/page.ts";
 import type { TenantSql } from "./sql.ts";
 import type { Tenant } from "./tenant.ts";
@@ -106,9 +106,6 @@ export function visibleProjects(tenant: TenantSql, organization: SQL | undefined
 				total,
 			};
 }
-
-/** The trigram of no id, which global plugins have in the full-text index. */
-const NO_ID = "\u{f0000}\u{f0000}\u{f0000}";
 
 /**
  * Like `visibleProjects`, but only those whose name contains `search`. The full-text index has what decides who sees a project,
@@ -225,87 +222,6 @@ export const userWith = (
 export const visiblePlugin = ({ organization }: TenantSql) => sql`(
   ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
     select 1 from plugin_uses as used where used.organization_id = ${organization} and used.plugin_id = ${plugins.id}))`;
-
-/** A list of visible plugins. */
-export type VisiblePlugins = {
-	/** The sum of the bits of the families of which a plugin must have one; all plugins without it. */
-	families?: number | undefined;
-	/** Only plugins without an enabled config in the organization. */
-	unused?: boolean;
-	/** A text that the name, the description or the URL must contain. */
-	search?: string | undefined;
-};
-
-/** The three kinds of visible plugins, which have no plugin in common, as conditions on `plugins` and `plugin_uses`. */
-function visibleKinds({ organization }: TenantSql, { unused }: VisiblePlugins) {
-	const isUsed = sql`exists (select 1 from plugin_uses as enabled where enabled.organization_id = ${organization}
-    and enabled.plugin_id = ${plugins.id} and enabled.enabled_configs > 0)`;
-	const foreign = sql`${plugins.organization_id} <> ${organization}`;
-	return {
-		owned: and(
-			sql`${plugins.organization_id} = ${organization}`,
-			unused ? sql`not ${plugins.is_used}` : undefined,
-		),
-		global: and(sql`${plugins.is_global}`, foreign, unused ? sql`not ${isUsed}` : undefined),
-		used: and(
-			sql`used.organization_id = ${organization} and not used.is_own and not ${plugins.is_global}`,
-			unused ? sql`used.enabled_configs = 0` : undefined,
-		),
-	};
-}
-
-const inFamilies = (families: number | undefined, column: SQL | Column = plugins.families) =>
-	families === undefined ? undefined : sql`${column} & ${sql.raw(String(families))}`;
-
-/**
- * Selects the ids of visible plugins, newest first. Each of the three parts reads an index in that
- * order, only as far as the page needs.
- * @param page at most `limit` ids, all less than `before`; without it, all ids
- */
-export function visiblePluginIds(
-	tenant: TenantSql,
-	list: VisiblePlugins,
-	page?: { before: string | number | undefined; limit: number },
-) {
-	const { owned, global, used } = visibleKinds(tenant, list);
-	const { families, search } = list;
-	const below = (id: SQL) => (page?.before === undefined ? undefined : sql`${id} < ${page.before}`);
-	const texts = [plugins.name, plugins.description, plugins.url];
-	const filter = and(
-		inFamilies(families),
-		search ? or(...texts.map((text) => contains(text, search))) : undefined,
-	);
-	const some = (kind: SQL | undefined, trigram: SQL | string) =>
-		search
-			? sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
-    where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`
-			: sql`select ${plugins.id} as id from ${plugins} where ${and(kind, filter, below(sql`${plugins.id}`))}`;
-	return sql`${some(owned, trigramOf(tenant.organization))}
-  union all ${some(global, NO_ID)}
-  union all select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
-    where ${and(used, filter, below(sql`used.plugin_id`))}
-  order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
-}
-
-/** SQL for the number of visible plugins, from counters where no other condition filters them. */
-export function countVisiblePlugins(tenant: TenantSql, list: VisiblePlugins) {
-	if (list.search) return sql`(select count(*) from (${visiblePluginIds(tenant, list)}))`;
-	const { organization } = tenant;
-	const { used } = visibleKinds(tenant, list);
-	const sum = (where: SQL | undefined) =>
-		sql`(select coalesce(sum(counted.plugins), 0) from plugin_counts as counted where ${and(where, inFamilies(list.families, sql`counted.families`))})`;
-	const uses = (where: SQL | undefined) =>
-		sql`(select count(*) from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id where ${and(where, inFamilies(list.families))})`;
-	const owned = sum(
-		and(
-			sql`counted.organization_id = ${organization}`,
-			list.unused ? sql`not counted.is_used` : undefined,
-		),
-	);
-	const global = sum(sql`counted.is_global and counted.organization_id <> ${organization}`);
-	const usedGlobal = sql`used.organization_id = ${organization} and not used.is_own and ${plugins.is_global} and used.enabled_configs > 0`;
-	return sql`${owned} + ${global} + ${uses(used)} - ${list.unused ? uses(usedGlobal) : sql`0`}`;
-}
 
 /**
  * SQL for the id of the user's current organization: the chosen one, else the oldest membership's;

@@ -12,7 +12,7 @@ import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timel
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
 import { LENGTHS } from "./windows.ts";
 
-/** More than any range has windows, unless several backfills cover it. */
+/** More than a range has windows. It may have more runs: of several backfills, or of an interval that was shorter once. */
 const MAX_RUNS = 1000;
 
 /**
