@@ -272,7 +272,7 @@ inBrowser("people", (open) => {
 				target_email: newAddress(name),
 				send_email: false,
 			});
-		const page = await open(`${path}/projects`);
+		const page = await open(path);
 		for (const [at, label, needle, found, other] of [
 			["projects", "Search projects", "ROLL", "Payroll", "Shop"],
 			["domains", "Search domains", "OTHER.", theirs, ours],

@@ -39,6 +39,8 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			});
 			problems.set(page, problemsOf(page, url, REFUSALS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
+			// The key is kept once the service has answered. A page that is left before that is signed out.
+			if (key) await page.waitForFunction(() => sessionStorage.getItem("tenantry.key"));
 			return page;
 		});
 	});
