@@ -1,27 +1,26 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
-import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Kind } from "../../../src/exporter/query/expression.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { COLUMNS, destinationOf, duckdb, job, rows, run } from "../../support/exporting.ts";
+import {
+	askS3,
+	COLUMNS,
+	destinationOf,
+	duckdb,
+	job,
+	listR2,
+	listS3,
+	rows,
+	run,
+} from "../../support/exporting.ts";
 
 const MANY = 100_001;
 
-const s3 = new AwsClient({
-	accessKeyId: KEYS.aws_access_key_id,
-	secretAccessKey: KEYS.aws_secret_access_key,
-	region: "auto",
-	service: "s3",
-	retries: 0,
-});
-
-async function ask(method: string, path: string) {
-	const answer = await fetch(await s3.sign(`${env.S3_URL}/exports${path}`, { method }));
-	return new Uint8Array(await answer.arrayBuffer());
-}
+const ask = async (method: string, path: string) =>
+	new Uint8Array(await (await askS3(method, path)).arrayBuffer());
 
 const path = (key: string) => `/${key.split("/").map(encodeURIComponent).join("/")}`;
 
@@ -37,12 +36,7 @@ const buckets = {
 				...config,
 			}),
 		folder: "",
-		list: async (prefix: string) =>
-			[
-				...Buffer.from(await ask("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`))
-					.toString()
-					.matchAll(/<Key>(.+?)<\/Key>/g),
-			].map(([, key]) => String(key)),
+		list: listS3,
 		read: (key: string) => ask("GET", path(key)),
 		/** Whether a part of the upload can be put there. */
 		open: async (key: string, id: string) => {
@@ -54,8 +48,7 @@ const buckets = {
 	R2: {
 		destination: (config: object) => destinationOf(env, "R2", config),
 		folder: "7/",
-		list: async (prefix: string) =>
-			(await env.EXPORTS.list({ prefix })).objects.map(({ key }) => key),
+		list: listR2,
 		read: async (key: string) =>
 			new Uint8Array((await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? []),
 		open: (key: string, id: string) =>
