@@ -39,6 +39,8 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			});
 			problems.set(page, problemsOf(page, url, REFUSALS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
+			// A key in a link is kept only once the service has accepted it. Nothing is drawn before that.
+			await page.locator("#console > *").first().waitFor({ state: "attached" });
 			return page;
 		});
 	});
