@@ -10,6 +10,7 @@ import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
+import { LongestFirst } from "./test/support/order.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
 import { quiet } from "./test/support/quiet.ts";
@@ -34,6 +35,7 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
+		sequence: { sequencer: LongestFirst },
 		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
 		maxWorkers: availableParallelism() + 1,
 		projects: [
