@@ -24,6 +24,8 @@ process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 quiet();
 buildAssets();
 
+const isShuffled = process.argv.some((word) => word.startsWith("--sequence.shuffle"));
+
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,
 	hookTimeout: TEST_TIMEOUT_MS,
@@ -35,7 +37,8 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
-		sequence: { sequencer: LongestFirst },
+		// With `--sequence.shuffle.files`, the order is random.
+		...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
 		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
 		maxWorkers: availableParallelism() + 1,
 		projects: [
