@@ -84,7 +84,10 @@ const isForAxe = (width: number) => TAKES_PICTURES || width === 390;
 
 /** What axe finds. Outside of legacy mode it opens a second page for frames, of which the console has none. */
 async function violationsOn(page: Page) {
-	const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+	const { violations } = await new AxeBuilder({ page })
+		.setLegacyMode()
+		.options({ resultTypes: ["violations"] })
+		.analyze();
 	return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
 }
 

@@ -63,8 +63,18 @@ const buckets = {
 
 const unzip = async (bytes: Uint8Array) => gunzipSync(bytes).toString();
 
+/** A function that computes its result for each number once. */
+function once<T>(compute: (n: number) => T) {
+	const known = new Map<number, T>();
+	return (n: number) => {
+		const result = known.get(n) ?? compute(n);
+		known.set(n, result);
+		return result;
+	};
+}
+
 /** The rows as JSON objects, one per line. */
-const expected = (n: number) =>
+const expected = once((n) =>
 	rows(n)
 		.map((row) =>
 			JSON.stringify(
@@ -76,7 +86,8 @@ const expected = (n: number) =>
 				),
 			),
 		)
-		.join("\n");
+		.join("\n"),
+);
 
 const digest = async (text: string) =>
 	Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
@@ -108,7 +119,7 @@ const SUMS = `select count(*) as n, sha256(string_agg(concat_ws('|', uuid, event
 	team_id, paid, day, epoch_ms("timestamp")), chr(10) order by team_id)) as sum from FILE`;
 
 /** The same of the rows below `n`. */
-async function sums(n: number) {
+const sums = once(async (n) => {
 	const text = rows(n)
 		.map(([uuid, event, properties, amount, team_id, paid, day, timestamp]) =>
 			[
@@ -126,7 +137,7 @@ async function sums(n: number) {
 		)
 		.join("\n");
 	return [{ n: String(n), sum: await digest(text) }];
-}
+});
 
 const formats = [
 	{ file_format: "JSONLines", compression: null, suffix: "jsonl" },
@@ -140,6 +151,10 @@ const formats = [
 	{ file_format: "Parquet", compression: "gzip", suffix: "parquet" },
 	{ file_format: "Parquet", compression: "zstd", suffix: "parquet" },
 ];
+
+/** The formats of large files: all in S3, where runs also crash, and in R2 one of each kind. */
+const isLarge = (name: string, suffix: string, compression: string | null) =>
+	name === "S3" || ["jsonl", "csv.gz"].includes(suffix) || compression === "snappy";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
@@ -170,6 +185,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			if (n > 0) await verify([await bucket.read(key)], suffix, n);
 		});
 
+		if (!isLarge(name, suffix, config.compression)) return;
 		test(`holds ${MANY} rows in several parts, whatever crashes`, async () => {
 			const prefix = crypto.randomUUID();
 			const destination = bucket.destination({ ...config, prefix });
