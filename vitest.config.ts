@@ -10,6 +10,7 @@ import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
+import { LongestFirst } from "./test/support/order.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
 import { quiet } from "./test/support/quiet.ts";
@@ -23,6 +24,8 @@ process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 quiet();
 buildAssets();
 
+const isShuffled = process.argv.some((word) => word.startsWith("--sequence.shuffle"));
+
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,
 	hookTimeout: TEST_TIMEOUT_MS,
@@ -34,6 +37,8 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
+		// With `--sequence.shuffle.files`, the order is random.
+		...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
 		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
 		maxWorkers: availableParallelism() + 1,
 		projects: [

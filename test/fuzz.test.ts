@@ -6,7 +6,7 @@ import { subject } from "./support/routes.ts";
 import { eventually } from "./support/time.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
 
-const RUNS = 25;
+const RUNS = 20;
 
 /** Text that often causes errors. */
 const nasty = fc.constantFrom(

@@ -3,6 +3,7 @@ import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { activityLog, auditStreams } from "../../src/db/schema.ts";
 import { KEYS } from "../support/bucket.ts";
+import { listR2, listS3 } from "../support/exporting.ts";
 import { call, db, join, keyFor, racing, world } from "../support/world.ts";
 
 const R2 = { type: "R2", config: { prefix: "audit" } };
@@ -205,23 +206,25 @@ describe("a test of a destination", () => {
 	const tried = async (destination: object, body: object = {}) => {
 		const home = await world();
 		const { id } = (await create(home, { destination })).body;
-		return { id, ...(await home.here("POST", `/audit_streams/${id}/test`, { body })) };
+		return { home, id, ...(await home.here("POST", `/audit_streams/${id}/test`, { body })) };
 	};
 
 	test.each([
-		["S3", S3, ["reach", "sign in", "write"]],
-		["R2", R2, ["write"]],
-	])("of %s says how each step went, and leaves nothing behind", async (_, destination, names) => {
-		const before = (await env.EXPORTS.list()).objects.length;
-		const { status, body, id } = await tried(destination);
-		const steps = names.map((name) => ({ name, error: null }));
-		expect({ status, body }).toEqual({ status: 200, body: { success: true, steps } });
-		expect((await env.EXPORTS.list()).objects).toHaveLength(before);
-		expect((await entriesOf(id)).at(-1)).toMatchObject({
-			activity: "tested",
-			trigger: { destination: destination.type },
-		});
-	});
+		["S3", S3, ["reach", "sign in", "write"], (_: string, id: string) => listS3(`audit/${id}`)],
+		["R2", R2, ["write"], (home: string, id: string) => listR2(`audit/${home}/audit/${id}`)],
+	])(
+		"of %s says how each step went, and leaves nothing behind",
+		async (_, destination, names, list) => {
+			const { status, body, id, home } = await tried(destination);
+			const steps = names.map((name) => ({ name, error: null }));
+			expect({ status, body }).toEqual({ status: 200, body: { success: true, steps } });
+			expect(await list(home.id, id)).toEqual([]);
+			expect((await entriesOf(id)).at(-1)).toMatchObject({
+				activity: "tested",
+				trigger: { destination: destination.type },
+			});
+		},
+	);
 
 	test("says what is wrong, in words, and takes changes that are not saved", async () => {
 		const { body } = await tried(S3, {

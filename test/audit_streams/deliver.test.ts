@@ -8,6 +8,7 @@ import { tick as deliver } from "../../src/audit_streams/deliver.ts";
 import { activityLog, auditStreams, organizations, users } from "../../src/db/schema.ts";
 import worker from "../../src/worker.ts";
 import { KEYS } from "../support/bucket.ts";
+import { askS3, listS3 } from "../support/exporting.ts";
 import { digests, outbox } from "../support/mail.ts";
 import { withoutPatience } from "../support/time.ts";
 import { db, join, world } from "../support/world.ts";
@@ -289,21 +290,11 @@ test("25,000 entries are three files in an S3 bucket, which two verifiers accept
 	const { sequence, digest, delivered_events, last_file } = await show();
 	expect(sequence).toBe(3);
 	expect(delivered_events).toBeGreaterThanOrEqual(25_001);
-	const { AwsClient } = await import("aws4fetch");
-	const client = new AwsClient({
-		accessKeyId: KEYS.aws_access_key_id,
-		secretAccessKey: KEYS.aws_secret_access_key,
-		region: "auto",
-		service: "s3",
-	});
-	const list = await (
-		await client.fetch(`${env.S3_URL}/exports?list-type=2&prefix=${prefix}/`)
-	).text();
-	const keys = [...list.matchAll(/<Key>([^<]+)<\/Key>/g)].map(([, key]) => String(key)).sort();
+	const keys = (await listS3(`${prefix}/`)).sort();
 	expect(keys.at(-1)).toBe(last_file);
 	const files = await Promise.all(
 		keys.map(async (key) => {
-			const answer = await client.fetch(`${env.S3_URL}/exports/${key}`);
+			const answer = await askS3("GET", `/${key}`);
 			expect(answer.headers.get("x-amz-meta-tenantry-export")).toBe(stream);
 			return { key, ...(await unpacked(await answer.arrayBuffer())) };
 		}),

@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeyDays, personalApiKeys } from "../../src/db/schema.ts";
 import worker from "../../src/worker.ts";
-import { eventually, exhaust } from "../support/time.ts";
+import { eventually, exhaust, stopClock } from "../support/time.ts";
 import { call, cost, db, forget, keyFor, world } from "../support/world.ts";
 
 const today = () => new Date().toISOString().slice(0, 10);
@@ -29,6 +29,7 @@ async function used() {
 const waiting: Partial<Env> = { USAGE_FLUSH_SECONDS: "0.2" };
 
 test("requests are counted by day, refused ones apart, with the last address", async () => {
+	stopClock();
 	const { key, key_id, ask, days } = await used();
 	for (const address of ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
 		await call("GET", "/api/users/@me", { key, headers: from(address) });
@@ -106,6 +107,7 @@ test("the sums of many requests are one write, after the responses", async () =>
 });
 
 test("two isolates add to the same day; a write that fails is repeated with the next", async () => {
+	stopClock();
 	const { key, key_id, days } = await used();
 	const at = { key_id, day: today(), requests: 7, refusals: 2, last_address: "192.0.2.1" };
 	await db.insert(personalApiKeyDays).values(at);
@@ -135,6 +137,7 @@ test("requests are counted also after the clock was set back", async () => {
 });
 
 test("days are listed newest first, and deleted after 90", async () => {
+	stopClock();
 	const { key_id, ask, days } = await used();
 	const ago = (n: number) => new Date(Date.now() - n * 86_400_000).toISOString().slice(0, 10);
 	const day = (n: number) => ({ key_id, day: ago(n), requests: n, refusals: 0 });

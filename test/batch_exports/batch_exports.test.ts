@@ -638,6 +638,7 @@ describe("pausing", () => {
 	});
 
 	test("unpausing with a backfill exports the windows that were missed during the pause", async () => {
+		stopClock();
 		const { here, path, made } = await exporting();
 		await here("POST", `${path}/pause`);
 		await db

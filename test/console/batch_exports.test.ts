@@ -5,9 +5,10 @@ import { checkLooks, inBrowser, newMember, newOrganization } from "./support/bro
 
 const HOUR_MS = 3_600_000;
 
-/** The start of the hour that many hours ago. */
-const hoursAgo = (n: number) =>
-	new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - n * HOUR_MS).toISOString();
+/** The start of the hour in which the tests began. */
+const HOUR = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+
+const hoursAgo = (n: number) => new Date(HOUR - n * HOUR_MS).toISOString();
 
 /** A moment as the browser's field for local times takes it. Tests run in UTC. */
 const local = (moment: string) => moment.slice(0, 16);
@@ -110,10 +111,14 @@ inBrowser("batch exports", (open) => {
 				await page.getByRole("combobox", { name: "State" }).waitFor();
 				return page.getByRole("cell", { name: "Failed" }).count();
 			})
-			.toBe(1);
-		await runs.getByText(/rejected the token.*Unknown token/).waitFor();
+			.toBeGreaterThan(0);
+		// A second run has failed if an hour has just ended.
+		await runs
+			.getByText(/rejected the token.*Unknown token/)
+			.first()
+			.waitFor();
 		await checkLooks(page, "exports-failed");
-		await runs.getByRole("button", { name: "Retry" }).click();
+		await runs.getByRole("button", { name: "Retry" }).first().click();
 		await checkLooks(page, "exports-retry");
 		await page.getByRole("dialog").getByRole("button", { name: "Retry run" }).click();
 		await page.getByText("The run starts again.").waitFor();
@@ -148,11 +153,12 @@ inBrowser("batch exports", (open) => {
 			if (response.status() >= 400) refused.push(response.url());
 		});
 		await page.getByRole("button", { name: "Resume" }).click();
-		await page.getByText("3 windows ended and were not exported").waitFor();
+		// There is a fourth window if an hour has just ended.
+		await page.getByText(/[34] windows ended and were not exported/).waitFor();
 		await checkLooks(page, "exports-resume");
 		await page.getByRole("button", { name: "Resume export" }).click();
 		// The page follows the backfill by itself.
-		await page.getByText(/^[01] of 3 windows/).waitFor();
+		await page.getByText(/^[01] of [34] windows/).waitFor();
 		await page
 			.getByRole("row", { name: "Running" })
 			.getByRole("button", { name: "Cancel" })
@@ -160,7 +166,7 @@ inBrowser("batch exports", (open) => {
 		await checkLooks(page, "exports-backfill-cancel");
 		await page.getByRole("dialog").getByRole("button", { name: "Cancel", exact: true }).click();
 		receiver.release();
-		await page.getByText("3 of 3 windows").waitFor();
+		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();
 		await page.getByText("Active", { exact: true }).waitFor();
 		const tabs = page.getByRole("navigation", { name: "About" });
 		await tabs.getByText("Metrics").click();
@@ -168,7 +174,7 @@ inBrowser("batch exports", (open) => {
 		await page.locator(".plot canvas").waitFor();
 		await checkLooks(page, "exports-metrics");
 		await tabs.getByText("Log").click();
-		await page.getByText(/A backfill of 3 windows .* was started/).waitFor();
+		await page.getByText(/A backfill of [34] windows .* was started/).waitFor();
 		await checkLooks(page, "exports-log");
 		await page.getByRole("button", { name: "Pause" }).click();
 		await checkLooks(page, "exports-pause");

@@ -267,7 +267,8 @@ inBrowser("people", (open) => {
 			await client.organizationProjects.create(organization, { name });
 		const [ours, theirs] = [newDomain(), `other.${newDomain()}`];
 		for (const domain of [ours, theirs]) await client.domains.create(organization, { domain });
-		for (const name of ["ada", "grace"])
+		// No random address contains these names by chance.
+		for (const name of ["lovelace", "hopper"])
 			await client.invites.create(organization, {
 				target_email: newAddress(name),
 				send_email: false,
@@ -276,7 +277,7 @@ inBrowser("people", (open) => {
 		for (const [at, label, needle, found, other] of [
 			["projects", "Search projects", "ROLL", "Payroll", "Shop"],
 			["domains", "Search domains", "OTHER.", theirs, ours],
-			["members/invites", "Search invites", "Ada-", "ada-", "grace-"],
+			["members/invites", "Search invites", "LoveLace-", "lovelace-", "hopper-"],
 		] as const) {
 			await page.goto(`${inject("console").url}${path}/${at}`);
 			const row = (text: string) => page.locator("tbody tr", { hasText: text });

@@ -11,9 +11,10 @@ import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** The start of the hour that many hours ago. */
-const hoursAgo = (n: number) =>
-	new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - n * HOUR_MS).toISOString();
+/** The start of the hour in which the tests began. */
+const HOUR = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+
+const hoursAgo = (n: number) => new Date(HOUR - n * HOUR_MS).toISOString();
 
 describe("the lanes of a timeline", () => {
 	/** A moment on 10 March 2026. */

@@ -2,7 +2,6 @@ import { introspectWorkflow, introspectWorkflowInstance } from "cloudflare:test"
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
 import { createClient } from "@clickhouse/client-web";
-import { AwsClient } from "aws4fetch";
 import { and, asc, eq } from "drizzle-orm";
 import pg from "pg";
 import { v7 } from "uuid";
@@ -27,7 +26,7 @@ import * as azure from "../support/azure.ts";
 import { ACCOUNT } from "../support/azurite.ts";
 import { KEYS } from "../support/bucket.ts";
 import { fill } from "../support/events.ts";
-import { duckdb, received } from "../support/exporting.ts";
+import { askS3, duckdb, listR2, received } from "../support/exporting.ts";
 import { outbox } from "../support/mail.ts";
 import { access, create, mirror, noClickHouse } from "../support/mirror.ts";
 import { systemEvents } from "../support/system_events.ts";
@@ -160,11 +159,6 @@ const parse = (text: string): Json[] =>
 		.filter(Boolean)
 		.map((line) => JSON.parse(line));
 
-async function stored(prefix: string) {
-	const { objects } = await env.EXPORTS.list({ prefix });
-	return objects.map(({ key }) => key);
-}
-
 async function fetched(key: string) {
 	const object = await env.EXPORTS.get(key);
 	if (!object) throw new Error(`There is no ${key}.`);
@@ -233,7 +227,7 @@ describe("what is exported equals what was ingested", () => {
 				latest_error: null,
 			});
 			const key = `${project}/out/${FILE}-backfill${suffix}`;
-			expect(await stored(`${project}/`)).toEqual([key]);
+			expect(await listR2(`${project}/`)).toEqual([key]);
 			const file = await fetched(key);
 			const rows = !suffix.startsWith(".jsonl")
 				? await tabular(file, suffix)
@@ -286,13 +280,7 @@ describe("what is exported equals what was ingested", () => {
 			records_completed: expected.length,
 		});
 		const key = `${model}/2026-01/${encodeURIComponent(FILE)}-backfill${suffix}`;
-		const s3 = new AwsClient({
-			accessKeyId: KEYS.aws_access_key_id,
-			secretAccessKey: KEYS.aws_secret_access_key,
-			region: "auto",
-			service: "s3",
-		});
-		const answer = await s3.fetch(`${env.S3_URL}/exports/${key}`);
+		const answer = await askS3("GET", `/${key}`);
 		const file = new Uint8Array(await answer.arrayBuffer());
 		const rows =
 			suffix === ".parquet"
@@ -337,14 +325,7 @@ describe("what is exported equals what was ingested", () => {
 			1234,
 		);
 		expect(await backfill()).toMatchObject({ status: "Completed" });
-		const s3 = new AwsClient({
-			accessKeyId: KEYS.aws_access_key_id,
-			secretAccessKey: KEYS.aws_secret_access_key,
-			region: "auto",
-			service: "s3",
-		});
-		const key = `google/${encodeURIComponent(FILE)}-backfill.jsonl`;
-		const answer = await s3.fetch(`${env.GCS_URL}/exports/${key}`);
+		const answer = await askS3("GET", `/google/${encodeURIComponent(FILE)}-backfill.jsonl`);
 		const file = await answer.arrayBuffer();
 		const rows = parse(new TextDecoder().decode(file));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
@@ -368,7 +349,7 @@ describe("what is exported equals what was ingested", () => {
 				status: "Completed",
 				records_completed: 2,
 			});
-			const [key = ""] = await stored(`${project}/`);
+			const [key = ""] = await listR2(`${project}/`);
 			const file = await fetched(key);
 			const rows = await duckdb(file, `select n from ${READERS[file_format]}`);
 			expect(rows.map(({ n }) => n && Number(n)).sort()).toEqual([7, null]);
@@ -390,7 +371,7 @@ describe("what is exported equals what was ingested", () => {
 			headers: { "content-type": "application/x-ndjson" },
 		});
 		await backfill();
-		const [key = ""] = await stored(`${project}/`);
+		const [key = ""] = await listR2(`${project}/`);
 		const file = await fetched(key);
 		expect(
 			file_format === "Parquet"
@@ -413,7 +394,7 @@ describe("what is exported equals what was ingested", () => {
 				],
 			});
 			await backfill();
-			const [key = ""] = await stored(`${project}/`);
+			const [key = ""] = await listR2(`${project}/`);
 			const rows = await duckdb(
 				await fetched(key),
 				`select person_properties::varchar as sent from ${reader} order by event`,
@@ -518,7 +499,7 @@ describe("what is exported equals what was ingested", () => {
 				records_completed: 2345,
 				records_total_count: 2345,
 			});
-			const [key = ""] = await stored(`${project}/`);
+			const [key = ""] = await listR2(`${project}/`);
 			const rows = parse(new TextDecoder().decode(await fetched(key)));
 			expect(await checksum(rows)).toBe(await checksum(expected));
 		},
@@ -531,7 +512,7 @@ describe("what is exported equals what was ingested", () => {
 			records_completed: n,
 			records_total_count: n,
 		});
-		expect(await stored(`${project}/`)).toHaveLength(n);
+		expect(await listR2(`${project}/`)).toHaveLength(n);
 	});
 
 	test("100,001 rows, in parts and in steps", async () => {
@@ -540,7 +521,7 @@ describe("what is exported equals what was ingested", () => {
 			status: "Completed",
 			records_completed: 100_001,
 		});
-		const [key = ""] = await stored(`${project}/`);
+		const [key = ""] = await listR2(`${project}/`);
 		const object = await env.EXPORTS.head(key);
 		expect(object?.size).toBeGreaterThan(3 * 5 * 2 ** 20);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
@@ -561,7 +542,7 @@ describe("what is exported equals what was ingested", () => {
 			},
 		);
 		expect(await backfill()).toMatchObject({ records_completed: 50 });
-		const [key = ""] = await stored(`${project}/`);
+		const [key = ""] = await listR2(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
 		const expected = (await eventsOf(project))
 			.filter(({ event }) => event === "event 1")
@@ -584,7 +565,7 @@ describe("what is exported equals what was ingested", () => {
 			records_completed: 300,
 			records_total_count: 300,
 		});
-		const [key = ""] = await stored(`${project}/`);
+		const [key = ""] = await listR2(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
 		const expected = (await eventsOf(project))
 			.filter(
@@ -612,7 +593,7 @@ describe("what is exported equals what was ingested", () => {
 			records_completed: 1,
 			records_total_count: 1,
 		});
-		expect(await stored(`${home.project}/`)).toHaveLength(1);
+		expect(await listR2(`${home.project}/`)).toHaveLength(1);
 	});
 
 	test("the log has the number of rows, the time it took, and the files", async () => {
@@ -1152,7 +1133,7 @@ describe("a run that", () => {
 		});
 		expect(cut.records_completed).toBeGreaterThan(0);
 		expect(cut.cursor).not.toBeNull();
-		expect(await stored(`${project}/`)).toEqual([]);
+		expect(await listR2(`${project}/`)).toEqual([]);
 		await db.update(batchExportRuns).set({ attempt: 2 }).where(eq(batchExportRuns.id, run.run_id));
 		await carried({ ...run, attempt: 2 });
 		expect(await find()).toMatchObject({
@@ -1160,7 +1141,7 @@ describe("a run that", () => {
 			records_completed: BIG,
 			state: null,
 		});
-		const [key = ""] = await stored(`${project}/`);
+		const [key = ""] = await listR2(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
@@ -1245,7 +1226,7 @@ describe("a run that", () => {
 			records_completed: BIG,
 			attempt: 2,
 		});
-		const [key = ""] = await stored(`${project}/`);
+		const [key = ""] = await listR2(`${project}/`);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
@@ -1263,7 +1244,7 @@ describe("a run that", () => {
 			}),
 		);
 		expect(await find()).toMatchObject({ status: "Cancelled", state: null });
-		expect(await stored(`${project}/`)).toEqual([]);
+		expect(await listR2(`${project}/`)).toEqual([]);
 		const [{ id }] = Object(upload).uploads;
 		await expect(
 			env.EXPORTS.resumeMultipartUpload(`${project}/out/${FILE}.jsonl`, id).uploadPart(
@@ -1495,7 +1476,7 @@ describe("a run that", () => {
 		expect(await ended()).toMatchObject([
 			{ id: run.run_id, status: "Completed", records_completed: BIG },
 		]);
-		expect(await stored(`${project}/`)).toHaveLength(1);
+		expect(await listR2(`${project}/`)).toHaveLength(1);
 	});
 
 	/** Until this is restored, every fifth request gets a 503. */

@@ -147,7 +147,7 @@ export async function saveBucket(url: string, folder: string) {
 	}
 }
 
-/** Saves all objects of the worker's own bucket, each at its key below the folder. The server must have stopped. */
+/** Saves all objects of the worker's own bucket, each at its key below the folder. Nothing may be writing to it. */
 export async function saveR2(state: string, work: string, folder: string) {
 	const configPath = `${work}/r2.json`;
 	writeFileSync(

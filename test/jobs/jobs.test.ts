@@ -40,6 +40,14 @@ export async function runEveryHour(meta) { meta.logger.log('An hour') }
 export async function runEveryDay(meta) { meta.logger.log('A day') }
 `;
 
+// What the tests before have left running takes no turn from a test's jobs, and the schedule adds nothing to it.
+beforeEach(async () => {
+	await db.batch([
+		db.update(pluginConfigs).set({ enabled: false }),
+		db.delete(pluginJobs).where(eq(pluginJobs.status, "queued")),
+	]);
+});
+
 /** A project with a config of a plugin that has jobs. */
 async function home(source = SOURCE, enabled = true) {
 	const here = await world();
@@ -713,30 +721,30 @@ describe("the queue", () => {
 	])(
 		"doesn’t overwrite the result of a job that was failed while it ran, and then %s",
 		async (_, slow) => {
-			const { id, organization, latest, ended, logs, read } = await home(
-				`exports.jobs = { slow: (_, { storage }) => ${slow} }`,
-			);
-			const batch = env.DB.batch.bind(env.DB);
-			let trips = 0;
-			const DB = Object.assign(Object.create(env.DB), {
-				batch: async (statements: D1PreparedStatement[]) => {
-					trips += 1;
-					if (trips === 2) {
-						const long_ago = "2026-01-01T00:00:00.000Z";
-						await db
-							.update(pluginJobs)
-							.set({ started_at: long_ago })
-							.where(eq(pluginJobs.plugin_config_id, id));
-						await tick();
-					}
-					return batch(statements);
-				},
-			});
-			while (trips < 2) {
-				await queue(id, "slow");
+			/** Runs a job, and lets the schedule fail it meanwhile. */
+			const cutOff = async () => {
+				const here = await home(`exports.jobs = { slow: (_, { storage }) => ${slow} }`);
+				const its = eq(pluginJobs.plugin_config_id, here.id);
+				let trips = 0;
+				const DB = Object.assign(Object.create(env.DB), {
+					batch: async (statements: D1PreparedStatement[]) => {
+						trips += 1;
+						if (trips === 2) {
+							const long_ago = "2026-01-01T00:00:00.000Z";
+							await db.update(pluginJobs).set({ started_at: long_ago }).where(its);
+							await tick();
+						}
+						return env.DB.batch(statements);
+					},
+				});
+				await queue(here.id, "slow");
 				await deliver({ DB });
-			}
-			expect(await ended()).toMatchObject({ status: "failed" });
+				return { ...here, isCutOff: trips > 1 };
+			};
+			let here = await cutOff();
+			// Another message that is still on its way may take the job first.
+			while (!here.isCutOff) here = await cutOff();
+			const { organization, latest, logs, read } = here;
 			expect((await latest())?.status).toBe("failed");
 			const message = "The job was cut off by a restart, and is not run again.";
 			expect((await read()).error).toBe(message);
@@ -754,8 +762,6 @@ describe("organizations take turns:", () => {
 		db.select().from(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
 	const deleteJobs = (id: number) =>
 		db.delete(pluginJobs).where(eq(pluginJobs.plugin_config_id, id));
-
-	beforeEach(() => db.update(pluginConfigs).set({ enabled: false }));
 
 	/** Queues `count` jobs or tasks without sending a message. */
 	const enqueue = (id: number, kind: "job" | "task", count: number) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { discard, folder, freePort, npm, Server } from "../support/server.ts";
+import { discard, folder, freePort, npm, admin as runAdmin, Server } from "../support/server.ts";
 
 let state: string;
 let server: Server;
@@ -19,9 +19,7 @@ afterAll(async () => {
 
 /** Runs a command. `result` is its JSON output; null if it printed nothing. */
 async function admin(...words: string[]) {
-	const { code, out, err } = await npm("admin", [...words, "--json"], {
-		STATE_DIR: state,
-	});
+	const { code, out, err } = await runAdmin([...words, "--json"], { STATE_DIR: state });
 	return { code, err, result: out === "" ? null : JSON.parse(out) };
 }
 
@@ -169,16 +167,14 @@ test.each([
 	[["key", "create", "--help"], "Usage: npm run admin -- key create --email"],
 	[["bootstrap", "--help"], "Make a user with an organization"],
 ])("%j prints help", async (words, text) => {
-	const { code, out, err } = await npm("admin", words, { STATE_DIR: state });
+	const { code, out, err } = await runAdmin(words, { STATE_DIR: state });
 	expect({ code, err }).toEqual({ code: 0, err: "" });
 	expect(out).toContain(text);
 });
 
 test("without database tables the error says what to do", async () => {
 	const empty = folder();
-	const { code, err } = await npm("admin", ["user", "list"], {
-		STATE_DIR: empty,
-	});
+	const { code, err } = await runAdmin(["user", "list"], { STATE_DIR: empty });
 	expect({ code, err }).toEqual({
 		code: 1,
 		err: "The database has no tables. Run npm run setup first.\n",

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { FORMAT, genesis, link } from "../../src/audit_streams/chain.ts";
-import { npm } from "../support/server.ts";
+import { admin } from "../support/server.ts";
 
 const STREAM = "01a202f6-9593-74a0-a20a-0a7928f4ab66";
 
@@ -53,7 +53,7 @@ const saveAll = (files: string[][]) => {
 };
 
 async function verify(...words: string[]) {
-	const { code, out, err } = await npm("admin", ["audit", "verify", folder, ...words], {});
+	const { code, out, err } = await admin(["audit", "verify", folder, ...words]);
 	return { code, out: out.replaceAll(`${folder}/`, ""), err };
 }
 
@@ -237,7 +237,7 @@ test("a folder without files, a missing one and a wrong digest have exit codes o
 		code: 2,
 		err: "Not a digest of 64 hexadecimal digits: 12\n",
 	});
-	const missing = await npm("admin", ["audit", "verify", `${folder}/nowhere`], {});
+	const missing = await admin(["audit", "verify", `${folder}/nowhere`]);
 	expect(missing).toMatchObject({
 		code: 2,
 		err: expect.stringContaining("no such file or directory"),

@@ -1,16 +1,11 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
-import { promisify } from "node:util";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environment as offline } from "../../scripts/run.ts";
+import { saveR2 } from "../fire/outputs.ts";
 import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Json = Record<string, unknown>;
-
-/** Asynchronous, so that the process notices when the server closes an idle connection. */
-const execute = promisify(execFile);
 
 let port: number;
 let state: string;
@@ -72,20 +67,14 @@ test("the example export's files contain the sample events", async () => {
 		return key ? [key] : [];
 	});
 	expect(keys).toHaveLength(6);
-	const file = `${state}/events.jsonl.gz`;
-	const lines: string[] = [];
-	for (const key of keys) {
-		await execute(
-			"npx",
-			[
-				...["wrangler", "r2", "object", "get", `tenantry-exports/${key}`],
-				...["--local", "--persist-to", state, "--file", file],
-			],
-			{ env: offline },
-		);
-		const text = gunzipSync(readFileSync(file)).toString();
-		lines.push(...text.trim().split("\n"));
-	}
+	const files = `${state}/files`;
+	await saveR2(state, state, files);
+	const lines = keys.flatMap((key) =>
+		gunzipSync(readFileSync(`${files}/${key}`))
+			.toString()
+			.trim()
+			.split("\n"),
+	);
 	expect(new Set(lines.map((line) => JSON.parse(line).uuid)).size).toBe(3000);
 	expect(lines).toHaveLength(3000);
 });

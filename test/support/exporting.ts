@@ -1,8 +1,10 @@
 import { env } from "cloudflare:workers";
+import { AwsClient } from "aws4fetch";
 import { v7 } from "uuid";
 import type { Destination, Job } from "../../src/exporter/destinations/destination.ts";
 import * as destinations from "../../src/exporter/destinations/index.ts";
 import type { Column, Row } from "../../src/exporter/rows.ts";
+import { KEYS } from "./bucket.ts";
 import type { Received } from "./receiver.ts";
 
 type Open = Parameters<Destination["open"]>;
@@ -158,6 +160,29 @@ export async function run(
 		if (!crashes || closed === 2) return result;
 	}
 }
+
+/** Signs requests to the S3 server. */
+const signer = new AwsClient({
+	accessKeyId: KEYS.aws_access_key_id,
+	secretAccessKey: KEYS.aws_secret_access_key,
+	region: "auto",
+	service: "s3",
+	retries: 0,
+});
+
+/** Sends a request to the bucket of the S3 server. */
+export const askS3 = async (method: string, path: string) =>
+	fetch(await signer.sign(`${env.S3_URL}/exports${path}`, { method }));
+
+/** The keys in the bucket of the S3 server that start with the prefix. */
+export async function listS3(prefix: string) {
+	const list = await askS3("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`);
+	return [...(await list.text()).matchAll(/<Key>(.+?)<\/Key>/g)].map(([, key]) => String(key));
+}
+
+/** The keys in the worker's own bucket that start with the prefix. */
+export const listR2 = async (prefix: string) =>
+	(await env.EXPORTS.list({ prefix })).objects.map(({ key }) => key);
 
 /** The requests to a path of the receiver. */
 export const received = async (path: string): Promise<Received[]> =>

@@ -99,7 +99,7 @@ rm -rf -- "$folder"`;
 
 /**
  * Returns the command for a server that listens on the port. It may write to the folder, which is
- * removed afterwards.
+ * also its folder for temporary files, and is removed afterwards.
  */
 type Command = (port: number, folder: string) => string[] | Promise<string[]>;
 
@@ -128,7 +128,12 @@ export async function startServer(
 			"sh",
 			["-c", WATCH, "sh", folder, signal, ...words],
 			// In a process group of its own, so that Ctrl-C only reaches this process.
-			{ cwd: folder, detached: true, stdio: ["pipe", "ignore", "ignore"] },
+			{
+				cwd: folder,
+				env: { ...process.env, TMPDIR: folder },
+				detached: true,
+				stdio: ["pipe", "ignore", "ignore"],
+			},
 		);
 		child.unref();
 		if (child.stdin instanceof Socket) child.stdin.unref();

@@ -63,6 +63,15 @@ const REFUSED = 5;
 
 const isBelow = (name: string, zone: string) => name === zone || name.endsWith(`.${zone}`);
 
+/** The message in these bytes; undefined if they are none. */
+export function decoded(bytes: Buffer) {
+	try {
+		return dns.decode(bytes);
+	} catch {
+		return undefined;
+	}
+}
+
 /** The answer of a recursive resolver that knows only these zones. */
 function lookUp({ name: asked, type }: dns.Question) {
 	const name = asked.toLowerCase();
@@ -112,7 +121,7 @@ async function stub() {
 		const chunks: Uint8Array[] = [];
 		request.on("data", (chunk) => chunks.push(chunk));
 		request.on("end", () => {
-			const { id = 0, questions = [] } = dns.decode(Buffer.concat(chunks));
+			const { id = 0, questions = [] } = decoded(Buffer.concat(chunks)) ?? {};
 			const [question] = questions;
 			if (!question) return response.writeHead(400).end();
 			const { code, answers } = lookUp(question);

@@ -39,8 +39,8 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			});
 			problems.set(page, problemsOf(page, url, REFUSALS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
-			// The key is kept once the service has answered. A page that is left before that is signed out.
-			if (key) await page.waitForFunction(() => sessionStorage.getItem("tenantry.key"));
+			// A key in a link is kept only once the service has accepted it. Nothing is drawn before that.
+			await page.locator("#console > *").first().waitFor({ state: "attached" });
 			return page;
 		});
 	});
@@ -84,7 +84,10 @@ const isForAxe = (width: number) => TAKES_PICTURES || width === 390;
 
 /** What axe finds. Outside of legacy mode it opens a second page for frames, of which the console has none. */
 async function violationsOn(page: Page) {
-	const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+	const { violations } = await new AxeBuilder({ page })
+		.setLegacyMode()
+		.options({ resultTypes: ["violations"] })
+		.analyze();
 	return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
 }
 

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import dns from "dns-packet";
 import { listen } from "../../support/peers.ts";
+import { decoded } from "../../support/resolver.ts";
 
 const NO_SUCH_NAME = 3;
 
@@ -21,7 +22,7 @@ export async function resolver() {
 			response.end();
 			return;
 		}
-		const { id = 0, questions = [] } = dns.decode(body);
+		const { id = 0, questions = [] } = decoded(body) ?? {};
 		const [{ name, type } = { name: "", type: "TXT" }] = questions;
 		const data = type === "TXT" ? records.get(name) : undefined;
 		response.setHeader("content-type", "application/dns-message").end(

@@ -1,27 +1,26 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
-import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Kind } from "../../../src/exporter/query/expression.ts";
 import type { Column } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { COLUMNS, destinationOf, duckdb, job, rows, run } from "../../support/exporting.ts";
+import {
+	askS3,
+	COLUMNS,
+	destinationOf,
+	duckdb,
+	job,
+	listR2,
+	listS3,
+	rows,
+	run,
+} from "../../support/exporting.ts";
 
 const MANY = 100_001;
 
-const s3 = new AwsClient({
-	accessKeyId: KEYS.aws_access_key_id,
-	secretAccessKey: KEYS.aws_secret_access_key,
-	region: "auto",
-	service: "s3",
-	retries: 0,
-});
-
-async function ask(method: string, path: string) {
-	const answer = await fetch(await s3.sign(`${env.S3_URL}/exports${path}`, { method }));
-	return new Uint8Array(await answer.arrayBuffer());
-}
+const ask = async (method: string, path: string) =>
+	new Uint8Array(await (await askS3(method, path)).arrayBuffer());
 
 const path = (key: string) => `/${key.split("/").map(encodeURIComponent).join("/")}`;
 
@@ -37,12 +36,7 @@ const buckets = {
 				...config,
 			}),
 		folder: "",
-		list: async (prefix: string) =>
-			[
-				...Buffer.from(await ask("GET", `?list-type=2&prefix=${encodeURIComponent(prefix)}`))
-					.toString()
-					.matchAll(/<Key>(.+?)<\/Key>/g),
-			].map(([, key]) => String(key)),
+		list: listS3,
 		read: (key: string) => ask("GET", path(key)),
 		/** Whether a part of the upload can be put there. */
 		open: async (key: string, id: string) => {
@@ -54,8 +48,7 @@ const buckets = {
 	R2: {
 		destination: (config: object) => destinationOf(env, "R2", config),
 		folder: "7/",
-		list: async (prefix: string) =>
-			(await env.EXPORTS.list({ prefix })).objects.map(({ key }) => key),
+		list: listR2,
 		read: async (key: string) =>
 			new Uint8Array((await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? []),
 		open: (key: string, id: string) =>
@@ -70,8 +63,18 @@ const buckets = {
 
 const unzip = async (bytes: Uint8Array) => gunzipSync(bytes).toString();
 
+/** A function that computes its result for each number once. */
+function once<T>(compute: (n: number) => T) {
+	const known = new Map<number, T>();
+	return (n: number) => {
+		const result = known.get(n) ?? compute(n);
+		known.set(n, result);
+		return result;
+	};
+}
+
 /** The rows as JSON objects, one per line. */
-const expected = (n: number) =>
+const expected = once((n) =>
 	rows(n)
 		.map((row) =>
 			JSON.stringify(
@@ -83,7 +86,8 @@ const expected = (n: number) =>
 				),
 			),
 		)
-		.join("\n");
+		.join("\n"),
+);
 
 const digest = async (text: string) =>
 	Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(text))).toString("hex");
@@ -115,7 +119,7 @@ const SUMS = `select count(*) as n, sha256(string_agg(concat_ws('|', uuid, event
 	team_id, paid, day, epoch_ms("timestamp")), chr(10) order by team_id)) as sum from FILE`;
 
 /** The same of the rows below `n`. */
-async function sums(n: number) {
+const sums = once(async (n) => {
 	const text = rows(n)
 		.map(([uuid, event, properties, amount, team_id, paid, day, timestamp]) =>
 			[
@@ -133,7 +137,7 @@ async function sums(n: number) {
 		)
 		.join("\n");
 	return [{ n: String(n), sum: await digest(text) }];
-}
+});
 
 const formats = [
 	{ file_format: "JSONLines", compression: null, suffix: "jsonl" },
@@ -147,6 +151,10 @@ const formats = [
 	{ file_format: "Parquet", compression: "gzip", suffix: "parquet" },
 	{ file_format: "Parquet", compression: "zstd", suffix: "parquet" },
 ];
+
+/** The formats of large files: all in S3, where runs also crash, and in R2 one of each kind. */
+const isLarge = (name: string, suffix: string, compression: string | null) =>
+	name === "S3" || ["jsonl", "csv.gz"].includes(suffix) || compression === "snappy";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
@@ -177,6 +185,7 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			if (n > 0) await verify([await bucket.read(key)], suffix, n);
 		});
 
+		if (!isLarge(name, suffix, config.compression)) return;
 		test(`holds ${MANY} rows in several parts, whatever crashes`, async () => {
 			const prefix = crypto.randomUUID();
 			const destination = bucket.destination({ ...config, prefix });

@@ -1,12 +1,11 @@
 import { env } from "cloudflare:workers";
 import { gunzipSync } from "node:zlib";
-import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { gcsBucketUrl } from "../../../src/exporter/destinations/gcs.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { destinationOf, job, run } from "../../support/exporting.ts";
+import { askS3, destinationOf, job, listS3, run } from "../../support/exporting.ts";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
@@ -23,24 +22,9 @@ const config = {
 
 const to = (more: object = {}) => destinationOf(env, "GCS", { ...config, ...more });
 
-const client = new AwsClient({
-	accessKeyId: KEYS.aws_access_key_id,
-	secretAccessKey: KEYS.aws_secret_access_key,
-	region: "auto",
-	service: "s3",
-	retries: 0,
-});
-
-const bucket = `${env.S3_URL}/exports`;
-
-async function list(prefix: string) {
-	const answer = await client.fetch(`${bucket}?list-type=2&prefix=${prefix}`);
-	return [...(await answer.text()).matchAll(/<Key>(.+?)<\/Key>/g)].map(([, name]) => String(name));
-}
-
 const read = async (key: string) => {
 	const path = key.split("/").map(encodeURIComponent).join("/");
-	return new Uint8Array(await (await client.fetch(`${bucket}/${path}`)).arrayBuffer());
+	return new Uint8Array(await (await askS3("GET", `/${path}`)).arrayBuffer());
 };
 
 test("a test leaves nothing behind", async () => {
@@ -51,7 +35,7 @@ test("a test leaves nothing behind", async () => {
 			error: null,
 		})),
 	);
-	expect(await list(prefix)).toEqual([]);
+	expect(await listS3(prefix)).toEqual([]);
 });
 
 test("an object has all rows of its parts, in order, after any crash", async () => {
@@ -62,7 +46,7 @@ test("an object has all rows of its parts, in order, after any crash", async () 
 	});
 	expect(ran.kept).toBeGreaterThan(1);
 	const key = `${prefix}/${window}.jsonl.gz`;
-	expect(await list(prefix)).toEqual([key]);
+	expect(await listS3(prefix)).toEqual([key]);
 	const file = await read(key);
 	expect(file.length).toBeGreaterThan(5 * 2 ** 20);
 	const lines = gunzipSync(file).toString().trim().split("\n");
@@ -74,10 +58,10 @@ test("an object has all rows of its parts, in order, after any crash", async () 
 test("an aborted run leaves no object and no upload", async () => {
 	const prefix = crypto.randomUUID();
 	const { state } = await run(to({ prefix }), job(), 40_000, { until: 30_000 });
-	expect(await list(prefix)).toEqual([]);
+	expect(await listS3(prefix)).toEqual([]);
 	const [{ id }] = state.uploads;
-	const part = `${bucket}/${prefix}/${encodeURIComponent(`${window}.jsonl`)}?partNumber=1&uploadId=${encodeURIComponent(id)}`;
-	const answer = await client.fetch(part, { method: "PUT", body: "x" });
+	const part = `/${prefix}/${encodeURIComponent(`${window}.jsonl`)}?partNumber=1&uploadId=${encodeURIComponent(id)}`;
+	const answer = await askS3("PUT", part);
 	expect(await answer.text()).toContain("NoSuchUpload");
 });
 

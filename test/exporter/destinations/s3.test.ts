@@ -1,11 +1,19 @@
 import { env } from "cloudflare:workers";
-import { AwsClient } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import { configs } from "../../../src/exporter/destinations/config.ts";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import { bucketUrl } from "../../../src/exporter/destinations/s3.ts";
 import { KEYS } from "../../support/bucket.ts";
-import { destinationOf, job, received, rows, run } from "../../support/exporting.ts";
+import {
+	askS3,
+	destinationOf,
+	job,
+	listR2,
+	listS3,
+	received,
+	rows,
+	run,
+} from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 
 const config = {
@@ -24,10 +32,12 @@ const to = (more: object = {}, patience = HANG_MS) =>
 const steps = (...names: string[]) => names.map((name) => ({ name, error: null }));
 
 test("a test leaves nothing behind", async () => {
-	expect(await to().test()).toEqual(steps("reach", "sign in", "write", "remove"));
-	const r2 = destinationOf(env, "R2", { prefix: "trials" });
+	const prefix = crypto.randomUUID();
+	expect(await to({ prefix }).test()).toEqual(steps("reach", "sign in", "write", "remove"));
+	const r2 = destinationOf(env, "R2", { prefix });
 	expect(await r2.test()).toEqual(steps("write", "remove"));
-	expect((await env.EXPORTS.list()).objects).toEqual([]);
+	expect(await listS3(prefix)).toEqual([]);
+	expect(await listR2(`trials/${prefix}`)).toEqual([]);
 });
 
 describe("a test and a run report", () => {
@@ -166,15 +176,7 @@ test("a bucket with encryption stores all parts of an upload", async () => {
 	const ran = await run(to({ prefix, encryption: "AES256" }), job(), 30_000);
 	expect(ran.kept).toBeGreaterThan(0);
 	const key = `${prefix}/2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z.jsonl`;
-	const client = new AwsClient({
-		accessKeyId: KEYS.aws_access_key_id,
-		secretAccessKey: KEYS.aws_secret_access_key,
-		region: "auto",
-		service: "s3",
-	});
-	const answer = await client.fetch(
-		`${env.S3_URL}/exports/${key.split("/").map(encodeURIComponent).join("/")}`,
-	);
+	const answer = await askS3("GET", `/${key.split("/").map(encodeURIComponent).join("/")}`);
 	const text = new TextDecoder().decode(await answer.arrayBuffer());
 	const lines = text.trim().split("\n");
 	expect(lines.map((line) => JSON.parse(line).team_id)).toEqual(

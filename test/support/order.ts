@@ -1,0 +1,36 @@
+import { relative } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/**
+ * The files that take long although they are short. Without results of an earlier run, vitest starts
+ * each project's largest files first, and these would run alone at the end.
+ */
+const LONG = [
+	"test/scripts/fire_webhooks.test.ts",
+	"test/scripts/export.test.ts",
+	"test/scripts/docs.test.ts",
+	"test/scripts/deploy.test.ts",
+	"test/scripts/setup.test.ts",
+	"test/scripts/admin.test.ts",
+	"packages/client/test/python.test.ts",
+	"packages/client/test/retries.test.ts",
+	"test/exporter/destinations/files.test.ts",
+	"test/auth/security.test.ts",
+	"test/fuzz.test.ts",
+	"test/openapi.test.ts",
+	"test/http/etag.test.ts",
+];
+
+/** Starts each project's long files first. */
+export class LongestFirst extends BaseSequencer {
+	override async sort(files: TestSpecification[]) {
+		const sorted = await super.sort(files);
+		const projects = new Set(sorted.map(({ project }) => project));
+		const isLong = ({ moduleId }: TestSpecification) =>
+			LONG.includes(relative(this.ctx.config.root, moduleId));
+		return [...projects].flatMap((project) => {
+			const own = sorted.filter((file) => file.project === project);
+			return [...own.filter(isLong), ...own.filter((file) => !isLong(file))];
+		});
+	}
+}
