@@ -127,7 +127,7 @@ inBrowser("people", (open) => {
 		const link = await page.locator("dialog pre").textContent();
 		const token = link?.split("/").at(-1) ?? "";
 		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
-		await button(page, "Close").click();
+		await button(page, "I have copied it").click();
 		await button(page, /^Revoke for ada/).click();
 		await checkLooks(page, "people-invite-revoke");
 		await button(page, "Revoke invite").click();
@@ -240,6 +240,9 @@ inBrowser("people", (open) => {
 		await note(page, "Robin was added to the project.");
 		await page.getByRole("row", { name: email }).waitFor();
 		await checkLooks(page, "people-project");
+		await button(page, "Remove Robin").click();
+		await checkLooks(page, "people-project-remove");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 
 		const seen = await open(new URL(page.url()).pathname, { key });
 		await seen.getByLabel("Name").fill("Pay");

@@ -11,10 +11,13 @@ const FIRST_FIELD =
 /** A dialog above the page. It exists while it is open: Escape and × call `onClose`. */
 export function Dialog({
 	title,
+	about,
 	onClose,
 	children,
 }: {
 	title: string;
+	/** The id of the text that screen readers read out when it opens. */
+	about?: string;
 	onClose: () => void;
 	children: ComponentChildren;
 }) {
@@ -31,6 +34,7 @@ export function Dialog({
 		<dialog
 			ref={ref}
 			aria-labelledby={id}
+			aria-describedby={about}
 			onCancel={(event) => {
 				// Escape in a dialog that was opened from this one, or in a list of choices.
 				if (event.target !== event.currentTarget) return;
@@ -57,6 +61,8 @@ type Question = {
 	text: ComponentChildren;
 	/** The words of the button, such as "Delete". */
 	action: string;
+	/** The words of the other button, where "Cancel" would be the action itself. */
+	stay?: string;
 	/** What must be typed first, such as the name of what is deleted. */
 	typed?: string;
 };
@@ -75,17 +81,18 @@ export const confirm = (question: Question) =>
 		};
 	});
 
-function Asked({ title, text, action, typed, answer }: NonNullable<typeof asked.value>) {
+function Asked({ title, text, action, stay = "Cancel", typed, answer }: NonNullable<typeof asked.value>) {
 	const [value, setValue] = useState("");
+	const about = useId();
 	return (
-		<Dialog title={title} onClose={() => answer(false)}>
+		<Dialog title={title} about={about} onClose={() => answer(false)}>
 			<form
 				onSubmit={(event) => {
 					event.preventDefault();
 					answer(true);
 				}}
 			>
-				<div>{text}</div>
+				<div id={about}>{typeof text === "string" ? <p>{text}</p> : text}</div>
 				{typed !== undefined && (
 					<label>
 						<span>
@@ -101,7 +108,7 @@ function Asked({ title, text, action, typed, answer }: NonNullable<typeof asked.
 				)}
 				<div class="buttons">
 					<button type="button" class="secondary outline" onClick={() => answer(false)}>
-						Cancel
+						{stay}
 					</button>
 					<button type="submit" class="danger" disabled={typed !== undefined && value !== typed}>
 						{action}

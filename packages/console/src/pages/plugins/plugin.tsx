@@ -106,7 +106,12 @@ function Updates({ plugin, onChange }: Part) {
 	const upgrade = run(async () => {
 		const upgraded = await api.pipelineDestinations.upgrade(at(plugin), {});
 		onChange(upgraded);
-		say(`${nameOf(upgraded)} is upgraded.`);
+		// A version that the plugin's address names stays the one that is installed.
+		say(
+			upgraded.tag === plugin.tag
+				? `${nameOf(upgraded)} stays at ${versionName(upgraded.tag ?? "")}, the version that its address names.`
+				: `${nameOf(upgraded)} is upgraded to ${versionName(upgraded.tag ?? "")}.`,
+		);
 	});
 	return (
 		<>
