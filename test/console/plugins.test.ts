@@ -271,9 +271,9 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Check for updates" }).click();
 		await page.getByText("Version 1.1.0 is available.").waitFor();
 		await checkLooks(page, "plugins-plugin");
-		await page.getByRole("button", { name: "Upgrade" }).click();
+		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
 		await checkLooks(page, "plugins-upgrade");
-		await page.getByRole("dialog").getByRole("button", { name: "Upgrade" }).click();
+		await page.getByRole("button", { name: "Upgrade plugin" }).click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
 		await page.getByRole("cell", { name: "Added" }).waitFor();

@@ -63,13 +63,15 @@ type Question = {
 	action: string;
 	/** The words of the other button, where "Cancel" would be the action itself. */
 	stay?: string;
+	/** Whether something is lost; true by default. */
+	isDangerous?: boolean;
 	/** What must be typed first, such as the name of what is deleted. */
 	typed?: string;
 };
 
 const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined>();
 
-/** Asks before something that can't be undone. */
+/** Asks before something that can't be undone, or that has consequences. */
 export const confirm = (question: Question) =>
 	new Promise<boolean>((resolve) => {
 		asked.value = {
@@ -81,7 +83,15 @@ export const confirm = (question: Question) =>
 		};
 	});
 
-function Asked({ title, text, action, stay = "Cancel", typed, answer }: NonNullable<typeof asked.value>) {
+function Asked({
+	title,
+	text,
+	action,
+	stay = "Cancel",
+	isDangerous = true,
+	typed,
+	answer,
+}: NonNullable<typeof asked.value>) {
 	const [value, setValue] = useState("");
 	const about = useId();
 	return (
@@ -110,7 +120,11 @@ function Asked({ title, text, action, stay = "Cancel", typed, answer }: NonNulla
 					<button type="button" class="secondary outline" onClick={() => answer(false)}>
 						{stay}
 					</button>
-					<button type="submit" class="danger" disabled={typed !== undefined && value !== typed}>
+					<button
+						type="submit"
+						class={isDangerous ? "danger" : undefined}
+						disabled={typed !== undefined && value !== typed}
+					>
 						{action}
 					</button>
 				</div>
