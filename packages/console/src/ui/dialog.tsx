@@ -4,9 +4,9 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
-/** What has the focus when a dialog opens, if it asks for something. */
-const FIRST_FIELD =
-	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea)";
+/** What has the focus when a dialog opens that asks for something: the first field, or the button that changes nothing. */
+const FIRST =
+	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
 
 /** A dialog above the page. It exists while it is open: Escape and × call `onClose`. */
 export function Dialog({
@@ -26,7 +26,7 @@ export function Dialog({
 	useLayoutEffect(() => {
 		const dialog = ref.current;
 		dialog?.showModal();
-		dialog?.querySelector<HTMLElement>(FIRST_FIELD)?.focus();
+		dialog?.querySelector<HTMLElement>(FIRST)?.focus();
 		// Gives the focus back to where it was.
 		return () => dialog?.close();
 	}, []);
