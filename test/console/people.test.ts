@@ -84,7 +84,9 @@ inBrowser("people", (open) => {
 			.waitFor();
 		await checkLooks(page, "people-invited");
 		await page.getByRole("link", { name: "See open invites" }).click();
-		await page.getByRole("row", { name: email }).getByText("with Payroll").waitFor();
+		const invited = page.getByRole("row", { name: email });
+		await invited.getByText("with Payroll").waitFor();
+		await invited.getByText("ends in 3 days").waitFor();
 		await checkLooks(page, "people-invites");
 
 		const newcomer = await open("/console", { key: "" });
@@ -174,7 +176,7 @@ inBrowser("people", (open) => {
 		await button(page, "Add domain").last().click();
 		await page.getByText("Please enter a valid domain or subdomain name.").waitFor();
 		await checkLooks(page, "people-domain-new");
-		await page.getByLabel("Domain", { exact: true }).fill(domain);
+		await page.getByLabel("Domain", { exact: true }).fill(`ada@${domain}`);
 		await button(page, "Add domain").last().click();
 		await page.getByRole("heading", { name: domain }).waitFor();
 		await button(page, "Rename").click();

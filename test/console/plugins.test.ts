@@ -287,6 +287,17 @@ inBrowser("plugins", (open) => {
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
 	});
 
+	test("a plugin whose address names a version stays at it", async () => {
+		const { client, organization, path } = await newOrganization();
+		const url = `${NPM}/greeting/v/1.0.0`;
+		const { id } = await client.pipelineDestinations.create(organization, { url });
+		const page = await open(`${path}/plugins/${id}`);
+		await page.getByText("1.1.0 available").waitFor();
+		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
+		await page.getByRole("button", { name: "Upgrade plugin" }).click();
+		await page.getByText("Greeting stays at 1.0.0, the version that its address names.").waitFor();
+	});
+
 	test("a member finds no buttons for what is an admin's", async () => {
 		const { client, organization, project, path, plugin } = await withPlugin();
 		const own = await written(client, organization.id, "Own", "export const jobs = {};");

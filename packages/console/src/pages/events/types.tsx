@@ -104,7 +104,7 @@ export function TypePicker({
 					<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
 				))}
 			</div>
-			{shown.length === 0 && <p class="loading">No event contains “{search}”.</p>}
+			{shown.length === 0 && <p class="quiet">No event contains “{search}”.</p>}
 		</div>
 	);
 }
