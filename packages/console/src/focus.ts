@@ -1,7 +1,7 @@
-/** Parts that lead nowhere else: what takes their place does the same. Pages that links lead to have their own ways. */
+/** What may be replaced while it has the focus. A link leads to a page, which takes the focus by itself. */
 const CONTROLS = "button, input, select, textarea";
 
-/** What tells controls of a page apart. */
+/** What tells the controls of a page apart. */
 const nameOf = (element: Element) =>
 	element.getAttribute("name") ?? element.getAttribute("aria-label") ?? element.textContent;
 

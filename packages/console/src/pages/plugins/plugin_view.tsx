@@ -52,13 +52,15 @@ export function PluginView<T extends Plugin>({
 			title={of.data ? nameOf(of.data) : "Plugin"}
 			above={[[to("plugins"), "Plugins"]]}
 			actions={
-				<a
-					// The page of the source has a main button of its own.
-					class={tab === "/source" ? "button secondary" : "button"}
-					href={to(`plugin_configs/new?plugin=${id}`)}
-				>
-					Set up in a project
-				</a>
+				of.data && (
+					<a
+						// The page of the source has a main button of its own.
+						class={tab === "/source" ? "button secondary" : "button"}
+						href={to(`plugin_configs/new?plugin=${id}`)}
+					>
+						Set up in a project
+					</a>
+				)
 			}
 			lead={of.data?.description}
 		>
