@@ -164,11 +164,19 @@ inBrowser("batch exports", (open) => {
 			.getByRole("button", { name: "Cancel" })
 			.click();
 		await checkLooks(page, "exports-backfill-cancel");
-		await page.getByRole("dialog").getByRole("button", { name: "Cancel", exact: true }).click();
+		await page.getByRole("button", { name: "Keep it running" }).click();
+		const tabs = page.getByRole("navigation", { name: "About" });
+		await tabs.getByText("Runs").click();
+		await page
+			.getByRole("row", { name: "Running" })
+			.getByRole("button", { name: "Cancel" })
+			.click();
+		await checkLooks(page, "exports-run-cancel");
+		await page.getByRole("button", { name: "Keep it running" }).click();
+		await tabs.getByText("Backfills").click();
 		receiver.release();
 		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();
 		await page.getByText("Active", { exact: true }).waitFor();
-		const tabs = page.getByRole("navigation", { name: "About" });
 		await tabs.getByText("Metrics").click();
 		await page.getByRole("table", { name: "Days" }).waitFor();
 		await page.locator(".plot canvas").waitFor();

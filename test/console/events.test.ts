@@ -93,6 +93,9 @@ inBrowser("events", (open) => {
 
 		await page.getByRole("button", { name: "Edit" }).click();
 		await checkLooks(page, "events-webhook-edit");
+		// The dialog is longer than the screen, but its buttons are in sight.
+		const save = await page.getByRole("button", { name: "Save" }).boundingBox();
+		expect((save?.y ?? 800) + (save?.height ?? 0)).toBeLessThan(800);
 		await page.getByRole("button", { name: "Cancel" }).click();
 		await page.getByRole("button", { name: "Roll secret" }).click();
 		await checkLooks(page, "events-webhook-roll");

@@ -84,7 +84,9 @@ inBrowser("people", (open) => {
 			.waitFor();
 		await checkLooks(page, "people-invited");
 		await page.getByRole("link", { name: "See open invites" }).click();
-		await page.getByRole("row", { name: email }).getByText("with Payroll").waitFor();
+		const invited = page.getByRole("row", { name: email });
+		await invited.getByText("with Payroll").waitFor();
+		await invited.getByText("ends in 3 days").waitFor();
 		await checkLooks(page, "people-invites");
 
 		const newcomer = await open("/console", { key: "" });
@@ -127,7 +129,7 @@ inBrowser("people", (open) => {
 		const link = await page.locator("dialog pre").textContent();
 		const token = link?.split("/").at(-1) ?? "";
 		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
-		await button(page, "Close").click();
+		await button(page, "I have copied it").click();
 		await button(page, /^Revoke for ada/).click();
 		await checkLooks(page, "people-invite-revoke");
 		await button(page, "Revoke invite").click();
@@ -174,7 +176,7 @@ inBrowser("people", (open) => {
 		await button(page, "Add domain").last().click();
 		await page.getByText("Please enter a valid domain or subdomain name.").waitFor();
 		await checkLooks(page, "people-domain-new");
-		await page.getByLabel("Domain", { exact: true }).fill(domain);
+		await page.getByLabel("Domain", { exact: true }).fill(`ada@${domain}`);
 		await button(page, "Add domain").last().click();
 		await page.getByRole("heading", { name: domain }).waitFor();
 		await button(page, "Rename").click();
@@ -240,6 +242,9 @@ inBrowser("people", (open) => {
 		await note(page, "Robin was added to the project.");
 		await page.getByRole("row", { name: email }).waitFor();
 		await checkLooks(page, "people-project");
+		await button(page, "Remove Robin").click();
+		await checkLooks(page, "people-project-remove");
+		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 
 		const seen = await open(new URL(page.url()).pathname, { key });
 		await seen.getByLabel("Name").fill("Pay");

@@ -251,6 +251,7 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Save", exact: true }).click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByText("const theirs = 1;").waitFor();
+		await checkLooks(page, "plugins-source-conflict");
 		expect((await source())["index.ts"]).toContain("theirs");
 		await dialog.getByRole("button", { name: "Take the saved version" }).click();
 		await page.getByText("Everything is saved.").waitFor();
@@ -266,7 +267,14 @@ inBrowser("plugins", (open) => {
 		const page = await open(`${path}/plugins/${plugin.id}`);
 		await page.getByRole("button", { name: "Check for updates" }).click();
 		await page.getByText("This is the newest version.").waitFor();
+		await client.pipelineDestinations.update(plugin, { tag: "1.0.0" });
+		await page.getByRole("button", { name: "Check for updates" }).click();
+		await page.getByText("Version 1.1.0 is available.").waitFor();
 		await checkLooks(page, "plugins-plugin");
+		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
+		await checkLooks(page, "plugins-upgrade");
+		await page.getByRole("button", { name: "Upgrade plugin" }).click();
+		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
 		await page.getByRole("cell", { name: "Added" }).waitFor();
 		await page.getByRole("link", { name: "Overview" }).last().click();
@@ -277,6 +285,17 @@ inBrowser("plugins", (open) => {
 		await dialog.getByRole("button", { name: "Remove plugin" }).click();
 		await page.getByText("No plugins yet").waitFor();
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
+	});
+
+	test("a plugin whose address names a version stays at it", async () => {
+		const { client, organization, path } = await newOrganization();
+		const url = `${NPM}/greeting/v/1.0.0`;
+		const { id } = await client.pipelineDestinations.create(organization, { url });
+		const page = await open(`${path}/plugins/${id}`);
+		await page.getByText("1.1.0 available").waitFor();
+		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
+		await page.getByRole("button", { name: "Upgrade plugin" }).click();
+		await page.getByText("Greeting stays at 1.0.0, the version that its address names.").waitFor();
 	});
 
 	test("a member finds no buttons for what is an admin's", async () => {

@@ -107,6 +107,30 @@ inBrowser("the shell", (open) => {
 		await expect.poll(() => page.evaluate("scrollY")).toBe(120);
 	});
 
+	test("a change that takes long shows a bar, and what it replaces or removes hands on the focus", async () => {
+		const { client, organization, path } = await newOrganization();
+		await client.invites.create(organization, { target_email: "ada@example.com" });
+		const page = await open(`${path}/settings`);
+		await page.getByLabel("API keys must expire").check();
+		const { promise: answer, resolve } = Promise.withResolvers<void>();
+		const slow = `**/api/organizations/${organization.id}*`;
+		await page.route(slow, (route) => answer.then(() => route.continue()));
+		await page.getByRole("button", { name: "Save" }).press("Enter");
+		await page.locator(".working").waitFor();
+		resolve();
+		await page.getByText("The settings are saved.").waitFor();
+		await page.locator(".working").waitFor({ state: "detached" });
+		await page.unroute(slow);
+		await expect.poll(() => focused(page)).toBe("Save");
+
+		await page.goto(new URL(`${path}/members/invites`, page.url()).href);
+		await page.getByRole("button", { name: "Revoke for ada@example.com" }).press("Enter");
+		await expect.poll(() => focused(page)).toBe("Cancel");
+		await page.getByRole("button", { name: "Revoke invite" }).press("Enter");
+		await page.getByText("No open invites").waitFor();
+		await expect.poll(() => focused(page)).toBe("Members");
+	});
+
 	test("appears on a slow phone before the API answers, after few requests and bytes", async () => {
 		const { path } = await newOrganization();
 		const page = await open(path);

@@ -169,9 +169,11 @@ inBrowser("the account", (open) => {
 		await checkLooks(page, "account-enabled");
 		await page.getByRole("button", { name: "New recovery codes" }).click();
 		await page.getByRole("textbox", { name: "Code" }).fill(first);
+		await checkLooks(page, "account-codes-replace");
 		await page.getByRole("button", { name: "Replace codes" }).click();
 		await page.getByText("Keep these codes now.").waitFor();
 		const [second = ""] = await codesOn(page);
+		await checkLooks(page, "account-codes");
 		await page.keyboard.press("Escape");
 		await page.getByRole("button", { name: "Disable" }).click();
 		await page.getByRole("textbox", { name: "Code" }).fill(first);

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { keepFocus } from "./focus.ts";
 import { rememberScroll } from "./scroll.ts";
 import { signIn } from "./session.ts";
 import { attempt } from "./ui/feedback.tsx";
@@ -13,6 +14,7 @@ async function signInByLink() {
 }
 
 rememberScroll();
+keepFocus();
 await signInByLink();
 const root = document.getElementById("console");
 if (root) render(<App />, root);

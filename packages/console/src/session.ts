@@ -16,9 +16,23 @@ export const isSignedIn = signal(false);
 /** What the sign-in page says above its form, such as why the last session ended. */
 export const signInNotice = signal("");
 
+/** How many requests are under way that change something. */
+export const changesUnderWay = signal(0);
+
+/** Makes a request, and counts it while it changes something. */
+async function counted(url: string, init: RequestInit) {
+	if ((init.method ?? "GET") === "GET") return fetch(url, init);
+	changesUnderWay.value += 1;
+	try {
+		return await fetch(url, init);
+	} finally {
+		changesUnderWay.value -= 1;
+	}
+}
+
 /** Ends the session in this tab when the service refuses its key. */
 async function send(url: string, init: RequestInit) {
-	const response = await fetch(url, init);
+	const response = await counted(url, init);
 	const { headers } = init;
 	const sent = new Headers(headers).get("authorization");
 	if (response.status === 401 && sent === authorization()) {

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU } from "./pages.ts";
-import { me, signOut } from "./session.ts";
+import { changesUnderWay, me, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Questions } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
@@ -170,6 +170,10 @@ function Side({ organization }: { organization: string | undefined }) {
 	);
 }
 
+/** A bar at the top of the screen while the service makes a change. */
+const Working = () =>
+	changesUnderWay.value > 0 ? <div class="working" aria-hidden="true" /> : null;
+
 /** What surrounds every page of a signed-in user: the menu, and where errors, notes and questions appear. */
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path } = useLocation();
@@ -182,6 +186,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 			<main id="main" tabIndex={-1}>
 				<Boundary path={path}>{children}</Boundary>
 			</main>
+			<Working />
 			<Notes />
 			<Questions />
 		</div>

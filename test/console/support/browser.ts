@@ -91,9 +91,26 @@ async function violationsOn(page: Page) {
 	return violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
 }
 
+/** The filled buttons of the dialog that is open, or else of the page; not those that the pointer fills. */
+const filledOn = (page: Page) =>
+	page.evaluate<string[]>(`(() => {
+		const probe = document.createElement("i");
+		document.body.append(probe);
+		const colors = ["--accent", "--bad"].map((name) => {
+			probe.style.color = "var(" + name + ")";
+			return getComputedStyle(probe).color;
+		});
+		probe.remove();
+		const around = document.querySelector("dialog[open]") ?? document.body;
+		return [...around.querySelectorAll("button, a.button")]
+			.filter((button) => button.checkVisibility() && !button.matches(":hover"))
+			.filter((button) => colors.includes(getComputedStyle(button).backgroundColor))
+			.map((button) => button.textContent);
+	})()`);
+
 /**
  * Checks the page as it is now in each look: axe finds nothing, nothing is wider than the screen, no errors were logged, and
- * no other host was asked. The environment variable SCREENSHOTS names a folder for pictures.
+ * no other host was asked. At most one button is filled. The environment variable SCREENSHOTS names a folder for pictures.
  * @param name of the pictures
  */
 export async function checkLooks(page: Page, name: string) {
@@ -109,6 +126,8 @@ export async function checkLooks(page: Page, name: string) {
 		if (overflow !== 0) found.push({ look, overflow });
 	}
 	await page.setViewportSize({ width: 1280, height: 800 });
+	const filled = await filledOn(page);
+	if (filled.length > 1) found.push({ filled });
 	expect(found, name).toEqual([]);
 	expect(problems.get(page), name).toEqual([]);
 }

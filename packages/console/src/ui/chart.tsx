@@ -22,9 +22,11 @@ async function draw(
 	onPoint: (point: Point | undefined) => void,
 ) {
 	const { default: Plot } = await import("uplot");
+	/** The picture grows with the reader's text. */
+	const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 	const axis = {
 		stroke: tokenOf(element, "--soft"),
-		font: `12px ${tokenOf(element, "--sans")}`,
+		font: `${12 * scale}px ${tokenOf(element, "--sans")}`,
 		grid: { show: false },
 		ticks: { show: false },
 	};
@@ -45,15 +47,15 @@ async function draw(
 				{
 					...axis,
 					gap: 8,
-					size: 28,
-					space: 64,
+					size: 28 * scale,
+					space: 64 * scale,
 					incrs: [1, 2, 7, 14, 30, 90].map((days) => days * DAY_SECONDS),
 					values: (_, days) => days.map((seconds) => DAY.format(seconds * 1000)),
 				},
 				{
 					...axis,
 					gap: 8,
-					size: 44,
+					size: 44 * scale,
 					values: (_, numbers) => numbers.map((number) => NUMBER.format(number)),
 					incrs: [1, 2, 5]
 						.flatMap((n) => Array.from({ length: 12 }, (_, i) => n * 10 ** i))

@@ -8,6 +8,9 @@ type Values = object;
 
 type Clash<T, Changes> = { theirs: T; changes: Changes };
 
+const YOURS = "Your version";
+const SAVED = "Saved version";
+
 const fieldOf = (object: Values, name: string): unknown =>
 	new Map(Object.entries(object)).get(name);
 
@@ -91,28 +94,38 @@ export function useSave<T extends Values, Changes extends Values>({
 				It was changed after you opened this page. Nothing of yours is saved yet. Choose which
 				version stays.
 			</p>
-			<table class="versions">
-				<thead>
-					<tr>
-						<th scope="col">Field</th>
-						<th scope="col">Your version</th>
-						<th scope="col">Saved version</th>
+			{/* biome-ignore-start lint/a11y/noRedundantRoles: below each other, the elements would lose their roles */}
+			<table role="table" class="versions">
+				<thead role="rowgroup">
+					<tr role="row">
+						<th role="columnheader" scope="col">
+							Field
+						</th>
+						<th role="columnheader" scope="col">
+							{YOURS}
+						</th>
+						<th role="columnheader" scope="col">
+							{SAVED}
+						</th>
 					</tr>
 				</thead>
-				<tbody>
+				<tbody role="rowgroup">
 					{rows.map((name) => (
-						<tr key={name}>
-							<th scope="row">{labelOf(name)}</th>
-							<td>
+						<tr key={name} role="row">
+							<th role="rowheader" scope="row">
+								{labelOf(name)}
+							</th>
+							<td role="cell" data-title={YOURS}>
 								<Value>{shown(fieldOf(clash.changes, name))}</Value>
 							</td>
-							<td>
+							<td role="cell" data-title={SAVED}>
 								<Value>{shown(fieldOf(clash.theirs, name))}</Value>
 							</td>
 						</tr>
 					))}
 				</tbody>
 			</table>
+			{/* biome-ignore-end lint/a11y/noRedundantRoles: as above */}
 			{rows.length === 0 && <p>Both versions have the same values here.</p>}
 			<div class="buttons">
 				<button

@@ -4,17 +4,20 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
-/** What has the focus when a dialog opens, if it asks for something. */
-const FIRST_FIELD =
-	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea)";
+/** What has the focus when a dialog opens that asks for something: the first field, or the button that changes nothing. */
+const FIRST =
+	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
 
 /** A dialog above the page. It exists while it is open: Escape and × call `onClose`. */
 export function Dialog({
 	title,
+	about,
 	onClose,
 	children,
 }: {
 	title: string;
+	/** The id of the text that screen readers read out when it opens. */
+	about?: string;
 	onClose: () => void;
 	children: ComponentChildren;
 }) {
@@ -23,7 +26,7 @@ export function Dialog({
 	useLayoutEffect(() => {
 		const dialog = ref.current;
 		dialog?.showModal();
-		dialog?.querySelector<HTMLElement>(FIRST_FIELD)?.focus();
+		dialog?.querySelector<HTMLElement>(FIRST)?.focus();
 		// Gives the focus back to where it was.
 		return () => dialog?.close();
 	}, []);
@@ -31,6 +34,7 @@ export function Dialog({
 		<dialog
 			ref={ref}
 			aria-labelledby={id}
+			aria-describedby={about}
 			onCancel={(event) => {
 				// Escape in a dialog that was opened from this one, or in a list of choices.
 				if (event.target !== event.currentTarget) return;
@@ -57,13 +61,17 @@ type Question = {
 	text: ComponentChildren;
 	/** The words of the button, such as "Delete". */
 	action: string;
+	/** The words of the other button, where "Cancel" would be the action itself. */
+	stay?: string;
+	/** Whether something is lost; true by default. */
+	isDangerous?: boolean;
 	/** What must be typed first, such as the name of what is deleted. */
 	typed?: string;
 };
 
 const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined>();
 
-/** Asks before something that can't be undone. */
+/** Asks before something that can't be undone, or that has consequences. */
 export const confirm = (question: Question) =>
 	new Promise<boolean>((resolve) => {
 		asked.value = {
@@ -75,17 +83,26 @@ export const confirm = (question: Question) =>
 		};
 	});
 
-function Asked({ title, text, action, typed, answer }: NonNullable<typeof asked.value>) {
+function Asked({
+	title,
+	text,
+	action,
+	stay = "Cancel",
+	isDangerous = true,
+	typed,
+	answer,
+}: NonNullable<typeof asked.value>) {
 	const [value, setValue] = useState("");
+	const about = useId();
 	return (
-		<Dialog title={title} onClose={() => answer(false)}>
+		<Dialog title={title} about={about} onClose={() => answer(false)}>
 			<form
 				onSubmit={(event) => {
 					event.preventDefault();
 					answer(true);
 				}}
 			>
-				<div>{text}</div>
+				<div id={about}>{typeof text === "string" ? <p>{text}</p> : text}</div>
 				{typed !== undefined && (
 					<label>
 						<span>
@@ -101,9 +118,13 @@ function Asked({ title, text, action, typed, answer }: NonNullable<typeof asked.
 				)}
 				<div class="buttons">
 					<button type="button" class="secondary outline" onClick={() => answer(false)}>
-						Cancel
+						{stay}
 					</button>
-					<button type="submit" class="danger" disabled={typed !== undefined && value !== typed}>
+					<button
+						type="submit"
+						class={isDangerous ? "danger" : undefined}
+						disabled={typed !== undefined && value !== typed}
+					>
 						{action}
 					</button>
 				</div>

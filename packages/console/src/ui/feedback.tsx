@@ -10,14 +10,15 @@ type Note = { id: number; text: string; isError: boolean };
 const notes = signal<Note[]>([]);
 let lastId = 0;
 
-/** How long a note stays, in milliseconds. */
+/** How long a note stays, in milliseconds. What went wrong takes longer to read. */
 const NOTE_MS = 8000;
+const ERROR_MS = 20_000;
 
 function show(text: string, isError: boolean) {
 	lastId += 1;
 	const note = { id: lastId, text, isError };
 	notes.value = [...notes.value, note];
-	setTimeout(() => remove(note), NOTE_MS);
+	setTimeout(() => remove(note), isError ? ERROR_MS : NOTE_MS);
 }
 
 function remove(note: Note) {

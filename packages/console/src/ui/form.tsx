@@ -55,6 +55,7 @@ function textBeside(
 export function Form({
 	action,
 	isDangerous = false,
+	isSecondary = false,
 	onSubmit,
 	onCancel,
 	others = [],
@@ -63,6 +64,8 @@ export function Form({
 	/** The words of the button, such as "Save". */
 	action: string;
 	isDangerous?: boolean;
+	/** Whether another button is what people come to the page for. */
+	isSecondary?: boolean;
 	onSubmit: (fields: FormData) => Promise<unknown>;
 	onCancel?: (() => void) | undefined;
 	/** More buttons that send the fields, such as "Test", before the main one. */
@@ -130,7 +133,11 @@ export function Form({
 						{words}
 					</button>
 				))}
-				<button type="submit" class={isDangerous ? "danger" : undefined} aria-disabled={isBusy}>
+				<button
+					type="submit"
+					class={isDangerous ? "danger" : isSecondary ? "secondary outline" : undefined}
+					aria-disabled={isBusy}
+				>
 					{action}
 				</button>
 			</div>

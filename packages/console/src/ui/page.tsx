@@ -122,7 +122,12 @@ export const Tabs = ({
 }) => (
 	<nav class="tabs" aria-label={label}>
 		{tabs.map(([path, words]) => (
-			<a key={path} href={path} aria-current={path === current ? "page" : undefined}>
+			<a
+				key={path}
+				href={path}
+				aria-current={path === current ? "page" : undefined}
+				data-words={words}
+			>
 				{words}
 			</a>
 		))}

@@ -85,7 +85,17 @@ function Pager<T>({ list, label }: { list: List<T>; label: string }) {
 	const { data, offset, limit, parameter } = list;
 	if (!data) return null;
 	const { count, results } = data;
-	const go = (to: number) => change({ [parameter]: to > 0 ? String(to) : undefined });
+	/** A button that leads nowhere keeps the focus, which it has after the last page was opened. */
+	const button = (words: string, to: number, isOff: boolean) => (
+		<button
+			type="button"
+			class="secondary outline"
+			aria-disabled={isOff}
+			onClick={() => isOff || change({ [parameter]: to > 0 ? String(to) : undefined })}
+		>
+			{words}
+		</button>
+	);
 	const shown =
 		results.length === 0
 			? `none of ${NUMBER.format(count)}`
@@ -95,22 +105,8 @@ function Pager<T>({ list, label }: { list: List<T>; label: string }) {
 			<span role="status">{shown}</span>
 			{(offset > 0 || data.next !== null) && (
 				<span class="row">
-					<button
-						type="button"
-						class="secondary outline"
-						disabled={offset === 0}
-						onClick={() => go(Math.max(0, offset - limit))}
-					>
-						Previous
-					</button>
-					<button
-						type="button"
-						class="secondary outline"
-						disabled={data.next === null}
-						onClick={() => go(offset + limit)}
-					>
-						Next
-					</button>
+					{button("Previous", offset - limit, offset === 0)}
+					{button("Next", offset + limit, data.next === null)}
 				</span>
 			)}
 		</nav>

@@ -13,7 +13,8 @@ const UNITS = [
 function relative(date: Date) {
 	const seconds = (date.getTime() - Date.now()) / 1000;
 	const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
-	return AGO.format(Math.trunc(seconds / size), unit);
+	// What lasts three days ends in three days, also a second later.
+	return AGO.format(seconds > 0 ? Math.round(seconds / size) : Math.trunc(seconds / size), unit);
 }
 
 /**

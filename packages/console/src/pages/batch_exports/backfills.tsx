@@ -41,6 +41,7 @@ async function cancel(backfill: Backfill, onDone: () => void) {
 		title: "Cancel this backfill?",
 		text: "Its run under way is cancelled, and its other windows aren't exported. What it has written stays.",
 		action: "Cancel backfill",
+		stay: "Keep it running",
 	});
 	if (isSure)
 		await attempt(async () => {

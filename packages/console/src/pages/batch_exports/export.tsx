@@ -57,6 +57,7 @@ async function pause({ of, replace }: Opened) {
 			</>
 		),
 		action: "Pause export",
+		isDangerous: false,
 	});
 	if (isSure)
 		await attempt(async () => {

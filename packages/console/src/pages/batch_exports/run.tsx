@@ -2,7 +2,7 @@ import { useRoute } from "preact-iso/router";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Problem } from "../../ui/feedback.tsx";
+import { Show } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { Log } from "./log.tsx";
@@ -39,7 +39,7 @@ export default function RunPage() {
 		(signal) => api.batchExports.get({ organization: organization.id, id }, { signal }),
 		[organization.id, id],
 	);
-	const { data: run, error, reload } = loaded;
+	const { data: run, reload } = loaded;
 	const isBusy = run !== undefined && !hasEnded(run);
 	usePolling(reload, isBusy);
 	return (
@@ -51,31 +51,32 @@ export default function RunPage() {
 			]}
 			actions={run && <RunActions run={run} onDone={reload} />}
 		>
-			{error && <Problem error={error} retry={reload} />}
-			{run && (
-				<>
-					{hasFailed(run) && (
-						<div class="problem">
-							<p>
-								<strong>{run.latest_error}</strong>
-							</p>
-							<p>{run.status === "Failed" ? NEXT.Failed : NEXT.FailedRetryable}</p>
+			<Show of={loaded}>
+				{(run) => (
+					<>
+						{hasFailed(run) && (
+							<div class="problem">
+								<p>
+									<strong>{run.latest_error}</strong>
+								</p>
+								<p>{run.status === "Failed" ? NEXT.Failed : NEXT.FailedRetryable}</p>
+							</div>
+						)}
+						<div class="panel">
+							<Facts
+								rows={[
+									["State", <RunState key="state" status={run.status} />],
+									["Window (UTC)", <WindowInUtc key="window" run={run} />],
+									["Rows", <Rows key="rows" run={run} />],
+									["Duration", duration(lengthOf(run))],
+									["Scheduled", <Time key="created" value={run.created_at} />],
+									["Ended", <Time key="ended" value={run.finished_at} />],
+								]}
+							/>
 						</div>
-					)}
-					<div class="panel">
-						<Facts
-							rows={[
-								["State", <RunState key="state" status={run.status} />],
-								["Window (UTC)", <WindowInUtc key="window" run={run} />],
-								["Rows", <Rows key="rows" run={run} />],
-								["Duration", duration(lengthOf(run))],
-								["Scheduled", <Time key="created" value={run.created_at} />],
-								["Ended", <Time key="ended" value={run.finished_at} />],
-							]}
-						/>
-					</div>
-				</>
-			)}
+					</>
+				)}
+			</Show>
 			<Section title="Log">
 				<Log
 					id={run_id}

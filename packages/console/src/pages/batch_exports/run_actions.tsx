@@ -58,6 +58,7 @@ async function cancel(run: Run, onDone: () => void) {
 			</p>
 		),
 		action: "Cancel run",
+		stay: "Keep it running",
 	});
 	if (isSure)
 		await attempt(async () => {

@@ -129,8 +129,8 @@ export function Runs({ of, path, reload }: Opened) {
 									? "The export is paused. Resume it to run the next windows, or start a backfill of past ones."
 									: "The first run starts after the window under way has ended. To export what happened before, start a backfill."}
 							</p>
-							<a class="button" href={`${path}/backfills`}>
-								Backfills
+							<a class="button secondary" href={`${path}/backfills`}>
+								Go to backfills
 							</a>
 						</Empty>
 					)

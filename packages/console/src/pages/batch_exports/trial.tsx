@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { BatchExportTrial } from "tenantry-client";
 import { wordsOfType } from "./states.tsx";
 
@@ -77,9 +77,11 @@ export function useTrial() {
 		}
 	}
 	const { type = "", result } = state ?? {};
+	const shown = useRef<HTMLElement>(null);
+	useEffect(() => shown.current?.scrollIntoView({ block: "nearest" }), [state]);
 	const words = wordsOfType(type);
 	const panel = state && (
-		<section class="panel trial" role="status" aria-label="Test of the destination">
+		<section ref={shown} class="panel trial" role="status" aria-label="Test of the destination">
 			<h3>
 				{result === undefined
 					? `Testing ${words}…`

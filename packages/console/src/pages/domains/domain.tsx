@@ -85,11 +85,7 @@ export default function Domain() {
 						</button>
 					)}
 					{isAdmin && (
-						<button
-							type="button"
-							class="secondary outline"
-							onClick={() => attempt(() => remove(domain))}
-						>
+						<button type="button" class="danger" onClick={() => attempt(() => remove(domain))}>
 							Delete
 						</button>
 					)}

@@ -84,7 +84,8 @@ export default function Domains() {
 						onCancel={() => setAdding(false)}
 						onSubmit={async (fields) => {
 							const { id } = await api.domains.create(organization, {
-								domain: text(fields, "domain"),
+								// Also of an address.
+								domain: text(fields, "domain").replace(/^.*@/, ""),
 							});
 							route(to(`domains/${id}`));
 						}}

@@ -34,6 +34,7 @@ export function SignInForm({
 	return (
 		<Form
 			action="Save sign-in settings"
+			isSecondary={!domain.is_verified}
 			onSubmit={async (fields) => {
 				if (await save(domain, changesIn(domain, fields))) say("The sign-in settings are saved.");
 			}}

@@ -40,11 +40,12 @@ function EditDialog({ stream, save, onClose }: { stream: Row; save: Save; onClos
 				action="Save"
 				onCancel={onClose}
 				onSubmit={async (fields) => {
-					await save(before, {
+					const isSaved = await save(before, {
 						name: text(fields, "name"),
 						destination: destinationChangesOf(type, fields),
 					});
 					onClose();
+					if (isSaved) say("The audit stream is saved.");
 				}}
 			>
 				<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
-import { Group } from "../../ui/form.tsx";
+import { Choice, Group } from "../../ui/form.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
 
 function Tick({
@@ -99,14 +99,12 @@ export function TypePicker({
 				onInput={({ currentTarget }) => setSearch(currentTarget.value)}
 				onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
 			/>
-			<div class="type-scroll">
-				<div class="type-groups">
-					{shown.map((group) => (
-						<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
-					))}
-				</div>
+			<div class="type-groups">
+				{shown.map((group) => (
+					<TypeGroup key={group.all} group={group} chosen={chosen} onChange={onChange} />
+				))}
 			</div>
-			{shown.length === 0 && <p class="loading">No event contains “{search}”.</p>}
+			{shown.length === 0 && <p class="quiet">No event contains “{search}”.</p>}
 		</div>
 	);
 }
@@ -119,20 +117,21 @@ export function WhichEvents({
 	types: readonly string[] | undefined;
 	onChange: (types: string[] | undefined) => void;
 }) {
-	const radio = (label: string, isChosen: boolean, value: string[] | undefined) => (
-		<label>
-			<input type="radio" name="which" checked={isChosen} onChange={() => onChange(value)} />
-			{label}
-		</label>
-	);
 	return (
 		<Group label="Events">
-			{radio("All events, also those that are added later", types === undefined, undefined)}
-			{radio(
-				types?.length ? `Only these: ${types.length} chosen` : "Only some",
-				types !== undefined,
-				[...(types ?? [])],
-			)}
+			<Choice
+				name="which"
+				label="All events"
+				hint="Also those that are added later."
+				checked={types === undefined}
+				onChange={() => onChange(undefined)}
+			/>
+			<Choice
+				name="which"
+				label={types?.length ? `Only these: ${types.length} chosen` : "Only some"}
+				checked={types !== undefined}
+				onChange={() => onChange([...(types ?? [])])}
+			/>
 			{types && <TypePicker chosen={types} onChange={onChange} />}
 		</Group>
 	);

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
@@ -15,7 +16,7 @@ export function EditDialog({
 	onClose,
 }: {
 	webhook: Row;
-	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<unknown>;
+	save: (webhook: Row, changes: UpdateWebhookBody) => Promise<boolean>;
 	onClose: () => void;
 }) {
 	// The page loads the webhook again and again. What is saved is compared with what the form began with.
@@ -27,12 +28,13 @@ export function EditDialog({
 				action="Save"
 				onCancel={onClose}
 				onSubmit={async (fields) => {
-					await save(before, {
+					const isSaved = await save(before, {
 						url: text(fields, "url"),
 						description: text(fields, "description"),
 						types: typesToSend(types),
 					});
 					onClose();
+					if (isSaved) say("The webhook is saved.");
 				}}
 			>
 				<Field name="url" label="URL" type="url" required defaultValue={before.url} />

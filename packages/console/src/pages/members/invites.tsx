@@ -211,6 +211,11 @@ export default function Invites() {
 							all scopes, no restrictions and no expiry.
 						</p>
 					)}
+					<div class="buttons">
+						<button type="button" onClick={() => setLink(undefined)}>
+							{link.url ? "I have copied it" : "Close"}
+						</button>
+					</div>
 				</Dialog>
 			)}
 		</People>

@@ -59,7 +59,6 @@ function SettingsForm() {
 		update: api.organizations.update,
 		labels: LABELS,
 		onSaved: () => {
-			say("The settings are as shown now.");
 			reloadOrganization();
 			// The menu has the name, too.
 			return attempt(reloadMe);
@@ -68,7 +67,7 @@ function SettingsForm() {
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
 		if (Object.keys(changes).length === 0) say("Nothing was changed.");
-		else await save(organization, changes);
+		else if (await save(organization, changes)) say("The settings are saved.");
 	}
 	return (
 		<>

@@ -218,6 +218,7 @@ function Own({ organization }: { organization: string }) {
 	return (
 		<Form
 			action="Create and write"
+			isSecondary
 			onSubmit={async (fields) => {
 				const family = text(fields, "family");
 				const chosen = isFamily(family) ? family : "pipeline_destinations";

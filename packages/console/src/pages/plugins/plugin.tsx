@@ -14,21 +14,9 @@ import { hasUpdate, nameOf, originOf, Version, versionName } from "./words.tsx";
 
 /** One plugin: what it is and can do, its version, and removing it. */
 export default function PluginPage() {
-	const { to } = useOrganization();
 	const loaded = usePlugin();
-	const { data } = loaded;
 	return (
-		<PluginView
-			of={loaded}
-			tab=""
-			actions={
-				data && (
-					<a class="button" href={to(`plugin_configs/new?plugin=${data.id}`)}>
-						Set up in a project
-					</a>
-				)
-			}
-		>
+		<PluginView of={loaded} tab="">
 			{(plugin) => (
 				<>
 					<About plugin={plugin} onChange={loaded.replace} />
@@ -72,7 +60,7 @@ function About({ plugin, onChange }: Part) {
 						],
 						[
 							"Who can use it",
-							plugin.is_global ? <Badge>Every organization</Badge> : "Its organization",
+							plugin.is_global ? <Badge>Every organization</Badge> : "Only this organization",
 						],
 					]}
 				/>
@@ -106,7 +94,12 @@ function Updates({ plugin, onChange }: Part) {
 	const upgrade = run(async () => {
 		const upgraded = await api.pipelineDestinations.upgrade(at(plugin), {});
 		onChange(upgraded);
-		say(`${nameOf(upgraded)} is upgraded.`);
+		// A version that the plugin's address names stays the one that is installed.
+		say(
+			upgraded.tag === plugin.tag
+				? `${nameOf(upgraded)} stays at ${versionName(upgraded.tag ?? "")}, the version that its address names.`
+				: `${nameOf(upgraded)} is upgraded to ${versionName(upgraded.tag ?? "")}.`,
+		);
 	});
 	return (
 		<>
@@ -116,17 +109,14 @@ function Updates({ plugin, onChange }: Part) {
 			{hasUpdate(plugin) && canChangeCode && (
 				<button
 					type="button"
+					class="secondary"
 					aria-disabled={isBusy}
 					onClick={async () => {
 						const yes = await confirm({
 							title: `Upgrade ${nameOf(plugin)}?`,
-							text: (
-								<p>
-									The newest version replaces the code that runs now, in all projects. Settings
-									stay.
-								</p>
-							),
-							action: "Upgrade",
+							text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once. Settings stay.`,
+							action: "Upgrade plugin",
+							isDangerous: false,
 						});
 						if (yes) await upgrade();
 					}}

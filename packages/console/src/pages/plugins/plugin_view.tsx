@@ -37,13 +37,11 @@ export function useRights(plugin: Plugin) {
 export function PluginView<T extends Plugin>({
 	of,
 	tab,
-	actions,
 	children,
 }: {
 	of: Loaded<T>;
 	/** The end of the page's path. */
 	tab: "" | "/source" | "/activity";
-	actions?: ComponentChildren;
 	children: (plugin: T) => ComponentChildren;
 }) {
 	const { to } = useOrganization();
@@ -53,7 +51,17 @@ export function PluginView<T extends Plugin>({
 		<PageView
 			title={of.data ? nameOf(of.data) : "Plugin"}
 			above={[[to("plugins"), "Plugins"]]}
-			actions={actions}
+			actions={
+				of.data && (
+					<a
+						// The page of the source has a main button of its own.
+						class={tab === "/source" ? "button secondary" : "button"}
+						href={to(`plugin_configs/new?plugin=${id}`)}
+					>
+						Set up in a project
+					</a>
+				)
+			}
 			lead={of.data?.description}
 		>
 			<Tabs

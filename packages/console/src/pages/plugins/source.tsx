@@ -163,8 +163,8 @@ function Files({ source, loaded }: { source: Source; loaded: Loaded<Source> }) {
 						)}
 						<button
 							type="button"
-							disabled={!drafts.isChanged}
-							onClick={() => attempt(() => saveFiles(drafts.changes))}
+							aria-disabled={!drafts.isChanged}
+							onClick={() => drafts.isChanged && attempt(() => saveFiles(drafts.changes))}
 						>
 							Save
 						</button>

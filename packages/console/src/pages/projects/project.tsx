@@ -95,7 +95,7 @@ export default function Project() {
 					</span>
 					<Copy value={String(project.id)} what="the ID" />
 					<span>
-						· Created <Time value={project.created_at} isRelative />
+						Created <Time value={project.created_at} isRelative />
 					</span>
 				</span>
 			}

@@ -178,6 +178,7 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 				</p>
 				<button
 					type="button"
+					class="secondary outline"
 					onClick={() =>
 						attempt(async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) }))
 					}
@@ -205,11 +206,7 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					New recovery codes
 				</button>
 				{!is_required && (
-					<button
-						type="button"
-						class="secondary outline"
-						onClick={() => onOpen({ kind: "disable" })}
-					>
+					<button type="button" class="danger" onClick={() => onOpen({ kind: "disable" })}>
 						Disable
 					</button>
 				)}

@@ -30,7 +30,7 @@ export function RecoveryCodes({
 					</li>
 				))}
 			</ol>
-			<div class="buttons">
+			<div class="row">
 				<Copy value={codes.join("\n")} label="Copy codes" />
 				<a
 					class="button secondary small"
