@@ -2,6 +2,7 @@
 import { asc } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import { auditStreams } from "../db/schema.ts";
+import { counted } from "../db/steps.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import type { Bucket } from "../exporter/destinations/files/bucket.ts";
 import { bucketOf } from "../exporter/destinations/index.ts";
@@ -27,6 +28,12 @@ const MAX_STREAMS = 200;
 const CONCURRENCY = 6;
 const MAX_TICK_MS = 45_000;
 
+/**
+ * After how many statements a tick begins with no other stream or file (docs/scale.md#what-one-tick-does). What is under way
+ * then may need 25 more for each of the streams that are delivered at a time.
+ */
+const MAX_STATEMENTS = 110;
+
 /** How many files of a stream one tick writes. */
 const MAX_FILES = 5;
 
@@ -37,7 +44,9 @@ const TIMEOUT_MS = 20_000;
 const FOREVER = "9999-12-31T23:59:59.999Z";
 
 /** The work of every minute. Streams take turns, so a slow bucket delays no other stream. */
-export async function tick(env: Env, at: number) {
+export async function tick(given: Env, at: number) {
+	const { DB, statements } = counted(given.DB);
+	const env = { ...given, DB };
 	const due = await drizzle(env.DB)
 		.select({ id: auditStreams.id })
 		.from(auditStreams)
@@ -45,11 +54,12 @@ export async function tick(env: Env, at: number) {
 		.orderBy(asc(auditStreams.next_attempt_at))
 		.limit(MAX_STREAMS);
 	const deadline = performance.now() + MAX_TICK_MS;
+	const isOver = () => performance.now() > deadline || statements() > MAX_STATEMENTS;
 	const queue = due.values();
 	const work = async () => {
 		for (const { id } of queue) {
-			if (performance.now() > deadline) return;
-			await turn(env, id, at).catch((error: unknown) => {
+			if (isOver()) return;
+			await turn(env, id, { at, isOver }).catch((error: unknown) => {
 				if (!(error instanceof Superseded))
 					console.error(JSON.stringify({ audit_stream: id, error: String(error) }));
 			});
@@ -58,25 +68,29 @@ export async function tick(env: Env, at: number) {
 	await Promise.all(Array.from({ length: Math.min(CONCURRENCY, due.length) }, work));
 }
 
+/** When a tick began, and whether it must begin nothing else. */
+type Tick = { at: number; isOver: () => boolean };
+
 /** Delivers the next files of a stream, unless another tick is at it. */
-async function turn(env: Env, id: string, at: number) {
+async function turn(env: Env, id: string, tick: Tick) {
+	const { at } = tick;
 	const stream = await claim(drizzle(env.DB), id, at);
 	if (!stream) return;
 	try {
-		await deliver(env, stream, at);
+		await deliver(env, stream, tick);
 	} catch (error) {
 		if (error instanceof Superseded) throw error;
 		await fail(env, stream, error, at);
 	}
 }
 
-async function deliver(env: Env, claimed: Stream, at: number) {
+async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
 	const db = drizzle(env.DB);
 	const destination = await opened(streamCipher(env, claimed.id), claimed.destination);
 	const { bucket } = await bucketOf(env, destination, TIMEOUT_MS);
 	const until = claimed.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
 	let stream = claimed;
-	for (let files = 0; files < MAX_FILES; files += 1) {
+	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {
 		const next = await deliverNext(db, bucket, stream, until);
 		if (!next) return finish(db, stream, at);
 		stream = next;

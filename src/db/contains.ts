@@ -1,19 +1,39 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 
-/** Letters whose case folding is not `letter.toUpperCase().toLowerCase()`. */
+/** Greek capitals with an iota, such as ᾈ, whose upper case is two letters. */
+const WITH_IOTA = Array.from("ᾈᾉᾊᾋᾌᾍᾎᾏᾘᾙᾚᾛᾜᾝᾞᾟᾨᾩᾪᾫᾬᾭᾮᾯᾼῌῼ");
+
+/**
+ * Letters whose case folding is not `letter.toUpperCase().toLowerCase()`, or that other letters have as theirs. Those
+ * that look like another letter are escaped, since editors replace them.
+ */
 const FOLDED = new Map([
 	["ß", "ss"],
 	["ẞ", "ss"],
 	["ς", "σ"],
 	["ı", "i"],
 	["İ", "i"],
-	["µ", "μ"],
-	["Å", "å"],
-	["Ω", "ω"],
+	["\u00b5", "μ"],
+	["\u017f", "s"],
+	["\u0345", "ι"],
+	["\u03d0", "β"],
+	["\u03d1", "θ"],
+	["\u03d5", "φ"],
+	["\u03d6", "π"],
+	["\u03f0", "κ"],
+	["\u03f1", "ρ"],
+	["\u03f4", "θ"],
+	["\u03f5", "ε"],
+	["\u1e9b", "ṡ"],
+	["\u1fbe", "ι"],
+	["\u2126", "ω"],
+	["\u212a", "k"],
+	["\u212b", "å"],
 	["ǅ", "ǆ"],
 	["ǈ", "ǉ"],
 	["ǋ", "ǌ"],
 	["ǲ", "ǳ"],
+	...WITH_IOTA.map((letter): [string, string] => [letter, letter.toLowerCase()]),
 ]);
 
 /**

@@ -128,21 +128,23 @@ export async function launch(env: Env, condition: SQL) {
 		.where(inArray(id, chosen))
 		.returning({ run_id: id, attempt });
 	for (let i = 0; i < starts.length; i += CREATE_BATCH_SIZE)
-		await start(env, starts.slice(i, i + CREATE_BATCH_SIZE)).catch(async (error: unknown) => {
-			console.error(
-				JSON.stringify({
-					warning: "Runs were not started",
-					error: String(error),
-				}),
-			);
-			await db
-				.update(batchExportRuns)
-				.set({ launched: false })
-				.where(
-					sql`(${id}, ${attempt}) in (select value ->> 'run_id', value ->> 'attempt'
-							from json_each(${JSON.stringify(starts.slice(i))}))`,
-				);
-		});
+		try {
+			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
+		} catch (error) {
+			console.error(JSON.stringify({ warning: "Runs were not started", error: String(error) }));
+			return unlaunch(db, starts.slice(i));
+		}
+}
+
+/** Leaves these attempts, and with them their runs, to the next tick. */
+async function unlaunch(db: Database, starts: Launched[]) {
+	await db
+		.update(batchExportRuns)
+		.set({ launched: false })
+		.where(
+			sql`(${id}, ${attempt}) in (select value ->> 'run_id', value ->> 'attempt'
+				from json_each(${JSON.stringify(starts)}))`,
+		);
 }
 
 const start = (env: Env, starts: Launched[]) =>

@@ -10,6 +10,7 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../db/schema.ts";
+import { forEach, inTurn } from "../db/steps.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { load } from "./loaded.ts";
@@ -27,7 +28,7 @@ const MAX_BATCHES_PER_TICK = 30;
 const CLEANUP_AGE_MS = 60_000;
 
 /** How many rows of each kind a tick handles: stalled backfills, leftovers, deleted exports. */
-const CLEANUP_BATCH_SIZE = 50;
+const CLEANUP_BATCH_SIZE = 25;
 
 /** How many runs of deleted exports a tick deletes. */
 const PURGE_BATCH_SIZE = 5000;
@@ -43,12 +44,20 @@ const iso = (at: number) => new Date(at).toISOString();
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
+	await inTurn(
+		() => insertAllDueRuns(db, scheduledTime),
+		() => advanceBackfills(db),
+		() => launch(env, waiting),
+		() => launchLost(env, scheduledTime),
+		() => deleteOld(db, scheduledTime),
+		// Last, since it waits for destinations.
+		() => removeLeftovers(env, scheduledTime),
+	);
+}
+
+async function insertAllDueRuns(db: Database, at: number) {
 	for (let i = 0; i < MAX_BATCHES_PER_TICK; i += 1)
-		if ((await insertDueRuns(db, scheduledTime)) < BATCH_SIZE) break;
-	await advanceBackfills(db);
-	await launch(env, waiting);
-	await launchLost(env, scheduledTime);
-	await cleanUp(env, scheduledTime);
+		if ((await insertDueRuns(db, at)) < BATCH_SIZE) break;
 }
 
 type Due = Pick<
@@ -162,11 +171,11 @@ async function advanceBackfills(db: Database) {
 			),
 		)
 		.limit(CLEANUP_BATCH_SIZE);
-	for (const { id } of idle) await advance(db, id);
+	await forEach(idle, ({ id }) => advance(db, id));
 }
 
-async function cleanUp(env: Env, at: number) {
-	const db = drizzle(env.DB);
+/** Deletes old log entries, and exports that were deleted some time ago. */
+async function deleteOld(db: Database, at: number) {
 	const { timestamp } = batchExportLogEntries;
 	await db.batch([
 		deleteOlderThan(
@@ -178,7 +187,11 @@ async function cleanUp(env: Env, at: number) {
 		),
 		...purgeDeleted(db, iso(at - RETENTION_MS)),
 	]);
-	// Last, since each of these may wait for a destination.
+}
+
+/** Removes the unfinished output of runs that have ended. */
+async function removeLeftovers(env: Env, at: number) {
+	const db = drizzle(env.DB);
 	const left = await db
 		.select({ id: batchExportRuns.id })
 		.from(batchExportRuns)
@@ -191,10 +204,10 @@ async function cleanUp(env: Env, at: number) {
 		)
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
-	for (const { id } of left) {
+	await forEach(left, async ({ id }) => {
 		const loaded = await load(db, id);
 		if (loaded) await clean(env, loaded);
-	}
+	});
 }
 
 /** The statements that purge exports deleted before a time: runs first, in batches, so that no statement takes long. */

@@ -174,7 +174,10 @@ function check(
 	if (level > callerLevel)
 		throw forbidden("You cannot invite a user with a higher permission level than your own.");
 	if (existing.includes(target_email))
-		throw invalid(null, "A user with this email address already belongs to the organization.");
+		throw invalid(
+			prefix ? `${prefix}target_email` : null,
+			"A user with this email address already belongs to the organization.",
+		);
 	for (const access of private_project_access) {
 		const project = visible.find(({ id }) => id === access.id);
 		if (!project)

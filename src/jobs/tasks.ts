@@ -4,6 +4,7 @@ import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
+import { forEach, inTurn } from "../db/steps.ts";
 import type { ConfigRef } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
@@ -13,8 +14,10 @@ const LOST_MS = 30_000;
 const RETENTION_MS = 7 * 86_400_000;
 /** The limit of an organization, both for tasks queued in one minute and for tasks waiting. */
 const MAX_TASKS_PER_MINUTE = 1000;
-/** Workers allow 1,000 round trips to D1 per invocation; failing a job takes two. */
-const GIVE_UP_BATCH_SIZE = 100;
+/** How many lost jobs a tick fails. Each takes five statements. */
+const GIVE_UP_BATCH_SIZE = 20;
+/** How many configs a tick tells that their tasks were dropped. */
+const MAX_DROPPED_ENTRIES = 10_000;
 /** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
 
@@ -76,7 +79,7 @@ const selectDropped = (db: Database, at: number) =>
 			select config as plugin_config_id, project_id as team_id, plugin_id, count(*) as dropped,
 				row_number() over (partition by organization_id order by config) as position
 			from due group by config)
-		where position <= ${MAX_TASKS_PER_MINUTE}`);
+		where position <= ${MAX_TASKS_PER_MINUTE} order by position limit ${MAX_DROPPED_ENTRIES}`);
 
 /** Queues the tasks that are due, and logs how many were dropped to the log of each config. */
 async function runTasks(db: Database, at: number) {
@@ -117,23 +120,39 @@ const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], 
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
-	await runTasks(db, scheduledTime);
-	const [[counted], lost] = await db.batch([
-		countWaiting(db),
-		db
-			.select({ id: pluginJobs.id })
-			.from(pluginJobs)
-			.where(
-				and(
-					sql`${pluginJobs.status} = 'running'`,
-					lt(pluginJobs.started_at, ago(Date.now(), LOST_MS)),
-				),
-			)
-			.limit(GIVE_UP_BATCH_SIZE),
-	]);
+	await inTurn(
+		() => runTasks(db, scheduledTime),
+		() => wakeConsumers(env, db),
+		() => failLost(env, db),
+		() => deleteOld(db),
+	);
+}
+
+async function wakeConsumers(env: Env, db: Database) {
+	const [counted] = await countWaiting(db);
 	await wake(env, counted?.waiting ?? 0);
-	for (const { id } of lost)
-		await fail(env, id, "The job was cut off by a restart, and is not run again.");
+}
+
+/** Fails jobs that a restart interrupted, those that have been running for longest first. */
+async function failLost(env: Env, db: Database) {
+	const lost = await db
+		.select({ id: pluginJobs.id })
+		.from(pluginJobs)
+		.where(
+			and(
+				sql`${pluginJobs.status} = 'running'`,
+				lt(pluginJobs.started_at, ago(Date.now(), LOST_MS)),
+			),
+		)
+		.orderBy(pluginJobs.started_at)
+		.limit(GIVE_UP_BATCH_SIZE);
+	await forEach(lost, ({ id }) =>
+		fail(env, id, "The job was cut off by a restart, and is not run again."),
+	);
+}
+
+/** Deletes old log entries and jobs. */
+async function deleteOld(db: Database) {
 	const cutoff = ago(Date.now(), RETENTION_MS);
 	const { timestamp } = pluginLogEntries;
 	await db.batch([

@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "dr
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { activityLog, alerts, notifications, organizations } from "../db/schema.ts";
+import { forEach, inTurn } from "../db/steps.ts";
 import { configured, send } from "../mail/mail.ts";
 import { compose } from "./mails.ts";
 import { addressees } from "./recipients.ts";
@@ -22,7 +23,7 @@ import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts
 
 /** How many due alerts a tick looks at, how many digests it sends, and after how many mails it stops. */
 const MAX_ALERTS = 1000;
-const MAX_DIGESTS = 50;
+const MAX_DIGESTS = 25;
 const MAX_MAILS = 500;
 
 /** How many events a digest reads. Further ones are mentioned. */
@@ -43,12 +44,17 @@ type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "act
 export async function tick(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	if (!configured(env)) return forget(db, lte(alerts.due_at, iso(at - MAX_WAIT_MS)));
-	await forget(db, and(isNull(alerts.position), lte(alerts.due_at, iso(at))));
+	await inTurn(
+		() => forget(db, and(isNull(alerts.position), lte(alerts.due_at, iso(at)))),
+		() => mailDue(env, db, at),
+	);
+}
+
+async function mailDue(env: Env, db: Database, at: number) {
 	let mails = 0;
-	for (const group of await selectDue(db, at)) {
-		mails += await mailGroup(env, db, group, at);
-		if (mails >= MAX_MAILS) break;
-	}
+	await forEach(await selectDue(db, at), async (group) => {
+		if (mails < MAX_MAILS) mails += await mailGroup(env, db, group, at);
+	});
 }
 
 /** Deletes alerts that have nothing to say any more. */

@@ -23,7 +23,9 @@ export const pendingOf = (
 /**
  * SQL for the places of the next `limit` events, in order. Each type is a seek in an index, so what
  * other types the feed has costs nothing: a selector without an activity is first resolved to the
- * activities that occur, by one seek for each.
+ * activities that occur, by one seek for each. Not to those of `ACTIVITIES`, as in the feed: while a
+ * new version is deployed, a worker of the old one must not pass over activities that it doesn't
+ * know, since it delivers what comes after them.
  */
 const positions = ({ organization, after, selectors }: Pending, limit: number) => sql`
 	with recursive selector(scope, activity) as (

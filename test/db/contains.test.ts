@@ -34,6 +34,12 @@ describe("a search ignores case", () => {
 		["ǅungla", "Ǆungla"],
 		["5 µm", "μM"],
 		["東京", "東京"],
+		// Signs of units, which look like letters.
+		["300 \u212a, 5 \u212b, 8 \u2126", "300 k, 5 å, 8 ω"],
+		["300 K, 5 Å, 8 Ω", "300 \u212a, 5 \u212b, 8 \u2126"],
+		["\u212a \u212b \u2126 \u03f4 ᾈ", "\u212a \u212b \u2126 \u03f4 ᾈ"],
+		["ᾈδης", "ᾀδης"],
+		["Con\u017ftanze", "constanze"],
 		["100% _x*?[a]", "% _X*?[A]"],
 	])("%s is found by %s", async (text, needle) => {
 		expect(await finds(text, needle)).toBe(true);

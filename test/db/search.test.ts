@@ -28,7 +28,7 @@ type Searched = {
 	insert: (home: Home, text: string) => ReturnType<Parameters<typeof times>[1]>;
 };
 
-const ROWS = 40;
+const ROWS = 50;
 
 const org = ({ id }: Home) => `/api/organizations/${id}`;
 

@@ -1,7 +1,5 @@
-import { createExecutionContext } from "cloudflare:test";
-import { env, exports } from "cloudflare:workers";
+import { exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { app } from "../../src/app.ts";
 import { ERROR_CODES } from "../../src/http/codes.ts";
 import { call } from "../support/world.ts";
 
@@ -126,34 +124,6 @@ test("the API reference has its license", async () => {
 });
 
 describe.each(["/docs", "/docs/api", "/docs/reference"])("%s", (path) => {
-	test("is sent again only if it has changed", async () => {
-		const { headers } = await get(path);
-		expect(headers.get("cache-control")).toBe("public, max-age=0, must-revalidate");
-		const etag = headers.get("etag") ?? "";
-		const again = await get(path, { headers: { "if-none-match": etag } });
-		expect([again.status, await again.text()]).toEqual([304, ""]);
-		expect((await get(path, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
-	});
-
-	test("is found with a slash at its end, and by HEAD", async () => {
-		const page = await get(path);
-		const slash = await get(`${path}/`);
-		expect([slash.status, slash.headers.get("etag")]).toEqual([200, page.headers.get("etag")]);
-		const head = await get(path, { method: "HEAD" });
-		expect([head.status, await head.text()]).toEqual([200, ""]);
-		for (const name of ["etag", "content-type", "content-security-policy"])
-			expect(head.headers.get(name)).toBe(page.headers.get(name));
-	});
-
-	test("has no other methods", async () => {
-		const { status, headers, body } = await call("POST", path);
-		expect([status, headers.get("allow"), body.code]).toEqual([
-			405,
-			"GET, HEAD",
-			"method_not_allowed",
-		]);
-	});
-
 	test("runs and loads nothing from elsewhere, and is in no frame", async () => {
 		const { headers } = await get(path);
 		const policy = new Map(
@@ -187,14 +157,3 @@ test.each(["/docs/nowhere", "/docs/decisions/nowhere", "/docs/assets/nowhere.js"
 		expect(links).toContain("/docs");
 	},
 );
-
-test("pages cost no trip to the database, and need no key", async () => {
-	const DB = Object.assign(Object.create(env.DB), {
-		withSession: () => {
-			throw new Error("The database was asked.");
-		},
-	});
-	const request = new Request("https://tenantry.test/docs/api");
-	const { status } = await app.fetch(request, { ...env, DB }, createExecutionContext());
-	expect(status).toBe(200);
-});

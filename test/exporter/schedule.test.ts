@@ -11,7 +11,7 @@ import {
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
 import { systemEvents } from "../support/system_events.ts";
-import { db, times, weighing, world } from "../support/world.ts";
+import { db, weighing, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
@@ -397,45 +397,6 @@ describe("a tick", () => {
 		for (let i = 0; i < 2; i += 1) await tick(still, Date.now() + 8 * 24 * HOUR);
 		expect([await left(), (await runs()).length]).toEqual([0, 0]);
 	});
-});
-
-test("thousands of exports that are due in one minute are launched within one invocation", async () => {
-	const home = await world();
-	const n = 2500;
-	await times(n / 100, (i) =>
-		db.run(
-			`insert into batch_exports (id, organization_id, project_id, name, destination, interval, created_at, last_updated_at, next_end_at, due_at)
-			with recursive n(i) as (select 0 union all select i + 1 from n where i < 99)
-			select printf('%08x-0000-7000-8000-%012x', ${home.project}, ${i * 100} + i), '${home.id}', ${home.project}, 'Export',
-				'{"type":"NoOp","config":{}}', 'hour', '${iso(hour)}', '${iso(hour)}', '${iso(hour)}', '${iso(hour + 30_000)}' from n`,
-		),
-	);
-	let calls = 0;
-	const started = new Set<string>();
-	const DB = Object.assign(Object.create(env.DB), {
-		prepare: (query: string) => env.DB.prepare(query),
-		batch: (statements: D1PreparedStatement[]) => {
-			calls += 1;
-			return env.DB.batch(statements);
-		},
-	});
-	await tick(
-		{
-			...env,
-			DB,
-			EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), {
-				createBatch: async (batch: { id: string }[]) => {
-					calls += 1;
-					expect(batch.length).toBeLessThanOrEqual(100);
-					for (const { id } of batch) started.add(id);
-					return [];
-				},
-			}),
-		},
-		late(hour),
-	);
-	expect(started.size).toBe(n);
-	expect(calls).toBeLessThan(50);
 });
 
 test("after downtime no value is too large for D1, however many exports missed the maximum number of windows", async () => {

@@ -1,0 +1,267 @@
+import { createScheduledController } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { count, type SQL, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { afterEach, expect, test, vi } from "vitest";
+import { inList, insertEach } from "../src/db/client.ts";
+import {
+	activityLog,
+	alerts,
+	auditStreams,
+	batchExportBackfills,
+	batchExportRuns,
+	batchExports,
+	domains,
+	members,
+	organizations,
+	personalApiKeys,
+	pluginConfigs,
+	pluginJobs,
+	plugins,
+	signIns,
+	webhooks,
+} from "../src/db/schema.ts";
+import { counted } from "../src/db/steps.ts";
+import worker from "../src/worker.ts";
+import { outbox } from "./support/mail.ts";
+import { db, join, world } from "./support/world.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+const iso = (at: number) => new Date(at).toISOString();
+
+/** Before everything that is due. */
+const LONG_AGO = "2026-01-01T00:00:00.000Z";
+
+/** Inserts `n` rows. */
+async function fill<T extends SQLiteTable>(
+	table: T,
+	n: number,
+	row: (i: number) => Partial<T["$inferInsert"]> & Record<string, unknown>,
+) {
+	const rows = Array.from({ length: n }, (_, i) => row(i));
+	for (let i = 0; i < n; i += 1000) await insertEach(db, table, rows.slice(i, i + 1000), sql`true`);
+}
+
+/** How many of most things are due: more than one tick takes. */
+const N = 60;
+const EXPORTS = 9100;
+/** How many of the exports have a window that is due: one each. The others have ended. */
+const OPEN = 3100;
+
+// So many rows would slow other tests down.
+afterEach(async () => {
+	await db.delete(batchExports);
+	await db.delete(organizations);
+});
+
+async function overload(exports = EXPORTS) {
+	const { id, project, owner } = await world();
+	const member = await join(id, 1);
+	const later = iso(Date.now() + 6 * DAY);
+	const hourAgo = iso((Math.floor(Date.now() / HOUR) - 1) * HOUR);
+	const home = { organization_id: id, project_id: project };
+	const batchExport = {
+		...home,
+		name: "Export",
+		destination: { type: "NoOp", config: {} },
+		interval: "hour" as const,
+		next_end_at: hourAgo,
+		due_at: LONG_AGO,
+	};
+	const window = { data_interval_start: "2025-12-31T23:00:00.000Z", data_interval_end: LONG_AGO };
+	const paused = { batch_export_id: v7() };
+	await fill(batchExports, exports, (i) => ({
+		...batchExport,
+		id: v7(),
+		end_at: i < OPEN ? hourAgo : LONG_AGO,
+	}));
+	await db
+		.insert(batchExports)
+		.values({ ...batchExport, id: paused.batch_export_id, paused: true });
+	await fill(batchExportBackfills, N, () => ({
+		...paused,
+		id: v7(),
+		project_id: project,
+		interval: "hour" as const,
+		start_at: window.data_interval_start,
+		end_at: window.data_interval_end,
+		total_runs: 1,
+	}));
+	await fill(batchExportRuns, N, (i) => ({
+		...paused,
+		id: v7(),
+		data_interval_start: LONG_AGO,
+		data_interval_end: iso(Date.parse(LONG_AGO) + i * HOUR),
+		status: "Cancelled" as const,
+		state: {},
+		finished_at: LONG_AGO,
+		last_updated_at: LONG_AGO,
+	}));
+	const [plugin] = await db
+		.insert(plugins)
+		.values({ organization_id: id, plugin_type: "source", capabilities: {} })
+		.returning();
+	const [config] = await db
+		.insert(pluginConfigs)
+		.values({ ...home, plugin_id: plugin?.id ?? 0, order: 1 })
+		.returning();
+	await fill(pluginJobs, N, () => ({
+		plugin_config_id: config?.id ?? 0,
+		kind: "job" as const,
+		name: "sync",
+		status: "running" as const,
+		started_at: LONG_AGO,
+	}));
+	await fill(domains, N, () => ({
+		id: v7(),
+		organization_id: id,
+		domain: `${v7()}.example.test`,
+		verification_challenge: "x",
+		verified_at: LONG_AGO,
+		recheck_at: LONG_AGO,
+	}));
+	const ids = Array.from({ length: N }, () => v7());
+	const other = (i: number) => ({ id: v7(), organization_id: ids[i] ?? "" });
+	await fill(organizations, N, (i) => ({
+		id: ids[i] ?? "",
+		name: "Other",
+		slug: v7(),
+		plugins_access_level: 0,
+	}));
+	await fill(members, N, (i) => ({ ...other(i), user_id: owner.id, level: 15 }));
+	await fill(activityLog, N, (i) => ({
+		...other(i),
+		is_system: true,
+		activity: "failed",
+		scope: "BatchExportRun",
+		item_id: "1",
+		name: "Orders",
+		trigger: { batch_export_id: "1", error: "No." },
+		created_at: LONG_AGO,
+	}));
+	await fill(auditStreams, N, (i) => ({
+		...other(i),
+		name: "Archive",
+		destination: { type: "R2", config: { prefix: "" } },
+		digest: "x",
+		next_attempt_at: LONG_AGO,
+	}));
+	await fill(personalApiKeys, N, () => ({
+		id: v7(),
+		user_id: member.id,
+		label: "CI",
+		hash: v7(),
+		mask_value: "x",
+		expires_at: later,
+		created_at: LONG_AGO,
+	}));
+	await fill(webhooks, 1100, () => ({
+		...other(0),
+		url: "https://example.com",
+		secret: "x",
+		position: 0,
+		next_attempt_at: LONG_AGO,
+	}));
+	await fill(signIns, 10_100, () => ({
+		id: v7(),
+		user_id: owner.id,
+		token_hash: v7(),
+		created_at: LONG_AGO,
+		expires_at: LONG_AGO,
+	}));
+}
+
+const rows = async (table: SQLiteTable, where: SQL) =>
+	(await db.select({ n: count() }).from(table).where(where))[0]?.n ?? 0;
+
+/** How much of everything is still to be done. */
+const left = async (): Promise<Record<string, number>> => ({
+	"due exports": await rows(batchExports, sql`not paused and due_at = ${LONG_AGO}`),
+	"stalled backfills": await rows(
+		batchExportBackfills,
+		sql`not exists (select 1 from batch_export_runs as r where r.backfill_id = batch_export_backfills.id)`,
+	),
+	leftovers: await rows(batchExportRuns, sql`finished_at is not null and state is not null`),
+	"lost jobs": await rows(pluginJobs, sql`status = 'running'`),
+	domains: await rows(domains, sql`recheck_at = ${LONG_AGO}`),
+	"audit streams": await rows(auditStreams, sql`sequence = 0`),
+	digests: await rows(alerts, sql`scope = 'BatchExportRun' and position is not null`),
+	keys: await rows(personalApiKeys, sql`label = 'CI' and announced_expiry is null`),
+	webhooks: await rows(webhooks, sql`next_attempt_at is not null`),
+	links: await rows(signIns, sql`true`),
+});
+
+/** Bindings that start no instances, take webhooks as their workers do, and keep mails. */
+function bindings() {
+	const started: string[] = [];
+	const mails = outbox();
+	const EXPORT_RUNS: Workflow = Object.assign(Object.create(env.EXPORT_RUNS), {
+		createBatch: async (batch: { id: string }[]) => {
+			expect(batch.length).toBeLessThanOrEqual(100);
+			started.push(...batch.map(({ id }) => id));
+			return [];
+		},
+	});
+	const DELIVERIES: Queue = Object.assign(Object.create(env.DELIVERIES), {
+		sendBatch: (messages: { body: { webhook: string } }[]) => {
+			const ids = messages.map(({ body }) => body.webhook);
+			return db.update(webhooks).set({ next_attempt_at: null }).where(inList(webhooks.id, ids));
+		},
+	});
+	return { started, mails, env: { ...env, ...mails.env, EXPORT_RUNS, DELIVERIES } };
+}
+
+/** Ticks at almost the same time, so that no run counts as lost. */
+const tick = (second: number, bindings: Env) =>
+	worker.scheduled(
+		createScheduledController({
+			cron: "* * * * *",
+			scheduledTime: new Date(Date.now() + second * 1000),
+		}),
+		bindings,
+	);
+
+test("a tick keeps below D1's limit of statements, and the next ones work off what it leaves", async () => {
+	await overload();
+	const { started, mails, env: bound } = bindings();
+	let before = await left();
+	for (let i = 0; i < 5; i += 1) {
+		const { DB, statements } = counted(env.DB);
+		await tick(i, { ...bound, DB });
+		expect(statements()).toBeLessThan(1000);
+		const after = await left();
+		for (const [part, n] of Object.entries(after)) {
+			expect(n, part).toBeLessThan(Math.max(before[part] ?? 0, 1));
+			if (i === 0) expect(n, part).toBeGreaterThan(0);
+		}
+		before = after;
+	}
+	expect(Object.entries(before).filter(([, n]) => n > 0)).toEqual([]);
+	expect([started.length, new Set(started).size]).toEqual([OPEN + N, OPEN + N]);
+	expect(mails.take().filter(({ subject }) => subject.startsWith("1 run"))).toHaveLength(N);
+});
+
+test("a part of a tick that fails stops no other, nor a step that fails those after it", async () => {
+	const log = vi.spyOn(console, "error").mockReturnValue();
+	await overload(1);
+	const failing =
+		/insert or ignore into plugin_jobs|from "batch_export_backfills"|"sign_ins"|"recheck_at"|insert into "notifications"/;
+	const DB: D1Database = Object.assign(Object.create(env.DB), {
+		prepare: (query: string) => {
+			if (failing.test(query)) throw new Error("No.");
+			return env.DB.prepare(query);
+		},
+		batch: (statements: D1PreparedStatement[]) => env.DB.batch(statements),
+	});
+	const before = await left();
+	const { started, env: bound } = bindings();
+	await tick(0, { ...bound, DB });
+	const after = await left();
+	const unchanged = Object.keys(after).filter((part) => after[part] === before[part]);
+	expect(unchanged).toEqual(["stalled backfills", "domains", "digests", "links"]);
+	expect(started.length).toBeGreaterThan(0);
+	expect(log).toHaveBeenCalled();
+});
