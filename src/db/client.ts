@@ -29,7 +29,7 @@ export function connect(c: Context<App>, start: string) {
 				served = undefined;
 				return results;
 			}
-			const { meter } = c.var;
+			const meter = c.get("meter");
 			meter.d1_trips += 1;
 			const results = await session.batch<T>(statements);
 			for (const { meta } of results) {

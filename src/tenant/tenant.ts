@@ -115,6 +115,15 @@ export class Tenant {
 		return this.#c.get("key");
 	}
 
+	// `c.var` would make an object of all variables each time.
+	get #idempotency() {
+		return this.#c.get("idempotency");
+	}
+
+	get #precondition() {
+		return this.#c.get("precondition");
+	}
+
 	/** The caller's address; undefined where nothing tells it. */
 	get address() {
 		return addressOf(this.#c);
@@ -212,11 +221,13 @@ export class Tenant {
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const { key, scope, level = 0, plugins = 0, idempotency, precondition } = this.#c.var;
+		const idempotency = this.#idempotency;
+		const precondition = this.#precondition;
 		const intercepted = precondition?.intercept(queries);
 		if (intercepted) return intercepted;
 		const place = this.#path;
-		const { address } = this;
+		const { address, key } = this;
+		const scope = this.#c.get("scope");
 		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, place);
 		// A request counts once, however often it reads.
 		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
@@ -237,8 +248,8 @@ export class Tenant {
 			address,
 			itself: this.#where.itself ?? false,
 			scope,
-			level,
-			plugins,
+			level: this.#c.get("level") ?? 0,
+			plugins: this.#c.get("plugins") ?? 0,
 		});
 		// The key's own row must stay as the precondition says.
 		if (!precondition) this.#noteUse(caller);
@@ -357,7 +368,7 @@ export class Tenant {
 			entry: Entry | undefined;
 		},
 	) {
-		const { idempotency, precondition } = this.#c.var;
+		const idempotency = this.#idempotency;
 		if (idempotency?.isDone) {
 			this.#serve([{ results: rowsOf(idempotency.rows) }]);
 			const [rows] = await this.db.batch([result]);
@@ -366,7 +377,7 @@ export class Tenant {
 		const retries = await idempotency?.statements(this.db, answer, changed);
 		const checks: Statement[] = [
 			...(retries ? [retries.first] : []),
-			...(precondition?.assertions(this.db) ?? []),
+			...(this.#precondition?.assertions(this.db) ?? []),
 		];
 		const [, ...results] = await this.db.batch([
 			assertStillAllowed(this.env, this.db, this.key.hash, this.caller),
@@ -381,8 +392,7 @@ export class Tenant {
 
 	/** A value that is made up once: a retry with the same `Idempotency-Key` gets the same. */
 	once<T>(make: () => T | Promise<T>): T | Promise<T> {
-		const { idempotency } = this.#c.var;
-		return idempotency ? idempotency.once(make) : make();
+		return this.#idempotency?.once(make) ?? make();
 	}
 
 	/** Writes an activity entry for an action that changes no row, in one round trip. */
@@ -400,7 +410,7 @@ export class Tenant {
 		entry: Details & { scope: ScopeWith<"deleted"> },
 		removal: Statement & { _: { result: R[] } },
 	): Promise<R | undefined> {
-		const checks = this.#c.var.precondition?.assertions(this.db) ?? [];
+		const checks = this.#precondition?.assertions(this.db) ?? [];
 		const [, ...results] = await this.db.batch([
 			assertStillAllowed(this.env, this.db, this.key.hash, this.caller, { orGone: true }),
 			...checks,
