@@ -54,6 +54,7 @@ const tenantOf = (db: Database, { organizations, projects, ...form }: TenantForm
 	restricted: { organizations, projects },
 });
 
+/** A statement that can be kept. */
 export type Keepable = Preparable<unknown> & BatchItem<"sqlite">;
 
 /** A value as D1 takes it. */
@@ -62,7 +63,7 @@ export type Value = string | number | null;
 /** SQL for further values of a request, by their names. */
 export type Given<N extends string> = Record<N, SQL>;
 
-/** A term for each name. */
+/** SQL for each name. */
 export function givenFrom<N extends string>(names: readonly N[], term: (name: N) => SQL): Given<N>;
 export function givenFrom(names: readonly string[], term: (name: string) => SQL) {
 	return Object.fromEntries(names.map((name) => [name, term(name)]));

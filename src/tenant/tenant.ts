@@ -162,6 +162,7 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
+	/** The tenant in SQL: as the path names it, and after `read` as the guard has found it. */
 	get #place() {
 		if (this.#caller) return foundPlace(this.kind, this.#caller);
 		return readPath(this.kind, this.#named, this.#child);
