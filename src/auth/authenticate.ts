@@ -23,7 +23,7 @@ export async function countFailure(c: Context<App>, refusal: ApiError) {
 async function getRecord(c: Context<App>, hash: string) {
 	const record = held(hash);
 	if (record) return record;
-	c.var.meter.kv_reads += 1;
+	c.get("meter").kv_reads += 1;
 	return getCached(c.env, hash);
 }
 

@@ -88,7 +88,7 @@ export const activityOf = ({ id, name, team_id }: Pick<Row, "id" | "name" | "tea
 	scope: "BatchExport" as const,
 	item_id: id,
 	name,
-	project: sql`${team_id}`,
+	project: team_id,
 });
 
 /** Inserts the runs that had not started when the export was paused, if `condition` holds for the export. */

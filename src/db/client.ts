@@ -29,7 +29,7 @@ export function connect(c: Context<App>, start: string) {
 				served = undefined;
 				return results;
 			}
-			const { meter } = c.var;
+			const meter = c.get("meter");
 			meter.d1_trips += 1;
 			const results = await session.batch<T>(statements);
 			for (const { meta } of results) {
@@ -87,27 +87,55 @@ export const aliased = <C extends Column, const N extends string>(column: C, nam
 /** Parses an integer id from a path; 0, which no row has, if it isn't one. */
 export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : 0);
 
-/** SQL condition: `column` is in `list`, which is bound as a single value, however long it is. */
-export const inList = (column: Column, list: unknown[]) =>
-	sql`${column} in (select value from json_each(${JSON.stringify(list)}))`;
+/** SQL condition: `column` is in `list`, which is bound as a single value, however long it is. SQL for it is SQL for its JSON. */
+export const inList = (column: Column, list: unknown[] | SQL) =>
+	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list)}))`;
 
 type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };
 
+/** The values of a row for all columns of its table, with the defaults of those that it lacks. */
+export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
+	const given = new Map<string, unknown>(Object.entries(row));
+	return Object.fromEntries(
+		Object.entries(getTableColumns(table)).map(([name, column]) => [
+			name,
+			given.get(name) ?? column.defaultFn?.() ?? column.default ?? null,
+		]),
+	);
+}
+
 /**
  * Inserts `row` if `condition` holds when the statement runs. Missing columns get the table's
  * defaults.
  */
-export function insertWhere<T extends SQLiteTable>(
+export const insertWhere = <T extends SQLiteTable>(
 	db: Database,
 	table: T,
 	row: Row<T>,
 	condition: SQL,
+) => insertValues(db, table, withDefaults(table, row), condition);
+
+/** Like `insertWhere`, with a placeholder for the value of each column, which has the column's name. */
+export const insertPlaceholders = <T extends SQLiteTable>(db: Database, table: T, condition: SQL) =>
+	insertValues(
+		db,
+		table,
+		Object.fromEntries(
+			Object.keys(getTableColumns(table)).map((name) => [name, sql.placeholder(name)]),
+		),
+		condition,
+	);
+
+function insertValues<T extends SQLiteTable>(
+	db: Database,
+	table: T,
+	row: Record<string, unknown>,
+	condition: SQL,
 ) {
-	const given = new Map<string, unknown>(Object.entries(row));
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) => {
-		const value = given.get(name) ?? column.defaultFn?.() ?? column.default ?? null;
+		const value = row[name];
 		return is(value, SQL) ? value : sql.param(value, column);
 	});
 	return db.insert(table).select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
@@ -125,17 +153,25 @@ export function insertEach<T extends SQLiteTable>(
 	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
 	condition: SQL,
 ) {
-	const given = new Set(Object.keys(rows[0] ?? {}));
+	return insertJson(db, table, Object.keys(rows[0] ?? {}), sql`${JSON.stringify(rows)}`, condition);
+}
+
+/** Like `insertEach`, with SQL for the JSON of the rows, which have the columns `names`. */
+export function insertJson<T extends SQLiteTable>(
+	db: Database,
+	table: T,
+	names: string[],
+	rows: SQL,
+	condition: SQL,
+) {
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
-		given.has(name)
-			? sql`value ->> ${name}`
+		names.includes(name)
+			? sql`value ->> ${sql.raw(`'${name}'`)}`
 			: sql.param(column.defaultFn?.() ?? column.default ?? null, column),
 	);
 	return db
 		.insert(table)
-		.select(
-			sql`select ${sql.join(values, sql`, `)} from json_each(${JSON.stringify(rows)}) where ${condition}`,
-		);
+		.select(sql`select ${sql.join(values, sql`, `)} from json_each(${rows}) where ${condition}`);
 }
 
 /**

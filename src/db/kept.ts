@@ -1,6 +1,7 @@
-import { fillPlaceholders, type Query } from "drizzle-orm";
+import { is, Param, Placeholder, type Query, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
+import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { Connected, Database } from "./client.ts";
 import { isValue, rowReader } from "./rows.ts";
 
@@ -19,7 +20,7 @@ type Form = Record<string, string | boolean>;
  */
 export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T) {
 	const made = new Map<string, T>();
-	return ({ DB }: Env, form: F): T => {
+	return ({ DB }: Pick<Env, "DB">, form: F): T => {
 		const name = JSON.stringify(form);
 		const found = made.get(name);
 		if (found) return found;
@@ -29,34 +30,74 @@ export function keepByForm<F extends Form, T>(make: (db: Database, form: F) => T
 	};
 }
 
-/** A select of Drizzle's, whose rows are `R`. */
-type Preparable<R> = {
-	readonly _: { readonly result: R; readonly selectedFields: object };
-	prepare: () => { getQuery: () => Query };
+/** The values of a request, by the names of their placeholders. */
+type Values = Record<string, unknown>;
+
+/** SQL for a value that each request has, by its name. */
+export const placeholder = <T>(name: string) => sql<T>`${sql.placeholder(name)}`;
+
+/** A statement of Drizzle's, whose result is `R`. */
+export type Preparable<R> = {
+	readonly _: { readonly result: R };
+	prepare: () => Prepared;
+};
+
+type Prepared = {
+	getQuery: () => Query;
+	mapResult: (result: unknown, isFromBatch: boolean) => unknown;
 };
 
 type MapResult = (result: { results: object[] }) => unknown;
 
-/** @throws if an object in the result may be null as a whole, which only Drizzle's own reader knows */
-function checkNesting(fields: object, prepared: object) {
-	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
-	const isNested = !Object.values(fields).every(isValue);
-	if (isNested && Object.values(joined).includes(false))
-		throw new Error("A kept select can't have an object from a table of a left join.");
+/** How the result of a statement is read: the rows of most selects by a reader of our own, which is faster than Drizzle's. */
+function mapperOf(statement: Preparable<unknown>, prepared: Prepared): MapResult {
+	if (!is(statement, SQLiteSelectBase) || mayLackObjects(statement._.selectedFields, prepared))
+		return (result) => prepared.mapResult(result, true);
+	const read = rowReader(statement._.selectedFields);
+	return ({ results }) => results.map(read);
 }
 
-/** The SQL of a statement with placeholders, and how its rows are read. */
+/** Whether a select has an object that may be null as a whole, which Drizzle tells from its columns. */
+function mayLackObjects(fields: object, prepared: Prepared) {
+	const joined: object = Reflect.get(prepared, "joinsNotNullableMap") ?? {};
+	return !Object.values(fields).every(isValue) && Object.values(joined).includes(false);
+}
+
+/** What is made for one request: a time, or an id of its own. */
+const MADE_ONCE = /\d{4}-\d\d-\d\dT\d\d:|[\da-f]{8}(-[\da-f]{4}){3}-/;
+
+/**
+ * A value of a kept statement: the same for all requests, or that of a placeholder.
+ * @throws if it was made for the request in which the statement is built
+ */
+function binderOf(param: unknown): (values: Values) => unknown {
+	const named = is(param, Param) ? param.value : param;
+	if (is(named, Placeholder)) {
+		const { name } = named;
+		const encode = is(param, Param) ? param.encoder : undefined;
+		return (values) => {
+			const value = values[name];
+			if (value === undefined) throw new Error(`A kept statement has no value for "${name}".`);
+			return value === null || !encode ? value : encode.mapToDriverValue(value);
+		};
+	}
+	if (MADE_ONCE.test(String(param)))
+		throw new Error(`A kept statement can't have the value ${param}.`);
+	return () => param;
+}
+
+/** The SQL of a statement with placeholders, and how its result is read. */
 export class Kept<R> {
-	readonly #query: Query;
+	readonly #sql: string;
+	readonly #values: ReturnType<typeof binderOf>[];
 	readonly #mapResult: MapResult;
 
 	constructor(statement: Preparable<R>) {
 		const prepared = statement.prepare();
-		this.#query = prepared.getQuery();
-		const { selectedFields } = statement._;
-		checkNesting(selectedFields, prepared);
-		const read = rowReader(selectedFields);
-		this.#mapResult = ({ results }) => results.map(read);
+		const { sql, params } = prepared.getQuery();
+		this.#sql = sql;
+		this.#values = params.map(binderOf);
+		this.#mapResult = mapperOf(statement, prepared);
 	}
 
 	/**
@@ -64,9 +105,9 @@ export class Kept<R> {
 	 * @param anew builds the same statement with Drizzle, for SQL that has it inside
 	 * @throws if a placeholder has no value
 	 */
-	bind(db: Connected, values: Record<string, unknown>, anew?: () => BatchItem<"sqlite">) {
-		const { sql } = this.#query;
-		const query = { sql, params: fillPlaceholders(this.#query.params, values) };
+	bind(db: Connected, values: Values, anew?: () => BatchItem<"sqlite">) {
+		const sql = this.#sql;
+		const query = { sql, params: this.#values.map((value) => value(values)) };
 		const prepare = () => ({
 			// Each time on the session that the batch is sent to.
 			stmt: db.$client.prepare(sql),

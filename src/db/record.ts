@@ -1,7 +1,15 @@
 import { is, SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
-import { type Database, insertEach, insertWhere } from "./client.ts";
+import {
+	type Connected,
+	type Database,
+	insertEach,
+	insertPlaceholders,
+	insertWhere,
+	withDefaults,
+} from "./client.ts";
 import type { Kind, SystemKind } from "./event_types.ts";
+import { Kept, keepByForm } from "./kept.ts";
 import { activityLog, type Change } from "./schema.ts";
 
 /**
@@ -20,8 +28,8 @@ export type Details = {
 	/** What caused the activity, if that adds information. */
 	trigger?: Record<string, unknown>;
 	/** The organization and project whose log gets the entry; by default those of the request. */
-	organization?: SQL;
-	project?: SQL;
+	organization?: string | SQL | null;
+	project?: number | SQL | null;
 };
 
 /** An entry with its user, organization and project. */
@@ -30,8 +38,8 @@ type Signed = Entry & {
 	user_id: number | SQL<number> | null;
 	/** Whether it happened without a caller. */
 	is_system?: boolean;
-	organization: SQL;
-	project: SQL;
+	organization: string | SQL | null;
+	project: number | SQL | null;
 };
 
 type Statement = BatchItem<"sqlite">;
@@ -39,24 +47,43 @@ type Statement = BatchItem<"sqlite">;
 /** SQL condition: the previous statement of the batch changed at least one row. */
 const CHANGED = sql`changes() > 0`;
 
+/** The entry as a row. */
+const toRow = ({ organization, project, item_id, ...entry }: Signed) => ({
+	...entry,
+	// D1 binds numbers as REAL, which SQLite would convert to the text 7.0.
+	item_id: is(item_id, SQL) ? sql`cast(${item_id} as text)` : String(item_id),
+	organization_id: organization,
+	project_id: project,
+});
+
 /**
  * A statement that writes an entry.
  * @param condition SQL that must hold; by default, that the previous statement of the batch changed
  * a row
  */
-export function record(
-	db: Database,
-	{ organization, project, item_id, ...entry }: Signed,
-	condition = CHANGED,
-) {
-	const row = {
-		...entry,
-		// D1 binds numbers as REAL, which SQLite would convert to the text 7.0.
-		item_id: is(item_id, SQL) ? sql`cast(${item_id} as text)` : String(item_id),
-		organization_id: organization,
-		project_id: project,
-	};
-	return insertWhere(db, activityLog, row, condition);
+export const record = (db: Database, entry: Signed, condition = CHANGED) =>
+	insertWhere(db, activityLog, toRow(entry), condition);
+
+const kept = keepByForm(
+	(db, { isCertain }: { isCertain: boolean }) =>
+		new Kept(insertPlaceholders(db, activityLog, isCertain ? sql`true` : CHANGED)),
+);
+
+/**
+ * Like `record`, but the statement is kept, unless a part of the entry is SQL.
+ * @param isCertain writes the entry in any case
+ */
+export function recordKept(
+	env: Env,
+	db: Connected,
+	entry: Signed,
+	{ isCertain = false } = {},
+): Statement {
+	const row = withDefaults(activityLog, toRow(entry));
+	const hasSql = Object.values(row).some((value) => is(value, SQL));
+	return hasSql
+		? record(db, entry, isCertain ? sql`true` : CHANGED)
+		: kept(env, { isCertain }).bind(db, row);
 }
 
 /**

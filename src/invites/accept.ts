@@ -76,7 +76,7 @@ async function write(
 		...changes(invitation, names, rows),
 		...results,
 		kept: retries?.last,
-		due: reserveDue(db, [sql`${invite.organization_id}`]),
+		due: reserveDue(c.env, db, invite.organization_id),
 	});
 	if (usedInvites.length === 0) return undefined;
 	c.executionCtx.waitUntil(wake(c.env, due));

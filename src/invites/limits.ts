@@ -1,6 +1,8 @@
-import { and, desc, eq, gt, lte, notExists, sql } from "drizzle-orm";
+import { and, eq, lte, sql } from "drizzle-orm";
 import { inviteMails, invites } from "../db/schema.ts";
 import { invalid, throttled } from "../http/errors.ts";
+import { type Given, keep } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { LIFETIME_MS } from "./shape.ts";
 
@@ -15,46 +17,48 @@ export type Added = { emails: string[]; mails: number };
 
 const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) => Number(INVITE_MAILS_PER_HOUR) || 0;
 
-/**
- * WHERE clause: mails of the last hour, which count against the limit (`gt`), or older ones
- * (`lte`).
- */
-const mailsSince = (tenant: Tenant, compare: typeof gt) =>
-	and(
-		eq(inviteMails.organization_id, tenant.organization),
-		compare(inviteMails.sent_at, ago(HOUR_MS)),
-	);
+/** The names of the values that the SQL of this file needs. */
+export const LIMITS = [
+	"emails",
+	"mails",
+	"mails_before",
+	"mails_since",
+	"invites_before",
+	"invites_since",
+] as const;
+
+type Limits = Given<(typeof LIMITS)[number]>;
+
+/** Those values. `mails` is 1 if there are any. */
+export const limitsOf = ({ env }: Tenant, { emails, mails }: Added) => ({
+	emails: JSON.stringify(emails),
+	mails: mails > 0 ? 1 : 0,
+	mails_before: Math.max(mailsPerHour(env) - mails, 0),
+	mails_since: ago(HOUR_MS),
+	invites_before: MAX_OPEN_INVITES - emails.length,
+	invites_since: ago(LIFETIME_MS),
+});
 
 /**
- * Selects the mail that must become an hour old before the new mails may be sent. No row: they may
- * be sent now.
+ * SQL for when the mail was sent that must become an hour old before the new mails may be sent; null if they may be sent now.
  */
-export const blockingMail = (tenant: Tenant, { mails }: Added) =>
-	tenant.db
-		.select({ sent_at: inviteMails.sent_at })
-		.from(inviteMails)
-		.where(mailsSince(tenant, gt))
-		.orderBy(desc(inviteMails.sent_at))
-		.limit(mails > 0 ? 1 : 0)
-		.offset(Math.max(mailsPerHour(tenant.env) - mails, 0));
+export const blockingMail = (tenant: TenantSql, { mails, mails_before, mails_since }: Limits) =>
+	sql<string | null>`(select ${inviteMails.sent_at} from ${inviteMails}
+    where ${inviteMails.organization_id} = ${tenant.organization} and ${inviteMails.sent_at} > ${mails_since}
+    order by ${inviteMails.sent_at} desc limit ${mails} offset ${mails_before})`;
 
 /**
- * Selects an open invite if the new ones would exceed the limit. Invites that they replace don't
+ * SQL for the id of an open invite if the new ones would exceed the limit, else null. Invites that they replace don't
  * count.
  */
-export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
-	tenant.db
-		.select({ id: invites.id })
-		.from(invites)
-		.where(
-			and(
-				eq(invites.organization_id, tenant.organization),
-				gt(invites.created_at, ago(LIFETIME_MS)),
-				sql`${invites.target_email} not in (select value from json_each(${JSON.stringify(emails)}))`,
-			),
-		)
-		.limit(1)
-		.offset(MAX_OPEN_INVITES - emails.length);
+export const blockingInvite = (
+	tenant: TenantSql,
+	{ emails, invites_before, invites_since }: Limits,
+) =>
+	sql<string | null>`(select ${invites.id} from ${invites}
+    where ${invites.organization_id} = ${tenant.organization} and ${invites.created_at} > ${invites_since}
+      and ${invites.target_email} not in (select value from json_each(${emails}))
+    limit 1 offset ${invites_before})`;
 
 /**
  * Checks the limits of docs/organizations.md#invites, given the rows of `blockingMail` and
@@ -64,11 +68,11 @@ export const blockingInvite = (tenant: Tenant, { emails }: Added) =>
 export function checkLimits(
 	{ env }: Tenant,
 	{ mails }: Added,
-	mail: { sent_at: string } | undefined,
-	invite: object | undefined,
+	mail: string | null,
+	invite: string | null,
 ) {
 	if (mail) {
-		const availableAt = Date.parse(mail.sent_at) + HOUR_MS;
+		const availableAt = Date.parse(mail) + HOUR_MS;
 		throw throttled(Math.max(1, Math.ceil((availableAt - Date.now()) / 1000)));
 	}
 	if (mails > mailsPerHour(env)) throw throttled(HOUR_MS / 1000);
@@ -80,9 +84,14 @@ export function checkLimits(
 }
 
 /** WHERE clause: the new invites don't exceed a limit. */
-export const withinLimits = (tenant: Tenant, added: Added) =>
-	sql`${notExists(blockingMail(tenant, added))} and ${notExists(blockingInvite(tenant, added))}`;
+export const withinLimits = (tenant: TenantSql, limits: Limits) =>
+	sql`${blockingMail(tenant, limits)} is null and ${blockingInvite(tenant, limits)} is null`;
 
-/** The statement that deletes the records of mails that no longer count. */
-export const deleteOldMails = (tenant: Tenant) =>
-	tenant.db.delete(inviteMails).where(mailsSince(tenant, lte));
+/** Deletes the records of mails that no longer count. */
+export const deleteOldMails = keep(["mails_since"], ({ db, organization }, { mails_since }) =>
+	db
+		.delete(inviteMails)
+		.where(
+			and(eq(inviteMails.organization_id, organization), lte(inviteMails.sent_at, mails_since)),
+		),
+);

@@ -1,8 +1,8 @@
-import { and, eq, exists, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
-import { aliased, inList, insertEach } from "../db/client.ts";
+import { aliased, inList, insertJson } from "../db/client.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
 import { counter, matching } from "../db/list.ts";
 import {
@@ -19,7 +19,7 @@ import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
-import { keepList } from "../tenant/kept.ts";
+import { type Given, keep, keepList } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
@@ -32,6 +32,8 @@ import {
 	blockingMail,
 	checkLimits,
 	deleteOldMails,
+	LIMITS,
+	limitsOf,
 	withinLimits,
 } from "./limits.ts";
 import { type create, type filters, toInvite } from "./shape.ts";
@@ -101,10 +103,10 @@ export async function insert(tenant: Tenant, bodies: New[], prefix: (i: number) 
 	return retry(async () => {
 		const state = await readState(tenant, bodies, added);
 		for (const [i, body] of bodies.entries()) check(tenant, body, state, prefix(i));
-		checkLimits(tenant, added, state.mail, state.invite);
+		const { name, mail, invite } = state.organization;
+		checkLimits(tenant, added, mail, invite);
 		const created = await write(tenant, bodies, added);
 		if (created.length === 0) return undefined;
-		const { name } = found(state.organization);
 		return created.map((each) => ({ ...each, organization_name: name }));
 	});
 }
@@ -113,52 +115,64 @@ const isMailed = ({ env }: Tenant, { send_email = true }: New) => send_email && 
 
 type State = Awaited<ReturnType<typeof readState>>;
 
+const selectExisting = keep(["emails"], ({ db, organization }, { emails }) =>
+	db
+		.select({ email: users.email })
+		.from(users)
+		.where(
+			and(
+				inList(users.email, emails),
+				sql`exists (select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${users.id})`,
+			),
+		),
+);
+
+const selectVisible = keep(["project_ids"], (tenant, { project_ids }) =>
+	tenant.db
+		.select({ id: projects.id, level: projectMembers.level })
+		.from(projects)
+		.leftJoin(
+			projectMembers,
+			and(
+				eq(projectMembers.project_id, projects.id),
+				eq(projectMembers.user_id, tenant.key.user_id),
+			),
+		)
+		.where(
+			and(
+				eq(projects.organization_id, tenant.organization),
+				inList(projects.id, project_ids),
+				visibleProject(tenant),
+			),
+		),
+);
+
+const selectOrganization = keep(LIMITS, (tenant, limits) =>
+	tenant.db
+		.select({
+			name: organizations.name,
+			mail: blockingMail(tenant, limits).as("mail"),
+			invite: blockingInvite(tenant, limits).as("invite"),
+		})
+		.from(organizations)
+		.where(eq(organizations.id, tenant.organization)),
+);
+
 /** Reads what the rules are checked against. */
 async function readState(tenant: Tenant, bodies: New[], added: Added) {
-	const { db, organization } = tenant;
-	const projectIds = bodies.flatMap(({ private_project_access = [] }) =>
+	const limits = limitsOf(tenant, added);
+	const project_ids = bodies.flatMap(({ private_project_access = [] }) =>
 		private_project_access.map(({ id }) => id),
 	);
-	const [existing, visible, [organizationRow], [mail], [invite]] = await tenant.read(
-		db
-			.select({ email: users.email })
-			.from(users)
-			.where(
-				and(
-					inList(users.email, added.emails),
-					sql`exists (select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${users.id})`,
-				),
-			),
-		db
-			.select({ id: projects.id, level: projectMembers.level })
-			.from(projects)
-			.leftJoin(
-				projectMembers,
-				and(
-					eq(projectMembers.project_id, projects.id),
-					eq(projectMembers.user_id, tenant.key.user_id),
-				),
-			)
-			.where(
-				and(
-					eq(projects.organization_id, organization),
-					inList(projects.id, projectIds),
-					visibleProject(tenant),
-				),
-			),
-		db
-			.select({ name: organizations.name })
-			.from(organizations)
-			.where(eq(organizations.id, organization)),
-		blockingMail(tenant, added),
-		blockingInvite(tenant, added),
+	const [existing, visible, [organization]] = await tenant.read(
+		tenant.kept(selectExisting, limits),
+		tenant.kept(selectVisible, { project_ids: JSON.stringify(project_ids) }),
+		tenant.kept(selectOrganization, limits),
 	);
 	return {
 		existing: existing.map(({ email }) => email),
 		visible,
-		organization: organizationRow,
-		mail,
-		invite,
+		organization: found(organization),
 	};
 }
 
@@ -194,11 +208,11 @@ function check(
 }
 
 /** The row of an invite, and its token, of which only the hash is stored. */
-async function newInvite(tenant: Tenant, body: New, organization_id: string) {
+async function newInvite(tenant: Tenant, body: New, at: string) {
 	const { id, token } = await tenant.once(() => ({ id: v7(), token: newToken() }));
 	const row = {
 		id,
-		organization_id,
+		organization_id: found(tenant.caller.organization_id),
 		target_email: body.target_email,
 		first_name: body.first_name ?? "",
 		level: body.level ?? MEMBER,
@@ -207,61 +221,92 @@ async function newInvite(tenant: Tenant, body: New, organization_id: string) {
 		created_by: tenant.key.user_id,
 		emailing_attempt_made: isMailed(tenant, body),
 		token_hash: await digest(token),
+		created_at: at,
+		updated_at: at,
 	};
 	return { token, row };
 }
+
+const insertMails = keep([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
+	insertJson(
+		tenant.db,
+		inviteMails,
+		Object.keys(getTableColumns(inviteMails)),
+		mail_rows,
+		withinLimits(tenant, limits),
+	),
+);
+
+/** The names of the values that `mayInsert` needs. `first_mail`: the first invite that is mailed; null if none is. */
+const CONDITION = [...LIMITS, "first_mail"] as const;
+
+/**
+ * WHERE clause: the invites don't exceed a limit. The batch inserts the mails first; after that, `withinLimits` would count
+ * them twice.
+ */
+const mayInsert = (
+	tenant: TenantSql,
+	{ first_mail, ...limits }: Given<(typeof CONDITION)[number]>,
+) => sql`(
+  exists (select 1 from ${inviteMails} where ${inviteMails.invite_id} = ${first_mail})
+  or ${first_mail} is null and ${withinLimits(tenant, limits)})`;
+
+const deleteReplaced = keep(CONDITION, (tenant, given) =>
+	tenant.db
+		.delete(invites)
+		.where(
+			and(
+				eq(invites.organization_id, tenant.organization),
+				inList(invites.target_email, given.emails),
+				mayInsert(tenant, given),
+			),
+		),
+);
+
+const insertInvites = keep([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
+	insertJson(
+		tenant.db,
+		invites,
+		Object.keys(getTableColumns(invites)),
+		rows,
+		mayInsert(tenant, given),
+	),
+);
+
+const selectNew = keep(["ids"], (tenant, { ids }) => select(tenant).where(inList(invites.id, ids)));
 
 /**
  * Writes the invites in one atomic batch. Returns an empty list if they would exceed a limit by
  * now.
  */
 async function write(tenant: Tenant, bodies: New[], added: Added) {
-	const { db, caller } = tenant;
-	const organization_id = found(caller.organization_id);
-	const newInvites = await Promise.all(
-		bodies.map((body) => newInvite(tenant, body, organization_id)),
-	);
+	const at = now();
+	const newInvites = await Promise.all(bodies.map((body) => newInvite(tenant, body, at)));
 	const invited = newInvites.map(({ row }) => row);
-	const sent_at = now();
 	const mails = invited
 		.filter(({ emailing_attempt_made }) => emailing_attempt_made)
-		.map(({ id }) => ({ invite_id: id, organization_id, sent_at }));
-	// The batch inserts the mails first; after that, `withinLimits` would count them twice.
-	const mayInsert = mails[0]
-		? exists(
-				db
-					.select({ id: inviteMails.invite_id })
-					.from(inviteMails)
-					.where(eq(inviteMails.invite_id, mails[0].invite_id)),
-			)
-		: withinLimits(tenant, added);
+		.map(({ id, organization_id }) => ({ invite_id: id, organization_id, sent_at: at }));
+	const values = {
+		...limitsOf(tenant, added),
+		first_mail: mails[0]?.invite_id ?? null,
+		mail_rows: JSON.stringify(mails),
+		rows: JSON.stringify(invited),
+		ids: JSON.stringify(invited.map(({ id }) => id)),
+	};
 	const rows = await tenant.write({
 		before: [
-			deleteOldMails(tenant),
-			insertEach(db, inviteMails, mails, withinLimits(tenant, added)),
-			db
-				.delete(invites)
-				.where(
-					and(
-						eq(invites.organization_id, organization_id),
-						inList(invites.target_email, added.emails),
-						mayInsert,
-					),
-				),
+			tenant.kept(deleteOldMails, values),
+			tenant.kept(insertMails, values),
+			tenant.kept(deleteReplaced, values),
 		],
-		change: insertEach(db, invites, invited, mayInsert),
+		change: tenant.kept(insertInvites, values),
 		entry: invited.map(({ id, target_email }) => ({
 			activity: "created",
 			scope: "Invite",
 			item_id: id,
 			name: target_email,
 		})),
-		answer: select(tenant).where(
-			inList(
-				invites.id,
-				invited.map(({ id }) => id),
-			),
-		),
+		answer: tenant.kept(selectNew, values),
 	});
 	return newInvites.flatMap(({ row: { id }, token }) =>
 		rows.filter((row) => row.id === id).map((row) => ({ invite: toInvite(row), token })),

@@ -1,12 +1,12 @@
-import { and, eq, gt, lt, sql } from "drizzle-orm";
+import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { ADMIN, OWNER } from "../db/levels.ts";
 import { counter, matching } from "../db/list.ts";
-import { members, organizations, users } from "../db/schema.ts";
+import { members, now, organizations, users } from "../db/schema.ts";
 import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
-import { keepList } from "../tenant/kept.ts";
+import { keep, keepList } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import { retry, type Tenant } from "../tenant/tenant.ts";
 import { userWith } from "../tenant/visible.ts";
@@ -92,13 +92,11 @@ export function list(tenant: Tenant, page: Page, given: Filters) {
 	});
 }
 
-/** WHERE clause: the member whose user has this uuid; `@me` is the caller. */
-const byUser = (tenant: Tenant, uuid: string) =>
-	and(
-		eq(members.organization_id, tenant.organization),
-		isPerson,
-		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase()),
-	);
+/** Selects the member who is this user. */
+const selectUser = (tenant: TenantSql, isUser: SQL) =>
+	select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser));
+
+const selectByUuid = keep(["uuid"], (tenant, { uuid }) => selectUser(tenant, eq(users.uuid, uuid)));
 
 type Member = Awaited<ReturnType<typeof select>>[number];
 
@@ -109,7 +107,11 @@ const isSelf = ({ key }: Tenant, { user }: Member) => user.id === key.user_id;
  * @throws 404 if there is no such member, 403 if the caller may not edit it
  */
 export async function find(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(select(tenant).where(byUser(tenant, uuid)));
+	const [[row]] = await tenant.read(
+		uuid === "@me"
+			? selectUser(tenant, eq(users.id, tenant.key.user_id))
+			: tenant.kept(selectByUuid, { uuid: uuid.toLowerCase() }),
+	);
 	const member = found(row);
 	const { level } = tenant.caller;
 	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
@@ -121,8 +123,17 @@ export async function find(tenant: Tenant, uuid: string) {
  * WHERE clause: the caller's level is still at least the member's. Another request may have changed
  * either.
  */
-const editable = (tenant: Tenant) =>
+const editable = (tenant: TenantSql) =>
 	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
+
+const setLevel = keep(["id", "level", "updated_at"], (tenant, { id, level, updated_at }) =>
+	tenant.db
+		.update(members)
+		.set({ level, updated_at })
+		.where(and(eq(members.id, id), editable(tenant))),
+);
+
+const selectById = keep(["id"], (tenant, { id }) => select(tenant).where(eq(members.id, id)));
 
 export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
 	const member = await find(tenant, uuid);
@@ -137,11 +148,8 @@ export async function update(tenant: Tenant, uuid: string, body: z.infer<typeof 
 		);
 	const entry = { scope: "Member" as const, name: member.user.email };
 	const after = await tenant.patch(member, body, entry, () => ({
-		change: tenant.db
-			.update(members)
-			.set(body)
-			.where(and(eq(members.id, member.id), editable(tenant))),
-		answer: select(tenant).where(eq(members.id, member.id)),
+		change: tenant.kept(setLevel, { id: member.id, level, updated_at: now() }),
+		answer: tenant.kept(selectById, { id: member.id }),
 	}));
 	if (after.level !== level) throw forbidden(ABOVE_YOU);
 	return after;

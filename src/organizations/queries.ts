@@ -6,7 +6,7 @@ import { OWNER } from "../db/levels.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
 import { found } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
-import { keepList, keepSelect } from "../tenant/kept.ts";
+import { keep, keepList } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { visibleOrganizations, visibleProject } from "../tenant/visible.ts";
@@ -56,12 +56,12 @@ const newestFirst = keepList(
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
 export const list = (tenant: Tenant, page: Page) => tenant.keptPage(page, newestFirst);
 
-const itself = keepSelect((tenant) =>
+const itself = keep([], (tenant) =>
 	select(tenant).where(eq(organizations.id, tenant.organization)).$dynamic(),
 );
 
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(tenant.kept(itself));
+	const [[row]] = await tenant.read(tenant.kept(itself, {}));
 	return row;
 }
 
@@ -108,7 +108,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			scope: "Organization",
 			item_id: id,
 			name: body.name,
-			organization: sql`${id}`,
+			organization: id,
 		},
 		change: insertOrganization,
 		after: () => rest,
@@ -134,7 +134,7 @@ export async function remove(tenant: Tenant) {
 			scope: "Organization",
 			item_id: id,
 			name,
-			organization: sql`${id}`,
+			organization: id,
 		},
 		tenant.db
 			.delete(organizations)

@@ -6,7 +6,7 @@ import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import { members, organizations, projects } from "../db/schema.ts";
 import { doesNotExist, found, invalid, notFound } from "../http/errors.ts";
 import type { Key, Page } from "../http/page.ts";
-import { keepList, keepSelect } from "../tenant/kept.ts";
+import { keep, keepList } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { reachableOrganization, searchedProjects, visibleProjects } from "../tenant/visible.ts";
@@ -57,12 +57,12 @@ export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filt
 	return tenant.page(page, () => selectJoined(tenant, join), { ...found, ...SORTED });
 }
 
-const itself = keepSelect((tenant) =>
+const itself = keep([], (tenant) =>
 	select(tenant).where(eq(projects.id, tenant.project)).$dynamic(),
 );
 
 export async function find(tenant: Tenant) {
-	const [[row]] = await tenant.read(tenant.kept(itself));
+	const [[row]] = await tenant.read(tenant.kept(itself, {}));
 	return row;
 }
 
@@ -104,7 +104,7 @@ export async function insert(tenant: Tenant, { organization, ...body }: z.infer<
 			scope: "Project",
 			item_id: id,
 			name: body.name,
-			organization: sql`${parent.id}`,
+			organization: parent.id,
 			project: id,
 		},
 		change: insertWhere(
@@ -137,8 +137,8 @@ export async function remove(tenant: Tenant) {
 			scope: "Project",
 			item_id: id,
 			name,
-			organization: sql`${organization}`,
-			project: sql`${id}`,
+			organization,
+			project: id,
 		},
 		tenant.db.delete(projects).where(eq(projects.id, id)).returning({ id: projects.id }),
 	);

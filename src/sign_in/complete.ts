@@ -72,7 +72,7 @@ async function write(
 	const recovery_codes = proof && factor.enabled_at === null ? newRecoveryCodes() : null;
 	const { used, keys, users, due } = await runBatch(
 		db,
-		statements(signIn, {
+		statements(c.env, signIn, {
 			key,
 			proof,
 			removed,

@@ -122,7 +122,7 @@ function useFactor({ db, user, factor }: SignIn, made: New, isUsed: SQL) {
 }
 
 /** The batch. All of it depends on its first statement, which uses the link up. */
-export function statements(signIn: SignIn, made: New) {
+export function statements(env: Env, signIn: SignIn, made: New) {
 	const { db, link, user } = signIn;
 	const { key, proof, removed } = made;
 	const id = v7();
@@ -162,6 +162,6 @@ export function statements(signIn: SignIn, made: New) {
 		entries: insertEach(db, activityLog, entriesOf(signIn, made, id), isUsed),
 		users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
 		keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)),
-		due: reserveDue(db, [sql`${link.organization_id}`]),
+		due: reserveDue(env, db, link.organization_id),
 	};
 }

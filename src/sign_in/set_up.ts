@@ -24,7 +24,6 @@ export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof Tw
 		if (factor.enabled_at !== null) throw codeRequired();
 		const secret = await newSecret();
 		const sealed = await cipherFor(c.env, user.id).seal("secret", secret);
-		const organization = sql`${link.organization_id}`;
 		const theLink = sql`exists (select 1 from ${signIns} where ${and(eq(signIns.id, link.id), isOpen())})`;
 		const { stored, due } = await runBatch(db, {
 			stored: insertWhere(db, twoFactors, { user_id: user.id, secret: sealed }, theLink)
@@ -40,10 +39,10 @@ export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof Tw
 				item_id: user.uuid,
 				name: user.email,
 				user_id: user.id,
-				organization,
-				project: sql`null`,
+				organization: link.organization_id,
+				project: null,
 			}),
-			due: reserveDue(db, [organization]),
+			due: reserveDue(c.env, db, link.organization_id),
 		});
 		if (stored.length === 0) return undefined;
 		c.executionCtx.waitUntil(wake(c.env, due));

@@ -1,8 +1,9 @@
-import { and, type Column, eq, gte, or, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, or, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { checkAddress } from "../auth/addresses.ts";
 import { isExpired, type Key } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
-import type { Database } from "../db/client.ts";
+import type { Connected, Database } from "../db/client.ts";
+import { Kept, keepByForm, placeholder } from "../db/kept.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
 import {
 	members,
@@ -174,13 +175,18 @@ export function toKey({
 	return isExpired(key) ? undefined : key;
 }
 
+/** What a request knows of a key: values, or SQL for them. */
+type KeyTerms = {
+	[K in "scopes" | "organizations" | "projects" | "allowed_ips"]: Key[K] | SQLWrapper;
+};
+
 /**
  * SQL condition: the key exists, its scopes and restrictions are unchanged, and its owner is
  * active.
  */
 export function keyStillWorks(
-	hash: string,
-	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: Key,
+	hash: string | SQLWrapper,
+	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,
 ) {
 	const theKey = and(
 		eq(personalApiKeys.hash, hash),
@@ -193,46 +199,88 @@ export function keyStillWorks(
 	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${theKey})`;
 }
 
+/** What `assertStillAllowed` asserts, besides that the key still works. */
+type AccessForm = {
+	/** Whether the request is for an organization, and for a project. */
+	organization: boolean;
+	project: boolean;
+	/** Whether the caller is a member of them. */
+	member: boolean;
+	projectMember: boolean;
+	/** Whether they may have been deleted. */
+	orGone: boolean;
+};
+
+const assertion = keepByForm((db, form: AccessForm) => {
+	const user_id = placeholder<number>("user_id");
+	const organization_id = placeholder<string>("organization_id");
+	const project_id = placeholder<number>("project_id");
+	const theMember = and(
+		eq(members.organization_id, organization_id),
+		eq(members.user_id, user_id),
+		gte(members.level, placeholder("member_level")),
+	);
+	const theProject = and(eq(projects.id, project_id), visibleTo(user_id));
+	const theProjectMember = and(
+		eq(projectMembers.project_id, project_id),
+		eq(projectMembers.user_id, user_id),
+		gte(projectMembers.level, placeholder("project_level")),
+	);
+	const still = and(
+		keyStillWorks(placeholder("hash"), {
+			scopes: placeholder("scopes"),
+			organizations: placeholder("organizations"),
+			projects: placeholder("projects"),
+			allowed_ips: placeholder("allowed_ips"),
+		}),
+		form.member ? sql`exists (select 1 from ${members} where ${theMember})` : undefined,
+		form.project ? sql`exists (select 1 from ${projects} where ${theProject})` : undefined,
+		form.projectMember
+			? sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`
+			: undefined,
+	);
+	const deleted = or(
+		form.organization
+			? sql`not exists (select 1 from ${organizations} where ${organizations.id} = ${organization_id})`
+			: undefined,
+		form.project
+			? sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`
+			: undefined,
+	);
+	const holds = form.orGone ? or(still, deleted) : still;
+	return new Kept(assertThat(db, sql`${holds}`));
+});
+
 /**
  * A statement that makes its batch fail if the caller has lost the access that `authorize` found.
  * @param orGone pass if the organization or the project was deleted, so that a second DELETE gets a
  * 404 and not a 403
  */
 export function assertStillAllowed(
-	db: Database,
+	env: Env,
+	db: Connected,
 	hash: string,
-	caller: Caller,
+	{ key, organization_id, member_level, project_id, project_level }: Caller,
 	{ orGone = false } = {},
 ) {
-	const { key, organization_id, member_level, project_id, project_level } = caller;
-	const { user_id } = key;
-	const theMember = and(
-		eq(members.organization_id, organization_id ?? ""),
-		eq(members.user_id, user_id),
-		gte(members.level, member_level ?? 0),
-	);
-	const theProject = and(eq(projects.id, project_id ?? 0), visibleTo(user_id));
-	const theProjectMember = and(
-		eq(projectMembers.project_id, project_id ?? 0),
-		eq(projectMembers.user_id, user_id),
-		gte(projectMembers.level, project_level ?? 0),
-	);
-	const still = and(
-		keyStillWorks(hash, key),
-		member_level === null ? undefined : sql`exists (select 1 from ${members} where ${theMember})`,
-		project_id === null ? undefined : sql`exists (select 1 from ${projects} where ${theProject})`,
-		project_level === null
-			? undefined
-			: sql`exists (select 1 from ${projectMembers} where ${theProjectMember})`,
-	);
-	const deleted = or(
-		organization_id === null
-			? undefined
-			: sql`not exists (select 1 from ${organizations} where ${organizations.id} = ${organization_id})`,
-		project_id === null
-			? undefined
-			: sql`not exists (select 1 from ${projects} where ${projects.id} = ${project_id})`,
-	);
-	const holds = orGone ? or(still, deleted) : still;
-	return assertThat(db, sql`${holds}`);
+	const form = {
+		organization: organization_id !== null,
+		project: project_id !== null,
+		member: member_level !== null,
+		projectMember: project_level !== null,
+		orGone,
+	};
+	const { user_id, scopes, organizations, projects, allowed_ips } = key;
+	return assertion(env, form).bind(db, {
+		hash,
+		user_id,
+		scopes: JSON.stringify(scopes),
+		organizations: JSON.stringify(organizations),
+		projects: JSON.stringify(projects),
+		allowed_ips: JSON.stringify(allowed_ips),
+		organization_id,
+		member_level,
+		project_id,
+		project_level,
+	});
 }

@@ -1,7 +1,8 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
+import type { BatchItem } from "drizzle-orm/batch";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Database } from "../db/client.ts";
-import { Kept, keepByForm } from "../db/kept.ts";
+import { Kept, keepByForm, type Preparable, placeholder } from "../db/kept.ts";
 import { firstPage, type List, type RowOf } from "../db/list.ts";
 import { guard } from "./guard.ts";
 import { organizationOf, type PathForm, projectOf } from "./place.ts";
@@ -17,15 +18,15 @@ export type TenantValues = {
 	project: number | null;
 };
 
-/** A placeholder, as SQL. */
-const placeholder = <N extends keyof TenantValues>(name: N) =>
-	sql<NonNullable<TenantValues[N]>>`${sql.placeholder(name)}`;
+/** A placeholder for one of them. */
+const own = <N extends keyof TenantValues>(name: N) =>
+	placeholder<NonNullable<TenantValues[N]>>(name);
 
 /** Placeholders for what a path names. */
 const PATH = {
-	user_id: placeholder("user_id"),
-	organization: placeholder("organization"),
-	project: placeholder("project"),
+	user_id: own("user_id"),
+	organization: own("organization"),
+	project: own("project"),
 };
 
 /** The guard's statement of a path. */
@@ -33,7 +34,7 @@ export const keptGuard = keepByForm(
 	(db, form: PathForm) =>
 		new Kept(
 			guard(db, {
-				hash: placeholder("hash"),
+				hash: own("hash"),
 				organization: organizationOf(form, PATH),
 				project: projectOf(form, PATH),
 			}),
@@ -49,23 +50,43 @@ const tenantOf = (db: Database, { organizations, projects, ...form }: TenantForm
 	kind: form.kind,
 	organization: organizationOf(form, PATH),
 	project: projectOf(form, PATH),
-	key: { id: placeholder("key_id"), user_id: PATH.user_id },
+	key: { id: own("key_id"), user_id: PATH.user_id },
 	restricted: { organizations, projects },
 });
 
-/**
- * Keeps a select.
- * @param select makes the select of a tenant, which has nothing but placeholders
- */
-export const keepSelect = <S extends SQLiteSelect>(select: (tenant: TenantSql) => S) => ({
-	select,
-	statement: keepByForm(
-		(db, form: TenantForm) => new Kept<S["_"]["result"]>(select(tenantOf(db, form))),
-	),
-});
+/** A statement that can be kept. */
+export type Keepable = Preparable<unknown> & BatchItem<"sqlite">;
 
-/** A select that is kept. */
-export type KeptSelect<S extends SQLiteSelect> = ReturnType<typeof keepSelect<S>>;
+/** A value as D1 takes it. */
+export type Value = string | number | null;
+
+/** SQL for further values of a request, by their names. */
+export type Given<N extends string> = Record<N, SQL>;
+
+/** SQL for each name. */
+export function givenFrom<N extends string>(names: readonly N[], term: (name: N) => SQL): Given<N>;
+export function givenFrom(names: readonly string[], term: (name: string) => SQL) {
+	return Object.fromEntries(names.map((name) => [name, term(name)]));
+}
+
+/**
+ * Keeps a statement of a family.
+ * @param names of the values that it needs besides those of the tenant
+ * @param build makes the statement of a tenant, which has nothing but placeholders, like `given`
+ */
+export function keep<S extends Keepable, N extends string = never>(
+	names: readonly N[],
+	build: (tenant: TenantSql, given: Given<N>) => S,
+) {
+	const given = givenFrom(names, placeholder);
+	const statement = keepByForm(
+		(db, form: TenantForm) => new Kept<S["_"]["result"]>(build(tenantOf(db, form), given)),
+	);
+	return { names, build, statement };
+}
+
+/** A statement that is kept. */
+export type KeptStatement<S extends Keepable, N extends string> = ReturnType<typeof keep<S, N>>;
 
 /**
  * Keeps the statements of the first page of a list that has no filter.

@@ -1,13 +1,17 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { projects } from "../db/schema.ts";
+import type { Caller } from "./guard.ts";
 import type { PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 export const organizationId = (text: string) => text.toLowerCase();
 
-/** How a path names an object. A path without it, such as a list's, has the id null. */
-type Naming = "id" | "@current";
+/**
+ * How a path names an object. A path without it, such as a list's, has the id null. `found`: the guard has found the id, or
+ * that there is none.
+ */
+type Naming = "id" | "@current" | "found";
 
 /** How a path names its tenant, which is what the SQL of the tenant's ids depends on. */
 export type PathForm = {
@@ -16,6 +20,9 @@ export type PathForm = {
 	/** `none`: the path isn't one of projects. */
 	project: Naming | "none";
 };
+
+/** A tenant as its path names it, or as the guard has found it. */
+export type Place = { form: PathForm; organization: string | null; project: number | null };
 
 const naming = (text: string | undefined): Naming => (text === "@current" ? text : "id");
 
@@ -28,7 +35,7 @@ export function readPath(
 	kind: PathTenant["kind"],
 	named: string | undefined,
 	child: string | undefined,
-) {
+): Place {
 	const organization = kind === "organization" ? named : undefined;
 	const project = kind === "project" ? named : child;
 	const hasProject = kind === "project" || child !== undefined;
@@ -44,6 +51,16 @@ export function readPath(
 	};
 }
 
+/** The place that the guard has found. */
+export const foundPlace = (
+	kind: PathTenant["kind"],
+	{ organization_id, project_id }: Pick<Caller, "organization_id" | "project_id">,
+): Place => ({
+	form: { kind, organization: "found", project: "found" },
+	organization: organization_id,
+	project: project_id,
+});
+
 /** The ids that a path names, and who asks: values, or SQL for them. */
 type PathIds = {
 	user_id: number | SQL<number>;
@@ -53,6 +70,7 @@ type PathIds = {
 
 /** SQL for the id of a path's organization; null if there is none. */
 export function organizationOf(form: PathForm, ids: PathIds): SQL<string> {
+	if (form.organization === "found") return ids.organization;
 	if (form.kind !== "organization")
 		return sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${projectOf(form, ids)})`;
 	return form.organization === "@current" ? currentOrganization(ids.user_id) : ids.organization;
@@ -60,6 +78,7 @@ export function organizationOf(form: PathForm, ids: PathIds): SQL<string> {
 
 /** SQL for the id of a path's project; null if there is none. */
 export function projectOf(form: PathForm, ids: PathIds): SQL<number> {
+	if (form.project === "found") return ids.project;
 	if (form.project === "none") return sql`null`;
 	const project = form.project === "@current" ? currentProject(ids.user_id) : ids.project;
 	if (form.kind === "project") return project;

@@ -11,17 +11,25 @@ import { changes } from "../db/changes.ts";
 import { type Connected, connect, type Database, rowId } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
-import { type Details, type Entry, record } from "../db/record.ts";
+import { type Details, type Entry, recordKept } from "../db/record.ts";
 import { activityLog, now, personalApiKeys } from "../db/schema.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { badCredentials, conflict, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
-import { assertStillAllowed, authorize, type Caller, guard } from "./guard.ts";
-import { type KeptList, type KeptSelect, keptGuard, type TenantValues } from "./kept.ts";
+import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
+import {
+	givenFrom,
+	type Keepable,
+	type KeptList,
+	type KeptStatement,
+	keptGuard,
+	type TenantValues,
+	type Value,
+} from "./kept.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
-import { organizationId, organizationOf, projectOf, readPath } from "./place.ts";
+import { foundPlace, organizationId, organizationOf, projectOf, readPath } from "./place.ts";
 import { currentOrganization } from "./visible.ts";
 import { reserveDue, type Wake, wake } from "./wake.ts";
 
@@ -32,7 +40,7 @@ type Write = {
 	/** Statements that run first, such as assertions, and deletions that the change needs. */
 	before?: readonly Statement[];
 	change: Statement;
-	/** Entries for the activity log, written if the change changed a row. */
+	/** Entries for the activity log, written if the change changed a row. They are all of one organization. */
 	entry?: Entry | Entry[];
 	/**
 	 * Statements that follow the change. `changed` is the SQL condition that it changed a row; it
@@ -107,6 +115,15 @@ export class Tenant {
 		return this.#c.get("key");
 	}
 
+	// `c.var` would make an object of all variables each time.
+	get #idempotency() {
+		return this.#c.get("idempotency");
+	}
+
+	get #precondition() {
+		return this.#c.get("precondition");
+	}
+
 	/** The caller's address; undefined where nothing tells it. */
 	get address() {
 		return addressOf(this.#c);
@@ -132,14 +149,12 @@ export class Tenant {
 	 * found.
 	 */
 	get organization(): SQL<string> {
-		const id = this.#caller?.organization_id;
-		return id ? sql`${id}` : organizationOf(this.#path.form, this.#ids);
+		return organizationOf(this.#place.form, this.#ids);
 	}
 
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
-		const id = this.#caller?.project_id;
-		return id ? sql`${id}` : projectOf(this.#path.form, this.#ids);
+		return projectOf(this.#place.form, this.#ids);
 	}
 
 	/** SQL for the id of the caller's current organization. */
@@ -147,19 +162,21 @@ export class Tenant {
 		return currentOrganization(this.key.user_id);
 	}
 
-	get #path() {
-		return readPath(this.#where.kind, this.#named, this.#child);
+	/** The tenant in SQL: as the path names it, and after `read` as the guard has found it. */
+	get #place() {
+		if (this.#caller) return foundPlace(this.kind, this.#caller);
+		return readPath(this.kind, this.#named, this.#child);
 	}
 
 	/** What the SQL of kept statements depends on. */
 	get #form() {
-		return { ...this.#path.form, ...this.restricted };
+		return { ...this.#place.form, ...this.restricted };
 	}
 
 	/** The values for placeholders. */
 	get #values(): TenantValues {
 		const { hash, id, user_id } = this.key;
-		const { organization, project } = this.#path;
+		const { organization, project } = this.#place;
 		return { hash, key_id: id, user_id, organization, project };
 	}
 
@@ -185,7 +202,7 @@ export class Tenant {
 	}
 
 	/** The tenant as the path names it. `@current` is not resolved. */
-	get #place(): PathTenant {
+	get #path(): PathTenant {
 		const { kind } = this.#where;
 		const name = this.#named;
 		const literal = name === "@current" ? undefined : name;
@@ -205,11 +222,13 @@ export class Tenant {
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
-		const { key, scope, level = 0, plugins = 0, idempotency, precondition } = this.#c.var;
+		const idempotency = this.#idempotency;
+		const precondition = this.#precondition;
 		const intercepted = precondition?.intercept(queries);
 		if (intercepted) return intercepted;
-		const place = this.#place;
-		const { address } = this;
+		const place = this.#path;
+		const { address, key } = this;
+		const scope = this.#c.get("scope");
 		const denied = (await checkAddress(key, address)) ?? checkKey(key, scope, place);
 		// A request counts once, however often it reads.
 		const tooMany = this.#caller ? undefined : await countRequest(this.#c, key.id);
@@ -230,8 +249,8 @@ export class Tenant {
 			address,
 			itself: this.#where.itself ?? false,
 			scope,
-			level,
-			plugins,
+			level: this.#c.get("level") ?? 0,
+			plugins: this.#c.get("plugins") ?? 0,
 		});
 		// The key's own row must stay as the precondition says.
 		if (!precondition) this.#noteUse(caller);
@@ -260,11 +279,9 @@ export class Tenant {
 		return [primaryRow, ...primaryAnswers] as const;
 	}
 
-	/** The guard's statement: kept, unless the guard has found the tenant's ids already. */
+	/** The guard's statement. */
 	#check() {
-		if (!this.#caller) return keptGuard(this.env, this.#path.form).bind(this.db, this.#values);
-		const { organization, project, key } = this;
-		return guard(this.db, { hash: key.hash, organization, project });
+		return keptGuard(this.env, this.#place.form).bind(this.db, this.#values);
 	}
 
 	/**
@@ -318,15 +335,15 @@ export class Tenant {
 				result: answer ?? change,
 				answer,
 				changed: first ? changed : sql`true`,
-				entries,
+				entry: entries[0],
 			},
 		);
 	}
 
-	/** Reserves the webhooks that entries have made due: the last statement of a batch. */
-	#reserveDue(entries: Pick<Entry, "organization">[]) {
-		const organizations = entries.map(({ organization }) => organization ?? this.organization);
-		return reserveDue(this.db, organizations);
+	/** Reserves the webhooks that an entry has made due: the last statement of a batch. */
+	#reserveDue(entry: Pick<Entry, "organization"> | undefined) {
+		const organization = entry?.organization ?? this.caller.organization_id;
+		return reserveDue(this.env, this.db, entry ? organization : null);
 	}
 
 	/** Has webhooks get their events, after the response. */
@@ -344,15 +361,15 @@ export class Tenant {
 			result,
 			answer,
 			changed,
-			entries,
+			entry,
 		}: {
 			result: Statement;
 			answer?: Statement | undefined;
 			changed: SQL;
-			entries: Pick<Entry, "organization">[];
+			entry: Entry | undefined;
 		},
 	) {
-		const { idempotency, precondition } = this.#c.var;
+		const idempotency = this.#idempotency;
 		if (idempotency?.isDone) {
 			this.#serve([{ results: rowsOf(idempotency.rows) }]);
 			const [rows] = await this.db.batch([result]);
@@ -361,14 +378,14 @@ export class Tenant {
 		const retries = await idempotency?.statements(this.db, answer, changed);
 		const checks: Statement[] = [
 			...(retries ? [retries.first] : []),
-			...(precondition?.assertions(this.db) ?? []),
+			...(this.#precondition?.assertions(this.db) ?? []),
 		];
 		const [, ...results] = await this.db.batch([
-			assertStillAllowed(this.db, this.key.hash, this.caller),
+			assertStillAllowed(this.env, this.db, this.key.hash, this.caller),
 			...checks,
 			...statements,
 			...(retries ? [retries.last] : []),
-			this.#reserveDue(entries),
+			this.#reserveDue(entry),
 		]);
 		this.#wake(results.at(-1));
 		return results[checks.length + statements.indexOf(result)];
@@ -376,14 +393,13 @@ export class Tenant {
 
 	/** A value that is made up once: a retry with the same `Idempotency-Key` gets the same. */
 	once<T>(make: () => T | Promise<T>): T | Promise<T> {
-		const { idempotency } = this.#c.var;
-		return idempotency ? idempotency.once(make) : make();
+		return this.#idempotency?.once(make) ?? make();
 	}
 
 	/** Writes an activity entry for an action that changes no row, in one round trip. */
 	async log(entry: Entry) {
-		const logged = this.#record(entry, sql`true`);
-		await this.#run([logged], { result: logged, changed: sql`true`, entries: [entry] });
+		const logged = this.#record(entry, { isCertain: true });
+		await this.#run([logged], { result: logged, changed: sql`true`, entry });
 	}
 
 	/**
@@ -395,22 +411,22 @@ export class Tenant {
 		entry: Details & { scope: ScopeWith<"deleted"> },
 		removal: Statement & { _: { result: R[] } },
 	): Promise<R | undefined> {
-		const checks = this.#c.var.precondition?.assertions(this.db) ?? [];
+		const checks = this.#precondition?.assertions(this.db) ?? [];
 		const [, ...results] = await this.db.batch([
-			assertStillAllowed(this.db, this.key.hash, this.caller, { orGone: true }),
+			assertStillAllowed(this.env, this.db, this.key.hash, this.caller, { orGone: true }),
 			...checks,
 			removal,
 			this.#record({ activity: "deleted", ...entry }),
-			this.#reserveDue([entry]),
+			this.#reserveDue(entry),
 		]);
 		this.#wake(results.at(-1));
 		return results[checks.length]?.[0];
 	}
 
-	#record(entry: Entry, condition?: SQL) {
-		const { organization, project, db } = this;
+	#record(entry: Entry, options?: { isCertain: boolean }) {
+		const { organization_id: organization, project_id: project } = this.caller;
 		const user_id = this.key.user_id;
-		return record(db, { organization, project, ...entry, user_id }, condition);
+		return recordKept(this.env, this.db, { organization, project, ...entry, user_id }, options);
 	}
 
 	/**
@@ -448,22 +464,29 @@ export class Tenant {
 		return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, keys);
 	}
 
-	/** A select that is kept, with this request's values. */
-	kept<S extends SQLiteSelect>({ select, statement }: KeptSelect<S>) {
-		if (this.#caller) return select(this);
-		const kept = statement(this.env, this.#form);
-		return kept.bind(this.db, this.#values, () => select(this));
+	/** A statement that is kept, with this request's values. */
+	kept<S extends Keepable, N extends string>(
+		{ names, build, statement }: KeptStatement<S, N>,
+		values: Record<N, Value>,
+	) {
+		const anew = () =>
+			build(
+				this,
+				givenFrom(names, (name) => sql`${values[name]}`),
+			);
+		const all = { ...values, ...this.#values };
+		return statement(this.env, this.#form).bind(this.db, all, anew);
 	}
 
 	/** One page of a list whose first page is kept. */
-	async keptPage<S extends SQLiteSelect>(page: Page, kept: KeptList<S>) {
-		if (page.after || page.offset > 0 || this.#caller)
-			return this.page(page, () => kept.select(this), kept.list(this));
-		const { rows, counted, keys } = kept.statements(this.env, this.#form);
+	async keptPage<S extends SQLiteSelect>(page: Page, { select, list, statements }: KeptList<S>) {
+		if (page.after || page.offset > 0) return this.page(page, () => select(this), list(this));
+		const anew = () => paged(this.db, page, () => select(this), list(this));
+		const { rows, counted, keys } = statements(this.env, this.#form);
 		const values = { ...this.#values, rows: page.limit + 1 };
 		const [found, [total]] = await this.read(
-			rows.bind(this.db, values),
-			counted.bind(this.db, values),
+			rows.bind(this.db, values, () => anew()[0]),
+			counted.bind(this.db, values, () => anew()[1]),
 		);
 		return envelope<RowOf<S>>(page, found, total?.count ?? 0, keys);
 	}

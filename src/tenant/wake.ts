@@ -1,6 +1,7 @@
-import { and, lte, or, type SQL, sql } from "drizzle-orm";
-import type { Database } from "../db/client.ts";
-import { now, webhooks } from "../db/schema.ts";
+import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
+import type { Connected, Database } from "../db/client.ts";
+import { Kept, keepByForm, placeholder } from "../db/kept.ts";
+import { webhooks } from "../db/schema.ts";
 
 /**
  * What a message of the queue `DELIVERIES` says: this webhook has events to deliver. `lease` is that
@@ -11,26 +12,43 @@ export type Wake = { webhook: string; lease?: string | undefined };
 /** How long a message may take to arrive. Until then, no other is sent for the webhook. */
 const MESSAGE_MS = 60_000;
 
-/**
- * A statement that returns the webhooks of these organizations that are due and that no worker has,
- * and reserves them for the worker that a message wakes. Without the reservation, each write would
- * send a message until the first one arrives.
- */
-export const reserveDue = (db: Database, organizations: SQL[]) =>
+type Times = Record<"from" | "until", string | SQL<string>>;
+
+const reserve = (db: Database, organization: SQL, { from, until }: Times) =>
 	db
 		.update(webhooks)
-		.set({ lease: null, leased_until: new Date(Date.now() + MESSAGE_MS).toISOString() })
+		.set({ lease: null, leased_until: until })
 		.where(
 			and(
-				organizations.length > 0
-					? sql`${webhooks.organization_id} in (${sql.join(organizations, sql`, `)})`
-					: sql`false`,
+				eq(webhooks.organization_id, organization),
 				sql`${webhooks.enabled}`,
-				lte(webhooks.next_attempt_at, now()),
-				or(sql`${webhooks.leased_until} is null`, lte(webhooks.leased_until, now())),
+				lte(webhooks.next_attempt_at, from),
+				or(sql`${webhooks.leased_until} is null`, lte(webhooks.leased_until, from)),
 			),
 		)
 		.returning({ webhook: webhooks.id });
+
+const kept = keepByForm((db) => {
+	const times = { from: placeholder<string>("from"), until: placeholder<string>("until") };
+	return new Kept(reserve(db, placeholder("organization"), times));
+});
+
+/**
+ * A statement that returns the webhooks of the organization that are due and that no worker has,
+ * and reserves them for the worker that a message wakes. Without the reservation, each write would
+ * send a message until the first one arrives.
+ * @param organization null: there is none, so nothing is due
+ */
+export function reserveDue(env: Env, db: Connected, organization: string | SQL | null) {
+	const at = Date.now();
+	const times = {
+		from: new Date(at).toISOString(),
+		until: new Date(at + MESSAGE_MS).toISOString(),
+	};
+	return is(organization, SQL)
+		? reserve(db, organization, times)
+		: kept(env, {}).bind(db, { organization, ...times });
+}
 
 /**
  * Sends a message for each webhook. If that fails, the clock does so within a minute.

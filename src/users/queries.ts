@@ -1,20 +1,26 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
 import { members, organizations, projects, users } from "../db/schema.ts";
 import { doesNotExist, forbidden, found } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
+import { keep } from "../tenant/kept.ts";
+import type { TenantSql } from "../tenant/sql.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { currentProject, reachableOrganization, visibleProject } from "../tenant/visible.ts";
+import {
+	currentOrganization,
+	currentProject,
+	reachableOrganization,
+	visibleProject,
+} from "../tenant/visible.ts";
 import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";
 
-/** Selects the caller if `uuid` is `@me` or the caller's own, else no row. */
-const select = (tenant: Tenant, uuid: string) =>
+const select = (tenant: TenantSql, uuid?: SQL) =>
 	tenant.db
 		.select({
 			...userColumns,
 			is_service_account: users.is_service_account,
-			organization_id: sql<string | null>`${tenant.currentOrganization}`.as(
+			organization_id: sql<string | null>`${currentOrganization(tenant.key.user_id)}`.as(
 				"current_organization_id",
 			),
 			project: projectColumns,
@@ -31,12 +37,14 @@ const select = (tenant: Tenant, uuid: string) =>
 			projects,
 			and(eq(projects.id, currentProject(tenant.key.user_id)), visibleProject(tenant)),
 		)
-		.where(
-			and(
-				eq(users.id, tenant.key.user_id),
-				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
-			),
-		);
+		.where(and(eq(users.id, tenant.key.user_id), uuid && eq(users.uuid, uuid)));
+
+const me = keep([], (tenant) => select(tenant));
+const byUuid = keep(["uuid"], (tenant, { uuid }) => select(tenant, uuid));
+
+/** Selects the caller if `uuid` is `@me` or the caller's own, else no row. */
+const selectCaller = (tenant: Tenant, uuid: string) =>
+	uuid === "@me" ? tenant.kept(me, {}) : tenant.kept(byUuid, { uuid: uuid.toLowerCase() });
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -53,7 +61,7 @@ const toMe = ({ organization_id, ...row }: Row): z.infer<typeof Me> => ({
 });
 
 export async function find(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(select(tenant, uuid));
+	const [[row]] = await tenant.read(selectCaller(tenant, uuid));
 	return row && toMe(row);
 }
 
@@ -72,7 +80,7 @@ export async function update(
 		.select({ id: projects.id, organization: projects.organization_id })
 		.from(projects);
 	const [[row], [chosen]] = await tenant.read(
-		select(tenant, uuid),
+		selectCaller(tenant, uuid),
 		selectProject.where(and(eq(projects.id, project ?? 0), visibleProject(tenant))),
 	);
 	if (tenant.caller.is_service_account)
@@ -106,10 +114,10 @@ export async function update(
 			item_id: me.uuid,
 			name: me.email,
 			changes: changed,
-			organization: sql`${me.organization?.id ?? null}`,
+			organization: me.organization?.id ?? null,
 		},
 		change: tenant.db.update(users).set(body).where(eq(users.id, tenant.key.user_id)),
-		answer: select(tenant, "@me"),
+		answer: selectCaller(tenant, "@me"),
 	});
 	return toMe(found(after));
 }

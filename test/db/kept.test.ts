@@ -1,9 +1,17 @@
 import { env } from "cloudflare:workers";
-import { eq, sql } from "drizzle-orm";
+import { eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { Kept, keepByForm } from "../../src/db/kept.ts";
-import { batchExports, domains, invites, members, projects, users } from "../../src/db/schema.ts";
+import {
+	activityLog,
+	batchExports,
+	domains,
+	invites,
+	members,
+	projects,
+	users,
+} from "../../src/db/schema.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { keptGuard } from "../../src/tenant/kept.ts";
 import { call, db, join, keyFor, person } from "../support/world.ts";
@@ -77,14 +85,14 @@ const LISTS: List[] = ["members", "domains", "invites", "batch_exports", "projec
 
 /** A user with two organizations, of which the second is the current one, and keys with each restriction. */
 async function caller() {
-	const { id } = await person();
+	const { id, uuid } = await person();
 	const [first, second] = [await place(id), await place(id)];
 	const keys = {
 		any: await keyFor(id),
 		organization: await keyFor(id, { scoped_organizations: [first.id] }),
 		project: await keyFor(id, { scoped_projects: [first.project] }),
 	};
-	return { id, first, second, keys };
+	return { id, uuid, first, second, keys };
 }
 
 type Caller = Awaited<ReturnType<typeof caller>>;
@@ -93,7 +101,7 @@ type Caller = Awaited<ReturnType<typeof caller>>;
 type Case = { key: string; path: string; expected: unknown[] | 403 | 404 };
 
 /** The requests of a caller, and of a stranger with the same kind of key. */
-function casesOf({ first, second, keys }: Caller, stranger: Caller): Case[] {
+function casesOf({ uuid, first, second, keys }: Caller, stranger: Caller): Case[] {
 	const cases: Case[] = [];
 	const add = (key: string, path: string, expected: Case["expected"]) =>
 		cases.push({ key, path, expected });
@@ -120,6 +128,11 @@ function casesOf({ first, second, keys }: Caller, stranger: Caller): Case[] {
 		add(keys.project, path, 403);
 		if (name !== "@current") add(stranger.keys.any, path, 404);
 	}
+	for (const key of Object.values(keys)) {
+		add(key, "/api/users/@me", [uuid]);
+		add(key, `/api/users/${uuid.toUpperCase()}`, [uuid]);
+	}
+	add(stranger.keys.any, `/api/users/${uuid}`, 404);
 	add(keys.any, "/api/organizations", [second.id, first.id]);
 	add(keys.organization, "/api/organizations", [first.id]);
 	add(keys.project, "/api/organizations", 403);
@@ -148,7 +161,7 @@ function casesOf({ first, second, keys }: Caller, stranger: Caller): Case[] {
 async function mistake({ key, path, expected }: Case) {
 	const { status, body } = await call("GET", path, { key });
 	const identify = (row: Record<string, unknown> & { user?: { email: string } }) =>
-		row.user?.email ?? row.domain ?? row.id;
+		row.user?.email ?? row.domain ?? ("organizations" in row ? row.uuid : row.id);
 	const got = status === 200 ? (body.results ?? [body]).map(identify) : status;
 	const isCounted = body.results === undefined || body.count === body.results.length;
 	const isRight = JSON.stringify(got) === JSON.stringify(expected) && isCounted;
@@ -206,6 +219,97 @@ describe("requests that share kept statements", () => {
 	});
 });
 
+/** A change that a caller tries, and what the activity log must have of it; null if it is refused. */
+type Write = {
+	key: string;
+	method: string;
+	path: string;
+	body?: object;
+	logged: {
+		organization_id: string;
+		project_id: number | null;
+		user_id: number;
+		name: string;
+	} | null;
+};
+
+/** The changes of a caller, and of a stranger with the same kind of key. */
+async function writesOf({ id, first, second, keys }: Caller, stranger: Caller): Promise<Write[]> {
+	const writes: Write[] = [];
+	for (const [named, to] of [
+		[first.id, first],
+		[second.id, second],
+		["@current", second],
+	] as const)
+		for (const [kind, key] of Object.entries({ ...keys, stranger: stranger.keys.any })) {
+			if (kind === "stranger" && named === "@current") continue;
+			const isAllowed = kind === "any" || (kind === "organization" && to === first);
+			const target_email = `${v7()}@tenantry.test`;
+			const { email, uuid } = await join(to.id, 1);
+			const logged = (name: string) =>
+				isAllowed ? { organization_id: to.id, project_id: null, user_id: id, name } : null;
+			const path = `/api/organizations/${named}`;
+			writes.push(
+				{
+					key,
+					method: "POST",
+					path: `${path}/invites`,
+					body: { target_email },
+					logged: logged(target_email),
+				},
+				{
+					key,
+					method: "PATCH",
+					path: `${path}/members/${uuid}`,
+					body: { level: 8 },
+					logged: logged(email),
+				},
+				{ key, method: "DELETE", path: `${path}/members/${uuid}`, logged: logged(email) },
+			);
+		}
+	for (const [kind, key] of Object.entries({ ...keys, stranger: stranger.keys.any })) {
+		const name = v7();
+		const logged =
+			kind === "stranger"
+				? null
+				: { organization_id: first.id, project_id: first.project, user_id: id, name };
+		const path = `/api/projects/${first.project}`;
+		writes.push({ key, method: "PATCH", path, body: { name }, logged });
+	}
+	return writes;
+}
+
+describe("writes that share kept statements", () => {
+	test("change and log what their own key, organization and restrictions allow, however they take turns", async () => {
+		const callers = [await caller(), await caller()] as const;
+		const [one, other] = callers;
+		const writes = [await writesOf(one, other), await writesOf(other, one)];
+		// Each follows one of the other caller.
+		const turns = writes[0]?.flatMap((write, i) => [write, ...(writes[1]?.slice(i, i + 1) ?? [])]);
+		for (const { key, method, path, body, logged } of turns ?? []) {
+			const { status } = await call(method, path, { key, ...(body && { body }) });
+			expect({ method, path, isDone: status < 300 }).toEqual({
+				method,
+				path,
+				isDone: logged !== null,
+			});
+		}
+		for (const [i, { first, second }] of callers.entries()) {
+			const entries = await db
+				.select({
+					organization_id: activityLog.organization_id,
+					project_id: activityLog.project_id,
+					user_id: activityLog.user_id,
+					name: activityLog.name,
+				})
+				.from(activityLog)
+				.where(inArray(activityLog.organization_id, [first.id, second.id]))
+				.orderBy(activityLog.position);
+			expect(entries).toEqual(writes[i]?.flatMap(({ logged }) => logged ?? []));
+		}
+	});
+});
+
 describe("a kept statement", () => {
 	const connected = Object.assign(db, { $client: env.DB });
 
@@ -251,11 +355,28 @@ describe("a kept statement", () => {
 		);
 	});
 
-	test("can't have an object that may be missing", () => {
+	test("reads objects that are missing as Drizzle does", async () => {
+		const { id } = await person();
 		const select = db
-			.select({ id: members.id, user: { id: users.id, email: users.email } })
-			.from(members)
-			.leftJoin(users, eq(users.id, members.user_id));
-		expect(() => new Kept(select)).toThrow("left join");
+			.select({ id: users.id, member: { level: members.level, joined_at: members.joined_at } })
+			.from(users)
+			.leftJoin(members, eq(members.user_id, users.id))
+			.where(eq(users.id, sql.placeholder("id")));
+		const kept = new Kept(select);
+		const [[row]] = await db.batch([kept.bind(connected, { id })]);
+		expect(row).toEqual({ id, member: null });
+	});
+
+	test("can't have a time or an id that was made when it was built", () => {
+		const change = db.update(members).set({ level: 1 });
+		expect(() => new Kept(change)).toThrow("can't have the value");
+		expect(() => new Kept(change.where(eq(members.id, v7())))).toThrow("can't have the value");
+		const insertion = db.insert(domains).values({
+			id: sql.placeholder("id"),
+			organization_id: sql.placeholder("organization"),
+			domain: sql.placeholder("domain"),
+			verification_challenge: sql.placeholder("challenge"),
+		});
+		expect(() => new Kept(insertion)).toThrow("can't have the value");
 	});
 });
