@@ -1,6 +1,6 @@
 import type { Row } from "../rows.ts";
 
-/** Makes the bytes of one file. */
+/** Makes the bytes of one file. They are valid until the next call. */
 export type Encoder = {
 	/**
 	 * Takes rows, of about so many bytes. Answers bytes of the file that are ready: of these rows, of rows before, or none.
@@ -14,6 +14,8 @@ export type Encoder = {
 	finish(): Uint8Array;
 	/** What it takes to go on behind a flush; the bytes so far aren't in it. */
 	state(): string;
+	/** Frees memory. Called once, after all other calls. */
+	release?(): void;
 };
 
 /** Where an encoder goes on: behind so many bytes of the file. */

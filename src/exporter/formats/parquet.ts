@@ -2,9 +2,10 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { snappyCompress } from "hyparquet-writer/src/snappy.js";
-import type { Column, Row } from "../rows.ts";
+import type { Column } from "../rows.ts";
 import { type Encoder, NOTHING, type Resumed } from "./format.ts";
-import { type StoredColumn, writeColumn } from "./parquet/column.ts";
+import { free, taken } from "./parquet/buffers.ts";
+import { columnWriter, type StoredColumn } from "./parquet/column.ts";
 import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
 import { TYPES } from "./parquet/values.ts";
 import { zstdCompressor } from "./parquet/zstd.ts";
@@ -32,7 +33,7 @@ const read = (json: string) =>
 /** What it takes to go on: metadata of the row groups so far, and the bytes that a byte of rows came to. */
 type State = { groups: RowGroup[]; ratio: number };
 
-/** Apache Parquet: rows are gathered into row groups, whose metadata is at the end of the file. */
+/** Apache Parquet: rows are gathered into row groups, column by column. Their metadata is at the end of the file. */
 export function parquet(
 	columns: Column[],
 	compression: Compression,
@@ -55,7 +56,9 @@ export function parquet(
 		createdBy: "tenantry",
 	});
 	const { codec, compressor } = CODECS[compression ?? "none"];
-	const stored = columns.map((column) => ({ ...column, codec, compress: compressor() }));
+	const writers = columns.map((column) =>
+		columnWriter({ ...column, codec, compress: compressor() }),
+	);
 	let ratio = 1;
 	if (resumed && resumed.offset > 0) {
 		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
@@ -65,28 +68,15 @@ export function parquet(
 		bytes.index = 0;
 		bytes.offset = resumed.offset;
 	}
-	let rows: Row[] = [];
+	let rows = 0;
 	let raw = 0;
 
-	/** The bytes written since the last time. */
-	function taken() {
-		const all = bytes.getBytes().slice();
-		bytes.index = 0;
-		return all;
-	}
-
-	function flush() {
-		if (rows.length === 0) return NOTHING;
+	function endRowGroup() {
+		if (rows === 0) return;
 		const before = bytes.offset;
-		const chunks = stored.map((column, i) =>
-			writeColumn(
-				bytes,
-				column,
-				rows.map((row) => row[i] ?? null),
-			),
-		);
+		const chunks = writers.map((column) => column.flush(bytes));
 		const sizes = chunks.map(({ meta_data }) => meta_data?.total_uncompressed_size ?? 0n);
-		const num_rows = BigInt(rows.length);
+		const num_rows = BigInt(rows);
 		writer.row_groups.push({
 			columns: chunks,
 			total_byte_size: sizes.reduce((sum, size) => sum + size, 0n),
@@ -95,14 +85,19 @@ export function parquet(
 		});
 		writer.num_rows += num_rows;
 		ratio = (bytes.offset - before) / raw;
-		rows = [];
+		rows = 0;
 		raw = 0;
-		return taken();
+	}
+
+	function flush() {
+		endRowGroup();
+		return taken(bytes);
 	}
 
 	return {
 		write(more, size) {
-			for (const row of more) rows.push(row);
+			for (const [i, column] of writers.entries()) column.add(more.map((row) => row[i] ?? null));
+			rows += more.length;
 			raw += size;
 			return raw < ROW_GROUP_BYTES ? NOTHING : flush();
 		},
@@ -111,9 +106,13 @@ export function parquet(
 		},
 		flush,
 		finish() {
-			const last = flush();
+			endRowGroup();
 			writer.finish();
-			return Buffer.concat([last, taken()]);
+			return taken(bytes);
+		},
+		release() {
+			free(bytes);
+			for (const column of writers) column.release();
 		},
 		state: () =>
 			gzipSync(write({ groups: writer.row_groups, ratio } satisfies State)).toString("base64"),

@@ -65,6 +65,7 @@ export function fileWriter(
 		/** Ends the current file and begins the next one. */
 		async next() {
 			await end();
+			encoder.release?.();
 			parts.nextFile();
 			encoder = encoderOf(config, columns);
 		},
@@ -73,6 +74,11 @@ export function fileWriter(
 		async finish() {
 			if (parts.isUpload()) await end();
 			else parts.rest.push(encoder.finish());
+		},
+
+		/** Frees memory. Called once, after all other calls. */
+		release() {
+			encoder.release?.();
 		},
 	};
 }

@@ -1,0 +1,96 @@
+import { ByteWriter } from "hyparquet-writer";
+import type { Kind } from "../../query/expression.ts";
+import { copied, type Row } from "../../rows.ts";
+import { free } from "./buffers.ts";
+import { sizeOf, type Value } from "./values.ts";
+
+/** After so many different values, a dictionary is given up if most values were different. */
+const MIN_DISTINCT = 4096;
+
+/** The most row groups that go without a dictionary until another one is tried. */
+const MAX_SKIPPED = 32;
+
+/**
+ * Makes the dictionaries of a column: the different values of a row group, and for each value its index among them. All of them
+ * are in memory until it turns out that they don't halve the bytes, so while that happens, fewer and fewer row groups try.
+ */
+export function dictionaryWriter(kind: Kind) {
+	const positions = new Map<Value, number>();
+	const indexes = new ByteWriter();
+	let count = 0;
+	let plainBytes = 0;
+	let distinctBytes = 0;
+	let isOpen = kind !== "boolean";
+	/** How many row groups go without one: until the next try, and after that one if it fails. */
+	let skipped = isOpen ? 0 : Number.POSITIVE_INFINITY;
+	let nextSkipped = 1;
+
+	const distinct = () => [...positions.keys()];
+	/** The bits of an index. */
+	const width = () => 32 - Math.clz32(Math.max(0, positions.size - 1));
+	const indexesSoFar = () => new Uint32Array(indexes.buffer, 0, count);
+
+	function clear() {
+		positions.clear();
+		indexes.index = 0;
+		count = 0;
+		plainBytes = 0;
+		distinctBytes = 0;
+	}
+
+	return {
+		distinct,
+		width,
+		/** Valid until more is added. */
+		indexes: indexesSoFar,
+		/** Whether the row group may get a dictionary. */
+		isOpen: () => isOpen,
+
+		/** Adds values; null is left out. */
+		add(values: Row) {
+			for (const value of values) {
+				if (value === null) continue;
+				const size = sizeOf(value);
+				let index = positions.get(value);
+				if (index === undefined) {
+					index = positions.size;
+					positions.set(copied(value), index);
+					distinctBytes += size;
+				}
+				plainBytes += size;
+				count += 1;
+				indexes.appendUint32(index);
+			}
+		},
+
+		/** All values, in order. */
+		values() {
+			const all = distinct();
+			return Array.from(indexesSoFar(), (index) => all[index] ?? null);
+		},
+
+		/** Whether so many values differ that there is no use in going on. */
+		isHopeless: () => positions.size > MIN_DISTINCT && 2 * positions.size > count,
+
+		/** Whether it halves the bytes. */
+		isWorthIt: () => 2 * (distinctBytes + (count * width()) / 8) <= plainBytes,
+
+		/** The row group goes on without it. */
+		giveUp() {
+			clear();
+			isOpen = false;
+			skipped = nextSkipped;
+			nextSkipped = Math.min(2 * nextSkipped, MAX_SKIPPED);
+		},
+
+		/** Begins the next row group. */
+		next() {
+			clear();
+			if (isOpen) nextSkipped = 1;
+			isOpen ||= skipped === 0;
+			if (!isOpen) skipped -= 1;
+		},
+
+		release: () => free(indexes),
+	};
+}
