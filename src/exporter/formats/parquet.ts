@@ -6,6 +6,7 @@ import type { Column } from "../rows.ts";
 import { type Encoder, NOTHING, type Resumed } from "./format.ts";
 import { free, taken } from "./parquet/buffers.ts";
 import { columnWriter, type StoredColumn } from "./parquet/column.ts";
+import type { Skips } from "./parquet/dictionary.ts";
 import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
 import { TYPES } from "./parquet/values.ts";
 import { zstdCompressor } from "./parquet/zstd.ts";
@@ -30,8 +31,11 @@ const write = (value: unknown) =>
 const read = (json: string) =>
 	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
-/** What it takes to go on: metadata of the row groups so far, and the bytes that a byte of rows came to. */
-type State = { groups: RowGroup[]; ratio: number };
+/**
+ * What it takes to go on: metadata of the row groups so far, the bytes that a byte of rows came to, and of each column how many
+ * row groups go without a dictionary.
+ */
+type State = { groups: RowGroup[]; ratio: number; skips?: Skips[] };
 
 /** Apache Parquet: rows are gathered into row groups, column by column. Their metadata is at the end of the file. */
 export function parquet(
@@ -56,18 +60,20 @@ export function parquet(
 		createdBy: "tenantry",
 	});
 	const { codec, compressor } = CODECS[compression ?? "none"];
-	const writers = columns.map((column) =>
-		columnWriter({ ...column, codec, compress: compressor() }),
-	);
 	let ratio = 1;
+	let skips: Skips[] = [];
 	if (resumed && resumed.offset > 0) {
 		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
 		ratio = state.ratio;
+		skips = state.skips ?? [];
 		writer.row_groups = state.groups;
 		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
 		bytes.index = 0;
 		bytes.offset = resumed.offset;
 	}
+	const writers = columns.map((column, i) =>
+		columnWriter({ ...column, codec, compress: compressor() }, skips[i]),
+	);
 	let rows = 0;
 	let raw = 0;
 
@@ -114,7 +120,10 @@ export function parquet(
 			free(bytes);
 			for (const column of writers) column.release();
 		},
-		state: () =>
-			gzipSync(write({ groups: writer.row_groups, ratio } satisfies State)).toString("base64"),
+		state() {
+			const skips = writers.map((column) => column.skips());
+			const state: State = { groups: writer.row_groups, ratio, skips };
+			return gzipSync(write(state)).toString("base64");
+		},
 	};
 }

@@ -6,7 +6,7 @@ import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import type { Column, Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
 import { free, taken } from "./buffers.ts";
-import { dictionaryWriter } from "./dictionary.ts";
+import { dictionaryWriter, type Skips } from "./dictionary.ts";
 import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
 import { bits, plain, sizeOf, stored, TYPES } from "./values.ts";
 
@@ -94,8 +94,8 @@ function pageWriter(compress: StoredColumn["compress"]) {
  * each value on its own, and needs all rows of a row group at once. This compresses each page when it is full, so that rows
  * don't stay in memory until their row group is written.
  */
-export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
-	const dictionary = dictionaryWriter(kind);
+export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
+	const dictionary = dictionaryWriter(kind, skips);
 	/** The pages of data that are full. */
 	const written = new ByteWriter();
 	/** Of each row of the page under way, whether it has a value. With a dictionary, a row group has one page. */
@@ -207,6 +207,8 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
 			begin();
 			return chunk;
 		},
+
+		skips: dictionary.skips,
 
 		/** Frees the memory. The writer must not be used after this. */
 		release() {

@@ -4,26 +4,32 @@ import { copied, type Row } from "../../rows.ts";
 import { free } from "./buffers.ts";
 import { sizeOf, type Value } from "./values.ts";
 
-/** After so many different values, a dictionary is given up if most values were different. */
-const MIN_DISTINCT = 4096;
+/** After so many different values, or bytes of them, a dictionary is given up if most values were different. */
+const MIN_DISTINCT = 2048;
+const MIN_DISTINCT_BYTES = 2 ** 16;
 
 /** The most row groups that go without a dictionary until another one is tried. */
-const MAX_SKIPPED = 32;
+const MAX_SKIPPED = 64;
+
+/**
+ * How many row groups go without a dictionary: from the next one on, and after the next try if it fails. It is part of an
+ * encoder's state, since an encoder is made for each step of a run.
+ */
+export type Skips = [now: number, next: number];
 
 /**
  * Makes the dictionaries of a column: the different values of a row group, and for each value its index among them. All of them
  * are in memory until it turns out that they don't halve the bytes, so while that happens, fewer and fewer row groups try.
  */
-export function dictionaryWriter(kind: Kind) {
+export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 	const positions = new Map<Value, number>();
 	const indexes = new ByteWriter();
 	let count = 0;
 	let plainBytes = 0;
 	let distinctBytes = 0;
-	let isOpen = kind !== "boolean";
-	/** How many row groups go without one: until the next try, and after that one if it fails. */
-	let skipped = isOpen ? 0 : Number.POSITIVE_INFINITY;
-	let nextSkipped = 1;
+	let skips = now;
+	let nextSkips = next;
+	let isOpen = kind !== "boolean" && skips === 0;
 
 	const distinct = () => [...positions.keys()];
 	/** The bits of an index. */
@@ -70,7 +76,9 @@ export function dictionaryWriter(kind: Kind) {
 		},
 
 		/** Whether so many values differ that there is no use in going on. */
-		isHopeless: () => positions.size > MIN_DISTINCT && 2 * positions.size > count,
+		isHopeless: () =>
+			2 * positions.size > count &&
+			(positions.size > MIN_DISTINCT || distinctBytes > MIN_DISTINCT_BYTES),
 
 		/** Whether it halves the bytes. */
 		isWorthIt: () => 2 * (distinctBytes + (count * width()) / 8) <= plainBytes,
@@ -79,18 +87,19 @@ export function dictionaryWriter(kind: Kind) {
 		giveUp() {
 			clear();
 			isOpen = false;
-			skipped = nextSkipped;
-			nextSkipped = Math.min(2 * nextSkipped, MAX_SKIPPED);
+			skips = nextSkips + 1;
+			nextSkips = Math.min(4 * nextSkips, MAX_SKIPPED);
 		},
 
 		/** Begins the next row group. */
 		next() {
 			clear();
-			if (isOpen) nextSkipped = 1;
-			isOpen ||= skipped === 0;
-			if (!isOpen) skipped -= 1;
+			if (isOpen) nextSkips = 1;
+			skips = Math.max(0, skips - 1);
+			isOpen = kind !== "boolean" && skips === 0;
 		},
 
+		skips: (): Skips => [skips, nextSkips],
 		release: () => free(indexes),
 	};
 }
