@@ -360,9 +360,11 @@ describe("Parquet", () => {
 			const pieces: Uint8Array[] = [];
 			let offset = 0;
 			let encoder = parquet(columns, null, null);
-			const add = (bytes: Uint8Array) => {
-				pieces.push(bytes.slice());
-				offset += bytes.length;
+			const add = (more: Uint8Array[]) => {
+				for (const bytes of more) {
+					pieces.push(bytes.slice());
+					offset += bytes.length;
+				}
 			};
 			for (let group = 0; group < 10; group += 1) {
 				await encoder.write(rows(group), 1);

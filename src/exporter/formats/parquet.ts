@@ -3,8 +3,8 @@ import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { snappyCompress } from "hyparquet-writer/src/snappy.js";
 import type { Column } from "../rows.ts";
-import { type Encoder, NOTHING, type Resumed } from "./format.ts";
-import { free, taken } from "./parquet/buffers.ts";
+import type { Encoder, Resumed } from "./format.ts";
+import { free, sizeOfAll, taken } from "./parquet/buffers.ts";
 import { columnWriter, type StoredColumn } from "./parquet/column.ts";
 import type { Skips } from "./parquet/dictionary.ts";
 import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
@@ -77,10 +77,18 @@ export function parquet(
 	let rows = 0;
 	let raw = 0;
 
-	function endRowGroup() {
-		if (rows === 0) return;
+	/** Ends the row group under way, if there is one. */
+	function flush() {
 		const before = bytes.offset;
-		const chunks = writers.map((column) => column.flush(bytes));
+		// The beginning of the file, which its end would overwrite.
+		const pieces = [taken(bytes).slice()];
+		if (rows === 0) return pieces;
+		const chunks = writers.map((column) => {
+			const { chunk, pieces: written } = column.flush(bytes.offset);
+			pieces.push(...written);
+			bytes.offset += sizeOfAll(written);
+			return chunk;
+		});
 		const sizes = chunks.map(({ meta_data }) => meta_data?.total_uncompressed_size ?? 0n);
 		const num_rows = BigInt(rows);
 		writer.row_groups.push({
@@ -93,11 +101,7 @@ export function parquet(
 		ratio = (bytes.offset - before) / raw;
 		rows = 0;
 		raw = 0;
-	}
-
-	function flush() {
-		endRowGroup();
-		return taken(bytes);
+		return pieces;
 	}
 
 	return {
@@ -105,16 +109,16 @@ export function parquet(
 			for (const [i, column] of writers.entries()) column.add(more.map((row) => row[i] ?? null));
 			rows += more.length;
 			raw += size;
-			return raw < ROW_GROUP_BYTES ? NOTHING : flush();
+			return raw < ROW_GROUP_BYTES ? [] : flush();
 		},
 		get pending() {
 			return Math.ceil(raw * ratio);
 		},
 		flush,
 		finish() {
-			endRowGroup();
+			const pieces = flush();
 			writer.finish();
-			return taken(bytes);
+			return [...pieces, taken(bytes)];
 		},
 		release() {
 			free(bytes);

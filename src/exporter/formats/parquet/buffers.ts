@@ -1,5 +1,8 @@
 import type { ByteWriter } from "hyparquet-writer";
 
+export const sizeOfAll = (pieces: Uint8Array[]) =>
+	pieces.reduce((sum, { length }) => sum + length, 0);
+
 /** The bytes that were written since the last call. They are valid until more is written. */
 export function taken(writer: ByteWriter) {
 	const bytes = writer.getBytes();

@@ -5,7 +5,7 @@ import { writePageHeader } from "hyparquet-writer/src/datapage.js";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import type { Column, Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
-import { free, taken } from "./buffers.ts";
+import { free, sizeOfAll, taken } from "./buffers.ts";
 import { dictionaryWriter, type Skips } from "./dictionary.ts";
 import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
 import { bits, plain, sizeOf, stored, TYPES } from "./values.ts";
@@ -96,6 +96,8 @@ function pageWriter(compress: StoredColumn["compress"]) {
  */
 export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
 	const dictionary = dictionaryWriter(kind, skips);
+	/** The page of the dictionary. */
+	const head = new ByteWriter();
 	/** The pages of data that are full. */
 	const written = new ByteWriter();
 	/** Of each row of the page under way, whether it has a value. With a dictionary, a row group has one page. */
@@ -138,8 +140,8 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 		for (const slice of slices(values)) addPlain(slice);
 	}
 
-	/** Ends the pages of the row group. The page of the dictionary goes straight to the file. */
-	function endPages(file: ByteWriter): Encoding {
+	/** Ends the pages of the row group. */
+	function endPages(): Encoding {
 		if (!dictionary.isOpen()) {
 			endPlainPage();
 			return "PLAIN";
@@ -147,7 +149,7 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 		const distinct = dictionary.distinct();
 		const width = dictionary.width();
 		bounds = boundsOf(distinct, null);
-		pages.writeDictionary(file, distinct.length, plain(kind, distinct));
+		pages.writeDictionary(head, distinct.length, plain(kind, distinct));
 		const indexes = hybrid(dictionary.indexes(), width, width);
 		pages.writeData(written, "RLE_DICTIONARY", taken(levels), indexes);
 		return "RLE_DICTIONARY";
@@ -173,14 +175,17 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 			if (dictionary.isHopeless()) giveUp();
 		},
 
-		/** Writes the rows that were added, which are at least one, as a part of a row group. */
-		flush(file: ByteWriter): ColumnChunk {
-			const start = file.offset;
+		/**
+		 * Ends a row group with the rows that were added, of which there is at least one.
+		 * @param start where the column begins in the file
+		 * @returns its bytes in pieces, which are valid until the next call, and their metadata
+		 */
+		flush(start: number) {
 			if (dictionary.isOpen() && !dictionary.isWorthIt()) giveUp();
-			const encoding = endPages(file);
-			const dataStart = file.offset;
-			file.appendBytes(taken(written));
-			const size = file.offset - start;
+			const encoding = endPages();
+			const dataStart = start + head.index;
+			const pieces = [taken(head), taken(written)];
+			const size = sizeOfAll(pieces);
 			const { counts } = pages;
 			const hasDictionary = encoding !== "PLAIN";
 			const chunk: ColumnChunk = {
@@ -205,14 +210,14 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn, skip
 				},
 			};
 			begin();
-			return chunk;
+			return { chunk, pieces };
 		},
 
 		skips: dictionary.skips,
 
 		/** Frees the memory. The writer must not be used after this. */
 		release() {
-			for (const writer of [written, levels, data]) free(writer);
+			for (const writer of [head, written, levels, data]) free(writer);
 			dictionary.release();
 		},
 	};
