@@ -1,7 +1,7 @@
 import { compile, compileAs } from "./evaluate/compile.ts";
 import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./evaluate/values.ts";
 import { type Expression, type Field, type Kind, partsOf } from "./query/expression.ts";
-import type { Row } from "./rows.ts";
+import { copied, type Row } from "./rows.ts";
 
 /** The names of all columns that these expressions read. */
 export function columnsOf(expressions: Expression[]): string[] {
@@ -35,9 +35,6 @@ function typed(kind: Kind, value: Value): Row[number] | undefined {
 			return copied(toText(value));
 	}
 }
-
-/** A text in memory of its own. A column's text may be part of a whole row's, which would stay in memory as long as it does. */
-const copied = (text: string | null) => text && ` ${text}`.slice(1);
 
 /** Applies a query to rows. `unfit` counts values that are null because their field can't hold them. */
 export type Evaluate = (rows: Row[]) => { rows: Row[]; unfit: number };

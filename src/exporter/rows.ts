@@ -11,6 +11,13 @@ export type Row = (string | number | boolean | null)[];
 /** How many bytes a row's values have as text, without a file format or compression. */
 export const bytesOf = (row: Row) => Buffer.byteLength(row.join(""));
 
+/**
+ * A text in memory of its own; other values as they are. A column's text may be part of a whole row's, which would stay in memory
+ * as long as it does.
+ */
+export const copied = <T extends Row[number]>(value: T) =>
+	typeof value === "string" ? ` ${value}`.slice(1) : value;
+
 export type Model = (typeof MODELS)[number];
 
 const column = (name: string, kind: Kind = "text"): Field => ({

@@ -141,7 +141,7 @@ export async function run(
 		let done = true;
 		const first = kept.position;
 		for (let i = first; i < all.length; i++) {
-			const state = await sink.write(all[i] ?? []);
+			const state = await sink.write([...(all[i] ?? [])]);
 			if (state !== null) keep(state, i + 1);
 			if ((i + 1) * size >= until) {
 				if (kept.state) await destination.abort(runJob, clone(kept.state));

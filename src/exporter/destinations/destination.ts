@@ -42,7 +42,7 @@ export class Superseded extends Error {}
  */
 export type Sink<State> = {
 	/**
-	 * Writes the next rows.
+	 * Writes the next rows, which it may remove from the list as it goes, so that they need not stay in memory.
 	 * @param sizes how many bytes each row's values have as text, if that is known
 	 * @returns the state if all rows so far are in it or at the destination; null while some are only in memory
 	 */

@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { constants, createZstdCompress, gzipSync } from "node:zlib";
 import type { Row } from "../rows.ts";
-import { type Encoder, NOTHING } from "./format.ts";
+import type { Encoder } from "./format.ts";
 
 /** How lines are compressed; null: not at all. */
 export type LineCompression = "gzip" | "zstd" | null;
@@ -30,10 +30,10 @@ export const lines = (compression: LineCompression, toText: (rows: Row[]) => str
 	const encoder = new TextEncoder();
 	const encode = compression ? compressors[compression] : (text: string) => encoder.encode(text);
 	return {
-		write: (rows) => encode(toText(rows)),
+		write: async (rows) => [await encode(toText(rows))],
 		pending: 0,
-		flush: () => NOTHING,
-		finish: () => NOTHING,
+		flush: () => [],
+		finish: () => [],
 		state: () => "",
 	};
 };

@@ -2,9 +2,11 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { snappyCompress } from "hyparquet-writer/src/snappy.js";
-import type { Column, Row } from "../rows.ts";
-import { type Encoder, NOTHING, type Resumed } from "./format.ts";
-import { type StoredColumn, writeColumn } from "./parquet/column.ts";
+import type { Column } from "../rows.ts";
+import type { Encoder, Resumed } from "./format.ts";
+import { free, sizeOfAll, taken } from "./parquet/buffers.ts";
+import { columnWriter, type StoredColumn } from "./parquet/column.ts";
+import type { Skips } from "./parquet/dictionary.ts";
 import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
 import { TYPES } from "./parquet/values.ts";
 import { zstdCompressor } from "./parquet/zstd.ts";
@@ -29,10 +31,13 @@ const write = (value: unknown) =>
 const read = (json: string) =>
 	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
-/** What it takes to go on: metadata of the row groups so far, and the bytes that a byte of rows came to. */
-type State = { groups: RowGroup[]; ratio: number };
+/**
+ * What it takes to go on: metadata of the row groups so far, the bytes that a byte of rows came to, and of each column how many
+ * row groups go without a dictionary.
+ */
+type State = { groups: RowGroup[]; ratio: number; skips?: Skips[] };
 
-/** Apache Parquet: rows are gathered into row groups, whose metadata is at the end of the file. */
+/** Apache Parquet: rows are gathered into row groups, column by column. Their metadata is at the end of the file. */
 export function parquet(
 	columns: Column[],
 	compression: Compression,
@@ -55,38 +60,37 @@ export function parquet(
 		createdBy: "tenantry",
 	});
 	const { codec, compressor } = CODECS[compression ?? "none"];
-	const stored = columns.map((column) => ({ ...column, codec, compress: compressor() }));
 	let ratio = 1;
+	let skips: Skips[] = [];
 	if (resumed && resumed.offset > 0) {
 		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
 		ratio = state.ratio;
+		skips = state.skips ?? [];
 		writer.row_groups = state.groups;
 		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
 		bytes.index = 0;
 		bytes.offset = resumed.offset;
 	}
-	let rows: Row[] = [];
+	const writers = columns.map((column, i) =>
+		columnWriter({ ...column, codec, compress: compressor() }, skips[i]),
+	);
+	let rows = 0;
 	let raw = 0;
 
-	/** The bytes written since the last time. */
-	function taken() {
-		const all = bytes.getBytes().slice();
-		bytes.index = 0;
-		return all;
-	}
-
+	/** Ends the row group under way, if there is one. */
 	function flush() {
-		if (rows.length === 0) return NOTHING;
 		const before = bytes.offset;
-		const chunks = stored.map((column, i) =>
-			writeColumn(
-				bytes,
-				column,
-				rows.map((row) => row[i] ?? null),
-			),
-		);
+		// The beginning of the file, which its end would overwrite.
+		const pieces = [taken(bytes).slice()];
+		if (rows === 0) return pieces;
+		const chunks = writers.map((column) => {
+			const { chunk, pieces: written } = column.flush(bytes.offset);
+			pieces.push(...written);
+			bytes.offset += sizeOfAll(written);
+			return chunk;
+		});
 		const sizes = chunks.map(({ meta_data }) => meta_data?.total_uncompressed_size ?? 0n);
-		const num_rows = BigInt(rows.length);
+		const num_rows = BigInt(rows);
 		writer.row_groups.push({
 			columns: chunks,
 			total_byte_size: sizes.reduce((sum, size) => sum + size, 0n),
@@ -95,27 +99,35 @@ export function parquet(
 		});
 		writer.num_rows += num_rows;
 		ratio = (bytes.offset - before) / raw;
-		rows = [];
+		rows = 0;
 		raw = 0;
-		return taken();
+		return pieces;
 	}
 
 	return {
 		write(more, size) {
-			for (const row of more) rows.push(row);
+			for (const [i, column] of writers.entries()) column.add(more.map((row) => row[i] ?? null));
+			rows += more.length;
 			raw += size;
-			return raw < ROW_GROUP_BYTES ? NOTHING : flush();
+			return raw < ROW_GROUP_BYTES ? [] : flush();
 		},
 		get pending() {
 			return Math.ceil(raw * ratio);
 		},
 		flush,
 		finish() {
-			const last = flush();
+			const pieces = flush();
 			writer.finish();
-			return Buffer.concat([last, taken()]);
+			return [...pieces, taken(bytes)];
 		},
-		state: () =>
-			gzipSync(write({ groups: writer.row_groups, ratio } satisfies State)).toString("base64"),
+		release() {
+			free(bytes);
+			for (const column of writers) column.release();
+		},
+		state() {
+			const skips = writers.map((column) => column.skips());
+			const state: State = { groups: writer.row_groups, ratio, skips };
+			return gzipSync(write(state)).toString("base64");
+		},
 	};
 }

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { Misconfigured } from "../../../src/exporter/destinations/destination.ts";
 import type { Kind } from "../../../src/exporter/query/expression.ts";
-import type { Column } from "../../../src/exporter/rows.ts";
+import type { Column, Row } from "../../../src/exporter/rows.ts";
 import { KEYS } from "../../support/bucket.ts";
 import {
 	askS3,
@@ -420,3 +420,25 @@ test("a run doesn't hold the bytes after a part: the next upload reads the store
 		{ uploads: [{ parts: expect.any(Array) }, { parts: [] }], rest: "as stored" },
 	]);
 });
+
+test.each(["JSONLines", "CSV", "Parquet"])(
+	"a run doesn't hold rows that it has written: %s",
+	async (file_format) => {
+		/** The file of rows that are changed after they were written. */
+		async function fileOf(change: (row: Row) => void) {
+			const config = { prefix: crypto.randomUUID(), file_format };
+			const sink = await destinationOf(env, "R2", config).open(job(), null, async () => {});
+			for (let n = 0; n < 3; n += 1) {
+				const page = rows(1000).map((row) => [...row]);
+				const written = [...page];
+				await sink.write(page);
+				expect(page).toEqual([]);
+				written.forEach(change);
+			}
+			const [key = ""] = await sink.close();
+			return buckets.R2.read(key);
+		}
+		const file = await fileOf((row) => row.fill(null));
+		expect(Buffer.compare(file, await fileOf(() => {}))).toBe(0);
+	},
+);

@@ -38,9 +38,13 @@ export function fileWriter(
 ) {
 	let encoder = encoderOf(config, columns, parts.size(), state);
 
+	async function append(pieces: Uint8Array[]) {
+		for (const piece of pieces) await parts.append(piece);
+	}
+
 	/** Uploads the rest of the current file. */
 	async function end() {
-		await parts.append(encoder.finish());
+		await append(encoder.finish());
 		await parts.sendRest();
 	}
 
@@ -51,12 +55,12 @@ export function fileWriter(
 
 		/** Encodes rows that have about so many bytes. */
 		async write(rows: Row[], bytes: number) {
-			await parts.append(await encoder.write(rows, bytes));
+			await append(await encoder.write(rows, bytes));
 		},
 
 		/** Encodes all rows so far. */
 		async flush() {
-			await parts.append(encoder.flush());
+			await append(encoder.flush());
 		},
 
 		/** Whether the rows that the encoder gathers would fill a part. */
@@ -65,6 +69,7 @@ export function fileWriter(
 		/** Ends the current file and begins the next one. */
 		async next() {
 			await end();
+			encoder.release?.();
 			parts.nextFile();
 			encoder = encoderOf(config, columns);
 		},
@@ -72,7 +77,12 @@ export function fileWriter(
 		/** Ends the last file. One without an upload stays in memory, for `Uploads.close`. */
 		async finish() {
 			if (parts.isUpload()) await end();
-			else parts.rest.push(encoder.finish());
+			else for (const piece of encoder.finish()) parts.rest.push(piece);
+		},
+
+		/** Frees memory. Called once, after all other calls. */
+		release() {
+			encoder.release?.();
 		},
 	};
 }

@@ -13,7 +13,7 @@ const csvBytesOf = (row: Row) =>
 	row.reduce<number>((sum, value) => sum + (typeof value === "string" ? fieldBytes(value) : 8), 0);
 
 /**
- * Divides rows into portions of about `PORTION_BYTES`.
+ * Divides rows into portions of about `PORTION_BYTES`, and removes them from the list.
  * @param sizes how many bytes each row's values have as text
  * @returns `bytes`: about how many bytes the rows have as text
  */
@@ -26,13 +26,14 @@ export function* portions(
 	const sizesInFile = file_format === "CSV" ? rows.map(csvBytesOf) : sizes;
 	// The names, quotes and punctuation of a row in JSON.
 	const frame = columns.reduce((sum, { name }) => sum + name.length + 6, 2);
-	let from = 0;
+	let count = 0;
 	let bytes = 0;
-	for (const [i, size] of sizesInFile.entries()) {
+	for (const size of sizesInFile) {
+		count += 1;
 		bytes += frame + size;
-		if (bytes < PORTION_BYTES && i < rows.length - 1) continue;
-		yield { rows: rows.slice(from, i + 1), bytes };
-		from = i + 1;
+		if (bytes < PORTION_BYTES && count < rows.length) continue;
+		yield { rows: rows.splice(0, count), bytes };
+		count = 0;
 		bytes = 0;
 	}
 }

@@ -91,6 +91,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 
 		release() {
 			if (!isBusy) parts.rest.release();
+			writer.release();
 		},
 	};
 }

@@ -5,8 +5,10 @@ import { writePageHeader } from "hyparquet-writer/src/datapage.js";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import type { Column, Row } from "../../rows.ts";
 import { NOTHING } from "../format.ts";
-import { statisticsOf } from "./statistics.ts";
-import { plain, sizeOf, stored, TYPES, type Value } from "./values.ts";
+import { free, sizeOfAll, taken } from "./buffers.ts";
+import { dictionaryWriter, type Skips } from "./dictionary.ts";
+import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
+import { bits, plain, sizeOf, stored, TYPES } from "./values.ts";
 
 /** A column, and how its pages are compressed. */
 export type StoredColumn = Column & {
@@ -17,72 +19,34 @@ export type StoredColumn = Column & {
 /** The most bytes of values that a page is made of. A single value may be larger. */
 const PAGE_BYTES = 2 ** 20;
 
-/** After so many different values, a dictionary is given up if most values were different. */
-const MIN_DISTINCT = 4096;
-
-/** The different values of a column, and for each value its index among them. */
-type Dictionary = { values: Value[]; indexes: number[]; bits: number };
-
-/** Null if a dictionary wouldn't halve the bytes. */
-function dictionaryOf(values: Value[]): Dictionary | null {
-	const positions = new Map<Value, number>();
-	const indexes: number[] = [];
-	let plainBytes = 0;
-	let distinctBytes = 0;
-	for (const value of values) {
-		const size = sizeOf(value);
-		let index = positions.get(value);
-		if (index === undefined) {
-			index = positions.size;
-			if (index > MIN_DISTINCT && 2 * index > indexes.length) return null;
-			positions.set(value, index);
-			distinctBytes += size;
-		}
-		plainBytes += size;
-		indexes.push(index);
-	}
-	const bits = 32 - Math.clz32(Math.max(0, positions.size - 1));
-	const bytes = distinctBytes + (indexes.length * bits) / 8;
-	return 2 * bytes <= plainBytes ? { values: [...positions.keys()], indexes, bits } : null;
-}
-
-/** Where the page that begins at a value ends. */
-function endOfPage(values: Row, from: number) {
+/** Divides values into slices of at most the bytes of a page. */
+function* slices(values: Row) {
+	let from = 0;
 	let bytes = 0;
-	for (let to = from; to < values.length; to += 1) {
-		bytes += sizeOf(values[to] ?? null);
-		if (bytes > PAGE_BYTES && to > from) return to;
+	for (const [i, value] of values.entries()) {
+		bytes += sizeOf(value);
+		if (bytes <= PAGE_BYTES || i === from) continue;
+		yield values.slice(from, i);
+		from = i;
+		bytes = sizeOf(value);
 	}
-	return values.length;
+	yield values.slice(from);
 }
 
 /** Integers of so many bits, in the hybrid of runs and bit-packing. */
-function hybrid(numbers: number[], bits: number, ...before: number[]) {
+function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: number[]) {
 	const writer = new ByteWriter();
 	for (const byte of before) writer.appendUint8(byte);
 	writeRleBitPackedHybrid(writer, numbers, bits);
 	return writer.getBytes();
 }
 
-/**
- * Writes a column of a row group: the page of its dictionary, if it is worth one, and pages of data, as the library does
- * (https://parquet.apache.org/docs/file-format/data-pages/). The library takes several times the CPU time, since it handles
- * each value on its own.
- */
-export function writeColumn(
-	writer: ByteWriter,
-	{ name, kind, codec, compress }: StoredColumn,
-	cells: Row,
-): ColumnChunk {
-	const start = writer.offset;
-	let saved = 0;
-	const values = stored(kind, cells);
-	const present = values.filter((value) => value !== null);
-	const dictionary = kind === "boolean" ? null : dictionaryOf(present);
-	const encoding: Encoding = dictionary ? "RLE_DICTIONARY" : "PLAIN";
-
+/** Writes the pages of a column, and counts them and the bytes that compression saves. */
+function pageWriter(compress: StoredColumn["compress"]) {
+	const counts = { data: 0, saved: 0 };
 	/** Writes a page: its header, its levels, and its data. */
-	function writePage(
+	function write(
+		writer: ByteWriter,
 		header: Partial<PageHeader> & { type: PageType },
 		levels: Uint8Array,
 		data: Uint8Array,
@@ -95,62 +59,166 @@ export function writeColumn(
 		});
 		writer.appendBytes(levels);
 		writer.appendBytes(compressed);
-		saved += data.length - compressed.length;
+		counts.saved += data.length - compressed.length;
+	}
+	return {
+		counts,
+
+		/** Writes a page with the values of a dictionary. */
+		writeDictionary(writer: ByteWriter, num_values: number, data: Uint8Array) {
+			const header = { num_values, encoding: "PLAIN" } as const;
+			write(writer, { type: "DICTIONARY_PAGE", dictionary_page_header: header }, NOTHING, data);
+		},
+
+		/** Writes a page of data. `isPresent`: 1 for each row that has a value, 0 for null. */
+		writeData(writer: ByteWriter, encoding: Encoding, isPresent: Uint8Array, data: Uint8Array) {
+			const levels = hybrid(isPresent, 1);
+			const header = {
+				num_values: isPresent.length,
+				num_nulls: isPresent.length - isPresent.reduce((sum, one) => sum + one, 0),
+				num_rows: isPresent.length,
+				encoding,
+				definition_levels_byte_length: levels.length,
+				repetition_levels_byte_length: 0,
+				is_compressed: true,
+			};
+			write(writer, { type: "DATA_PAGE_V2", data_page_header_v2: header }, levels, data);
+			counts.data += 1;
+		},
+	};
+}
+
+/**
+ * Writes a column of row groups: the page of its dictionary, if it is worth one, and pages of data, as the library does
+ * (https://parquet.apache.org/docs/file-format/data-pages/). The library takes several times the CPU time, since it handles
+ * each value on its own, and needs all rows of a row group at once. This compresses each page when it is full, so that rows
+ * don't stay in memory until their row group is written.
+ */
+export function columnWriter({ name, kind, codec, compress }: StoredColumn, skips?: Skips) {
+	const dictionary = dictionaryWriter(kind, skips);
+	/** The page of the dictionary. */
+	const head = new ByteWriter();
+	/** The pages of data that are full. */
+	const written = new ByteWriter();
+	/** Of each row of the page under way, whether it has a value. With a dictionary, a row group has one page. */
+	const levels = new ByteWriter();
+	/** The values of the page under way in the encoding PLAIN; of booleans, a byte for each. */
+	const data = new ByteWriter();
+	let pages = pageWriter(compress);
+	let bounds: Bounds | null = null;
+	let rows = 0;
+	let nulls = 0;
+
+	function addLevels(values: Row) {
+		for (const value of values) levels.appendUint8(value === null ? 0 : 1);
 	}
 
-	if (dictionary)
-		writePage(
-			{
-				type: "DICTIONARY_PAGE",
-				dictionary_page_header: { num_values: dictionary.values.length, encoding: "PLAIN" },
-			},
-			NOTHING,
-			plain(kind, dictionary.values),
-		);
-	const dataStart = writer.offset;
-	let pages = 0;
-	let at = 0;
-	for (let from = 0; from < values.length; pages += 1) {
-		const to = endOfPage(values, from);
-		const isPresent = values.slice(from, to).map((value) => (value === null ? 0 : 1));
-		const levels = hybrid(isPresent, 1);
-		const end = at + isPresent.reduce<number>((sum, one) => sum + one, 0);
-		const header = {
-			num_values: to - from,
-			num_nulls: to - from - (end - at),
-			num_rows: to - from,
-			encoding,
-			definition_levels_byte_length: levels.length,
-			repetition_levels_byte_length: 0,
-			is_compressed: true,
-		};
-		const data = dictionary
-			? hybrid(dictionary.indexes.slice(at, end), dictionary.bits, dictionary.bits)
-			: plain(kind, present.slice(at, end));
-		writePage({ type: "DATA_PAGE_V2", data_page_header_v2: header }, levels, data);
-		from = to;
-		at = end;
+	function endPlainPage() {
+		const all = taken(data);
+		pages.writeData(written, "PLAIN", taken(levels), kind === "boolean" ? bits(all) : all);
 	}
-	const size = writer.offset - start;
+
+	function addPlain(values: Row) {
+		const present = values.filter((value) => value !== null);
+		const bytes = plain(kind, present);
+		if (data.index > 0 && data.index + bytes.length > PAGE_BYTES) endPlainPage();
+		data.appendBytes(bytes);
+		addLevels(values);
+		bounds = boundsOf(present, bounds);
+	}
+
+	/** Goes on without a dictionary. */
+	function giveUp() {
+		const present = dictionary.values();
+		dictionary.giveUp();
+		let at = 0;
+		const values = Array.from(taken(levels), (isPresent): Row[number] => {
+			if (isPresent === 0) return null;
+			at += 1;
+			return present[at - 1] ?? null;
+		});
+		for (const slice of slices(values)) addPlain(slice);
+	}
+
+	/** Ends the pages of the row group. */
+	function endPages(): Encoding {
+		if (!dictionary.isOpen()) {
+			endPlainPage();
+			return "PLAIN";
+		}
+		const distinct = dictionary.distinct();
+		const width = dictionary.width();
+		bounds = boundsOf(distinct, null);
+		pages.writeDictionary(head, distinct.length, plain(kind, distinct));
+		const indexes = hybrid(dictionary.indexes(), width, width);
+		pages.writeData(written, "RLE_DICTIONARY", taken(levels), indexes);
+		return "RLE_DICTIONARY";
+	}
+
+	function begin() {
+		dictionary.next();
+		pages = pageWriter(compress);
+		bounds = null;
+		rows = 0;
+		nulls = 0;
+	}
+
 	return {
-		file_offset: BigInt(start),
-		meta_data: {
-			type: TYPES[kind].type,
-			encodings: dictionary ? ["PLAIN", encoding] : [encoding],
-			path_in_schema: [name],
-			codec,
-			num_values: BigInt(values.length),
-			total_uncompressed_size: BigInt(size + saved),
-			total_compressed_size: BigInt(size),
-			data_page_offset: BigInt(dataStart),
-			...(dictionary && { dictionary_page_offset: BigInt(start) }),
-			statistics: statisticsOf(kind, dictionary?.values ?? present, values.length - present.length),
-			encoding_stats: [
-				...(dictionary
-					? [{ page_type: "DICTIONARY_PAGE", encoding: "PLAIN", count: 1 } as const]
-					: []),
-				{ page_type: "DATA_PAGE_V2", encoding, count: pages },
-			],
+		/** Adds the values of rows. */
+		add(cells: Row) {
+			const values = stored(kind, cells);
+			rows += values.length;
+			for (const value of values) if (value === null) nulls += 1;
+			if (!dictionary.isOpen()) return addPlain(values);
+			addLevels(values);
+			dictionary.add(values);
+			if (dictionary.isHopeless()) giveUp();
+		},
+
+		/**
+		 * Ends a row group with the rows that were added, of which there is at least one.
+		 * @param start where the column begins in the file
+		 * @returns its bytes in pieces, which are valid until the next call, and their metadata
+		 */
+		flush(start: number) {
+			if (dictionary.isOpen() && !dictionary.isWorthIt()) giveUp();
+			const encoding = endPages();
+			const dataStart = start + head.index;
+			const pieces = [taken(head), taken(written)];
+			const size = sizeOfAll(pieces);
+			const { counts } = pages;
+			const hasDictionary = encoding !== "PLAIN";
+			const chunk: ColumnChunk = {
+				file_offset: BigInt(start),
+				meta_data: {
+					type: TYPES[kind].type,
+					encodings: hasDictionary ? ["PLAIN", encoding] : [encoding],
+					path_in_schema: [name],
+					codec,
+					num_values: BigInt(rows),
+					total_uncompressed_size: BigInt(size + counts.saved),
+					total_compressed_size: BigInt(size),
+					data_page_offset: BigInt(dataStart),
+					...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
+					statistics: statisticsOf(kind, bounds, nulls),
+					encoding_stats: [
+						...(hasDictionary
+							? [{ page_type: "DICTIONARY_PAGE", encoding: "PLAIN", count: 1 } as const]
+							: []),
+						{ page_type: "DATA_PAGE_V2", encoding, count: counts.data },
+					],
+				},
+			};
+			begin();
+			return { chunk, pieces };
+		},
+
+		skips: dictionary.skips,
+
+		/** Frees the memory. The writer must not be used after this. */
+		release() {
+			for (const writer of [head, written, levels, data]) free(writer);
+			dictionary.release();
 		},
 	};
 }

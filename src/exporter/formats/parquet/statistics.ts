@@ -19,11 +19,15 @@ const precedesInUtf8 = (a: Value, b: Value) =>
 const isSortedDifferently = (value: Value) =>
 	typeof value === "string" && SORTED_DIFFERENTLY.test(value);
 
-/** The smallest and the largest of the values, of which there is at least one. */
-function bounds(values: Value[]) {
-	const isLess = values.some(isSortedDifferently) ? precedesInUtf8 : precedes;
-	const [first = ""] = values;
-	let [min, max] = [first, first];
+/** The smallest and the largest of a column's values. */
+export type Bounds = { min: Value; max: Value };
+
+/** The bounds of values, and of those before; null if there are none. */
+export function boundsOf(values: Value[], before: Bounds | null): Bounds | null {
+	const [first] = values;
+	if (first === undefined) return before;
+	let { min, max } = before ?? { min: first, max: first };
+	const isLess = [min, max, ...values].some(isSortedDifferently) ? precedesInUtf8 : precedes;
 	for (const value of values) {
 		if (isLess(value, min)) min = value;
 		if (isLess(max, value)) max = value;
@@ -39,10 +43,10 @@ function shortened(bound: Value, isMax: boolean) {
 }
 
 /** The statistics of a column. The bounds of texts are short: a long lower one is cut off, a long upper one rounded up. */
-export function statisticsOf(kind: Kind, values: Value[], nulls: number): Statistics {
+export function statisticsOf(kind: Kind, bounds: Bounds | null, nulls: number): Statistics {
 	const statistics: Statistics = { null_count: BigInt(nulls) };
-	if (values.length === 0) return statistics;
-	const { min, max } = bounds(values);
+	if (!bounds) return statistics;
+	const { min, max } = bounds;
 	const { type } = TYPES[kind];
 	if (type === "INT64") return { ...statistics, min_value: BigInt(min), max_value: BigInt(max) };
 	// Zero is -0 as a lower bound, and 0 as an upper one.

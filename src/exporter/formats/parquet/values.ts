@@ -88,12 +88,21 @@ function plainIntegers(numbers: Value[]) {
 	return new Uint8Array(words.buffer);
 }
 
-/** The values in the encoding PLAIN. */
+/** Booleans of a byte each, in the encoding PLAIN. */
+export function bits(booleans: Uint8Array): Uint8Array {
+	const packed = new Uint8Array(Math.ceil(booleans.length / 8));
+	for (const [i, boolean] of booleans.entries())
+		packed[i >> 3] = (packed[i >> 3] ?? 0) | (boolean << (i & 7));
+	return packed;
+}
+
+/** The values in the encoding PLAIN; of booleans, a byte for each. */
 export function plain(kind: Kind, values: Value[]): Uint8Array {
 	if (values.length === 0) return NOTHING;
 	const { type } = TYPES[kind];
 	if (type === "BYTE_ARRAY") return plainTexts(values);
 	if (type === "INT64") return plainIntegers(values);
+	if (type === "BOOLEAN") return Uint8Array.from(values, Number);
 	const writer = new ByteWriter(8 * values.length);
 	writePlain(writer, values, type, undefined);
 	return writer.getBytes();
