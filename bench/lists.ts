@@ -46,7 +46,21 @@ const PROJECTS: List = { owner: "projects", few: ["search=lovelace"], most: ["se
 
 const OF_FAMILY = {
 	"": { owner: "plugins" },
-	Activity: { owner: "plugins" },
+	Activity: {
+		owner: "plugins",
+		few: [
+			"activity=deleted",
+			`user=${uuid("user", FIRST_PERSON)}`,
+			"after=2099-01-01",
+			"before=2000-01-01",
+		],
+		most: [
+			"activity=updated",
+			`user=${uuid("user", OWNERS.plugins)}`,
+			"after=2001-01-01",
+			"before=2099-01-01",
+		],
+	},
 	ExportConfigs: { owner: "configs" },
 	Repository: { owner: "plugins" },
 } as const satisfies Record<string, List>;
@@ -68,11 +82,15 @@ export const LISTS: Record<string, List> = {
 	listBatchExportMetrics: { owner: "runs" },
 	listBatchExportRuns: {
 		owner: "runs",
-		few: ["status=Failed", "after=2099-01-01", "before=2000-01-01"],
-		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
+		few: ["status=Failed", "after=2099-01-01", "before=2000-01-01", "starts_before=2000-01-01"],
+		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
 	},
 	listBatchExportRunLogs: LOG,
-	listBatchExportBackfills: { owner: "runs" },
+	listBatchExportBackfills: {
+		owner: "runs",
+		few: ["status=Cancelled", "after=2099-01-01", "before=2000-01-01"],
+		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
+	},
 	listDomains: { owner: "domains", few: ["search=lovelace"], most: ["search=host"] },
 	listInvites: { owner: "invites", few: ["search=lovelace"], most: ["search=invited"] },
 	listMembers: {
