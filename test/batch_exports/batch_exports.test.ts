@@ -945,11 +945,13 @@ describe("runs", () => {
 			["2026-01-10T02:00", "2026-01-10T03:00"],
 			["2026-01-10T03:00", "2026-01-10T03:05"],
 			["2026-01-12T00:00", "2026-01-19T00:00"],
-		].map((window) => window.map((moment) => `${moment}:00.000Z`));
-		for (const [data_interval_start, data_interval_end] of windows)
+		].map(([start, end]) => ({
+			data_interval_start: `${start}:00.000Z`,
+			data_interval_end: `${end}:00.000Z`,
+		}));
+		for (const window of windows)
 			await run(made.id, {
-				data_interval_start,
-				data_interval_end,
+				...window,
 				status: "Completed",
 				finished_at: "2026-01-20T00:00:00.000Z",
 				launched: true,
@@ -958,7 +960,7 @@ describe("runs", () => {
 		const range = "after=2026-01-10T02:00:00Z&starts_before=2026-01-10T03:00:00Z";
 		const starts = (page: { results: { data_interval_start: string }[] }) =>
 			page.results.map(({ data_interval_start }) => data_interval_start);
-		const [ofWeek, , ofDay, , ofHour] = windows.map(([start]) => start);
+		const [ofWeek, , ofDay, , ofHour] = windows.map((window) => window.data_interval_start);
 		const all = await ask(range);
 		expect(all.count).toBe(3);
 		expect(starts(all)).toEqual([ofWeek, ofDay, ofHour]);

@@ -136,6 +136,10 @@ async function tenant(n: number) {
 			created_at: q(AT),
 			last_updated_at: q(AT),
 		}),
+		// What the export has already must match none of the filters.
+		env.DB.prepare(
+			"update batch_export_backfills set status = 'Completed', end_at = ? where batch_export_id = ?",
+		).bind(AT, batch_export),
 		insert(n, "batch_export_backfills", {
 			id: uuid(id),
 			batch_export_id: q(batch_export),
@@ -332,8 +336,8 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${exported(home)}/runs?after=${home.last}&before=${later(home.last, MATCHES)}`,
 	"runs by their windows and status": (home) =>
 		`${exported(home)}/runs?after=${home.last}&before=2026-12-31T00:00:00Z&status=FailedRetryable`,
-	"runs whose windows overlap a range": (home) =>
-		`${exported(home)}/runs?after=${home.last}&starts_before=${later(home.last, MATCHES)}`,
+	"runs whose windows overlap a range, by status": (home) =>
+		`${exported(home)}/runs?after=${home.last}&starts_before=${later(home.last, MATCHES)}&status=FailedRetryable`,
 	"backfills by status": (home) => `${exported(home)}/backfills?status=Cancelled`,
 	"backfills by two statuses": (home) =>
 		`${exported(home)}/backfills?status=Cancelled&status=Running`,
