@@ -288,6 +288,8 @@ inBrowser("the timeline of an export", (open) => {
 		expect(page.url()).toBe(
 			`${inject("console").url}${path}/batch_exports/${created.id}/backfills`,
 		);
+		await page.goBack();
+		await detail.getByText("the export was paused").waitFor();
 
 		const phone = await open(`${path}/batch_exports/${created.id}`, { hasTouch: true });
 		const gapThere = phone.getByRole("link", { name: /^No run, / }).first();
