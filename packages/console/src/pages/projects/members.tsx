@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
-import type { Member, Page, Project, ProjectMember, Received } from "tenantry-client";
-import { useList, useLoad, useQuery } from "../../load.ts";
+import type { Member, Project, ProjectMember, Received } from "tenantry-client";
+import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
@@ -20,21 +20,15 @@ const OFFSET = "members_offset";
 async function find(
 	project: number,
 	search: string,
-	{ offset, limit }: { offset: number; limit: number },
+	page: { offset: number; limit: number },
 	signal: AbortSignal,
-): Promise<Page<Row>> {
+) {
 	const found: Row[] = [];
 	for await (const member of api.projectMembers.list({ project, limit: 1000 }, { signal })) {
 		const { first_name, email } = member.user;
 		if (`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase())) found.push(member);
 	}
-	const isLast = offset + limit >= found.length;
-	return {
-		count: found.length,
-		next: isLast ? null : String(offset + limit),
-		previous: null,
-		results: found.slice(offset, offset + limit),
-	};
+	return pageOf(found, page);
 }
 
 /** The people who were added to a project. */
