@@ -273,6 +273,8 @@ inBrowser("people", (open) => {
 				send_email: false,
 			});
 		const page = await open(`${path}/projects`);
+		// Signed in: until then the key is in the URL.
+		await page.getByRole("link", { name: "Payroll" }).waitFor();
 		for (const [at, label, needle, found, other] of [
 			["projects", "Search projects", "ROLL", "Payroll", "Shop"],
 			["domains", "Search domains", "OTHER.", theirs, ours],
@@ -293,7 +295,10 @@ inBrowser("people", (open) => {
 		for (const email of emails) await newMember(organization.id, 1, email);
 		for (const { user } of (await client.members.list(organization)).results)
 			if (emails.includes(user.email))
-				await client.projectMembers.add({ project: project.id }, { user_uuid: user.uuid });
+				await client.projectMembers.add(
+					{ project: project.id },
+					{ user_uuid: user.uuid, level: 1 },
+				);
 		await page.goto(`${inject("console").url}${path}/projects/${project.id}`);
 		const row = (name: string) => page.locator("tbody tr", { hasText: name });
 		await row("joan-").waitFor();

@@ -49,7 +49,7 @@ export function useSave<T extends Values, Changes extends Values>({
 	onSaved: (object: T) => void;
 	/** The names of the fields, for people. */
 	labels: Partial<Record<keyof Changes & string, string>>;
-	/** What the object has under the names of the changes, where that aren't its own fields. */
+	/** Gives the object's values under the names of the changes, if they aren't the object's own fields. */
 	fields?: (object: T) => Values;
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
