@@ -10,6 +10,8 @@ type List = {
 	few?: string[];
 	/** Match nearly all rows. */
 	most?: string[];
+	/** How many rows a filter may read for each that matches, if more than three. */
+	perMatch?: number;
 	/** How many rows the list can have, if there is a limit. It has as many at all sizes. */
 	limit?: number;
 	/** The ids in the path that are not those of `IDS`. */
@@ -46,7 +48,23 @@ const PROJECTS: List = { owner: "projects", few: ["search=lovelace"], most: ["se
 
 const OF_FAMILY = {
 	"": { owner: "plugins" },
-	Activity: { owner: "plugins" },
+	Activity: {
+		owner: "plugins",
+		// A filter reads the entries of all three families, each with its plugin. One by `activity` also sorts them.
+		perMatch: 17,
+		few: [
+			"activity=deleted",
+			`user=${uuid("user", FIRST_PERSON)}`,
+			"after=2099-01-01",
+			"before=2000-01-01",
+		],
+		most: [
+			"activity=updated",
+			`user=${uuid("user", OWNERS.plugins)}`,
+			"after=2001-01-01",
+			"before=2099-01-01",
+		],
+	},
 	ExportConfigs: { owner: "configs" },
 	Repository: { owner: "plugins" },
 } as const satisfies Record<string, List>;
@@ -68,11 +86,15 @@ export const LISTS: Record<string, List> = {
 	listBatchExportMetrics: { owner: "runs" },
 	listBatchExportRuns: {
 		owner: "runs",
-		few: ["status=Failed", "after=2099-01-01", "before=2000-01-01"],
-		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
+		few: ["status=Failed", "after=2099-01-01", "before=2000-01-01", "starts_before=2000-01-01"],
+		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
 	},
 	listBatchExportRunLogs: LOG,
-	listBatchExportBackfills: { owner: "runs" },
+	listBatchExportBackfills: {
+		owner: "runs",
+		few: ["status=Cancelled", "after=2099-01-01", "before=2000-01-01"],
+		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
+	},
 	listDomains: { owner: "domains", few: ["search=lovelace"], most: ["search=host"] },
 	listInvites: { owner: "invites", few: ["search=lovelace"], most: ["search=invited"] },
 	listMembers: {

@@ -1,13 +1,13 @@
-import { and, type Column, eq, gt, is, lt, SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import type * as z from "zod";
 import { countWhere, paged } from "../db/list.ts";
 import { activityCounts, activityLog, auditStreams, projects, users } from "../db/schema.ts";
 import type { Key, Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { isAdmin, userWith, visibleTo } from "../tenant/visible.ts";
+import { isAdmin, visibleTo } from "../tenant/visible.ts";
+import { type Filters, indexedFilter, matchesFilters } from "./filters.ts";
 import { complete, grouped, smallChanges } from "./large.ts";
-import { entryColumns, type filters } from "./shape.ts";
+import { entryColumns } from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
 	db.select(entryColumns).from(activityLog).leftJoin(users, eq(users.id, activityLog.user_id));
@@ -22,32 +22,6 @@ function visibleEntries(tenant: Tenant, project_id: Column) {
 	return sql`(coalesce(${project_id}, 0) = 0 or ${isAdmin(tenant)} or ${ofVisibleProject})`;
 }
 
-type Filters = z.infer<typeof filters>;
-
-/**
- * The filters for equal values, as a condition. Of several, the one with the fewest entries uses its index: an item's, else
- * a user's. The + keeps the others from using theirs.
- */
-function indexedFilter({ item_id, user, activity, scope }: z.infer<typeof filters>) {
-	const [first, ...others] = [
-		item_id && eq(activityLog.item_id, item_id),
-		user && eq(activityLog.user_id, userWith(users.uuid, user)),
-		activity && eq(activityLog.activity, activity),
-		scope && eq(activityLog.scope, scope),
-	].filter((condition) => is(condition, SQL));
-	const isType = activity && scope && !item_id && !user;
-	return first && and(first, ...others.map((other) => (isType ? other : sql`+${other}`)));
-}
-
-/**
- * The condition for entries of callers. Literally, because the indexes of these pages are partial; but for the one of scope
- * and activity together, which is that of the feed.
- */
-const byCallers = ({ item_id, user, activity, scope }: z.infer<typeof filters>) =>
-	activity && scope && !item_id && !user
-		? eq(activityLog.is_system, false)
-		: sql`not ${activityLog.is_system}`;
-
 /**
  * Newest first: the entries of the path's project if it names one, else those of the organization.
  */
@@ -55,7 +29,7 @@ export const list = (tenant: Tenant, page: Page, given: Filters) =>
 	tenant.page(page, () => select(tenant).$dynamic(), selection(tenant, given));
 
 /** Which entries `list` has, and in which order. */
-function selection(tenant: Tenant, { user, after, before, ...equal }: Filters) {
+function selection(tenant: Tenant, given: Filters) {
 	const ofTenant = <T extends typeof activityLog | typeof activityCounts>(table: T) =>
 		tenant.kind === "project"
 			? eq(table.project_id, tenant.project)
@@ -64,18 +38,15 @@ function selection(tenant: Tenant, { user, after, before, ...equal }: Filters) {
 					visibleEntries(tenant, table.project_id),
 				);
 	const { created_at, id } = activityLog;
-	const indexed = indexedFilter({ user, ...equal });
+	const indexed = indexedFilter(given);
 	const where = and(
 		// The indexes of filters are the organization's.
 		indexed && tenant.kind === "project"
 			? sql`${eq(activityLog.organization_id, tenant.organization)} and +${ofTenant(activityLog)}`
 			: ofTenant(activityLog),
-		byCallers({ user, ...equal }),
-		indexed,
-		after ? gt(created_at, after) : undefined,
-		before ? lt(created_at, before) : undefined,
+		matchesFilters(given),
 	);
-	const isFiltered = indexed || after || before;
+	const isFiltered = indexed || given.after || given.before;
 	return {
 		where,
 		by: [created_at, id],

@@ -1,7 +1,9 @@
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { countWhere } from "../db/list.ts";
 import {
+	type BACKFILL_STATUSES,
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
@@ -15,7 +17,7 @@ import { found, invalid, throttled } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { backfillColumns, exportColumns } from "./columns.ts";
-import { type backfill as Backfill, toBatchExport } from "./shape.ts";
+import { type backfill as Backfill, type backfillFilters, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
 	byId,
@@ -32,15 +34,44 @@ const select = ({ db }: Tenant) => db.select(backfillColumns).from(batchExportBa
 
 const ofExport = (id: string) => eq(batchExportBackfills.batch_export_id, id.toLowerCase());
 
-/** Newest first. */
-export const list = (tenant: Tenant, id: string, page: Page) =>
-	listWithin(tenant, id, page, {
-		select: () => select(tenant).$dynamic(),
+/** Newest first. With a range of time: the newest ranges first. */
+export function list(
+	tenant: Tenant,
+	id: string,
+	page: Page,
+	{ status, after, before }: z.infer<typeof backfillFilters>,
+) {
+	const { end_at } = batchExportBackfills;
+	const isOf = (status: (typeof BACKFILL_STATUSES)[number]) =>
+		eq(batchExportBackfills.status, status);
+	const statuses = [...new Set(status)].map(isOf);
+	const listed = { select: () => select(tenant).$dynamic() };
+	if (after || before) {
+		const where = and(
+			ofExport(id),
+			after ? gt(end_at, after) : undefined,
+			before ? lt(end_at, before) : undefined,
+			// The sign keeps SQLite from the index of statuses, which would read backfills of all time.
+			statuses.length > 0 ? sql`+(${or(...statuses)})` : undefined,
+		);
+		return listWithin(tenant, id, page, {
+			...listed,
+			where,
+			by: [end_at, batchExportBackfills.id],
+			keys: ({ end_at, id }) => [end_at, id],
+			total: countWhere(batchExportBackfills, where),
+		});
+	}
+	const counts = statuses.map((one) => countWhere(batchExportBackfills, and(ofExport(id), one)));
+	return listWithin(tenant, id, page, {
+		...listed,
 		where: ofExport(id),
+		parts: statuses.length > 0 ? statuses : [undefined],
 		by: [batchExportBackfills.id],
 		keys: ({ id }) => [id],
-		total: countOf(id, batchExports.backfills),
+		total: statuses.length > 0 ? sql.join(counts, sql` + `) : countOf(id, batchExports.backfills),
 	});
+}
 
 /** Cancels the backfill, and its run under way. */
 export async function cancel(tenant: Tenant, id: string, backfill_id: string) {

@@ -10,6 +10,7 @@ import {
 	BatchExportLogEntry,
 	BatchExportRun,
 	backfill,
+	backfillFilters,
 	create,
 	logFilters,
 	retry,
@@ -111,7 +112,7 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 				id: `list${Id}Runs`,
 				summary: "List the runs of an export",
 				description:
-					"Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.",
+					"Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.",
 			},
 		},
 		"/:id/runs/:run_id": {
@@ -148,7 +149,8 @@ const named = (Id: string, tag: string, list: string, create: string): BatchExpo
 			get: {
 				id: `list${Id}Backfills`,
 				summary: "List the backfills of an export",
-				description: "Lists the backfills and how far each is, newest first.",
+				description:
+					"Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.",
 			},
 		},
 		"/:id/backfills/:backfill_id/cancel": {
@@ -380,6 +382,14 @@ describe(runFilters, {
 	status: "Only runs with this status, in any case. May be repeated.",
 	after: "Only runs whose window ends after this time.",
 	before: "Only runs whose window ends before this time.",
+	starts_before:
+		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range.",
+});
+
+describe(backfillFilters, {
+	status: "Only backfills with this status, in any case. May be repeated.",
+	after: "Only backfills whose range ends after this time.",
+	before: "Only backfills whose range ends before this time.",
 });
 
 describe(retry, { from: "`start` starts over, also where the run could go on." });

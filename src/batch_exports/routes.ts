@@ -16,6 +16,7 @@ import {
 	BatchExportLogEntry,
 	BatchExportRun,
 	backfill,
+	backfillFilters,
 	create,
 	logFilters,
 	retry,
@@ -104,8 +105,12 @@ export default router()
 				),
 			),
 	)
-	.get("/:id/backfills", paginated(BatchExportBackfill), async (c) =>
-		c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c))),
+	.get(
+		"/:id/backfills",
+		paginated(BatchExportBackfill),
+		query(backfillFilters, batchExports.find),
+		async (c) =>
+			c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
 	.post("/:id/backfills/:backfill_id/cancel", ok(BatchExportBackfill), async (c) =>
 		c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),

@@ -1,9 +1,10 @@
-import { and, eq, gt, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, isNull, lt, lte, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
 import { batchExportRuns, batchExports, now, type RUN_STATUSES } from "../db/schema.ts";
 import { logWhere } from "../exporter/run_log.ts";
+import { endsAcross } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
@@ -21,13 +22,22 @@ const COUNTERS = {
 	Cancelled: batchExports.cancelled_runs,
 } satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
 
+/** Conditions for windows that begin before this time, by their end, which has an index: they end by then, or across it. */
+function startsBefore(moment: string) {
+	const { data_interval_start, data_interval_end } = batchExportRuns;
+	return [
+		lte(data_interval_end, moment),
+		and(inList(data_interval_end, endsAcross(Date.parse(moment))), lt(data_interval_start, moment)),
+	];
+}
+
 /** Newest first. With a range of time: the newest windows first. */
 export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
-	const { status, after, before } = filters;
+	const { status, after, before, starts_before } = filters;
 	const statuses = [...new Set(status)];
 	const select = () => tenant.db.select(runColumns).from(batchExportRuns).$dynamic();
 	const ofExport = eq(batchExportRuns.batch_export_id, id.toLowerCase());
-	if (after || before) {
+	if (after || before || starts_before) {
 		const { data_interval_end } = batchExportRuns;
 		const where = and(
 			ofExport,
@@ -36,12 +46,15 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 			// The sign keeps SQLite from the index of statuses, which would read runs of all time.
 			statuses.length > 0 ? sql`+${inList(batchExportRuns.status, statuses)}` : undefined,
 		);
+		const parts = starts_before ? startsBefore(starts_before) : [undefined];
+		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
 		return listWithin(tenant, id, page, {
 			select,
 			where,
+			parts,
 			by: [data_interval_end, batchExportRuns.id],
 			keys: ({ data_interval_end, id }) => [data_interval_end, id],
-			total: countWhere(batchExportRuns, where),
+			total: sql.join(counts, sql` + `),
 		});
 	}
 	const [first, ...others] = statuses.map((one) => eq(batchExportRuns.status, one));

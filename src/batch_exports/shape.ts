@@ -191,6 +191,16 @@ export const runFilters = z.object({
 	after: queryMoment().optional(),
 	/** The time that windows end before. */
 	before: queryMoment().optional(),
+	/** The time that windows begin before. */
+	starts_before: queryMoment().optional(),
+});
+
+export const backfillFilters = z.object({
+	status: choices(BACKFILL_STATUSES).optional(),
+	/** The time that ranges end after. */
+	after: queryMoment().optional(),
+	/** The time that ranges end before. */
+	before: queryMoment().optional(),
 });
 
 export const retry = z.object({

@@ -709,6 +709,8 @@ export const batchExportBackfills = sqliteTable(
 	},
 	(t) => [
 		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
+		index("batch_export_backfills_status").on(t.batch_export_id, t.status, t.id),
+		index("batch_export_backfills_range").on(t.batch_export_id, t.end_at, t.id),
 		index("batch_export_backfills_running")
 			.on(t.project_id, t.last_updated_at)
 			.where(sql`status = 'Running'`),

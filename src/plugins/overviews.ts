@@ -1,7 +1,9 @@
 import { and, eq, or, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { matchesFilters } from "../activity_log/filters.ts";
 import { entryColumns } from "../activity_log/shape.ts";
 import { inList } from "../db/client.ts";
+import { countWhere } from "../db/list.ts";
 import {
 	activityLog,
 	organizations,
@@ -18,7 +20,13 @@ import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
 import { repository } from "./repository.ts";
 import { type Row, select, visible } from "./rows.ts";
-import { itsOrganization, type Plugin, pluginColumns, toPlugin } from "./shape.ts";
+import {
+	type activityFilters,
+	itsOrganization,
+	type Plugin,
+	pluginColumns,
+	toPlugin,
+} from "./shape.ts";
 
 const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
 	id: null,
@@ -53,34 +61,45 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 }
 
 /** The activity log of the family's plugins, newest first. */
-export const activity = async (tenant: Tenant, { bit, holds }: Family, page: Page) =>
-	withFirstPlugin(
-		await tenant.page(
-			page,
-			() =>
-				tenant.db
-					.select({ ...entryColumns, plugin: pluginColumns })
-					.from(activityLog)
-					.leftJoin(users, eq(users.id, activityLog.user_id))
-					.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
-					.innerJoin(organizations, itsOrganization)
-					.$dynamic(),
-			{
-				where: and(
-					eq(activityLog.organization_id, tenant.organization),
-					eq(activityLog.scope, "Plugin"),
-					sql`not ${activityLog.is_system}`,
-					holds,
-					// Only its owner changes a plugin, so an organization's log has entries about its own.
-					eq(plugins.organization_id, tenant.organization),
-				),
-				total: sql`(select coalesce(sum(counted.activity_entries), 0) from plugin_counts as counted
-					where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`,
-				by: [activityLog.created_at, activityLog.id],
-				keys: ({ created_at, id }) => [created_at, id],
-			},
-		),
+export async function activity(
+	tenant: Tenant,
+	{ bit, holds }: Family,
+	page: Page,
+	given: z.infer<typeof activityFilters>,
+) {
+	const itsPlugin = sql`${plugins.id} = cast(${activityLog.item_id} as integer)`;
+	const where = and(
+		eq(activityLog.organization_id, tenant.organization),
+		matchesFilters({ ...given, scope: "Plugin" }),
+		holds,
+		// Only its owner changes a plugin, so an organization's log has entries about its own.
+		eq(plugins.organization_id, tenant.organization),
 	);
+	const inAll = sql`(select coalesce(sum(counted.activity_entries), 0) from plugin_counts as counted
+		where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`;
+	const entries = await tenant.page(
+		page,
+		() =>
+			tenant.db
+				.select({ ...entryColumns, plugin: pluginColumns })
+				.from(activityLog)
+				.leftJoin(users, eq(users.id, activityLog.user_id))
+				.innerJoin(plugins, itsPlugin)
+				.innerJoin(organizations, itsOrganization)
+				.$dynamic(),
+		{
+			where,
+			total: isFiltered(given)
+				? countWhere(sql`${activityLog} join ${plugins} on ${itsPlugin}`, where)
+				: inAll,
+			by: [activityLog.created_at, activityLog.id],
+			keys: ({ created_at, id }) => [created_at, id],
+		},
+	);
+	return withFirstPlugin(entries);
+}
+
+const isFiltered = (given: object) => Object.values(given).some((value) => value !== undefined);
 
 /** Visible plugins without an enabled config in the organization. */
 export async function unused(tenant: Tenant, { bit }: Family, page: Page) {

@@ -9,6 +9,7 @@ import { PluginConfig } from "./plugin_config.ts";
 import * as plugins from "./queries.ts";
 import { RepositoryEntry } from "./repository.ts";
 import {
+	activityFilters,
 	create,
 	source as files,
 	filters,
@@ -40,8 +41,8 @@ export default (family: Family) => {
 		.post("/", created(Plugin), body(create), async (c) =>
 			c.json(await plugins.insert(c.var.tenant, family, c.req.valid("json")), 201),
 		)
-		.get("/activity", paginatedAs(Plugin, ActivityEntry), async (c) =>
-			c.json(await overviews.activity(c.var.tenant, family, page(c))),
+		.get("/activity", paginatedAs(Plugin, ActivityEntry), query(activityFilters), async (c) =>
+			c.json(await overviews.activity(c.var.tenant, family, page(c), c.req.valid("query"))),
 		)
 		.get("/exports_unsubscribe_configs", paginatedAs(Plugin, PluginConfig), async (c) =>
 			c.json(await overviews.exportConfigs(c.var.tenant, family, page(c))),

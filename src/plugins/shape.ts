@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import * as z from "zod";
+import { filters as logFilters } from "../activity_log/shape.ts";
 import { aliased } from "../db/client.ts";
 import { organizations, plugins } from "../db/schema.ts";
 import { boolean, choices, multilineText, record, refuseProto, text } from "../http/fields.ts";
@@ -114,6 +115,13 @@ export const filters = z.object({
 	/** Searches name, description and URL, ignoring case. */
 	search: text().optional(),
 	family: choices(FAMILIES).optional(),
+});
+
+export const activityFilters = logFilters.pick({
+	user: true,
+	activity: true,
+	after: true,
+	before: true,
 });
 
 /** A plugin and whether a newer version exists (docs/api.md#responses-with-extra-fields). */

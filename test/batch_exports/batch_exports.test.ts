@@ -755,6 +755,47 @@ describe("backfills", () => {
 			}),
 		);
 
+	test("are listed by status, and by when their ranges end", async () => {
+		const { here, path, made, project } = await exporting();
+		const ranges = [
+			["Completed", "03"],
+			["Running", "01"],
+			["Cancelled", "02"],
+			["Completed", "05"],
+		] as const;
+		for (const [status, day] of ranges)
+			await db.insert(batchExportBackfills).values({
+				batch_export_id: made.id,
+				project_id: project,
+				interval: "hour",
+				status,
+				start_at: "2025-12-01T00:00:00.000Z",
+				end_at: `2026-01-${day}T00:00:00.000Z`,
+				total_runs: 1,
+			});
+		const asked = async (query: string) => {
+			const { body } = await here("GET", `${path}/backfills?${query}`);
+			expect(body.count).toBe(body.results.length);
+			return body.results.map(({ end_at }: { end_at: string }) => end_at.slice(8, 10));
+		};
+		// The newest first; with a range of time, the newest ranges.
+		expect(await asked("")).toEqual(["05", "02", "01", "03"]);
+		expect(await asked("status=completed")).toEqual(["05", "03"]);
+		expect(await asked("status=Running&status=Cancelled")).toEqual(["02", "01"]);
+		expect(await asked("after=2026-01-01T00:00:00Z&before=2026-01-05T00:00:00Z")).toEqual([
+			"03",
+			"02",
+		]);
+		expect(await asked("after=2026-01-02T00:00:00Z&status=Completed&status=Running")).toEqual([
+			"05",
+			"03",
+		]);
+		const { next } = (await here("GET", `${path}/backfills?status=Completed&limit=1`)).body;
+		expect(await here("GET", `${path}/backfills${new URL(next).search}`)).toMatchObject({
+			body: { count: 2, results: [{ end_at: "2026-01-03T00:00:00.000Z" }], next: null },
+		});
+	});
+
 	test("a project has at most three at once, even if two requests race for the last one", async () => {
 		const { here, path, made, project, ask, id } = await exporting();
 		await running(2, made.id, project);
@@ -895,6 +936,42 @@ describe("runs", () => {
 		);
 	});
 
+	test("whose windows overlap a range are found whatever their interval was", async () => {
+		const { here, path, made } = await exporting();
+		const windows = [
+			["2026-01-05T00:00", "2026-01-12T00:00"],
+			["2026-01-09T00:00", "2026-01-10T00:00"],
+			["2026-01-10T00:00", "2026-01-11T00:00"],
+			["2026-01-10T01:00", "2026-01-10T02:00"],
+			["2026-01-10T02:00", "2026-01-10T03:00"],
+			["2026-01-10T03:00", "2026-01-10T03:05"],
+			["2026-01-12T00:00", "2026-01-19T00:00"],
+		].map(([start, end]) => ({
+			data_interval_start: `${start}:00.000Z`,
+			data_interval_end: `${end}:00.000Z`,
+		}));
+		for (const window of windows)
+			await run(made.id, {
+				...window,
+				status: "Completed",
+				finished_at: "2026-01-20T00:00:00.000Z",
+				launched: true,
+			});
+		const ask = async (query: string) => (await here("GET", `${path}/runs?${query}`)).body;
+		const range = "after=2026-01-10T02:00:00Z&starts_before=2026-01-10T03:00:00Z";
+		const starts = (page: { results: { data_interval_start: string }[] }) =>
+			page.results.map(({ data_interval_start }) => data_interval_start);
+		const [ofWeek, , ofDay, , ofHour] = windows.map((window) => window.data_interval_start);
+		const all = await ask(range);
+		expect(all.count).toBe(3);
+		expect(starts(all)).toEqual([ofWeek, ofDay, ofHour]);
+		const first = await ask(`${range}&limit=1`);
+		expect(first).toMatchObject({ count: 3, results: [{ data_interval_start: ofWeek }] });
+		expect(starts(await ask(new URL(first.next).search.slice(1)))).toEqual([ofDay]);
+		expect(await ask(`${range}&status=Failed`)).toMatchObject({ count: 0, results: [] });
+		expect((await ask("starts_before=2026-01-10T02:30:00Z")).count).toBe(5);
+	});
+
 	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, { launched: true, status: "Running" });
@@ -1022,7 +1099,12 @@ describe("the log", () => {
 		expect(await here("GET", `${path}/logs?${query}`)).toMatchObject(wrong(code, detail, attr));
 	});
 
-	test.each(["logs?level=LOUD", "runs?status=done", "runs/x/logs?after=soon"])(
+	test.each([
+		"logs?level=LOUD",
+		"runs?status=done",
+		"backfills?status=done",
+		"runs/x/logs?after=soon",
+	])(
 		"an export that doesn't exist is not found, even with invalid parameters: %s",
 		async (below) => {
 			const { here, path } = await exporting();

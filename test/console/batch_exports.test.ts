@@ -73,6 +73,16 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByText("3 of 3 windows").waitFor();
 		await checkLooks(page, "exports-backfills");
+		await page.getByLabel("State").selectOption("Cancelled");
+		await page.getByText("No backfill matches").waitFor();
+		await page.getByRole("button", { name: "New backfill" }).waitFor();
+		await page.getByLabel("State").selectOption("Completed");
+		await page.getByRole("cell", { name: "Completed" }).waitFor();
+		await page.getByLabel("Ends before").fill(local(hoursAgo(1)));
+		await page.getByText("No backfill matches").waitFor();
+		await page.goto(page.url().replace("before=", "after="));
+		await page.getByRole("cell", { name: "Completed" }).waitFor();
+		expect(await page.getByLabel("Ends after").inputValue()).toBe(local(hoursAgo(1)));
 
 		await page.getByRole("navigation", { name: "About" }).getByText("Runs").click();
 		const runs = page.getByRole("table", { name: "Runs" });

@@ -40,6 +40,11 @@ async function withLongNames() {
 		client.serviceAccounts.create(at, { name: longName(64) }),
 		client.pipelineDestinations.create(at, { name, description: name }),
 	]);
+	const start_at = new Date(Date.now() - 3 * 3_600_000).toISOString();
+	await client.batchExports.backfill(found, { start_at });
+	await expect
+		.poll(async () => (await client.batchExports.listRuns(found)).count)
+		.toBeGreaterThan(0);
 	const webhook = await client.webhooks.create(at, { url, description: name });
 	return { ...made, export: found, webhook };
 }
@@ -65,6 +70,8 @@ inBrowser("long names", (open) => {
 			"/projects": longName(20),
 			"/domains": "ddd",
 			"/batch_exports": ARABIC,
+			[`/batch_exports/${found.id}`]: "Backfills:",
+			[`/batch_exports/${found.id}/backfills`]: "windows",
 			[`/batch_exports/${found.id}/settings`]: "What is exported",
 			"/webhooks": longName(20),
 			[`/webhooks/${webhook.id}`]: "Deliveries",

@@ -266,8 +266,8 @@ inBrowser("people", (open) => {
 		expect((await client.organizationProjects.list(organization)).count).toBe(1);
 	});
 
-	test("projects, domains and invites are searched by a part of the name", async () => {
-		const { client, organization, path } = await newOrganization();
+	test("projects, domains, invites and people of a project are searched by a part of the name", async () => {
+		const { client, organization, project, path } = await newOrganization();
 		for (const name of ["Payroll", "Shop"])
 			await client.organizationProjects.create(organization, { name });
 		const [ours, theirs] = [newDomain(), `other.${newDomain()}`];
@@ -294,6 +294,23 @@ inBrowser("people", (open) => {
 			await page.getByRole("searchbox", { name: label }).fill("nothing of the kind");
 			await page.getByText(/^No (project|domain|invite) found$/).waitFor();
 		}
+
+		const emails = ["eve", "joan"].map((name) => newAddress(name));
+		for (const email of emails) await newMember(organization.id, 1, email);
+		for (const { user } of (await client.members.list(organization)).results)
+			if (emails.includes(user.email))
+				await client.projectMembers.add(
+					{ project: project.id },
+					{ user_uuid: user.uuid, level: 1 },
+				);
+		await page.goto(`${inject("console").url}${path}/projects/${project.id}`);
+		const row = (name: string) => page.locator("tbody tr", { hasText: name });
+		await row("joan-").waitFor();
+		await page.getByRole("searchbox", { name: "Search people" }).fill("EVE-");
+		await row("joan-").waitFor({ state: "detached" });
+		expect(await row("eve-").count()).toBe(1);
+		await page.goto(page.url().replace("EVE-", "nobody"));
+		await page.getByText("Nobody found").waitFor();
 	});
 
 	test("two administrators don't overwrite each other unseen", async () => {

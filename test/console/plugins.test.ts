@@ -23,6 +23,17 @@ async function written(client: Tenantry, organization: string, name: string, sou
 	return plugin;
 }
 
+/** Records what screen readers read out of the state of a file: each change of what is there. */
+const RECORD_STATUS = `{
+	const status = document.querySelector('.editor [role="status"]');
+	globalThis.recorded = [];
+	new MutationObserver(() => recorded.push(status.textContent)).observe(status, {
+		childList: true,
+		characterData: true,
+		subtree: true,
+	});
+}`;
+
 const namesIn = (page: Page) => page.getByRole("listitem").locator("strong").allTextContents();
 
 inBrowser("plugins", (open) => {
@@ -230,10 +241,15 @@ inBrowser("plugins", (open) => {
 		await editor.focus();
 		await page.keyboard.press("ControlOrMeta+End");
 		await page.keyboard.insertText("const = 5;\n");
+		await page.locator('.editor [role="status"]').waitFor({ state: "attached" });
+		await page.evaluate(RECORD_STATUS);
 		await page.getByRole("button", { name: "Save", exact: true }).click();
 		await page.getByText("The source is saved, but doesn't compile: index.ts.").waitFor();
 		await page.getByRole("button", { name: /^index\.ts.*doesn't compile$/ }).waitFor();
 		await checkLooks(page, "plugins-source-broken");
+		expect(await page.evaluate<string[]>("recorded")).toEqual([
+			expect.stringMatching(/^This file doesn't compile\. .+\(\d+:\d+\)$/),
+		]);
 		await page.getByRole("button", { name: /^Go to line \d+$/ }).click();
 		expect(await page.evaluate("getSelection().toString()")).toBe("const = 5;");
 		await page.keyboard.insertText("const five = 5;");
@@ -276,7 +292,17 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Upgrade plugin" }).click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
-		await page.getByRole("cell", { name: "Added" }).waitFor();
+		const added = page.getByRole("cell", { name: "Added" });
+		await added.waitFor();
+		await page.getByTitle("Show only what they did").first().click();
+		await page.getByRole("button", { name: /^Remove the filter By .+@/ }).waitFor();
+		await added.waitFor();
+		await page.getByLabel("Action").selectOption("upgraded");
+		await page.getByText("Nothing matches").waitFor();
+		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
+		await page.getByText("Nothing matches").waitFor();
+		await page.goto(page.url().replace("before=", "after="));
+		await added.waitFor();
 		await page.getByRole("link", { name: "Overview" }).last().click();
 		await page.getByRole("button", { name: "Remove plugin" }).click();
 		const dialog = page.getByRole("dialog");

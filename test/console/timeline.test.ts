@@ -184,7 +184,53 @@ describe("the fields of a backfill", () => {
 	});
 });
 
+/** How often the pointer goes from one entry to another, and a script that counts the texts that are made of ranges then. */
+const MOVES = 20;
+const WORDS_OF_MOVES = `(async () => {
+	const { formatRange } = Intl.DateTimeFormat.prototype;
+	let count = 0;
+	Intl.DateTimeFormat.prototype.formatRange = function (...range) {
+		count += 1;
+		return formatRange.apply(this, range);
+	};
+	const entries = document.querySelectorAll(".timeline-entry");
+	for (let i = 1; i <= ${MOVES}; i += 1) {
+		entries[i % entries.length].dispatchEvent(new MouseEvent("mouseenter"));
+		await new Promise(requestAnimationFrame);
+	}
+	return count;
+})()`;
+
+/** A Monday. */
+const MONDAY_MS = 4 * 24 * HOUR_MS;
+const WEEK_MS = 7 * 24 * HOUR_MS;
+
 inBrowser("the timeline of an export", (open) => {
+	test("shows a window from when the interval was longer, and says if runs are missing", async () => {
+		const { client, organization, path } = await newOrganization();
+		const created = await client.batchExports.create(organization, {
+			name: "Weekly once",
+			destination: { type: "NoOp", config: {} },
+			interval: "week",
+			paused: true,
+		});
+		const end = Math.floor((Date.now() - MONDAY_MS) / WEEK_MS) * WEEK_MS + MONDAY_MS;
+		const [start_at, end_at] = [end - WEEK_MS, end].map((at) => new Date(at).toISOString());
+		await client.batchExports.backfill(created, { start_at, end_at });
+		await client.batchExports.update(created, { interval: "every 5 minutes" });
+		const page = await open("/console");
+		await page.route(/\/runs\?.*starts_before/, async (route) => {
+			const answer = await route.fetch();
+			const json = { ...(await answer.json()), next: answer.url() };
+			await route.fulfill({ response: answer, json });
+		});
+		const tuesday = new Date(end - 6 * 24 * HOUR_MS).toISOString();
+		const at = `${path}/batch_exports/${created.id}?until=${tuesday}`;
+		await page.goto(new URL(at, page.url()).href);
+		await page.getByRole("link", { name: /^Backfill run of/ }).waitFor();
+		await page.getByText("Only the 1000 runs of the newest windows are shown.").waitFor();
+	});
+
 	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const event = { event: "signed up", distinct_id: "visitor-1", timestamp: hoursAgo(3.5) };
@@ -220,12 +266,17 @@ inBrowser("the timeline of an export", (open) => {
 		await page.getByText("Started more than once").waitFor();
 		await page.getByText(/Backfills: 2 completed\. 2 rows\./).waitFor();
 		await checkLooks(page, "exports-timeline");
+		expect(await page.evaluate<number>(WORDS_OF_MOVES)).toBeLessThan(3 * MOVES);
 		await page.keyboard.press("Enter");
 		await page.getByRole("heading", { name: /^Run of/ }).waitFor();
 		await page.getByText(/ 2 rows, .*attempt 2/).waitFor();
 		expect(page.url()).toContain(`/runs/${withRows.id}`);
 
 		await page.goBack();
+		const detail = page.locator(".timeline-detail");
+		await detail.getByText("attempt 2").waitFor();
+		await page.locator(`.timeline-entry[tabindex="0"][data-key="${withRows.id}"]`).waitFor();
+		expect(await page.locator('.timeline-entry[tabindex="0"]').count()).toBe(1);
 		await page.getByRole("button", { name: "Earlier" }).click();
 		await expect.poll(() => new URL(page.url()).searchParams.get("until")).not.toBeNull();
 		await gap.waitFor({ state: "detached" });
@@ -238,5 +289,18 @@ inBrowser("the timeline of an export", (open) => {
 		expect(page.url()).toBe(
 			`${inject("console").url}${path}/batch_exports/${created.id}/backfills`,
 		);
+		await page.goBack();
+		await detail.getByText("the export was paused").waitFor();
+
+		const phone = await open(`${path}/batch_exports/${created.id}`, { hasTouch: true });
+		const gapThere = phone.getByRole("link", { name: /^No run, / }).first();
+		await gapThere.tap();
+		await phone
+			.locator(".timeline-detail")
+			.getByText(/[56] windows, the export was paused, 2 of them exported by a backfill/)
+			.waitFor();
+		await expect.poll(() => new URL(phone.url()).searchParams.get("window")).toMatch(/^gap-/);
+		await gapThere.tap();
+		await phone.getByRole("dialog", { name: "New backfill" }).waitFor();
 	});
 });

@@ -136,14 +136,18 @@ async function tenant(n: number) {
 			created_at: q(AT),
 			last_updated_at: q(AT),
 		}),
+		// What the export has already must match none of the filters.
+		env.DB.prepare(
+			"update batch_export_backfills set status = 'Completed', end_at = ? where batch_export_id = ?",
+		).bind(AT, batch_export),
 		insert(n, "batch_export_backfills", {
 			id: uuid(id),
 			batch_export_id: q(batch_export),
 			project_id: `${project}`,
 			interval: "'hour'",
-			status: "'Completed'",
+			status: rare(n, "'Cancelled'", "'Completed'"),
 			start_at: q(AT),
-			end_at: q(AT),
+			end_at: time(),
 			total_runs: "1",
 			created_at: q(AT),
 			last_updated_at: q(AT),
@@ -332,6 +336,21 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${exported(home)}/runs?after=${home.last}&before=${later(home.last, MATCHES)}`,
 	"runs by their windows and status": (home) =>
 		`${exported(home)}/runs?after=${home.last}&before=2026-12-31T00:00:00Z&status=FailedRetryable`,
+	"runs whose windows overlap a range, by status": (home) =>
+		`${exported(home)}/runs?after=${home.last}&starts_before=${later(home.last, MATCHES)}&status=FailedRetryable`,
+	"backfills by status": (home) => `${exported(home)}/backfills?status=Cancelled`,
+	"backfills by two statuses": (home) =>
+		`${exported(home)}/backfills?status=Cancelled&status=Running`,
+	"backfills by their ranges": (home) =>
+		`${exported(home)}/backfills?after=${home.last}&before=${later(home.last, MATCHES)}`,
+	"backfills by their ranges and status": (home) =>
+		`${exported(home)}/backfills?after=${home.last}&status=Cancelled&status=Running`,
+	"entries of plugins by user": (home) => `${plugins(home)}/activity?user=${home.someone}`,
+	"entries of plugins by activity": (home) => `${plugins(home)}/activity?activity=upgraded`,
+	"entries of plugins by user and activity": (home) =>
+		`${plugins(home)}/activity?user=${home.someone}&activity=upgraded`,
+	"entries of plugins by time": (home) =>
+		`${plugins(home)}/activity?after=${home.last}&before=2026-12-31T00:00:00Z`,
 	"an export's entries by level": (home) => `${exported(home)}/logs?level=ERROR`,
 	"an export's entries by two levels": (home) => `${exported(home)}/logs?level=ERROR&level=DEBUG`,
 	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,

@@ -1066,6 +1066,35 @@ describe("a list that also has a plugin’s fields", () => {
 		expect((await home.here("GET", `/${FRONTEND}/activity`)).body.count).toBe(0);
 	});
 
+	test("lists the activity by person, action and time", async () => {
+		const home = await world();
+		const admin = await join(home.id, 8);
+		const [first] = [await make(home, { name: "one" }), await make(home, { name: "two" })];
+		await home.here("PATCH", `/${DESTINATIONS}/${first.id}`, {
+			key: admin.key,
+			body: { name: "One" },
+		});
+		const all = (await home.here("GET", `/${DESTINATIONS}/activity`)).body;
+		const [newest, middle] = all.results;
+		const asked = async (query: string) => {
+			const { body } = await home.here("GET", `/${DESTINATIONS}/activity?${query}`);
+			expect(body.count).toBe(body.results.length);
+			return body.results;
+		};
+		expect(await asked(`user=${newest.user.uuid}`)).toEqual([newest]);
+		expect(await asked("activity=created")).toEqual(all.results.slice(1));
+		expect(await asked(`user=${newest.user.uuid}&activity=created`)).toEqual([]);
+		expect(await asked(`before=${newest.created_at}&after=2001-01-01`)).toEqual(
+			all.results.filter((entry: typeof newest) => entry.created_at < newest.created_at),
+		);
+		expect(await asked(`after=${middle.created_at}&activity=created`)).toEqual([]);
+		expect((await home.here("GET", `/${FRONTEND}/activity?activity=created`)).body.count).toBe(0);
+		expect(await home.here("GET", `/${DESTINATIONS}/activity?user=x`)).toMatchObject({
+			status: 400,
+			body: { attr: "user" },
+		});
+	});
+
 	test("omits configs of projects that the caller doesn’t see", async () => {
 		const home = await world();
 		const { id } = await make(home);

@@ -1545,7 +1545,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the runs of an export",
 				description:
-					"Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.",
+					"Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.",
 				path: [
 					{
 						name: "organization",
@@ -1566,6 +1566,11 @@ export const GROUPS: Group[] = [
 					},
 					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
 					{ name: "before", kind: "string", help: "Only runs whose window ends before this time." },
+					{
+						name: "starts_before",
+						kind: "string",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range.",
+					},
 				],
 				columns: [
 					"id",
@@ -1693,7 +1698,8 @@ export const GROUPS: Group[] = [
 				method: "listBackfills",
 				verb: "GET",
 				summary: "List the backfills of an export",
-				description: "Lists the backfills and how far each is, newest first.",
+				description:
+					"Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.",
 				path: [
 					{
 						name: "organization",
@@ -1706,6 +1712,22 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "status",
+						kind: "strings",
+						help: "Only backfills with this status, in any case. May be repeated.",
+						choices: ["Running", "Completed", "Cancelled"],
+					},
+					{
+						name: "after",
+						kind: "string",
+						help: "Only backfills whose range ends after this time.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only backfills whose range ends before this time.",
+					},
 				],
 				columns: [
 					"id",
@@ -2260,7 +2282,7 @@ export const GROUPS: Group[] = [
 				verb: "GET",
 				summary: "List the runs of an export",
 				description:
-					"Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.",
+					"Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.",
 				path: [
 					{
 						name: "project",
@@ -2281,6 +2303,11 @@ export const GROUPS: Group[] = [
 					},
 					{ name: "after", kind: "string", help: "Only runs whose window ends after this time." },
 					{ name: "before", kind: "string", help: "Only runs whose window ends before this time." },
+					{
+						name: "starts_before",
+						kind: "string",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range.",
+					},
 				],
 				columns: [
 					"id",
@@ -2408,7 +2435,8 @@ export const GROUPS: Group[] = [
 				method: "listBackfills",
 				verb: "GET",
 				summary: "List the backfills of an export",
-				description: "Lists the backfills and how far each is, newest first.",
+				description:
+					"Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.",
 				path: [
 					{
 						name: "project",
@@ -2421,6 +2449,22 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "status",
+						kind: "strings",
+						help: "Only backfills with this status, in any case. May be repeated.",
+						choices: ["Running", "Completed", "Cancelled"],
+					},
+					{
+						name: "after",
+						kind: "string",
+						help: "Only backfills whose range ends after this time.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only backfills whose range ends before this time.",
+					},
 				],
 				columns: [
 					"id",
@@ -2634,6 +2678,26 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "user",
+						kind: "string",
+						help: "Only entries of the user with this uuid. There are none for an unknown user.",
+					},
+					{
+						name: "activity",
+						kind: "string",
+						help: "Only this activity, such as created or job_triggered. Case matters.",
+					},
+					{
+						name: "after",
+						kind: "string",
+						help: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",
+					},
 				],
 				columns: ["id", "user.uuid", "user.email", "activity", "scope", "item_id", "created_at"],
 			},
@@ -3087,6 +3151,26 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "user",
+						kind: "string",
+						help: "Only entries of the user with this uuid. There are none for an unknown user.",
+					},
+					{
+						name: "activity",
+						kind: "string",
+						help: "Only this activity, such as created or job_triggered. Case matters.",
+					},
+					{
+						name: "after",
+						kind: "string",
+						help: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",
+					},
 				],
 				columns: ["id", "user.uuid", "user.email", "activity", "scope", "item_id", "created_at"],
 			},
@@ -3540,6 +3624,26 @@ export const GROUPS: Group[] = [
 				query: [
 					{ name: "limit", kind: "integer", help: "How many results a page has at most." },
 					{ name: "offset", kind: "integer", help: "The index of the first result." },
+					{
+						name: "user",
+						kind: "string",
+						help: "Only entries of the user with this uuid. There are none for an unknown user.",
+					},
+					{
+						name: "activity",
+						kind: "string",
+						help: "Only this activity, such as created or job_triggered. Case matters.",
+					},
+					{
+						name: "after",
+						kind: "string",
+						help: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
+					},
+					{
+						name: "before",
+						kind: "string",
+						help: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",
+					},
 				],
 				columns: ["id", "user.uuid", "user.email", "activity", "scope", "item_id", "created_at"],
 			},

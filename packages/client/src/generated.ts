@@ -484,7 +484,7 @@ export interface BatchExportsCalls {
 	/**
 	 * List the runs of an export.
 	 *
-	 * Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.
+	 * Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.
 	 */
 	listRuns(
 		parameters: ListBatchExportRunsParameters | From<"batchExports">,
@@ -535,7 +535,7 @@ export interface BatchExportsCalls {
 	/**
 	 * List the backfills of an export.
 	 *
-	 * Lists the backfills and how far each is, newest first.
+	 * Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.
 	 */
 	listBackfills(
 		parameters: ListBatchExportBackfillsParameters | From<"batchExports">,
@@ -1777,7 +1777,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * List the runs of an export.
 	 *
-	 * Lists scheduled runs and those of backfills, newest first. With `after` or `before`, those with the newest windows first.
+	 * Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.
 	 */
 	listRuns(
 		parameters: ListProjectBatchExportRunsParameters | From<"projectBatchExports">,
@@ -1828,7 +1828,7 @@ export interface ProjectBatchExportsCalls {
 	/**
 	 * List the backfills of an export.
 	 *
-	 * Lists the backfills and how far each is, newest first.
+	 * Lists the backfills and how far each is, newest first. With `after` or `before`, those with the newest ranges first.
 	 */
 	listBackfills(
 		parameters: ListProjectBatchExportBackfillsParameters | From<"projectBatchExports">,
@@ -2666,6 +2666,8 @@ export interface ListBatchExportRunsParameters {
 	after?: string | undefined;
 	/** Only runs whose window ends before this time. */
 	before?: string | undefined;
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. */
+	starts_before?: string | undefined;
 }
 
 /** What `batchExports.getRun` is about. */
@@ -2738,6 +2740,14 @@ export interface ListBatchExportBackfillsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only backfills with this status, in any case. May be repeated. */
+	status?:
+		| (("Running" | "Completed" | "Cancelled")[] | "Running" | "Completed" | "Cancelled")
+		| undefined;
+	/** Only backfills whose range ends after this time. */
+	after?: string | undefined;
+	/** Only backfills whose range ends before this time. */
+	before?: string | undefined;
 }
 
 /** What `batchExports.cancelBackfill` is about. */
@@ -3587,6 +3597,14 @@ export interface ListDestinationActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only entries of the user with this uuid. There are none for an unknown user. */
+	user?: string | undefined;
+	/** Only this activity, such as `created` or `job_triggered`. Case matters. */
+	activity?: string | undefined;
+	/** Only entries that are newer than this time, in ISO 8601; UTC if it has no offset. */
+	after?: string | undefined;
+	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
+	before?: string | undefined;
 }
 
 /** What `pipelineDestinations.listExportConfigs` is about. */
@@ -3827,6 +3845,14 @@ export interface ListFrontendAppActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only entries of the user with this uuid. There are none for an unknown user. */
+	user?: string | undefined;
+	/** Only this activity, such as `created` or `job_triggered`. Case matters. */
+	activity?: string | undefined;
+	/** Only entries that are newer than this time, in ISO 8601; UTC if it has no offset. */
+	after?: string | undefined;
+	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
+	before?: string | undefined;
 }
 
 /** What `pipelineFrontendApps.listExportConfigs` is about. */
@@ -4067,6 +4093,14 @@ export interface ListImportAppActivityParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only entries of the user with this uuid. There are none for an unknown user. */
+	user?: string | undefined;
+	/** Only this activity, such as `created` or `job_triggered`. Case matters. */
+	activity?: string | undefined;
+	/** Only entries that are newer than this time, in ISO 8601; UTC if it has no offset. */
+	after?: string | undefined;
+	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
+	before?: string | undefined;
 }
 
 /** What `pipelineImportApps.listExportConfigs` is about. */
@@ -4655,6 +4689,8 @@ export interface ListProjectBatchExportRunsParameters {
 	after?: string | undefined;
 	/** Only runs whose window ends before this time. */
 	before?: string | undefined;
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. */
+	starts_before?: string | undefined;
 }
 
 /** What `projectBatchExports.getRun` is about. */
@@ -4727,6 +4763,14 @@ export interface ListProjectBatchExportBackfillsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
+	/** Only backfills with this status, in any case. May be repeated. */
+	status?:
+		| (("Running" | "Completed" | "Cancelled")[] | "Running" | "Completed" | "Cancelled")
+		| undefined;
+	/** Only backfills whose range ends after this time. */
+	after?: string | undefined;
+	/** Only backfills whose range ends before this time. */
+	before?: string | undefined;
 }
 
 /** What `projectBatchExports.cancelBackfill` is about. */

@@ -72,6 +72,17 @@ export function useQuery() {
 	return [query, change] as const;
 }
 
+/** A page of rows that were found in the browser, where the API has no filter. */
+export const pageOf = <T>(
+	found: T[],
+	{ limit, offset }: { limit: number; offset: number },
+): Page<T> => ({
+	count: found.length,
+	next: found.length > offset + limit ? "" : null,
+	previous: null,
+	results: found.slice(offset, offset + limit),
+});
+
 /** How many rows a page of a list shows. */
 const ROWS = 50;
 

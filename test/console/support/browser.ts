@@ -23,18 +23,20 @@ type Open = (
 	options?: {
 		/** Signs in with this key. "" opens the page signed out. */
 		key?: string;
+		hasTouch?: boolean;
 	},
 ) => Promise<Page>;
 
 /** Runs tests in a browser; skipped where none is installed. */
 export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
-		tests(async (path, { key = inject("console").key } = {}) => {
+		tests(async (path, { key = inject("console").key, hasTouch = false } = {}) => {
 			const { url } = inject("console");
 			const page = await newPage({
 				viewport: { width: 1280, height: 800 },
 				timezoneId: "UTC",
 				locale: "en-US",
+				hasTouch,
 				permissions: ["clipboard-read", "clipboard-write"],
 			});
 			problems.set(page, problemsOf(page, url, REFUSALS));

@@ -42,6 +42,7 @@ export function useSave<T extends Values, Changes extends Values>({
 	update,
 	onSaved,
 	labels,
+	fields = (object) => object,
 }: {
 	/** Reads the object as it is now, by the client's `get`: only that knows its ETag. */
 	read: () => Promise<T>;
@@ -51,6 +52,8 @@ export function useSave<T extends Values, Changes extends Values>({
 	onSaved: (object: T) => void;
 	/** The names of the fields, for people. */
 	labels: Partial<Record<keyof Changes & string, string>>;
+	/** Gives the object's values under the names of the changes, if they aren't the object's own fields. */
+	fields?: (object: T) => Values;
 }) {
 	const [clash, setClash] = useState<Clash<T, Changes>>();
 	const [version, setVersion] = useState(0);
@@ -66,8 +69,8 @@ export function useSave<T extends Values, Changes extends Values>({
 		} catch (error) {
 			if (!(error instanceof PreconditionFailedError)) throw error;
 			const theirs = await read();
-			const isSame = (name: string) =>
-				shown(fieldOf(theirs, name)) === shown(fieldOf(object, name));
+			const [now, before] = [fields(theirs), fields(object)];
+			const isSame = (name: string) => shown(fieldOf(now, name)) === shown(fieldOf(before, name));
 			// Only other things about it have changed, such as its state.
 			if (Object.keys(changes).every(isSame)) return saveOver(theirs, changes);
 			setClash({ theirs, changes });
@@ -82,9 +85,10 @@ export function useSave<T extends Values, Changes extends Values>({
 		return isSaved;
 	}
 
+	const theirs = clash ? fields(clash.theirs) : {};
 	const rows = clash
 		? Object.keys(clash.changes).filter(
-				(name) => shown(fieldOf(clash.theirs, name)) !== shown(fieldOf(clash.changes, name)),
+				(name) => shown(fieldOf(theirs, name)) !== shown(fieldOf(clash.changes, name)),
 			)
 		: [];
 	const labelOf = (name: string) => shown(fieldOf(labels, name) ?? name);
@@ -119,7 +123,7 @@ export function useSave<T extends Values, Changes extends Values>({
 								<Value>{shown(fieldOf(clash.changes, name))}</Value>
 							</td>
 							<td role="cell" data-title={SAVED}>
-								<Value>{shown(fieldOf(clash.theirs, name))}</Value>
+								<Value>{shown(fieldOf(theirs, name))}</Value>
 							</td>
 						</tr>
 					))}

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useQuery } from "../load.ts";
+import { isoOf, toLocalInput } from "./moments.ts";
 
 /** The filters of a list, above it. Their values are in the URL. */
 export const Filters = ({ children }: { children: ComponentChildren }) => (
@@ -10,8 +11,19 @@ export const Filters = ({ children }: { children: ComponentChildren }) => (
 /** How long a search waits for the next letter, in milliseconds. */
 const PAUSE_MS = 250;
 
-/** A text that a list is searched for; `name` is the parameter in the URL. */
-export function Search({ name = "search", label }: { name?: string; label: string }) {
+/**
+ * A text that a list is searched for; `name` is the parameter in the URL.
+ * @param offset the parameter that has the list's place, where a page has several lists
+ */
+export function Search({
+	name = "search",
+	label,
+	offset = "offset",
+}: {
+	name?: string;
+	label: string;
+	offset?: string;
+}) {
 	const [query, change] = useQuery();
 	const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
 	useEffect(() => () => clearTimeout(timer.current), []);
@@ -24,7 +36,7 @@ export function Search({ name = "search", label }: { name?: string; label: strin
 			onInput={({ currentTarget }) => {
 				const { value } = currentTarget;
 				clearTimeout(timer.current);
-				timer.current = setTimeout(() => change({ [name]: value, offset: undefined }), PAUSE_MS);
+				timer.current = setTimeout(() => change({ [name]: value, [offset]: undefined }), PAUSE_MS);
 			}}
 		/>
 	);
@@ -54,5 +66,39 @@ export function Filter({
 				</option>
 			))}
 		</select>
+	);
+}
+
+/** A moment that a list begins or ends at, in the reader's time zone. */
+export function MomentFilter({ name, label }: { name: string; label: string }) {
+	const [query, change] = useQuery();
+	const value = query[name];
+	const date = value ? new Date(value) : undefined;
+	return (
+		<label class="moment">
+			{label}
+			<input
+				type="datetime-local"
+				value={date && !Number.isNaN(date.getTime()) ? toLocalInput(date) : ""}
+				onChange={({ currentTarget }) =>
+					change({ [name]: isoOf(currentTarget.value), offset: undefined })
+				}
+			/>
+		</label>
+	);
+}
+
+/** A filter that was set by pressing something in the list, as a button that removes it. */
+export function Chip({ name, words }: { name: string; words: string }) {
+	const [, change] = useQuery();
+	return (
+		<button
+			type="button"
+			class="chip"
+			aria-label={`Remove the filter ${words}`}
+			onClick={() => change({ [name]: undefined, offset: undefined })}
+		>
+			{words} <span aria-hidden="true">×</span>
+		</button>
 	);
 }

@@ -5,6 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { Field, Form } from "../../ui/form.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
@@ -20,6 +21,14 @@ const MOODS: Record<Backfill["status"], Mood> = {
 	Completed: "good",
 	Cancelled: "quiet",
 };
+
+/** The states as choices of a filter. */
+const STATUSES = [
+	["", "All states"],
+	["Running", "Running"],
+	["Completed", "Completed"],
+	["Cancelled", "Cancelled"],
+] as const;
 
 /** How far a backfill is, as a bar and in words. */
 function Progress({ of }: { of: Backfill }) {
@@ -169,10 +178,12 @@ function NewBackfill({
 	);
 }
 
-/** The backfills of an export, newest first. */
+/** The backfills of an export, newest first; with a filter by time, the newest ranges first. */
 export function Backfills({ of, reload }: Opened) {
 	const { organization } = useOrganization();
-	const [{ from }, change] = useQuery();
+	const [{ from, status: named, after, before }, change] = useQuery();
+	const status = STATUSES.map(([value]) => value).find((value) => value === named) || undefined;
+	const isFiltered = Boolean(status || after || before);
 	const [isAsking, setAsking] = useState(from !== undefined);
 	const close = () => {
 		setAsking(false);
@@ -181,10 +192,17 @@ export function Backfills({ of, reload }: Opened) {
 	const list = useList(
 		(page, signal) =>
 			api.batchExports.listBackfills(
-				{ organization: organization.id, id: of.id, ...page },
+				{
+					organization: organization.id,
+					id: of.id,
+					...page,
+					status: status && [status],
+					...(after && { after }),
+					...(before && { before }),
+				},
 				{ signal },
 			),
-		[of.id],
+		[of.id, status, after, before],
 	);
 	const reloadAll = () => {
 		list.reload();
@@ -199,17 +217,34 @@ export function Backfills({ of, reload }: Opened) {
 	);
 	return (
 		<>
-			{list.data && list.data.count > 0 && <div class="above-list">{button}</div>}
+			{(isFiltered || (list.data && list.data.count > 0)) && (
+				<>
+					<div class="above-list">{button}</div>
+					<Filters>
+						<Filter name="status" label="State" options={STATUSES} />
+						<MomentFilter name="after" label="Ends after" />
+						<MomentFilter name="before" label="Ends before" />
+					</Filters>
+				</>
+			)}
 			<Table
 				list={list}
 				label="Backfills"
 				columns={columnsOf(reloadAll)}
 				id={({ id }) => id}
 				empty={
-					<Empty title="No backfills yet">
-						<p>A backfill exports a range of the past, such as what was collected before today.</p>
-						{button}
-					</Empty>
+					isFiltered ? (
+						<Empty title="No backfill matches">
+							<p>Change the filters, or remove them.</p>
+						</Empty>
+					) : (
+						<Empty title="No backfills yet">
+							<p>
+								A backfill exports a range of the past, such as what was collected before today.
+							</p>
+							{button}
+						</Empty>
+					)
 				}
 			/>
 			{isAsking && <NewBackfill of={of} onClose={close} onDone={reloadAll} />}

@@ -1,5 +1,5 @@
-import type { BatchExport, Page } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import type { BatchExport } from "tenantry-client";
+import { pageOf, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
@@ -30,21 +30,6 @@ const matches = (of: BatchExport, { search, state, type, interval }: Filtered) =
 	(!state || stateOf(of) === state) &&
 	(!type || of.destination.type === type) &&
 	(!interval || of.interval === interval);
-
-/** A page of those that match. */
-function filter(
-	results: BatchExport[],
-	filters: Filtered,
-	{ limit, offset }: { limit: number; offset: number },
-): Page<BatchExport> {
-	const found = results.filter((of) => matches(of, filters));
-	return {
-		count: found.length,
-		next: found.length > offset + limit ? "" : null,
-		previous: null,
-		results: found.slice(offset, offset + limit),
-	};
-}
 
 /** What went wrong in the last run, in the list itself. */
 function Failure({ of }: { of: BatchExport }) {
@@ -120,7 +105,11 @@ export default function BatchExports() {
 			const found = project
 				? await api.projectBatchExports.list({ project, ...range }, { signal })
 				: await api.batchExports.list({ organization: organization.id, ...range }, { signal });
-			return isFiltered ? filter(found.results, filters, page) : found;
+			if (!isFiltered) return found;
+			return pageOf(
+				found.results.filter((of) => matches(of, filters)),
+				page,
+			);
 		},
 		[organization.id, project, ...Object.values(filters)],
 	);

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { BatchExportRun } from "tenantry-client";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
@@ -7,6 +7,7 @@ import { Problem } from "../../ui/feedback.tsx";
 import type { Opened } from "./export.tsx";
 import { IDLE_MS, usePolling } from "./poll.ts";
 import { sayRange } from "./states.tsx";
+import { useAttention } from "./timeline_attention.ts";
 import { Drawing } from "./timeline_drawing.tsx";
 import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
@@ -14,13 +15,6 @@ import { LENGTHS } from "./windows.ts";
 
 /** More than a range has windows. It may have more runs: of several backfills, or of an interval that was shorter once. */
 const MAX_RUNS = 1000;
-
-/**
- * Until when windows may end that begin in a range: a week later, the longest window of an export whose interval was
- * changed. Less where a week has too many windows to load.
- */
-const laterThan = (end: number, length: number) =>
-	end + Math.min(LENGTHS.week, (MAX_RUNS / 2) * length) + 1;
 
 const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
@@ -60,24 +54,18 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
-			const list = (after: number, before: number) =>
-				api.batchExports.listRuns(
-					{
-						organization: organization.id,
-						id: of.id,
-						after: iso(after),
-						before: iso(before),
-						limit: MAX_RUNS,
-					},
-					{ signal },
-				);
-			const [within, later] = await Promise.all([
-				list(start, end + 1),
-				reachesNow ? undefined : list(end, laterThan(end, LENGTHS[of.interval])),
-			]);
-			const isPart = within.next !== null;
-			const known = knownOf({ start, end }, within.results, isPart);
-			const runs = [...within.results, ...(later?.results ?? [])];
+			const { results: runs, next } = await api.batchExports.listRuns(
+				{
+					organization: organization.id,
+					id: of.id,
+					after: iso(start),
+					starts_before: iso(end),
+					limit: MAX_RUNS,
+				},
+				{ signal },
+			);
+			const isPart = next !== null;
+			const known = knownOf({ start, end }, runs, isPart);
 			return { id: of.id, range: { start, end }, place, known, runs, isPart };
 		},
 		[of.id, start, end],
@@ -103,14 +91,14 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
  */
 export function Timeline({ of, path, fresh }: Shown) {
 	const [{ span = "" }, change] = useQuery();
-	const [active, setActive] = useState<string>();
+	const attention = useAttention();
 	const now = Date.now();
 	const chosen = useRange(of.interval, now);
 	const { start, end } = chosen;
 	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
 	const { range, place } = shown ?? { range: chosen, place: chosen.place };
-	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active);
-	const move = (until: number) => change({ until: until < now ? iso(until) : undefined });
+	const move = (until: number) =>
+		change({ until: until < now ? iso(until) : undefined, window: undefined });
 	const button = (words: string, until: number, isOff = false) => (
 		<button type="button" class="secondary outline" disabled={isOff} onClick={() => move(until)}>
 			{words}
@@ -144,15 +132,19 @@ export function Timeline({ of, path, fresh }: Shown) {
 				place={place}
 				length={length}
 				now={now}
-				active={entry}
-				onActive={setActive}
+				attention={attention}
 			/>
-			<Detail entry={entry} of={of} path={path} now={now} />
+			<Detail lanes={lanes} of={of} path={path} now={now} attention={attention} />
 			{shown && (
 				<>
 					<Legend lanes={lanes} of={of} now={now} isNow={now < range.end} />
 					<Summary lanes={lanes} />
-					{shown.isPart && <p>Only the {MAX_RUNS} newest runs are shown.</p>}
+					{shown.isPart && (
+						<p>
+							Only the {MAX_RUNS} runs of the newest windows are shown. Choose a shorter span to see
+							all.
+						</p>
+					)}
 				</>
 			)}
 		</section>

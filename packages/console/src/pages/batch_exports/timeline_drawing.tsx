@@ -1,8 +1,10 @@
 /** The drawing of the timeline. Each run and each gap is a link. */
+import { computed } from "@preact/signals";
 import type { TargetedKeyboardEvent } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { BatchExport } from "tenantry-client";
+import type { Attention } from "./timeline_attention.ts";
 import { type Tick, ticksOf } from "./timeline_axis.ts";
 import { type Entry, isRetried, type Lane, lateness, type Range } from "./timeline_lanes.ts";
 import { BAR, GapBar, Hatching, LateMark, MARK, RetriedMark, RunBar } from "./timeline_shapes.tsx";
@@ -132,21 +134,33 @@ type Drawn = {
 	path: string;
 	lanes: Lane[];
 	now: number;
-	/** What the detail is about. */
-	active: Entry | undefined;
-	/** Gets the key of the entry that the pointer is at, or that has the focus. */
-	onActive: (key: string) => void;
+	attention: Attention;
 };
 
+/** The tab indexes of entries by their keys. Tab leads to the entry that was chosen, else to the newest. */
+const useTabIndexes = (lanes: Lane[], chosen: Attention["chosen"]) =>
+	useMemo(() => {
+		const keys = lanes.flatMap(({ entries }) => entries.map(({ key }) => key));
+		const newest = lanes.flatMap(({ entries }) => entries.at(-1)?.key ?? [])[0];
+		const stop = computed(() => keys.find((key) => key === chosen.value) ?? newest);
+		return new Map(keys.map((key) => [key, computed(() => (stop.value === key ? 0 : -1))]));
+	}, [lanes, chosen]);
+
 /** The runs and gaps. Only one of them can be reached with Tab; arrow keys lead from one to the next. */
-function Entries({ of, path, lanes, now, active, onActive, x }: Drawn & { x: Scale }) {
+function Entries({ of, path, lanes, now, attention, x }: Drawn & { x: Scale }) {
+	const { active, chosen, choose } = attention;
 	const { route } = useLocation();
-	const tabStop = active ?? lanes.flatMap(({ entries }) => entries.at(-1) ?? [])[0];
+	const tabIndexes = useTabIndexes(lanes, chosen);
+	/** The key of the entry that a finger is on, if the detail isn't about it yet. The first tap only shows the detail. */
+	const touched = useRef<string | undefined>(undefined);
 	// The router doesn't know links of drawings.
-	const follow = (event: MouseEvent, link: string) => {
+	const follow = (event: MouseEvent, { key }: Entry, link: string) => {
 		if (isForBrowser(event)) return;
 		event.preventDefault();
-		route(link);
+		const isFirstTap = touched.current === key;
+		touched.current = undefined;
+		choose(key, !isFirstTap);
+		if (!isFirstTap) route(link);
 	};
 	const move = (event: TargetedKeyboardEvent<Element>, entry: Entry) => {
 		const next = isForBrowser(event) ? undefined : neighbour(lanes, entry, event.key);
@@ -170,11 +184,17 @@ function Entries({ of, path, lanes, now, active, onActive, x }: Drawn & { x: Sca
 							class="timeline-entry"
 							href={link}
 							aria-label={sayEntry(entry, of, now)}
-							tabindex={entry === tabStop ? 0 : -1}
-							onFocus={() => onActive(entry.key)}
-							onMouseEnter={() => onActive(entry.key)}
+							tabindex={tabIndexes.get(entry.key)}
+							onFocus={() => choose(entry.key)}
+							onMouseEnter={() => {
+								active.value = entry.key;
+							}}
+							onPointerDown={({ pointerType }) => {
+								const isNew = pointerType === "touch" && active.peek() !== entry.key;
+								touched.current = isNew ? entry.key : undefined;
+							}}
 							onKeyDown={(event) => move(event, entry)}
-							onClick={(event) => follow(event, link)}
+							onClick={(event) => follow(event, entry, link)}
 						>
 							<rect class="timeline-hit" {...box} y={i * LANE} height={LANE} />
 							<Bar entry={entry} of={of} {...box} top={i * LANE} now={now} />
@@ -207,7 +227,7 @@ export function Drawing({
 	length,
 	...drawn
 }: Drawn & { range: Range; place: string; length: number }) {
-	const { lanes, now } = drawn;
+	const { lanes, now, attention } = drawn;
 	const [ref, available] = useWidth();
 	const time = range.end - range.start;
 	const width = Math.max(available, (time / length) * MIN_WINDOW);
@@ -218,6 +238,15 @@ export function Drawing({
 	useLayoutEffect(() => {
 		if (ref.current) ref.current.scrollLeft = width;
 	}, [isMeasured, place]);
+	/** The key of the entry that the URL leads to, until it is in sight. */
+	const linked = useRef(attention.chosen.peek());
+	useLayoutEffect(() => {
+		const entries = lanes.flatMap(({ entries }) => entries);
+		const entry = entries.find(({ key }) => key === linked.current);
+		if (!isMeasured || !ref.current || !entry) return;
+		ref.current.scrollLeft = x((entry.start + entry.end) / 2) - available / 2;
+		linked.current = undefined;
+	}, [isMeasured, lanes]);
 	return (
 		<div class="timeline-view">
 			<Names lanes={lanes} />

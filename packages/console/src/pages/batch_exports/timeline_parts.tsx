@@ -11,7 +11,8 @@ import {
 	Window,
 	wordsOfRun,
 } from "./states.tsx";
-import { type Entry, isRetried, type Lane, lateness, type RunEntry } from "./timeline_lanes.ts";
+import type { Attention } from "./timeline_attention.ts";
+import { isRetried, type Lane, lateness, type RunEntry } from "./timeline_lanes.ts";
 import { Sample } from "./timeline_shapes.tsx";
 import { actionOf, linkOf, remarks, rows, whyGap } from "./timeline_words.ts";
 
@@ -95,23 +96,27 @@ const Facts = ({ children }: { children: ComponentChildren }) => (
 
 /** The entry that has the focus or that the pointer is at, and where it leads. */
 export function Detail({
-	entry,
+	lanes,
 	of,
 	path,
 	now,
+	attention: { active, choose },
 }: {
-	entry: Entry | undefined;
+	lanes: Lane[];
 	of: BatchExport;
 	path: string;
 	now: number;
+	attention: Attention;
 }) {
+	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active.value);
 	if (!entry)
 		return (
 			<div class="timeline-detail soft">
-				Point at a window, or go from one to the next with the arrow keys.
+				Point at a window or tap it, or go from one to the next with the arrow keys.
 			</div>
 		);
 	const link = linkOf(entry, path);
+	const keep = () => choose(entry.key, true);
 	if (entry.kind === "gap")
 		return (
 			<div class="timeline-detail">
@@ -119,7 +124,9 @@ export function Detail({
 					<strong>No run</strong>
 					<span>{sayRange(entry)}</span>
 					<span>{whyGap(entry)}</span>
-					<a href={link}>{actionOf(entry)}</a>
+					<a href={link} onClick={keep}>
+						{actionOf(entry)}
+					</a>
 				</Facts>
 			</div>
 		);
@@ -141,7 +148,9 @@ export function Detail({
 					<span key={words}>{words}</span>
 				))}
 				{older > 0 && <span>{older} older</span>}
-				<a href={link}>Open run and log</a>
+				<a href={link} onClick={keep}>
+					Open run and log
+				</a>
 			</Facts>
 			{hasFailed(run) && <p class="failure">{run.latest_error}</p>}
 		</div>

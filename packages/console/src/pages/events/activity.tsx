@@ -4,7 +4,7 @@ import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
-import { Filter, Filters } from "../../ui/filters.tsx";
+import { Chip, Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -12,7 +12,6 @@ import { ActivityTabs } from "./activity_tabs.tsx";
 import { Changes } from "./changes.tsx";
 import { DownloadDialog } from "./download_dialog.tsx";
 import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
-import { isoOf, toLocalInput } from "./moments.ts";
 
 /** The parameters of the URL that filter. They are called as those of the API. */
 const NAMES = ["scope", "item_id", "user", "activity", "after", "before"] as const;
@@ -124,44 +123,17 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 	);
 }
 
-function MomentFilter({ name, label }: { name: "after" | "before"; label: string }) {
-	const [query, change] = useQuery();
-	const value = query[name];
-	const date = value ? new Date(value) : undefined;
-	return (
-		<label class="moment">
-			{label}
-			<input
-				type="datetime-local"
-				value={date && !Number.isNaN(date.getTime()) ? toLocalInput(date) : ""}
-				onChange={({ currentTarget }) =>
-					change({ [name]: isoOf(currentTarget.value), offset: undefined })
-				}
-			/>
-		</label>
-	);
-}
-
 /** Filters that were set by pressing a name in the list, to remove them. */
-function Chips({ entries, change }: { entries: ActivityEntry[]; change: ChangeFilters }) {
+function Chips({ entries }: { entries: ActivityEntry[] }) {
 	const [{ user, item_id }] = useQuery();
 	const person = entries.find((entry) => entry.user?.uuid === user)?.user;
 	const item = entries.find((entry) => entry.item_id === item_id);
-	const chip = (words: string, changes: Parameters<ChangeFilters>[0]) => (
-		<button
-			type="button"
-			class="chip"
-			aria-label={`Remove the filter ${words}`}
-			onClick={() => change({ ...changes, offset: undefined })}
-		>
-			{words} <span aria-hidden="true">×</span>
-		</button>
-	);
 	return user || item_id ? (
 		<p class="row">
-			{user &&
-				chip(`By ${person?.first_name || person?.email || "one person"}`, { user: undefined })}
-			{item_id && chip(`About ${item?.detail.name ?? item_id}`, { item_id: undefined })}
+			{user && (
+				<Chip name="user" words={`By ${person?.first_name || person?.email || "one person"}`} />
+			)}
+			{item_id && <Chip name="item_id" words={`About ${item?.detail.name ?? item_id}`} />}
 		</p>
 	) : null;
 }
@@ -224,7 +196,7 @@ export default function Activity() {
 		>
 			<ActivityTabs current="activity" />
 			<ActivityFilters />
-			<Chips entries={list.data?.results ?? []} change={change} />
+			<Chips entries={list.data?.results ?? []} />
 			<div class="activity-log">
 				<Table
 					list={list}

@@ -126,40 +126,34 @@ function wordsOf({ type, recipients }: Subscription, people: People) {
 	return recipients.map((uuid) => people.get(uuid)?.email ?? uuid).join(", ");
 }
 
-const READ = Symbol("as it was read");
 const CHOSEN = Symbol("what was chosen");
 
 type Chosen = { subscription: Subscription; people: People };
 
-/** Who gets the mails of each type, in words. */
-type Version = Record<string, string> & { [READ]: Data };
+/** Who gets the mails of a type, in words, and as it was chosen. */
 type Change = Record<string, string> & { [CHOSEN]: Chosen };
-
-const versionOf = (data: Data): Version =>
-	Object.assign(
-		{ [READ]: data },
-		Object.fromEntries(data.read.subscriptions.map((one) => [one.type, wordsOf(one, data.people)])),
-	);
 
 /** Saves who gets the mails of a type, unless somebody else changed it since this page read it. */
 function useSaveRecipients(data: Data, { replace, reload }: Loaded<Data>) {
 	const { organization } = useOrganization();
-	const { save, dialog } = useSave<Version, Change>({
-		read: async () => versionOf(await load(organization.id)),
-		update: async (version, change) => {
+	const { save, dialog } = useSave<Data, Change>({
+		read: () => load(organization.id),
+		update: async (old, change) => {
 			const { subscription, people } = change[CHOSEN];
 			const body = { subscriptions: [subscription] };
-			return versionOf({
-				read: await api.notifications.update(version[READ].read, body),
-				people: new Map([...version[READ].people, ...people]),
-			});
+			return {
+				read: await api.notifications.update(old.read, body),
+				people: new Map([...old.people, ...people]),
+			};
 		},
-		onSaved: (version) => {
-			replace(version[READ]);
+		onSaved: (saved) => {
+			replace(saved);
 			// For its ETag, which only a GET has.
 			reload();
 		},
 		labels: Object.fromEntries(Object.entries(TYPES).map(([type, [title]]) => [type, title])),
+		fields: ({ read, people }) =>
+			Object.fromEntries(read.subscriptions.map((one) => [one.type, wordsOf(one, people)])),
 	});
 	const change = (subscription: Subscription) =>
 		attempt(async () => {
@@ -168,7 +162,7 @@ function useSaveRecipients(data: Data, { replace, reload }: Loaded<Data>) {
 			const words = wordsOf(subscription, people);
 			const chosen = { [CHOSEN]: { subscription, people } };
 			const changes = Object.assign(chosen, { [subscription.type]: words });
-			if (await save(versionOf(data), changes))
+			if (await save(data, changes))
 				say(choiceOf(subscription.recipients) === "" ? "Not mailed any more." : "Saved.");
 		});
 	return { change, dialog };

@@ -4,7 +4,7 @@ import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Choice, Field, Form, Group, text } from "../../ui/form.tsx";
-import { isoOf, toLocalInput } from "./moments.ts";
+import { isoOf, toLocalInput } from "../../ui/moments.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,6 +1,7 @@
 import type { ActivityEntry, Page } from "tenantry-client";
-import { useList } from "../../load.ts";
+import { useList, useQuery } from "../../load.ts";
 import { Empty } from "../../ui/feedback.tsx";
+import { Chip, Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { shownText } from "./schema.ts";
@@ -29,7 +30,8 @@ const jobOf = ({ detail: { trigger } }: ActivityEntry) => {
 	return typeof job === "object" && job !== null && "type" in job ? [String(job.type)] : [];
 };
 
-const columns: Column<ActivityEntry>[] = [
+/** @param onPerson shows only what this user did */
+const columnsOf = (onPerson: (uuid: string) => void): Column<ActivityEntry>[] => [
 	{
 		title: "What",
 		cell: (entry) => (
@@ -43,34 +45,92 @@ const columns: Column<ActivityEntry>[] = [
 			</>
 		),
 	},
-	{ title: "Who", cell: ({ user }) => user?.email ?? "The operator" },
+	{
+		title: "Who",
+		cell: ({ user }) =>
+			user ? (
+				<button
+					type="button"
+					class="link"
+					title="Show only what they did"
+					onClick={() => onPerson(user.uuid)}
+				>
+					{user.email}
+				</button>
+			) : (
+				"The operator"
+			),
+	},
 	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
 ];
+
+/** The parameters of the URL that filter. They are called as those of the API. */
+const NAMES = ["user", "activity", "after", "before"] as const;
+
+type ActivityFilters = Partial<Record<(typeof NAMES)[number], string>>;
 
 /** What was done to one object, newest first. */
 export function Activity({
 	load,
 	id,
+	activities,
 }: {
 	load: (
-		page: { limit: number; offset: number },
+		page: { limit: number; offset: number } & ActivityFilters,
 		signal: AbortSignal,
 	) => PromiseLike<Page<ActivityEntry>>;
 	/** Identifies the object. */
 	id: string;
+	/** What can be done to it. */
+	activities: readonly string[];
 }) {
-	const list = useList(load, [id]);
+	const [query, change] = useQuery();
+	const filters: ActivityFilters = Object.fromEntries(
+		NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
+	);
+	const isFiltered = Object.keys(filters).length > 0;
+	const list = useList(
+		(page, signal) => load({ ...page, ...filters }, signal),
+		[id, JSON.stringify(filters)],
+	);
+	const onPerson = (user: string) => change({ user, offset: undefined });
+	const person = list.data?.results.find(({ user }) => user?.uuid === query.user)?.user;
 	return (
-		<Table
-			list={list}
-			label="Activity"
-			columns={columns}
-			id={({ id }) => id}
-			empty={
-				<Empty title="Nothing has happened yet">
-					<p>Changes appear here, with who made them.</p>
-				</Empty>
-			}
-		/>
+		<>
+			<Filters>
+				<Filter
+					name="activity"
+					label="Action"
+					options={[
+						["", "Any action"],
+						...activities.map((name) => [name, ACTIVITIES[name] ?? name] as const),
+					]}
+				/>
+				<MomentFilter name="after" label="From" />
+				<MomentFilter name="before" label="To" />
+			</Filters>
+			{query.user && (
+				<p class="row">
+					<Chip name="user" words={`By ${person?.email ?? "one person"}`} />
+				</p>
+			)}
+			<Table
+				list={list}
+				label="Activity"
+				columns={columnsOf(onPerson)}
+				id={({ id }) => id}
+				empty={
+					isFiltered ? (
+						<Empty title="Nothing matches">
+							<p>Change the filters, or remove them.</p>
+						</Empty>
+					) : (
+						<Empty title="Nothing has happened yet">
+							<p>Changes appear here, with who made them.</p>
+						</Empty>
+					)
+				}
+			/>
+		</>
 	);
 }

@@ -39,12 +39,7 @@ export default function ConfigPage() {
 	);
 }
 
-const READ = Symbol("as it was read");
-
 type Values = Record<string, unknown>;
-
-/** A config with its settings as fields, so that two versions of them can be compared. */
-type Version = Values & { [READ]: Config };
 
 /** Settings under the names that they have in forms. */
 const underNames = (settings: Values) =>
@@ -61,41 +56,33 @@ function shownSettings(config: Config) {
 	);
 }
 
-const versionOf = (config: Config): Version => ({
-	[READ]: config,
-	name: config.name,
-	description: config.description,
-	...underNames(shownSettings(config)),
-});
-
 function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config) => void }) {
 	const plugin = pluginIn(config);
 	const fields = fieldsOf(plugin.config_schema);
 	const stored = parsed(config.config);
 	/** The settings that change. The comparison of versions only says that a secret is a new one. */
 	const settings = useRef<Values>({});
-	const { save, dialog } = useSave<Version, Values>({
-		read: async () =>
-			versionOf(await api.pluginConfigs.get({ project: config.team_id, id: config.id })),
-		update: async (version, changes) => {
-			const others = parsed(version[READ].config);
-			const { name, description } = changes;
-			return versionOf(
-				await api.pluginConfigs.update(version[READ], {
-					...(name !== undefined && { name: String(name) || null }),
-					...(description !== undefined && { description: String(description) || null }),
-					...(Object.keys(settings.current).length > 0 && {
-						config: { ...others, ...settings.current },
-					}),
+	const { save, dialog } = useSave<Config, Values>({
+		read: () => api.pluginConfigs.get({ project: config.team_id, id: config.id }),
+		update: (read, { name, description }) =>
+			api.pluginConfigs.update(read, {
+				...(name !== undefined && { name: String(name) || null }),
+				...(description !== undefined && { description: String(description) || null }),
+				...(Object.keys(settings.current).length > 0 && {
+					config: { ...parsed(read.config), ...settings.current },
 				}),
-			);
-		},
-		onSaved: (version) => onSaved(version[READ]),
+			}),
+		onSaved,
 		labels: {
 			name: "Name",
 			description: "Description",
 			...Object.fromEntries(fields.map(({ key, label }) => [nameOfSetting(key), label])),
 		},
+		fields: (config) => ({
+			name: config.name,
+			description: config.description,
+			...underNames(shownSettings(config)),
+		}),
 	});
 
 	function changesIn(form: FormData) {
@@ -121,7 +108,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 				onSubmit={async (form) => {
 					const changes = changesIn(form);
 					if (Object.keys(changes).length === 0) say("Nothing has changed.");
-					else await save(versionOf(config), changes);
+					else await save(config, changes);
 				}}
 			>
 				<SettingFields fields={fields} stored={stored} />

@@ -10,6 +10,7 @@ export default function ConfigActivity() {
 			{() => (
 				<Activity
 					id={id}
+					activities={["created", "updated", "job_triggered"]}
 					load={(page, signal) =>
 						api.projectActivityLog.list(
 							{ project: Number(project), scope: "PluginConfig", item_id: id, ...page },

@@ -14,6 +14,7 @@ export default function PluginActivity() {
 			{() => (
 				<Activity
 					id={id}
+					activities={["created", "updated", "upgraded", "source_updated"]}
 					load={(page, signal) =>
 						api.activityLog.list(
 							{ organization: organization.id, scope: "Plugin", item_id: id, ...page },

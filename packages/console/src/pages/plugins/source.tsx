@@ -29,35 +29,26 @@ export default function SourcePage() {
 	);
 }
 
-const READ = Symbol("as it was read");
-
-/** The files of a plugin as fields, so that two versions of them can be compared. */
-type Version = Record<string, string> & { [READ]: Source };
-
-const versionOf = (source: Source): Version => Object.assign({ [READ]: source }, source.files);
-
 /** Saves files, unless somebody else changed one since they were read. */
 function useSaveFiles(source: Source, loaded: Loaded<Source>, onSaved: () => void) {
 	const { organization } = useOrganization();
 	const answer = useRef(source);
-	const { save, dialog } = useSave<Version, Changes>({
-		read: async () =>
-			versionOf(
-				await api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
-			),
-		update: async (version, changes) =>
-			versionOf(await api.pipelineDestinations.updateSource(version[READ], changes)),
-		onSaved: (version) => {
+	const { save, dialog } = useSave<Source, Changes>({
+		read: () =>
+			api.pipelineDestinations.getSource({ organization: organization.id, id: source.id }),
+		update: (read, changes) => api.pipelineDestinations.updateSource(read, changes),
+		onSaved: (saved) => {
 			onSaved();
-			answer.current = version[READ];
-			loaded.replace(version[READ]);
+			answer.current = saved;
+			loaded.replace(saved);
 			// For its ETag, which only a GET has.
 			loaded.reload();
 		},
 		labels: {},
+		fields: ({ files }) => files,
 	});
 	async function saveFiles(changes: Changes) {
-		if (!(await save(versionOf(source), changes))) return;
+		if (!(await save(source, changes))) return;
 		const broken = Object.keys(answer.current.errors).filter((name) => name in changes);
 		if (broken.length === 0) say("The source is saved.");
 		else warn(`The source is saved, but doesn't compile: ${broken.join(", ")}.`);
@@ -301,17 +292,23 @@ function CompileError({
 	isOpen,
 	onSelect,
 }: {
-	error: string;
+	/** Undefined if it compiles. */
+	error: string | undefined;
 	/** Whether the editor has loaded. */
 	isOpen: boolean;
 	onSelect: (line: number) => void;
 }) {
-	const line = lineOf(error);
+	const line = error === undefined ? undefined : lineOf(error);
 	return (
-		<div class="problem" role="status">
-			<p>
-				<strong>This file doesn't compile.</strong> {error}
-			</p>
+		<div class={error === undefined ? undefined : "problem"}>
+			{/* Screen readers read out what changes in it, so it is there before the error is. */}
+			<div role="status">
+				{error !== undefined && (
+					<p>
+						<strong>This file doesn't compile.</strong> {error}
+					</p>
+				)}
+			</div>
 			{line !== undefined && (
 				<button
 					type="button"
@@ -383,7 +380,7 @@ function Editor({
 
 	return (
 		<div class="editor">
-			{error !== undefined && <CompileError error={error} isOpen={isOpen} onSelect={select} />}
+			<CompileError error={error} isOpen={isOpen} onSelect={select} />
 			<div ref={place} class="editor-place" aria-busy={!isOpen} />
 			<small id={hint} class="hint">
 				{isReadOnly

@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import type { Member, Project, ProjectMember, Received } from "tenantry-client";
-import { useList, useLoad } from "../../load.ts";
+import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
 import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
@@ -12,14 +13,37 @@ import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
 type Row = Received<ProjectMember, "projectMembers">;
 
+/** The parameter of the URL that has the place in the list. */
+const OFFSET = "members_offset";
+
+/** Finds people by name or address. The API has no search for them, so all are loaded. */
+async function find(
+	project: number,
+	search: string,
+	page: { offset: number; limit: number },
+	signal: AbortSignal,
+) {
+	const found: Row[] = [];
+	for await (const member of api.projectMembers.list({ project, limit: 1000 }, { signal })) {
+		const { first_name, email } = member.user;
+		if (`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase())) found.push(member);
+	}
+	return pageOf(found, page);
+}
+
 /** The people who were added to a project. */
 export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
 	const [isAdding, setAdding] = useState(false);
+	const [{ people: search = "" }] = useQuery();
 	const list = useList(
-		(page, signal) => api.projectMembers.list({ project: project.id, ...page }, { signal }),
-		[project.id],
-		{ parameter: "members_offset" },
+		(page, signal) =>
+			search
+				? find(project.id, search, page, signal)
+				: api.projectMembers.list({ project: project.id, ...page }, { signal }),
+		[project.id, search],
+		{ parameter: OFFSET },
 	);
+	const isSearchable = search !== "" || (list.data?.count ?? 0) > 1;
 
 	async function remove({ user }: Row) {
 		const isSure = await confirm({
@@ -76,19 +100,30 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 					? "Admins of the organization and the people below see this project."
 					: "Everybody in the organization sees this project. The people below have a level of their own in it."}
 			</p>
+			{isSearchable && (
+				<Filters>
+					<Search name="people" label="Search people" offset={OFFSET} />
+				</Filters>
+			)}
 			<Table
 				list={list}
 				label="People of the project"
 				columns={columns}
 				id={({ id }) => id}
 				empty={
-					<Empty title="Nobody was added">
-						<p>
-							{project.access_control
-								? "Only admins of the organization see this project now."
-								: "Add people who should manage this project without being admins of the organization."}
-						</p>
-					</Empty>
+					search ? (
+						<Empty title="Nobody found">
+							<p>Nobody who was added has “{search}” in their name or address.</p>
+						</Empty>
+					) : (
+						<Empty title="Nobody was added">
+							<p>
+								{project.access_control
+									? "Only admins of the organization see this project now."
+									: "Add people who should manage this project without being admins of the organization."}
+							</p>
+						</Empty>
+					)
 				}
 			/>
 			{isAdding && (

@@ -1,0 +1,40 @@
+import { and, eq, gt, is, lt, SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { activityLog, users } from "../db/schema.ts";
+import { userWith } from "../tenant/visible.ts";
+import type { filters } from "./shape.ts";
+
+export type Filters = z.infer<typeof filters>;
+
+/**
+ * The filters for equal values, as a condition. Of several, the one with the fewest entries uses its index: an item's, else
+ * a user's. The + keeps the others from using theirs.
+ */
+export function indexedFilter({ item_id, user, activity, scope }: Filters) {
+	const [first, ...others] = [
+		item_id && eq(activityLog.item_id, item_id),
+		user && eq(activityLog.user_id, userWith(users.uuid, user)),
+		activity && eq(activityLog.activity, activity),
+		scope && eq(activityLog.scope, scope),
+	].filter((condition) => is(condition, SQL));
+	const isType = activity && scope && !item_id && !user;
+	return first && and(first, ...others.map((other) => (isType ? other : sql`+${other}`)));
+}
+
+/**
+ * The condition for entries of callers. Literally, because the indexes of these pages are partial; but for the one of scope
+ * and activity together, which is that of the feed.
+ */
+const byCallers = ({ item_id, user, activity, scope }: Filters) =>
+	activity && scope && !item_id && !user
+		? eq(activityLog.is_system, false)
+		: sql`not ${activityLog.is_system}`;
+
+/** The condition for entries of callers that the filters match. The indexes for it begin with the organization. */
+export const matchesFilters = (given: Filters) =>
+	and(
+		byCallers(given),
+		indexedFilter(given),
+		given.after ? gt(activityLog.created_at, given.after) : undefined,
+		given.before ? lt(activityLog.created_at, given.before) : undefined,
+	);
