@@ -972,6 +972,43 @@ describe("runs", () => {
 		expect((await ask("starts_before=2026-01-10T02:30:00Z")).count).toBe(5);
 	});
 
+	test("whose windows overlap a range are found in backfills, which begin at any time", async () => {
+		const { here, path, project, made } = await exporting({ interval: "day" });
+		const day = (date: number) => `2026-01-${date}T22:30:00.000Z`;
+		for (const [start, end] of [
+			[11, 14],
+			[12, 13],
+		] as const) {
+			const backfill_id = v7();
+			await db.insert(batchExportBackfills).values({
+				id: backfill_id,
+				batch_export_id: made.id,
+				project_id: project,
+				start_at: day(start),
+				end_at: day(end),
+				interval: "day",
+				total_runs: end - start,
+			});
+			for (let from = start; from < end; from++)
+				await run(made.id, {
+					data_interval_start: day(from),
+					data_interval_end: day(from + 1),
+					backfill_id,
+				});
+		}
+		const ask = async (query: string) => {
+			const { count, results } = (await here("GET", `${path}/runs?${query}`)).body;
+			const starts = results.map((run: { data_interval_start: string }) => run.data_interval_start);
+			return [count, starts];
+		};
+		expect(await ask("after=2026-01-13T00:00:00Z&starts_before=2026-01-13T12:00:00Z")).toEqual([
+			2,
+			[day(12), day(12)],
+		]);
+		expect(await ask(`starts_before=${day(12)}`)).toEqual([1, [day(11)]]);
+		expect((await ask("starts_before=2026-01-15T00:00:00Z"))[0]).toBe(4);
+	});
+
 	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, { launched: true, status: "Running" });

@@ -2,6 +2,7 @@ import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterAll, expect } from "vitest";
 import { wrongCounters } from "./counters.ts";
+import "./background.ts";
 import "./time.ts";
 
 // The runtime unloads storage that wasn't used for ten seconds, and `reset` passes over what isn't loaded.

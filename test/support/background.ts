@@ -1,0 +1,22 @@
+/**
+ * What queues and workflows load when they are used. They go on after a test: if they were the first to load a
+ * module while a file ends, loading it would fail, and also in each file after that in the same runtime.
+ */
+import "dns-packet";
+import "standardwebhooks";
+import "../../src/dns/reach.ts";
+import "../../src/exporter/destinations/azure.ts";
+import "../../src/exporter/destinations/bigquery.ts";
+import "../../src/exporter/destinations/clickhouse.ts";
+import "../../src/exporter/destinations/gcs.ts";
+import "../../src/exporter/destinations/http.ts";
+import "../../src/exporter/destinations/noop.ts";
+import "../../src/exporter/destinations/postgres.ts";
+import "../../src/exporter/destinations/r2.ts";
+import "../../src/exporter/destinations/s3.ts";
+import "../../src/exporter/run.ts";
+import "../../src/jobs/queue.ts";
+import "../../src/jobs/work.ts";
+import "../../src/plugins/compile.ts";
+import "../../src/webhooks/attempt.ts";
+import "../../src/webhooks/deliver.ts";
