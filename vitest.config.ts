@@ -37,7 +37,7 @@ export default defineConfig({
 	ssr: { resolve: { conditions: ["workerd"] } },
 	test: {
 		reporters: ["default", summary],
-		// With `--sequence.shuffle.files`, the order is random.
+		// `--sequence.shuffle.files` has an order of its own.
 		...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
 		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
 		maxWorkers: availableParallelism() + 1,

@@ -1,9 +1,9 @@
-import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
 import {
-	type BACKFILL_STATUSES,
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
@@ -42,9 +42,7 @@ export function list(
 	{ status, after, before }: z.infer<typeof backfillFilters>,
 ) {
 	const { end_at } = batchExportBackfills;
-	const isOf = (status: (typeof BACKFILL_STATUSES)[number]) =>
-		eq(batchExportBackfills.status, status);
-	const statuses = [...new Set(status)].map(isOf);
+	const statuses = [...new Set(status)];
 	const listed = { select: () => select(tenant).$dynamic() };
 	if (after || before) {
 		const where = and(
@@ -52,7 +50,7 @@ export function list(
 			after ? gt(end_at, after) : undefined,
 			before ? lt(end_at, before) : undefined,
 			// The sign keeps SQLite from the index of statuses, which would read backfills of all time.
-			statuses.length > 0 ? sql`+(${or(...statuses)})` : undefined,
+			statuses.length > 0 ? sql`+${inList(batchExportBackfills.status, statuses)}` : undefined,
 		);
 		return listWithin(tenant, id, page, {
 			...listed,
@@ -62,14 +60,15 @@ export function list(
 			total: countWhere(batchExportBackfills, where),
 		});
 	}
-	const counts = statuses.map((one) => countWhere(batchExportBackfills, and(ofExport(id), one)));
+	const parts = statuses.map((one) => eq(batchExportBackfills.status, one));
+	const counts = parts.map((part) => countWhere(batchExportBackfills, and(ofExport(id), part)));
 	return listWithin(tenant, id, page, {
 		...listed,
 		where: ofExport(id),
-		parts: statuses.length > 0 ? statuses : [undefined],
+		parts: parts.length > 0 ? parts : [undefined],
 		by: [batchExportBackfills.id],
 		keys: ({ id }) => [id],
-		total: statuses.length > 0 ? sql.join(counts, sql` + `) : countOf(id, batchExports.backfills),
+		total: counts.length > 0 ? sql.join(counts, sql` + `) : countOf(id, batchExports.backfills),
 	});
 }
 

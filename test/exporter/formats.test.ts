@@ -382,6 +382,21 @@ describe("Parquet", () => {
 	);
 });
 
+test("Parquet has a dictionary of long values that repeat in any order", async () => {
+	const names = Array.from({ length: 200 }, (_, i) => `${i} `.padEnd(1024, "x"));
+	const rows = Array.from({ length: 4000 }, (_, i): Row => [names[(i * 77) % 200] ?? null]);
+	const { file } = await written(
+		{ file_format: "Parquet" },
+		[{ name: "name", kind: "text" }],
+		rows,
+	);
+	const [found] = await duckdb(
+		file,
+		"select encodings like '%DICTIONARY%' as has_dictionary from parquet_metadata(PATH)",
+	);
+	expect(found).toEqual({ has_dictionary: true });
+});
+
 describe("Parquet's statistics", () => {
 	const columns: Column[] = [
 		{ name: "name", kind: "text" },

@@ -2,8 +2,8 @@ import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * The files that take long although they are short. Without results of an earlier run, vitest starts
- * each project's largest files first, and these would run alone at the end.
+ * The files that take long although they are short. Vitest starts each project's largest files first, and these would run
+ * alone at the end.
  */
 const LONG = [
 	"test/scripts/fire_webhooks.test.ts",

@@ -4,9 +4,13 @@ import { copied, type Row } from "../../rows.ts";
 import { free } from "./buffers.ts";
 import { sizeOf, type Value } from "./values.ts";
 
-/** After so many different values, or bytes of them, a dictionary is given up if most values were different. */
+/**
+ * After so many different values, or bytes of them, a dictionary is given up if most values were different. Few values say
+ * nothing yet, however long they are.
+ */
 const MIN_DISTINCT = 2048;
-const MIN_DISTINCT_BYTES = 2 ** 16;
+const MIN_DISTINCT_BYTES = 2 ** 20;
+const MIN_COUNT = 16;
 
 /** The most row groups that go without a dictionary until another one is tried. */
 const MAX_SKIPPED = 64;
@@ -77,6 +81,7 @@ export function dictionaryWriter(kind: Kind, [now, next]: Skips = [0, 1]) {
 
 		/** Whether so many values differ that there is no use in going on. */
 		isHopeless: () =>
+			count >= MIN_COUNT &&
 			2 * positions.size > count &&
 			(positions.size > MIN_DISTINCT || distinctBytes > MIN_DISTINCT_BYTES),
 
