@@ -64,6 +64,9 @@ async function readPage(url: URL, path: string, { operation, filter }: Reading, 
 	};
 }
 
+/** The server is lost if one statement takes minutes. */
+const ROWS_A_STATEMENT = 5000;
+
 /** Creates the owners of the lists. */
 async function createOwners(stores: Stores) {
 	const owners = new Map<string, Owner>();
@@ -95,7 +98,9 @@ export async function watchGrowth(worker: RunningWorker, sizes: number[]) {
 			for (const [table, columns] of ONCE) await insert(table, columns, 0, 1);
 			for (const [table, columns, rows] of BOUNDED) await insert(table, columns, 0, rows);
 		}
-		for (const [table, columns] of MANY) await insert(table, columns, length, size);
+		for (const [table, columns] of MANY)
+			for (let from = length; from < size; from += ROWS_A_STATEMENT)
+				await insert(table, columns, from, Math.min(from + ROWS_A_STATEMENT, size));
 		length = size;
 		for (const reading of readings) {
 			const owner = owners.get(LISTS[reading.operation]?.owner ?? "");
