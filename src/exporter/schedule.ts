@@ -9,6 +9,7 @@ import {
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
+	now,
 } from "../db/schema.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
@@ -161,9 +162,12 @@ function eventOf({ row, passed }: { row: Due; passed: number }) {
 	};
 }
 
-/** Adds the next run to backfills that have stalled because their instance is gone. */
+/**
+ * Adds the next run to backfills that have stalled because their instance is gone: to those first that changed longest ago.
+ * Each counts as changed when its turn comes, so that one that can't be advanced keeps no other waiting.
+ */
 async function advanceBackfills(db: Database) {
-	const idle = await db
+	const idle = db
 		.select({ id: batchExportBackfills.id })
 		.from(batchExportBackfills)
 		.where(
@@ -174,8 +178,14 @@ async function advanceBackfills(db: Database) {
 					and open.backfill_id = ${batchExportBackfills.id})`,
 			),
 		)
+		.orderBy(batchExportBackfills.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
-	await forEach(STALLED, idle, ({ id }) => advance(db, id));
+	const chosen = await db
+		.update(batchExportBackfills)
+		.set({ last_updated_at: now() })
+		.where(inArray(batchExportBackfills.id, idle))
+		.returning({ id: batchExportBackfills.id });
+	await forEach(STALLED, chosen, ({ id }) => advance(db, id));
 }
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
