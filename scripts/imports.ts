@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
  */
 const ORDER = [
 	"node",
+	"parts",
 	"http",
 	"docs",
 	"db",

@@ -1,13 +1,12 @@
 import * as z from "zod";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
+import { logError, logged } from "./parts/parts.ts";
 import { deleteExpiredKeys } from "./tenant/idempotency.ts";
 
 export { ExportRun } from "./exporter/workflow.ts";
 export { Outbound } from "./jobs/outbound.ts";
 export { Operator } from "./operator/entrypoint.ts";
-
-const logError = (error: unknown) => console.error(JSON.stringify({ error: String(error) }));
 
 async function runJob(message: Message, env: Env) {
 	const [{ isStale }, { work }] = await Promise.all([
@@ -18,7 +17,7 @@ async function runJob(message: Message, env: Env) {
 	await run.then(
 		() => message.ack(),
 		(error: unknown) => {
-			logError(error);
+			logError("plugin job", error);
 			message.retry({ delaySeconds: 30 });
 		},
 	);
@@ -36,37 +35,41 @@ function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 		const { deliver } = await import("./webhooks/deliver.ts");
 		await deliver(env, Wake.parse(message.body));
 	};
-	context.waitUntil(run().catch(logError));
+	context.waitUntil(logged("delivery of a webhook", run()));
 }
 
 export default {
 	fetch: app.fetch,
 
 	async scheduled({ scheduledTime }, env) {
-		const [activityLog, events, exports, jobs, ...others] = await Promise.all([
-			import("./activity_log/queries.ts"),
-			import("./events/queries.ts"),
-			import("./exporter/schedule.ts"),
-			import("./jobs/tasks.ts"),
-			import("./audit_streams/deliver.ts"),
-			import("./domains/recheck.ts"),
-			import("./notifications/digest.ts"),
-			import("./personal_api_keys/expiry.ts"),
-			import("./sign_in/clean.ts"),
-			import("./webhooks/schedule.ts"),
-		]);
-		const tasks = [
-			activityLog.deleteExpired(env),
-			events.deleteOrphans(env),
-			deleteExpiredKeys(env),
-			deleteOldDays(env),
-			jobs.tick(env, scheduledTime),
-			exports.tick(env, scheduledTime),
-			...others.map(({ tick }) => tick(env, scheduledTime)),
-		];
-		// One failure must not stop the others.
-		for (const task of await Promise.allSettled(tasks))
-			if (task.status === "rejected") logError(task.reason);
+		const [activityLog, events, exports, jobs, streams, domains, digests, keys, links, webhooks] =
+			await Promise.all([
+				import("./activity_log/queries.ts"),
+				import("./events/queries.ts"),
+				import("./exporter/schedule.ts"),
+				import("./jobs/tasks.ts"),
+				import("./audit_streams/deliver.ts"),
+				import("./domains/recheck.ts"),
+				import("./notifications/digest.ts"),
+				import("./personal_api_keys/expiry.ts"),
+				import("./sign_in/clean.ts"),
+				import("./webhooks/schedule.ts"),
+			]);
+		const parts = {
+			"old activity": activityLog.deleteExpired(env),
+			"events of deleted projects": events.deleteOrphans(env),
+			"old idempotency keys": deleteExpiredKeys(env),
+			"old use of keys": deleteOldDays(env),
+			plugins: jobs.tick(env, scheduledTime),
+			exports: exports.tick(env, scheduledTime),
+			"audit streams": streams.tick(env, scheduledTime),
+			"look-ups of domains": domains.tick(env, scheduledTime),
+			digests: digests.tick(env, scheduledTime),
+			"keys that expire": keys.tick(env, scheduledTime),
+			"links to sign in": links.tick(env, scheduledTime),
+			webhooks: webhooks.tick(env, scheduledTime),
+		};
+		await Promise.all(Object.entries(parts).map(([part, work]) => logged(part, work)));
 	},
 
 	async queue({ messages, queue }, env, context) {

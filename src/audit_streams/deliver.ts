@@ -1,14 +1,14 @@
 /** Delivers the streams that are due (docs/audit.md). */
 import { asc } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { counted } from "../db/counted.ts";
 import { auditStreams } from "../db/schema.ts";
-import { counted } from "../db/steps.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import type { Bucket } from "../exporter/destinations/files/bucket.ts";
 import { bucketOf } from "../exporter/destinations/index.ts";
 import { opened } from "../exporter/secrets.ts";
 import type { Stream } from "./entries.ts";
-import { type File, nextFile } from "./file.ts";
+import { type File, nextFile, plannedFile } from "./file.ts";
 import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
 import {
@@ -23,14 +23,16 @@ import {
 	release,
 } from "./state.ts";
 
-/** How many streams one tick delivers, how many of them at a time, and for how long it begins with further ones. */
-const MAX_STREAMS = 200;
+/** How many streams one tick delivers at a time, and for how long it begins with further ones. */
 const CONCURRENCY = 6;
 const MAX_TICK_MS = 45_000;
 
 /**
- * After how many statements a tick begins with no other stream or file (docs/scale.md#what-one-tick-does). What is under way
- * then may need 25 more for each of the streams that are delivered at a time.
+ * After how many statements a tick begins with no other stream or file (docs/scale.md#what-one-tick-does). So it begins with no
+ * more streams than that.
+ *
+ * Each of the streams that are under way then may need 25 more: one to claim it; 20 for a file (2 to plan it, one to survey its
+ * entries, at most 15 pages, one to store the plan and one to record the file); one to end its turn; 3 if that fails.
  */
 const MAX_STATEMENTS = 110;
 
@@ -52,7 +54,7 @@ export async function tick(given: Env, at: number) {
 		.from(auditStreams)
 		.where(isDue(at))
 		.orderBy(asc(auditStreams.next_attempt_at))
-		.limit(MAX_STREAMS);
+		.limit(MAX_STATEMENTS);
 	const deadline = performance.now() + MAX_TICK_MS;
 	const isOver = () => performance.now() > deadline || statements() > MAX_STATEMENTS;
 	const queue = due.values();
@@ -99,7 +101,8 @@ async function deliver(env: Env, claimed: Stream, { at, isOver }: Tick) {
 }
 
 /**
- * Writes the next file. What it has is stored before, so that another try writes the same bytes.
+ * Writes the next file. What it has is stored before, so that another try writes the same bytes. A stored plan that can't be
+ * followed any more is dropped instead.
  * @returns the stream after it; null if there is nothing to deliver
  */
 async function deliverNext(db: DrizzleD1Database, bucket: Bucket, stream: Stream, until: string) {
@@ -109,12 +112,11 @@ async function deliverNext(db: DrizzleD1Database, bucket: Bucket, stream: Stream
 		const key = keyOf(stream, fileName(file));
 		if (await isWritten(bucket, stream, key, file.digest)) return recordFile(db, stream, file, key);
 	}
-	const next = await nextFile(db, stream, until);
-	if (!next) return null;
+	const next = await (file ? plannedFile(db, stream, file) : nextFile(db, stream, until));
+	if (!next) return file ? keepPlan(db, stream, null) : null;
 	const key = keyOf(stream, fileName(next.plan));
 	const planned = await keepPlan(db, stream, next.plan);
-	if (!file || fileName(file) !== fileName(next.plan))
-		await isWritten(bucket, stream, key, next.plan.digest);
+	if (!file) await isWritten(bucket, stream, key, next.plan.digest);
 	await put(bucket, stream, key, next);
 	return recordFile(db, planned, next.plan, key);
 }

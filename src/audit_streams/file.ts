@@ -59,15 +59,25 @@ async function build(
 	return isWhole ? { plan: { ...plan, digest }, body: await body } : null;
 }
 
+/**
+ * The file of a stored plan. Null if it isn't the same any more: a new version of the service may write the entries in another
+ * form, and entries that are too old are deleted.
+ */
+export async function plannedFile(
+	db: DrizzleD1Database,
+	stream: Stream,
+	plan: AuditFile,
+): Promise<File | null> {
+	const file = await build(db, stream, plan);
+	return file?.plan.digest === plan.digest ? file : null;
+}
+
 /** The next file of a stream, with the entries that were made before `until`. Null if there are none. */
 export async function nextFile(
 	db: DrizzleD1Database,
 	stream: Stream,
 	until: string,
 ): Promise<File | null> {
-	const planned = stream.file && (await build(db, stream, stream.file));
-	// A new version of the service may write the same entries in another form, and entries that are too old are deleted.
-	if (planned && planned.plan.digest === stream.file?.digest) return planned;
 	const plan = await planFile(db, stream, until);
 	return plan && build(db, stream, plan);
 }

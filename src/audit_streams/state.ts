@@ -64,8 +64,8 @@ async function write(db: DrizzleD1Database, stream: Stream, set: Partial<Stream>
 	return row;
 }
 
-/** Stores which file comes next, before it is written. */
-export const keepPlan = (db: DrizzleD1Database, stream: Stream, file: AuditFile) =>
+/** Stores which file comes next, before it is written; null: it is to be planned anew. */
+export const keepPlan = (db: DrizzleD1Database, stream: Stream, file: AuditFile | null) =>
 	write(db, stream, { file });
 
 const SUCCEEDED = { tries: 0, failing_since: null, latest_error: null };

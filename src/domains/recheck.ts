@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { recordEvent } from "../db/record.ts";
 import { domains } from "../db/schema.ts";
-import { logged } from "../db/steps.ts";
+import { logged } from "../parts/parts.ts";
 import { lookUpChallenge } from "./verify.ts";
 
 const HOUR_MS = 3_600_000;
@@ -40,7 +40,7 @@ export async function tick(env: Env, at: number) {
 		.where(and(isNotNull(domains.verified_at), lte(domains.recheck_at, iso(at))))
 		.orderBy(domains.recheck_at)
 		.limit(BATCH_SIZE);
-	await Promise.all(due.map(({ id }) => logged(recheck(env, db, id, at))));
+	await Promise.all(due.map(({ id }) => logged("look-ups of domains", recheck(env, db, id, at))));
 }
 
 async function recheck(env: Env, db: Database, id: string, at: number) {

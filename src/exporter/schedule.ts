@@ -9,8 +9,9 @@ import {
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
+	now,
 } from "../db/schema.ts";
-import { forEach, inTurn } from "../db/steps.ts";
+import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";
 import { load } from "./loaded.ts";
@@ -36,6 +37,10 @@ const PURGE_BATCH_SIZE = 5000;
 /** How long log entries and deleted exports are kept. */
 const RETENTION_MS = 7 * 86_400_000;
 
+/** What parts with several items are called in the log. */
+const STALLED = "stalled backfills";
+const LEFTOVERS = "what runs left at destinations";
+
 const iso = (at: number) => new Date(at).toISOString();
 
 /**
@@ -44,15 +49,15 @@ const iso = (at: number) => new Date(at).toISOString();
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
-	await inTurn(
-		() => insertAllDueRuns(db, scheduledTime),
-		() => advanceBackfills(db),
-		() => launch(env, waiting),
-		() => launchLost(env, scheduledTime),
-		() => deleteOld(db, scheduledTime),
+	await inTurn({
+		"windows of exports": () => insertAllDueRuns(db, scheduledTime),
+		[STALLED]: () => advanceBackfills(db),
+		"runs to launch": () => launch(env, waiting),
+		"lost runs": () => launchLost(env, scheduledTime),
+		"old exports": () => deleteOld(db, scheduledTime),
 		// Last, since it waits for destinations.
-		() => removeLeftovers(env, scheduledTime),
-	);
+		[LEFTOVERS]: () => removeLeftovers(env, scheduledTime),
+	});
 }
 
 async function insertAllDueRuns(db: Database, at: number) {
@@ -157,9 +162,12 @@ function eventOf({ row, passed }: { row: Due; passed: number }) {
 	};
 }
 
-/** Adds the next run to backfills that have stalled because their instance is gone. */
+/**
+ * Adds the next run to backfills that have stalled because their instance is gone: to those first that changed longest ago.
+ * Each counts as changed when its turn comes, so that one that can't be advanced keeps no other waiting.
+ */
 async function advanceBackfills(db: Database) {
-	const idle = await db
+	const idle = db
 		.select({ id: batchExportBackfills.id })
 		.from(batchExportBackfills)
 		.where(
@@ -170,8 +178,14 @@ async function advanceBackfills(db: Database) {
 					and open.backfill_id = ${batchExportBackfills.id})`,
 			),
 		)
+		.orderBy(batchExportBackfills.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
-	await forEach(idle, ({ id }) => advance(db, id));
+	const chosen = await db
+		.update(batchExportBackfills)
+		.set({ last_updated_at: now() })
+		.where(inArray(batchExportBackfills.id, idle))
+		.returning({ id: batchExportBackfills.id });
+	await forEach(STALLED, chosen, ({ id }) => advance(db, id));
 }
 
 /** Deletes old log entries, and exports that were deleted some time ago. */
@@ -204,7 +218,7 @@ async function removeLeftovers(env: Env, at: number) {
 		)
 		.orderBy(batchExportRuns.last_updated_at)
 		.limit(CLEANUP_BATCH_SIZE);
-	await forEach(left, async ({ id }) => {
+	await forEach(LEFTOVERS, left, async ({ id }) => {
 		const loaded = await load(db, id);
 		if (loaded) await clean(env, loaded);
 	});

@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { pluginJobs, pluginLogEntries } from "../db/schema.ts";
-import { forEach, inTurn } from "../db/steps.ts";
+import { forEach, inTurn } from "../parts/parts.ts";
 import type { ConfigRef } from "./job_log.ts";
 import { countWaiting, wake } from "./queue.ts";
 import { fail } from "./work.ts";
@@ -20,6 +20,9 @@ const GIVE_UP_BATCH_SIZE = 20;
 const MAX_DROPPED_ENTRIES = 10_000;
 /** Keeps the JSON of a batch well below D1's 2 MB limit for a value. */
 const ENTRIES_BATCH_SIZE = 1000;
+
+/** What the part that fails them is called in the log. */
+const CUT_OFF = "plugin jobs that were cut off";
 
 const ago = (at: number, milliseconds: number) => new Date(at - milliseconds).toISOString();
 
@@ -120,12 +123,12 @@ const logDropped = (db: Database, configs: (ConfigRef & { dropped: number })[], 
  */
 export async function tick(env: Env, scheduledTime: number) {
 	const db = drizzle(env.DB);
-	await inTurn(
-		() => runTasks(db, scheduledTime),
-		() => wakeConsumers(env, db),
-		() => failLost(env, db),
-		() => deleteOld(db),
-	);
+	await inTurn({
+		"plugin tasks": () => runTasks(db, scheduledTime),
+		"waking workers": () => wakeConsumers(env, db),
+		[CUT_OFF]: () => failLost(env, db),
+		"old plugin jobs": () => deleteOld(db),
+	});
 }
 
 async function wakeConsumers(env: Env, db: Database) {
@@ -146,7 +149,7 @@ async function failLost(env: Env, db: Database) {
 		)
 		.orderBy(pluginJobs.started_at)
 		.limit(GIVE_UP_BATCH_SIZE);
-	await forEach(lost, ({ id }) =>
+	await forEach(CUT_OFF, lost, ({ id }) =>
 		fail(env, id, "The job was cut off by a restart, and is not run again."),
 	);
 }

@@ -2,8 +2,8 @@ import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "dr
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { activityLog, alerts, notifications, organizations } from "../db/schema.ts";
-import { forEach, inTurn } from "../db/steps.ts";
 import { configured, send } from "../mail/mail.ts";
+import { forEach, inTurn } from "../parts/parts.ts";
 import { compose } from "./mails.ts";
 import { addressees } from "./recipients.ts";
 import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
@@ -44,15 +44,15 @@ type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "act
 export async function tick(env: Env, at: number) {
 	const db = drizzle(env.DB);
 	if (!configured(env)) return forget(db, lte(alerts.due_at, iso(at - MAX_WAIT_MS)));
-	await inTurn(
-		() => forget(db, and(isNull(alerts.position), lte(alerts.due_at, iso(at)))),
-		() => mailDue(env, db, at),
-	);
+	await inTurn({
+		"old alerts": () => forget(db, and(isNull(alerts.position), lte(alerts.due_at, iso(at)))),
+		digests: () => mailDue(env, db, at),
+	});
 }
 
 async function mailDue(env: Env, db: Database, at: number) {
 	let mails = 0;
-	await forEach(await selectDue(db, at), async (group) => {
+	await forEach("digests", await selectDue(db, at), async (group) => {
 		if (mails < MAX_MAILS) mails += await mailGroup(env, db, group, at);
 	});
 }

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { Kept, keepByForm } from "../../src/db/kept.ts";
@@ -7,6 +7,7 @@ import {
 	activityLog,
 	batchExports,
 	domains,
+	inviteMails,
 	invites,
 	members,
 	projects,
@@ -225,6 +226,10 @@ type Write = {
 	method: string;
 	path: string;
 	body?: object;
+	/** The address that it invites. */
+	invited?: string;
+	/** The member that it is about, and the level that the member has afterwards; null: none, since it was removed. */
+	member?: { organization_id: string; user_id: number; level: number | null };
 	logged: {
 		organization_id: string;
 		project_id: number | null;
@@ -233,8 +238,15 @@ type Write = {
 	} | null;
 };
 
-/** The changes of a caller, and of a stranger with the same kind of key. */
-async function writesOf({ id, first, second, keys }: Caller, stranger: Caller): Promise<Write[]> {
+/**
+ * The changes of a caller, and of a stranger with the same kind of key.
+ * @param shared an address that is invited to each organization, and twice to the second
+ */
+async function writesOf(
+	{ id, first, second, keys }: Caller,
+	stranger: Caller,
+	shared: string,
+): Promise<Write[]> {
 	const writes: Write[] = [];
 	for (const [named, to] of [
 		[first.id, first],
@@ -244,8 +256,13 @@ async function writesOf({ id, first, second, keys }: Caller, stranger: Caller): 
 		for (const [kind, key] of Object.entries({ ...keys, stranger: stranger.keys.any })) {
 			if (kind === "stranger" && named === "@current") continue;
 			const isAllowed = kind === "any" || (kind === "organization" && to === first);
-			const target_email = `${v7()}@tenantry.test`;
-			const { email, uuid } = await join(to.id, 1);
+			const target_email = kind === "any" ? shared : `${v7()}@tenantry.test`;
+			const { id: user_id, email, uuid } = await join(to.id, 1);
+			const member = (level: number | null) => ({
+				organization_id: to.id,
+				user_id,
+				level: isAllowed ? level : 1,
+			});
 			const logged = (name: string) =>
 				isAllowed ? { organization_id: to.id, project_id: null, user_id: id, name } : null;
 			const path = `/api/organizations/${named}`;
@@ -255,6 +272,7 @@ async function writesOf({ id, first, second, keys }: Caller, stranger: Caller): 
 					method: "POST",
 					path: `${path}/invites`,
 					body: { target_email },
+					invited: target_email,
 					logged: logged(target_email),
 				},
 				{
@@ -262,9 +280,16 @@ async function writesOf({ id, first, second, keys }: Caller, stranger: Caller): 
 					method: "PATCH",
 					path: `${path}/members/${uuid}`,
 					body: { level: 8 },
+					member: member(8),
 					logged: logged(email),
 				},
-				{ key, method: "DELETE", path: `${path}/members/${uuid}`, logged: logged(email) },
+				{
+					key,
+					method: "DELETE",
+					path: `${path}/members/${uuid}`,
+					member: member(null),
+					logged: logged(email),
+				},
 			);
 		}
 	for (const [kind, key] of Object.entries({ ...keys, stranger: stranger.keys.any })) {
@@ -279,22 +304,57 @@ async function writesOf({ id, first, second, keys }: Caller, stranger: Caller): 
 	return writes;
 }
 
+/** The level of a member; null if there is none. */
+async function levelOf({ organization_id, user_id }: { organization_id: string; user_id: number }) {
+	const isMember = and(eq(members.organization_id, organization_id), eq(members.user_id, user_id));
+	const [row] = await db.select({ level: members.level }).from(members).where(isMember);
+	return row?.level ?? null;
+}
+
+/** The invites and the mails of an organization: the address, and who invites; for mails, how many there are. */
+async function invitedTo(organization_id: string) {
+	const rows = await db
+		.select({ email: invites.target_email, created_by: invites.created_by })
+		.from(invites)
+		.where(eq(invites.organization_id, organization_id))
+		.orderBy(invites.target_email);
+	const mails = await db.$count(inviteMails, eq(inviteMails.organization_id, organization_id));
+	return { rows, mails };
+}
+
+/** What these must be after the changes. */
+function expectedAt({ id, lists }: Place, created_by: number, writes: Write[]) {
+	const invited = writes.flatMap(({ invited, logged }) =>
+		invited && logged?.organization_id === id ? invited : [],
+	);
+	const before = lists.invites.map((invite) => `${invite}@tenantry.test`);
+	const rows = [...new Set([...before, ...invited])].sort();
+	return { rows: rows.map((email) => ({ email, created_by })), mails: invited.length };
+}
+
 describe("writes that share kept statements", () => {
 	test("change and log what their own key, organization and restrictions allow, however they take turns", async () => {
 		const callers = [await caller(), await caller()] as const;
 		const [one, other] = callers;
-		const writes = [await writesOf(one, other), await writesOf(other, one)];
+		const shared = `${v7()}@tenantry.test`;
+		const writes = [
+			await writesOf(one, other, shared),
+			await writesOf(other, one, shared),
+		] as const;
 		// Each follows one of the other caller.
-		const turns = writes[0]?.flatMap((write, i) => [write, ...(writes[1]?.slice(i, i + 1) ?? [])]);
-		for (const { key, method, path, body, logged } of turns ?? []) {
+		const turns = writes[0].flatMap((write, i) => [write, ...writes[1].slice(i, i + 1)]);
+		for (const { key, method, path, body, member, logged } of turns) {
 			const { status } = await call(method, path, { key, ...(body && { body }) });
 			expect({ method, path, isDone: status < 300 }).toEqual({
 				method,
 				path,
 				isDone: logged !== null,
 			});
+			if (member) expect([path, await levelOf(member)]).toEqual([path, member.level]);
 		}
-		for (const [i, { first, second }] of callers.entries()) {
+		for (const [i, { id, first, second }] of callers.entries()) {
+			for (const place of [first, second])
+				expect(await invitedTo(place.id)).toEqual(expectedAt(place, id, writes[i] ?? []));
 			const entries = await db
 				.select({
 					organization_id: activityLog.organization_id,

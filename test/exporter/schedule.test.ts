@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
-import { and, asc, eq, isNull, sum } from "drizzle-orm";
+import { and, asc, eq, isNull, sql, sum } from "drizzle-orm";
 import { v7 } from "uuid";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { insertEach } from "../../src/db/client.ts";
 import {
 	batchExportBackfills,
 	batchExportLogEntries,
@@ -300,6 +301,40 @@ describe("a tick", () => {
 			finished_runs: 2,
 			failed_runs: 2,
 		});
+	});
+
+	test("adds the next run of a stalled backfill, however many others fail each time", async () => {
+		const log = vi.spyOn(console, "error").mockReturnValue();
+		const { export_id, project, runs } = await due(hour, { paused: true });
+		const id = v7();
+		const backfill = {
+			batch_export_id: export_id,
+			project_id: project,
+			interval: "hour" as const,
+			end_at: "2026-01-01T02:45:00.000Z",
+			total_runs: 2,
+		};
+		const failing = Array.from({ length: 25 }, () => ({
+			...backfill,
+			id: v7(),
+			start_at: "never",
+		}));
+		await insertEach(db, batchExportBackfills, failing, sql`true`);
+		await db
+			.insert(batchExportBackfills)
+			.values({ ...backfill, id, start_at: "2026-01-01T00:30:00.000Z" });
+		await db
+			.update(batchExportBackfills)
+			.set({ last_updated_at: sql`iif(id = ${id}, ${iso(hour)}, ${iso(hour - HOUR)})` })
+			.where(eq(batchExportBackfills.batch_export_id, export_id));
+		await tick(still, late(hour));
+		expect(await runs()).toEqual([]);
+		await tick(still, late(hour));
+		expect((await runs()).map(({ backfill_id }) => backfill_id)).toEqual([id]);
+		expect(log).toHaveBeenCalledTimes(25 + 24);
+		log.mockRestore();
+		// Other tests don't use them.
+		await db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, export_id));
 	});
 
 	test.each([
