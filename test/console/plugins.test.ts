@@ -298,7 +298,8 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: /^Remove the filter By .+@/ }).waitFor();
 		await added.waitFor();
 		await page.getByLabel("Action").selectOption("upgraded");
-		await page.getByText("Nothing matches").waitFor();
+		await added.waitFor({ state: "detached" });
+		await page.getByRole("cell", { name: "Upgraded" }).waitFor();
 		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
 		await page.getByText("Nothing matches").waitFor();
 		await page.goto(page.url().replace("before=", "after="));
