@@ -73,10 +73,15 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByText("3 of 3 windows").waitFor();
 		await checkLooks(page, "exports-backfills");
-		await page.getByLabel("State").selectOption("Cancelled");
+		const state = page.getByLabel("State");
+		await state.focus();
+		await state.selectOption("Cancelled");
 		await page.getByText("No backfill matches").waitFor();
 		await page.getByRole("button", { name: "New backfill" }).waitFor();
-		await page.getByLabel("State").selectOption("Completed");
+		await state.selectOption("");
+		await page.getByRole("cell", { name: "Completed" }).waitFor();
+		expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("State");
+		await state.selectOption("Completed");
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByLabel("Ends before").fill(local(hoursAgo(1)));
 		await page.getByText("No backfill matches").waitFor();

@@ -210,23 +210,18 @@ export function Backfills({ of, reload }: Opened) {
 	};
 	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
 	usePolling(list.reload, isBusy);
-	const button = (
-		<button type="button" onClick={() => setAsking(true)}>
-			New backfill
-		</button>
-	);
 	return (
 		<>
-			{(isFiltered || (list.data && list.data.count > 0)) && (
-				<>
-					<div class="above-list">{button}</div>
-					<Filters>
-						<Filter name="status" label="State" options={STATUSES} />
-						<MomentFilter name="after" label="Ends after" />
-						<MomentFilter name="before" label="Ends before" />
-					</Filters>
-				</>
-			)}
+			<div class="above-list">
+				<button type="button" onClick={() => setAsking(true)}>
+					New backfill
+				</button>
+			</div>
+			<Filters>
+				<Filter name="status" label="State" options={STATUSES} />
+				<MomentFilter name="after" label="Ends after" />
+				<MomentFilter name="before" label="Ends before" />
+			</Filters>
 			<Table
 				list={list}
 				label="Backfills"
@@ -242,7 +237,6 @@ export function Backfills({ of, reload }: Opened) {
 							<p>
 								A backfill exports a range of the past, such as what was collected before today.
 							</p>
-							{button}
 						</Empty>
 					)
 				}
