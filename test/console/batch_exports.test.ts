@@ -187,7 +187,10 @@ inBrowser("batch exports", (open) => {
 			.getByRole("button", { name: "Cancel" })
 			.click();
 		await checkLooks(page, "exports-run-cancel");
-		await page.getByRole("button", { name: "Keep it running" }).click();
+		await page.getByRole("button", { name: "Cancel run" }).press("Enter");
+		await expect
+			.poll(() => page.evaluate("document.activeElement.ariaLabel"))
+			.toMatch(/^Retry the run of/);
 		await tabs.getByText("Backfills").click();
 		receiver.release();
 		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();

@@ -99,6 +99,10 @@ inBrowser("plugins", (open) => {
 		const page = await open(`${path}/plugin_configs/${project.id}/${config.id}`);
 		await page.getByText("A value is saved").waitFor();
 		await checkLooks(page, "plugins-settings");
+		await page.getByRole("button", { name: "Replace" }).press("Enter");
+		await expect.poll(() => page.evaluate("document.activeElement.type")).toBe("password");
+		await page.reload();
+		await page.getByText("A value is saved").waitFor();
 		const settings = async () =>
 			JSON.parse((await client.pluginConfigs.get({ project: project.id, id: config.id })).config);
 
