@@ -267,12 +267,21 @@ inBrowser("the timeline of an export", (open) => {
 		await page.getByText(/Backfills: 2 completed\. 2 rows\./).waitFor();
 		await checkLooks(page, "exports-timeline");
 		expect(await page.evaluate<number>(WORDS_OF_MOVES)).toBeLessThan(3 * MOVES);
+		await page.keyboard.press("ArrowLeft");
+		await expect.poll(() => page.url()).not.toContain(`window=${withRows.id}`);
+		await page.setViewportSize({ width: 1280, height: 400 });
+		await page.evaluate("scrollTo(0, 120)");
+		await page.keyboard.press("ArrowRight");
+		const left = await page.evaluate<number>("scrollY");
+		expect(left).toBeGreaterThan(0);
 		await page.keyboard.press("Enter");
 		await page.getByRole("heading", { name: /^Run of/ }).waitFor();
 		await page.getByText(/ 2 rows, .*attempt 2/).waitFor();
 		expect(page.url()).toContain(`/runs/${withRows.id}`);
 
 		await page.goBack();
+		await expect.poll(() => page.evaluate("scrollY")).toBe(left);
+		await page.setViewportSize({ width: 1280, height: 800 });
 		const detail = page.locator(".timeline-detail");
 		await detail.getByText("attempt 2").waitFor();
 		await page.locator(`.timeline-entry[tabindex="0"][data-key="${withRows.id}"]`).waitFor();

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Page, TenantryError } from "tenantry-client";
+import { keepPosition } from "./scroll.ts";
 
 export type Loaded<T> = {
 	/** Undefined until it is loaded. While it is loaded again, what was there before. */
@@ -68,6 +69,7 @@ export function useQuery() {
 			if (value) next.set(name, value);
 			else next.delete(name);
 		route(next.size > 0 ? `${path}?${next}` : path, true);
+		keepPosition();
 	};
 	return [query, change] as const;
 }
