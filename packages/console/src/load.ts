@@ -64,6 +64,8 @@ type Changes = Record<string, string | undefined>;
 export function useQuery() {
 	const { path, query, route } = useLocation();
 	const change = (changes: Changes) => {
+		// A timer may end after the page was left.
+		if ((location.pathname.replace(/\/+$/, "") || "/") !== path) return;
 		const next = new URLSearchParams(location.search);
 		for (const [name, value] of Object.entries(changes))
 			if (value) next.set(name, value);
