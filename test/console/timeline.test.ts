@@ -228,7 +228,10 @@ inBrowser("the timeline of an export", (open) => {
 		const at = `${path}/batch_exports/${created.id}?until=${tuesday}`;
 		await page.goto(new URL(at, page.url()).href);
 		await page.getByRole("link", { name: /^Backfill run of/ }).waitFor();
-		await page.getByText("Only the 1000 runs of the newest windows are shown.").waitFor();
+		const part = "Only the 1000 runs of the newest windows are shown.";
+		await page.getByText(`${part} The list below has all of them.`).waitFor();
+		await page.getByLabel("Span").selectOption("24 hours");
+		await page.getByText(`${part} Choose a shorter span to see all.`).waitFor();
 	});
 
 	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {

@@ -29,6 +29,7 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 	const isPast = last < now;
 	return {
 		...rangeOf(interval, windows, isPast ? last : now),
+		isShortest: windows === shortest[0],
 		/** Stays the same while the range moves on with the present. */
 		place: `${windows} until ${isPast ? until : "now"}`,
 	};
@@ -141,8 +142,10 @@ export function Timeline({ of, path, fresh }: Shown) {
 					<Summary lanes={lanes} />
 					{shown.isPart && (
 						<p>
-							Only the {MAX_RUNS} runs of the newest windows are shown. Choose a shorter span to see
-							all.
+							Only the {MAX_RUNS} runs of the newest windows are shown.{" "}
+							{chosen.isShortest
+								? "The list below has all of them."
+								: "Choose a shorter span to see all."}
 						</p>
 					)}
 				</>
