@@ -292,7 +292,10 @@ inBrowser("the timeline of an export", (open) => {
 		await page.getByRole("button", { name: "Earlier" }).click();
 		await expect.poll(() => new URL(page.url()).searchParams.get("until")).not.toBeNull();
 		await gap.waitFor({ state: "detached" });
+		await detail.getByText("Point at a window").waitFor();
 		await page.getByRole("button", { name: "Later" }).click();
+		await gap.waitFor();
+		await detail.getByText("Point at a window").waitFor();
 		await gap.click();
 		const dialog = page.getByRole("dialog", { name: "New backfill" });
 		await dialog.getByText(/^[56] windows$/).waitFor();

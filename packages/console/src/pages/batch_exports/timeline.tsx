@@ -98,8 +98,10 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const { start, end } = chosen;
 	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
 	const { range, place } = shown ?? { range: chosen, place: chosen.place };
-	const move = (until: number) =>
+	const move = (until: number) => {
+		attention.forget();
 		change({ until: until < now ? iso(until) : undefined, window: undefined });
+	};
 	const button = (words: string, until: number, isOff = false) => (
 		<button type="button" class="secondary outline" disabled={isOff} onClick={() => move(until)}>
 			{words}
@@ -131,6 +133,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 				lanes={lanes}
 				range={range}
 				place={place}
+				isLoaded={shown !== undefined}
 				length={length}
 				now={now}
 				attention={attention}
