@@ -73,10 +73,15 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByText("3 of 3 windows").waitFor();
 		await checkLooks(page, "exports-backfills");
-		await page.getByLabel("State").selectOption("Cancelled");
+		const state = page.getByLabel("State");
+		await state.focus();
+		await state.selectOption("Cancelled");
 		await page.getByText("No backfill matches").waitFor();
 		await page.getByRole("button", { name: "New backfill" }).waitFor();
-		await page.getByLabel("State").selectOption("Completed");
+		await state.selectOption("");
+		await page.getByRole("cell", { name: "Completed" }).waitFor();
+		expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("State");
+		await state.selectOption("Completed");
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByLabel("Ends before").fill(local(hoursAgo(1)));
 		await page.getByText("No backfill matches").waitFor();
@@ -182,7 +187,10 @@ inBrowser("batch exports", (open) => {
 			.getByRole("button", { name: "Cancel" })
 			.click();
 		await checkLooks(page, "exports-run-cancel");
-		await page.getByRole("button", { name: "Keep it running" }).click();
+		await page.getByRole("button", { name: "Cancel run" }).press("Enter");
+		await expect
+			.poll(() => page.evaluate("document.activeElement.ariaLabel"))
+			.toMatch(/^Retry the run of/);
 		await tabs.getByText("Backfills").click();
 		receiver.release();
 		await page.getByText(/(3 of 3|4 of 4) windows/).waitFor();

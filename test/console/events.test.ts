@@ -101,6 +101,8 @@ inBrowser("events", (open) => {
 		await checkLooks(page, "events-webhook-roll");
 		await page.getByRole("dialog").getByRole("button", { name: "Roll secret" }).click();
 		await page.getByRole("heading", { name: "The new secret" }).waitFor();
+		const focused = () => page.evaluate("document.activeElement.textContent");
+		await expect.poll(focused).toBe("I have copied it");
 		await checkLooks(page, "events-webhook-rolled");
 		await page.getByRole("button", { name: "I have copied it" }).click();
 		await page.getByRole("button", { name: "Delete webhook" }).click();

@@ -306,9 +306,15 @@ inBrowser("people", (open) => {
 		await page.goto(`${inject("console").url}${path}/projects/${project.id}`);
 		const row = (name: string) => page.locator("tbody tr", { hasText: name });
 		await row("joan-").waitFor();
-		await page.getByRole("searchbox", { name: "Search people" }).fill("EVE-");
+		const search = page.getByRole("searchbox", { name: "Search people" });
+		await search.fill("EVE-");
 		await row("joan-").waitFor({ state: "detached" });
 		expect(await row("eve-").count()).toBe(1);
+		await search.fill("");
+		await row("joan-").waitFor();
+		expect(await page.evaluate("document.activeElement.type")).toBe("search");
+		await search.fill("EVE-");
+		await row("joan-").waitFor({ state: "detached" });
 		await page.goto(page.url().replace("EVE-", "nobody"));
 		await page.getByText("Nobody found").waitFor();
 	});

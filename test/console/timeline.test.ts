@@ -228,7 +228,10 @@ inBrowser("the timeline of an export", (open) => {
 		const at = `${path}/batch_exports/${created.id}?until=${tuesday}`;
 		await page.goto(new URL(at, page.url()).href);
 		await page.getByRole("link", { name: /^Backfill run of/ }).waitFor();
-		await page.getByText("Only the 1000 runs of the newest windows are shown.").waitFor();
+		const part = "Only the 1000 runs of the newest windows are shown.";
+		await page.getByText(`${part} The list below has all of them.`).waitFor();
+		await page.getByLabel("Span").selectOption("24 hours");
+		await page.getByText(`${part} Choose a shorter span to see all.`).waitFor();
 	});
 
 	test("leads from window to window by keys, to a run and its log, and to a backfill of a gap", async () => {
@@ -267,12 +270,21 @@ inBrowser("the timeline of an export", (open) => {
 		await page.getByText(/Backfills: 2 completed\. 2 rows\./).waitFor();
 		await checkLooks(page, "exports-timeline");
 		expect(await page.evaluate<number>(WORDS_OF_MOVES)).toBeLessThan(3 * MOVES);
+		await page.keyboard.press("ArrowLeft");
+		await expect.poll(() => page.url()).not.toContain(`window=${withRows.id}`);
+		await page.setViewportSize({ width: 1280, height: 400 });
+		await page.evaluate("scrollTo(0, 120)");
+		await page.keyboard.press("ArrowRight");
+		const left = await page.evaluate<number>("scrollY");
+		expect(left).toBeGreaterThan(0);
 		await page.keyboard.press("Enter");
 		await page.getByRole("heading", { name: /^Run of/ }).waitFor();
 		await page.getByText(/ 2 rows, .*attempt 2/).waitFor();
 		expect(page.url()).toContain(`/runs/${withRows.id}`);
 
 		await page.goBack();
+		await expect.poll(() => page.evaluate("scrollY")).toBe(left);
+		await page.setViewportSize({ width: 1280, height: 800 });
 		const detail = page.locator(".timeline-detail");
 		await detail.getByText("attempt 2").waitFor();
 		await page.locator(`.timeline-entry[tabindex="0"][data-key="${withRows.id}"]`).waitFor();
@@ -280,7 +292,10 @@ inBrowser("the timeline of an export", (open) => {
 		await page.getByRole("button", { name: "Earlier" }).click();
 		await expect.poll(() => new URL(page.url()).searchParams.get("until")).not.toBeNull();
 		await gap.waitFor({ state: "detached" });
+		await detail.getByText("Point at a window").waitFor();
 		await page.getByRole("button", { name: "Later" }).click();
+		await gap.waitFor();
+		await detail.getByText("Point at a window").waitFor();
 		await gap.click();
 		const dialog = page.getByRole("dialog", { name: "New backfill" });
 		await dialog.getByText(/^[56] windows$/).waitFor();

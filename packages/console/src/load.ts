@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Page, TenantryError } from "tenantry-client";
+import { keepPosition } from "./scroll.ts";
 
 export type Loaded<T> = {
 	/** Undefined until it is loaded. While it is loaded again, what was there before. */
@@ -63,11 +64,14 @@ type Changes = Record<string, string | undefined>;
 export function useQuery() {
 	const { path, query, route } = useLocation();
 	const change = (changes: Changes) => {
+		// A timer may end after the page was left.
+		if ((location.pathname.replace(/\/+$/, "") || "/") !== path) return;
 		const next = new URLSearchParams(location.search);
 		for (const [name, value] of Object.entries(changes))
 			if (value) next.set(name, value);
 			else next.delete(name);
 		route(next.size > 0 ? `${path}?${next}` : path, true);
+		keepPosition();
 	};
 	return [query, change] as const;
 }

@@ -3,6 +3,11 @@ const positions = new Map<string, number>();
 
 const url = () => location.pathname + location.search;
 
+/** Remembers where the page is scrolled to. What changes its URL calls this, since that is no scrolling. */
+export const keepPosition = () => {
+	positions.set(url(), scrollY);
+};
+
 /** What people do when they want to be somewhere else on the page. */
 const GESTURES = ["wheel", "touchstart", "pointerdown", "keydown"];
 
@@ -23,7 +28,7 @@ function scrollBackTo(top: number) {
 
 /** Makes Back and Forward lead to where a page was left, although its content is loaded after the browser looks for it. */
 export function rememberScroll() {
-	addEventListener("scroll", () => positions.set(url(), scrollY), { passive: true });
+	addEventListener("scroll", keepPosition, { passive: true });
 	addEventListener("popstate", () => {
 		const top = positions.get(url());
 		// The browser itself leads to a part of the page that the URL names.

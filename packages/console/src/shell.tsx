@@ -170,7 +170,7 @@ function Side({ organization }: { organization: string | undefined }) {
 	);
 }
 
-/** A bar at the top of the screen while the service makes a change. */
+/** A bar at the top of the page while the service makes a change. Dialogs are above it: their forms have `aria-busy`. */
 const Working = () =>
 	changesUnderWay.value > 0 ? <div class="working" aria-hidden="true" /> : null;
 

@@ -11,7 +11,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import type { Opened } from "./export.tsx";
 import { usePolling } from "./poll.ts";
-import { windows } from "./states.tsx";
+import { sayRange, windows } from "./states.tsx";
 import { boundaryBefore, fromLocal, LENGTHS, toLocal, windowsIn } from "./windows.ts";
 
 type Backfill = Received<BatchExportBackfill, "batchExports.backfill">;
@@ -60,6 +60,9 @@ async function cancel(backfill: Backfill, onDone: () => void) {
 		});
 }
 
+const rangeOf = ({ start_at, end_at }: Backfill) =>
+	sayRange({ start: Date.parse(start_at), end: Date.parse(end_at) });
+
 const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 	{
 		title: "Range",
@@ -78,7 +81,12 @@ const columnsOf = (onDone: () => void): Column<Backfill>[] => [
 		align: "end",
 		cell: (of) =>
 			of.status === "Running" && (
-				<button type="button" class="secondary outline small" onClick={() => cancel(of, onDone)}>
+				<button
+					type="button"
+					class="secondary outline small"
+					aria-label={`Cancel the backfill of ${rangeOf(of)}`}
+					onClick={() => cancel(of, onDone)}
+				>
 					Cancel
 				</button>
 			),
@@ -210,23 +218,18 @@ export function Backfills({ of, reload }: Opened) {
 	};
 	const isBusy = list.data?.results.some(({ status }) => status === "Running") ?? false;
 	usePolling(list.reload, isBusy);
-	const button = (
-		<button type="button" onClick={() => setAsking(true)}>
-			New backfill
-		</button>
-	);
 	return (
 		<>
-			{(isFiltered || (list.data && list.data.count > 0)) && (
-				<>
-					<div class="above-list">{button}</div>
-					<Filters>
-						<Filter name="status" label="State" options={STATUSES} />
-						<MomentFilter name="after" label="Ends after" />
-						<MomentFilter name="before" label="Ends before" />
-					</Filters>
-				</>
-			)}
+			<div class="above-list">
+				<button type="button" onClick={() => setAsking(true)}>
+					New backfill
+				</button>
+			</div>
+			<Filters>
+				<Filter name="status" label="State" options={STATUSES} />
+				<MomentFilter name="after" label="Ends after" />
+				<MomentFilter name="before" label="Ends before" />
+			</Filters>
 			<Table
 				list={list}
 				label="Backfills"
@@ -242,7 +245,6 @@ export function Backfills({ of, reload }: Opened) {
 							<p>
 								A backfill exports a range of the past, such as what was collected before today.
 							</p>
-							{button}
 						</Empty>
 					)
 				}

@@ -5,7 +5,7 @@ import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
 import { Choice, Form, Group, text } from "../../ui/form.tsx";
 import { Count } from "../../ui/values.tsx";
-import { hasEnded, Window } from "./states.tsx";
+import { hasEnded, sayWindow, Window } from "./states.tsx";
 
 type Run = Received<BatchExportRun, "batchExports.run">;
 
@@ -82,13 +82,23 @@ export function RunActions({
 	const look = isSmall ? "secondary outline small" : "secondary outline";
 	if (!hasEnded(run))
 		return (
-			<button type="button" class={look} onClick={() => cancel(run, onDone)}>
+			<button
+				type="button"
+				class={look}
+				aria-label={`Cancel the run of ${sayWindow(run)}`}
+				onClick={() => cancel(run, onDone)}
+			>
 				Cancel
 			</button>
 		);
 	return (
 		<>
-			<button type="button" class={look} onClick={() => setAsking(true)}>
+			<button
+				type="button"
+				class={look}
+				aria-label={`Retry the run of ${sayWindow(run)}`}
+				onClick={() => setAsking(true)}
+			>
 				Retry
 			</button>
 			{isAsking && <Retry run={run} onClose={() => setAsking(false)} onDone={onDone} />}

@@ -29,6 +29,7 @@ function useRange(interval: Opened["of"]["interval"], now: number) {
 	const isPast = last < now;
 	return {
 		...rangeOf(interval, windows, isPast ? last : now),
+		isShortest: windows === shortest[0],
 		/** Stays the same while the range moves on with the present. */
 		place: `${windows} until ${isPast ? until : "now"}`,
 	};
@@ -97,8 +98,10 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const { start, end } = chosen;
 	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
 	const { range, place } = shown ?? { range: chosen, place: chosen.place };
-	const move = (until: number) =>
+	const move = (until: number) => {
+		attention.forget();
 		change({ until: until < now ? iso(until) : undefined, window: undefined });
+	};
 	const button = (words: string, until: number, isOff = false) => (
 		<button type="button" class="secondary outline" disabled={isOff} onClick={() => move(until)}>
 			{words}
@@ -130,6 +133,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 				lanes={lanes}
 				range={range}
 				place={place}
+				isLoaded={shown !== undefined}
 				length={length}
 				now={now}
 				attention={attention}
@@ -141,8 +145,10 @@ export function Timeline({ of, path, fresh }: Shown) {
 					<Summary lanes={lanes} />
 					{shown.isPart && (
 						<p>
-							Only the {MAX_RUNS} runs of the newest windows are shown. Choose a shorter span to see
-							all.
+							Only the {MAX_RUNS} runs of the newest windows are shown.{" "}
+							{chosen.isShortest
+								? "The list below has all of them."
+								: "Choose a shorter span to see all."}
 						</p>
 					)}
 				</>

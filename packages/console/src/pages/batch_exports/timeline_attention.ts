@@ -14,6 +14,8 @@ export type Attention = {
 	chosen: Signal<string | undefined>;
 	/** Chooses an entry. The URL says so soon, so that a link or going back leads to it; at once before the page is left. */
 	choose: (key: string, isLeaving?: boolean) => void;
+	/** Forgets the entry that was chosen, such as when another range is shown. */
+	forget: () => void;
 };
 
 export function useAttention(): Attention {
@@ -29,5 +31,10 @@ export function useAttention(): Attention {
 		if (isLeaving) change({ window: key });
 		else timer.current = setTimeout(() => change({ window: key }), PAUSE_MS);
 	};
-	return { active, chosen, choose };
+	const forget = () => {
+		clearTimeout(timer.current);
+		active.value = undefined;
+		chosen.value = undefined;
+	};
+	return { active, chosen, choose, forget };
 }

@@ -219,14 +219,16 @@ const Names = ({ lanes }: { lanes: Lane[] }) => (
 /**
  * Draws lanes of runs over an axis of time. What is wider than the page scrolls.
  * @param place where the range was chosen to be; it changes when another one is
+ * @param isLoaded whether there are lanes to look for an entry in
  * @param length how long a window is, in milliseconds
  */
 export function Drawing({
 	range,
 	place,
+	isLoaded,
 	length,
 	...drawn
-}: Drawn & { range: Range; place: string; length: number }) {
+}: Drawn & { range: Range; place: string; isLoaded: boolean; length: number }) {
 	const { lanes, now, attention } = drawn;
 	const [ref, available] = useWidth();
 	const time = range.end - range.start;
@@ -238,15 +240,15 @@ export function Drawing({
 	useLayoutEffect(() => {
 		if (ref.current) ref.current.scrollLeft = width;
 	}, [isMeasured, place]);
-	/** The key of the entry that the URL leads to, until it is in sight. */
+	/** The key of the entry that the URL leads to, until the entries are there. */
 	const linked = useRef(attention.chosen.peek());
 	useLayoutEffect(() => {
+		if (!isMeasured || !isLoaded || !ref.current) return;
 		const entries = lanes.flatMap(({ entries }) => entries);
 		const entry = entries.find(({ key }) => key === linked.current);
-		if (!isMeasured || !ref.current || !entry) return;
-		ref.current.scrollLeft = x((entry.start + entry.end) / 2) - available / 2;
+		if (entry) ref.current.scrollLeft = x((entry.start + entry.end) / 2) - available / 2;
 		linked.current = undefined;
-	}, [isMeasured, lanes]);
+	}, [isMeasured, isLoaded, lanes]);
 	return (
 		<div class="timeline-view">
 			<Names lanes={lanes} />

@@ -40,6 +40,9 @@ function typesOf({ types }: Webhook) {
 	] as const;
 }
 
+/** Attempts to deliver one event may be in the same minute. */
+const SENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
 const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 	{
 		title: "Event",
@@ -63,6 +66,7 @@ const columnsOf = (replay: (row: Row) => Promise<void>): Column<Row>[] => [
 				<button
 					type="button"
 					class="secondary outline small"
+					aria-label={`Replay ${wordsOf(row.type)}, sent ${SENT.format(new Date(row.created_at))}`}
 					onClick={() => attempt(() => replay(row))}
 				>
 					Replay

@@ -97,7 +97,7 @@ function Updates({ plugin, onChange }: Part) {
 		// A version that the plugin's address names stays the one that is installed.
 		say(
 			upgraded.tag === plugin.tag
-				? `${nameOf(upgraded)} stays at ${versionName(upgraded.tag ?? "")}, the version that its address names.`
+				? `${nameOf(upgraded)} stays at ${versionName(upgraded.tag ?? "")}.`
 				: `${nameOf(upgraded)} is upgraded to ${versionName(upgraded.tag ?? "")}.`,
 		);
 	});
@@ -114,7 +114,7 @@ function Updates({ plugin, onChange }: Part) {
 					onClick={async () => {
 						const yes = await confirm({
 							title: `Upgrade ${nameOf(plugin)}?`,
-							text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once. Settings stay.`,
+							text: `Version ${versionName(plugin.latest_tag ?? "")} replaces the code that runs now, in all projects at once, unless the plugin's address names a version. Settings stay.`,
 							action: "Upgrade plugin",
 							isDangerous: false,
 						});

@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Area, Check, Field, Group, Select, text } from "../../ui/form.tsx";
 import { jsonIn, type SettingField, shownText } from "./schema.ts";
 import { Hint } from "./words.tsx";
@@ -82,25 +82,31 @@ function Secret({ field, isStored }: { field: SettingField; isStored: boolean })
 	const { key, label, hint, isRequired } = field;
 	const [isReplacing, setReplacing] = useState(!isStored);
 	const [isRemoving, setRemoving] = useState(false);
+	const replacement = useRef<HTMLDivElement>(null);
+	useLayoutEffect(() => {
+		if (isReplacing && isStored) replacement.current?.querySelector("input")?.focus();
+	}, [isReplacing]);
 	const name = nameOfSetting(key);
 	if (isReplacing)
 		return (
-			<Field
-				name={name}
-				type="password"
-				autocomplete="new-password"
-				label={
-					<>
-						{label} {!isRequired && <span class="optional">Optional</span>}
-					</>
-				}
-				hint={
-					<>
-						{hint && <Hint text={hint} />} It is encrypted, and never shown again.
-						{isStored && " Leave it empty to keep the saved value."}
-					</>
-				}
-			/>
+			<div ref={replacement}>
+				<Field
+					name={name}
+					type="password"
+					autocomplete="new-password"
+					label={
+						<>
+							{label} {!isRequired && <span class="optional">Optional</span>}
+						</>
+					}
+					hint={
+						<>
+							{hint && <Hint text={hint} />} It is encrypted, and never shown again.
+							{isStored && " Leave it empty to keep the saved value."}
+						</>
+					}
+				/>
+			</div>
 		);
 	return (
 		<Group label={label}>

@@ -43,7 +43,6 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 		[project.id, search],
 		{ parameter: OFFSET },
 	);
-	const isSearchable = search !== "" || (list.data?.count ?? 0) > 1;
 
 	async function remove({ user }: Row) {
 		const isSure = await confirm({
@@ -100,11 +99,9 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 					? "Admins of the organization and the people below see this project."
 					: "Everybody in the organization sees this project. The people below have a level of their own in it."}
 			</p>
-			{isSearchable && (
-				<Filters>
-					<Search name="people" label="Search people" offset={OFFSET} />
-				</Filters>
-			)}
+			<Filters>
+				<Search name="people" label="Search people" offset={OFFSET} />
+			</Filters>
 			<Table
 				list={list}
 				label="People of the project"
