@@ -383,7 +383,7 @@ describe(runFilters, {
 	after: "Only runs whose window ends after this time.",
 	before: "Only runs whose window ends before this time.",
 	starts_before:
-		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range.",
+		"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time.",
 });
 
 describe(backfillFilters, {

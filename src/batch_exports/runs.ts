@@ -23,28 +23,14 @@ const COUNTERS = {
 } satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
 
 /**
- * Conditions for windows that begin before this time, by indexes: those that end by then, and those across it. Of the
- * schedule there is one at most for each interval, and for each backfill one, whose windows count from its own start.
+ * Conditions for windows that begin before this time, by their end, which has an index: they end by then, or across it. A
+ * backfill's window that isn't on the grid of an interval is only found if it ends by then.
  */
-function startsBefore(export_id: string, moment: string) {
-	const { id, backfill_id, data_interval_start, data_interval_end } = batchExportRuns;
-	const begun = lt(data_interval_start, moment);
+function startsBefore(moment: string) {
+	const { data_interval_start, data_interval_end } = batchExportRuns;
 	return [
 		lte(data_interval_end, moment),
-		and(isNull(backfill_id), inList(data_interval_end, endsAcross(Date.parse(moment))), begun),
-		and(
-			isNotNull(backfill_id),
-			sql`${id} in (
-				select (
-					select r.id from batch_export_runs r
-					where r.backfill_id = b.id and r.data_interval_end > ${moment}
-					order by r.data_interval_end limit 1
-				)
-				from batch_export_backfills b
-				where b.batch_export_id = ${export_id} and b.end_at > ${moment} and b.start_at < ${moment}
-			)`,
-			begun,
-		),
+		and(inList(data_interval_end, endsAcross(Date.parse(moment))), lt(data_interval_start, moment)),
 	];
 }
 
@@ -63,7 +49,7 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 			// The sign keeps SQLite from the index of statuses, which would read runs of all time.
 			statuses.length > 0 ? sql`+${inList(batchExportRuns.status, statuses)}` : undefined,
 		);
-		const parts = starts_before ? startsBefore(id.toLowerCase(), starts_before) : [undefined];
+		const parts = starts_before ? startsBefore(starts_before) : [undefined];
 		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
 		return listWithin(tenant, id, page, {
 			select,

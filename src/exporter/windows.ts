@@ -52,7 +52,7 @@ const boundaryAfter = (interval: Interval, at: number) =>
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, (Number.parseInt(id.slice(-8), 16) / 2 ** 32) * (LENGTHS[interval] / 12));
 
-/** The times at which a scheduled window can end that begins before `at` and ends after it: one for each interval. */
+/** The times at which a window on the grid can end that begins before `at` and ends after it: one for each interval. */
 export const endsAcross = (at: number) =>
 	INTERVALS.map((interval) => iso(boundaryBefore(interval, at) + LENGTHS[interval]));
 

@@ -1569,7 +1569,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range.",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time.",
 					},
 				],
 				columns: [
@@ -2306,7 +2306,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "starts_before",
 						kind: "string",
-						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range.",
+						help: "Only runs whose window begins before this time. Together with after: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time.",
 					},
 				],
 				columns: [

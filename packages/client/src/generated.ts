@@ -2666,7 +2666,7 @@ export interface ListBatchExportRunsParameters {
 	after?: string | undefined;
 	/** Only runs whose window ends before this time. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time. */
 	starts_before?: string | undefined;
 }
 
@@ -4689,7 +4689,7 @@ export interface ListProjectBatchExportRunsParameters {
 	after?: string | undefined;
 	/** Only runs whose window ends before this time. */
 	before?: string | undefined;
-	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. */
+	/** Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A backfill that doesn't begin where an interval does has windows of its own: of these, only those that end by this time. */
 	starts_before?: string | undefined;
 }
 

@@ -55,21 +55,23 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
 		async (signal): Promise<Loaded> => {
-			const { results: runs, next } = await api.batchExports.listRuns(
+			const { results, next } = await api.batchExports.listRuns(
 				{
 					organization: organization.id,
 					id: of.id,
 					after: iso(start),
-					starts_before: iso(end),
+					// One window later, as windows of backfills are found that end by then.
+					starts_before: iso(end + LENGTHS[of.interval]),
 					limit: MAX_RUNS,
 				},
 				{ signal },
 			);
+			const runs = results.filter((run) => Date.parse(run.data_interval_start) < end);
 			const isPart = next !== null;
 			const known = knownOf({ start, end }, runs, isPart);
 			return { id: of.id, range: { start, end }, place, known, runs, isPart };
 		},
-		[of.id, start, end],
+		[of.id, of.interval, start, end],
 	);
 	usePolling(loaded.reload, reachesNow, IDLE_MS);
 	const { data, error, reload } = loaded;
