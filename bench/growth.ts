@@ -64,7 +64,7 @@ async function readPage(url: URL, path: string, { operation, filter }: Reading, 
 	};
 }
 
-/** The server is lost if one statement takes minutes. */
+/** So that no statement takes minutes. */
 const ROWS_A_STATEMENT = 5000;
 
 /** Creates the owners of the lists. */
