@@ -23,8 +23,9 @@ const COUNTERS = {
 } satisfies Record<(typeof RUN_STATUSES)[number], unknown>;
 
 /**
- * Conditions for windows that begin before this time, by their end, which has an index: they end by then, or across it. A
- * backfill's window that isn't on the grid of an interval is only found if it ends by then.
+ * Conditions for windows that begin before this time, by their end, which has an index: they end by this time, or at one of
+ * the next ends of an interval. So a window that ends later is not found if it is of a backfill that began between two
+ * intervals.
  */
 function startsBefore(moment: string) {
 	const { data_interval_start, data_interval_end } = batchExportRuns;

@@ -60,7 +60,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 					organization: organization.id,
 					id: of.id,
 					after: iso(start),
-					// One window later, as windows of backfills are found that end by then.
+					// One window later: the API finds every window of a backfill that ends by this time, but not all that end after it.
 					starts_before: iso(end + LENGTHS[of.interval]),
 					limit: MAX_RUNS,
 				},
