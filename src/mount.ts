@@ -58,6 +58,17 @@ const EXPOSED_HEADERS = [
 	"X-Request-Id",
 ];
 
+/** Security headers. Those that concern pages alone are left to the routes that send pages. */
+const secureAnswers = secureHeaders({
+	crossOriginOpenerPolicy: false,
+	originAgentCluster: false,
+	xDnsPrefetchControl: false,
+	xDownloadOptions: false,
+	xPermittedCrossDomainPolicies: false,
+	xXssProtection: false,
+	removePoweredBy: false,
+});
+
 /** CORS for the origins in `CORS_ORIGINS`; off if there are none. */
 const crossOrigin: MiddlewareHandler<App> = (c, next) => {
 	const origins = allowedOrigins(c.env);
@@ -118,7 +129,7 @@ export async function mount(row: Row, api: Api): Promise<Routes> {
 	app
 		.use(requestId(), logRequests, meter)
 		.use("/api/*", caching)
-		.use(formatJson, answerInVersion(), secureHeaders(), crossOrigin)
+		.use(formatJson, answerInVersion(), secureAnswers, crossOrigin)
 		.use(
 			checkMethod({
 				app,

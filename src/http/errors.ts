@@ -3,6 +3,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import type { ErrorCode } from "./codes.ts";
+import { formatted } from "./json.ts";
 import { documentAs } from "./router.ts";
 
 /** The body of every error response (docs/api.md#errors). */
@@ -223,7 +224,7 @@ export class Replay extends Error {
 	}
 }
 
-/** A response, as it is kept. `body` null: it has none. */
+/** A response, as it is kept. `body`: compact JSON; null: it has none. */
 export type Answer = {
 	status: ContentfulStatusCode;
 	headers: [string, string][];
@@ -270,7 +271,7 @@ export const respond = (c: Context, { body, status, headers }: ApiError) => {
 const replay = (c: Context, { status, headers, body }: Answer) => {
 	for (const [name, value] of headers) c.header(name, value);
 	c.header("Idempotency-Replayed", "true");
-	return c.newResponse(body, status);
+	return c.newResponse(body && formatted(c, body), status);
 };
 
 /**

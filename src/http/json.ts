@@ -1,4 +1,6 @@
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { App } from "../env.ts";
 
 /**
@@ -26,20 +28,20 @@ export function indent(json: string) {
 }
 
 /**
- * Ends JSON responses with a newline, so that a shell's prompt starts on its own line; `?pretty`
- * indents them.
+ * The text of a JSON response: it ends with a newline, so that a shell's prompt starts on its own line, and `?pretty` indents it.
+ * @param compact is kept for the ETag, which is the same for both forms
  */
+export function formatted(c: Context<App>, compact: string) {
+	c.set("compact", compact);
+	return `${c.req.query("pretty") === undefined ? compact : indent(compact)}\n`;
+}
+
+const JSON_TYPE = { "Content-Type": "application/json" };
+
+/** Makes `c.json` write `formatted` text, and at once: reading a response to change its text costs more than all else here. */
 export const formatJson = createMiddleware<App>(async (c, next) => {
+	const json = (value: unknown, status?: ContentfulStatusCode, headers?: Record<string, string>) =>
+		c.body(formatted(c, JSON.stringify(value)), status, { ...JSON_TYPE, ...headers });
+	Object.assign(c, { json });
 	await next();
-	if (!c.res.headers.get("content-type")?.startsWith("application/json")) return;
-	// A file is streamed as it is.
-	if (c.res.headers.has("etag")) return;
-	const text = await c.res.text();
-	if (text === "") return;
-	c.set("compact", text);
-	const body = c.req.query("pretty") === undefined ? text : indent(text);
-	const response = c.res;
-	// Otherwise Hono would copy the headers once more.
-	c.res = undefined;
-	c.res = new Response(`${body}\n`, response);
 });

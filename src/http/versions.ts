@@ -3,6 +3,7 @@ import { routePath } from "hono/route";
 import type { Key } from "../auth/keys.ts";
 import type { App } from "../env.ts";
 import { unknownVersion } from "./errors.ts";
+import { formatted } from "./json.ts";
 
 /** A version of the API, named by its date (docs/api.md#versions). */
 export type Version = {
@@ -65,15 +66,12 @@ export const answerInVersion = (versions: readonly Version[] = VERSIONS) =>
 		c.res.headers.set("Tenantry-Version", version);
 		for (const [name, value] of Object.entries(deprecation(version, versions)))
 			c.res.headers.set(name, value);
-		if (version === versions[0]?.date || !isSuccess(c.res)) return;
+		const compact = c.get("compact");
+		if (version === versions[0]?.date || compact === undefined || !c.res.ok) return;
 		const method = c.req.method === "HEAD" ? "GET" : c.req.method;
-		const body = await c.res.text();
-		const older = body && represent(body, `${method} ${routePath(c, -1)}`, version, versions);
-		c.res = new Response(older, c.res);
+		const older = represent(compact, `${method} ${routePath(c, -1)}`, version, versions);
+		c.res = new Response(formatted(c, older), c.res);
 	});
-
-const isSuccess = ({ ok, headers }: Response) =>
-	ok && headers.get("content-type")?.startsWith("application/json") === true;
 
 /**
  * The routes after it get the version that `Tenantry-Version` chooses, else the one that the key was

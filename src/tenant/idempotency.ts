@@ -199,7 +199,7 @@ export class Idempotency {
 			return;
 		}
 		const headers = [...response.headers].filter(([name]) => !NOT_KEPT.test(name));
-		const parts = { status, headers, body: (await response.text()) || null };
+		const parts = { status, headers, body: this.#c.get("compact") ?? null };
 		const answer = await this.#cipher.seal("answer", JSON.stringify(parts));
 		if (status >= 400) {
 			// Without a row, nothing was written, and the key stays free.
@@ -248,7 +248,7 @@ export const safeRetries = createMiddleware<App>(async (c, next) => {
 		console.error(
 			JSON.stringify({ warning: "The response to a POST was not kept", error: String(error) }),
 		);
-	c.executionCtx.waitUntil(idempotency.keep(c.res.clone()).catch(lost));
+	c.executionCtx.waitUntil(idempotency.keep(c.res).catch(lost));
 });
 
 /** Deletes the keys that are older than a day, ten thousand at most. */

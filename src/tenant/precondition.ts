@@ -46,14 +46,13 @@ export class Precondition {
 		this.#object = object;
 	}
 
-	/** Runs the GET's handler on `results`. */
+	/** Runs the GET's handler on `results`. Returns whether it has answered. */
 	async #respond({ handler }: ObjectRoute, results?: unknown[]) {
 		this.#run = { results };
 		try {
-			const response = await handler(this.#c, async () => {});
-			return response instanceof Response ? response : undefined;
+			return (await handler(this.#c, async () => {})) instanceof Response;
 		} catch (error) {
-			if (error instanceof NotYet || error instanceof ApiError) return undefined;
+			if (error instanceof NotYet || error instanceof ApiError) return false;
 			throw error;
 		} finally {
 			this.#run = undefined;
@@ -87,14 +86,17 @@ export class Precondition {
 		if (this.#tags.includes("*")) return;
 		if (!this.#object) throw preconditionFailed();
 		this.#rows = results.flatMap(([row], i) => (i % 2 === 1 ? (row?.rows ?? "") : []));
-		const response = await this.#respond(
+		const hasAnswered = await this.#respond(
 			this.#object,
 			results.filter((_, i) => i % 2 === 0),
 		);
-		if (!response) return;
+		const body = this.#c.get("compact") ?? "";
+		// It isn't the response to this request.
+		this.#c.set("compact", undefined);
+		if (!hasAnswered) return;
 		const { path } = this.#object;
-		const body = represent(await response.text(), `GET ${path}`, this.#c.var.version);
-		if (!this.#tags.includes(await tagOf(body))) throw preconditionFailed();
+		const tag = await tagOf(represent(body, `GET ${path}`, this.#c.var.version));
+		if (!this.#tags.includes(tag)) throw preconditionFailed();
 	}
 
 	/** Statements that make the batch of a change fail if the object has changed since `check`. */
