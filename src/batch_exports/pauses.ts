@@ -2,7 +2,7 @@ import { and, eq, type SQL } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { batchExports } from "../db/schema.ts";
+import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { begin, mayStart } from "../exporter/series.ts";
 import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";

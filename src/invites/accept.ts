@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import { cache } from "../auth/keys.ts";
 import { runBatch } from "../db/client.ts";
-import { members } from "../db/schema.ts";
+import { members } from "../db/schema/members.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { found, invalid } from "../http/errors.ts";

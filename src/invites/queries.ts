@@ -5,16 +5,13 @@ import { digest, newToken } from "../auth/keys.ts";
 import { aliased, inList, insertJson } from "../db/client.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
 import { counter, matching } from "../db/list.ts";
-import {
-	inviteMails,
-	invites,
-	members,
-	now,
-	organizations,
-	projectMembers,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { inviteMails, invites } from "../db/schema/invites.ts";
+import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";

@@ -1,5 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
-import { serviceAccounts } from "../db/schema.ts";
+import { serviceAccounts } from "../db/schema/service_accounts.ts";
 import type { OwnerOf } from "../personal_api_keys/owner.ts";
 
 /** The service account in the path, as the owner of keys. */

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
-import { projects } from "../db/schema.ts";
+import { projects } from "../db/schema/projects.ts";
 import type { Caller } from "./guard.ts";
 import type { PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
