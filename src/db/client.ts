@@ -153,16 +153,16 @@ export function insertEach<T extends SQLiteTable>(
 	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
 	condition: SQL,
 ) {
-	return insertJson(db, table, Object.keys(rows[0] ?? {}), sql`${JSON.stringify(rows)}`, condition);
+	return insertJson(db, table, sql`${JSON.stringify(rows)}`, condition, Object.keys(rows[0] ?? {}));
 }
 
-/** Like `insertEach`, with SQL for the JSON of the rows, which have the columns `names`. */
+/** Like `insertEach`, with SQL for the JSON of the rows, which have the columns `names`: without it, all. */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
-	names: string[],
 	rows: SQL,
 	condition: SQL,
+	names = Object.keys(getTableColumns(table)),
 ) {
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
 		names.includes(name)

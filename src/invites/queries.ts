@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
@@ -225,13 +225,7 @@ async function newInvite(tenant: Tenant, body: New, at: string) {
 }
 
 const insertMails = keep([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
-	insertJson(
-		tenant.db,
-		inviteMails,
-		Object.keys(getTableColumns(inviteMails)),
-		mail_rows,
-		withinLimits(tenant, limits),
-	),
+	insertJson(tenant.db, inviteMails, mail_rows, withinLimits(tenant, limits)),
 );
 
 /** The names of the values that `mayInsert` needs. `first_mail`: the first invite that is mailed; null if none is. */
@@ -261,13 +255,7 @@ const deleteReplaced = keep(CONDITION, (tenant, given) =>
 );
 
 const insertInvites = keep([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
-	insertJson(
-		tenant.db,
-		invites,
-		Object.keys(getTableColumns(invites)),
-		rows,
-		mayInsert(tenant, given),
-	),
+	insertJson(tenant.db, invites, rows, mayInsert(tenant, given)),
 );
 
 const selectNew = keep(["ids"], (tenant, { ids }) => select(tenant).where(inList(invites.id, ids)));
