@@ -7,7 +7,8 @@ import { logWhere } from "../exporter/run_log.ts";
 import { begin, mayStart } from "../exporter/series.ts";
 import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { selectBegun, tooManyBackfills } from "./backfills.ts";
 import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 import {

@@ -9,7 +9,7 @@ import type { App } from "../env.ts";
 import { found, invalid } from "../http/errors.ts";
 import { configured, send } from "../mail/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
-import { retry } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
 import { reserveDue, wake } from "../tenant/wake.ts";
 import { changes, type Names, type NewRows, newRows, selectResults } from "./accept_batch.ts";
 import { findInvitation, type Invitation, isRecipient } from "./invitation.ts";

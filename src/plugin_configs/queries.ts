@@ -17,7 +17,8 @@ import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
 import { visiblePlugin } from "../plugins/visible.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>

@@ -6,7 +6,7 @@ import { record } from "../db/record.ts";
 import { signIns } from "../db/schema/sign_in.ts";
 import { twoFactors } from "../db/schema/two_factor.ts";
 import type { App } from "../env.ts";
-import { retry } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
 import { reserveDue, wake } from "../tenant/wake.ts";
 import { cipherFor } from "../two_factor/proof.ts";
 import type { TwoFactorSetup } from "../two_factor/shape.ts";

@@ -7,7 +7,8 @@ import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { users } from "../db/schema/users.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import {
 	afterUse,
 	cipherFor,
