@@ -113,7 +113,7 @@ export function insertEach<T extends SQLiteTable>(
 	return insertJson(db, table, sql`${JSON.stringify(rows)}`, condition, Object.keys(rows[0] ?? {}));
 }
 
-/** Like `insertEach`, with SQL for the JSON of the rows, which have the columns `names`: without it, all. */
+/** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`: by default all. */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
