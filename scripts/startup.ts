@@ -36,20 +36,28 @@ async function bundle(contents: string, plugins: Plugin[] = []) {
 	return { text: outputFiles[0]?.text ?? "", metafile };
 }
 
-/** The names of the npm packages in a bundle. */
-const packagesOf = ({ outputs }: Metafile) => {
+/** What `pattern` finds in the paths of a bundle's files. */
+const namesIn = ({ outputs }: Metafile, pattern: RegExp) => {
 	const paths = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
-	const names = paths.map((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+	const names = paths.map((path) => pattern.exec(path)?.[1] ?? []);
 	return [...new Set(names.flat())].sort();
 };
 
-/** The part of the bundle that is evaluated when an isolate starts: the script, its size in KiB, compressed, and its npm packages. */
+/**
+ * The part of the bundle that is evaluated when an isolate starts: the script, its size in KiB, compressed, its npm packages and
+ * its files of tables.
+ */
 export async function startPart() {
 	const { text, metafile } = await bundle(
 		'export * from "./worker.ts"; export { default } from "./worker.ts";',
 		[onlyStatic],
 	);
-	return { script: text, kib: gzipSync(text).length / 1024, packages: packagesOf(metafile) };
+	return {
+		script: text,
+		kib: gzipSync(text).length / 1024,
+		packages: namesIn(metafile, /.*node_modules\/((?:@[^/]+\/)?[^/]+)/),
+		tables: namesIn(metafile, /^src\/db\/schema\/(?!columns)(\w+)/),
+	};
 }
 
 /**

@@ -1,16 +1,12 @@
 import type { Context, ExecutionContext, Hono } from "hono";
 import type { MergeSchemaPath, Schema } from "hono/types";
 import { getPathNoStrict } from "hono/utils/url";
-import { ADMIN } from "./db/levels.ts";
 import type { App } from "./env.ts";
 import type { AsDocumented, AssertNone, Differences } from "./http/answers.ts";
 import { type Family, mount, type PublicRoutes, type Row } from "./mount.ts";
 import { caller } from "./personal_api_keys/owner.ts";
-import { destination, frontendApp, importApp } from "./plugins/families.ts";
-import { account } from "./service_accounts/keys.ts";
 import {
 	asCaller,
-	atLeast,
 	inOrganization,
 	inProject,
 	onOrganizations,
@@ -18,20 +14,23 @@ import {
 	onProjectsOfOrganization,
 } from "./tenant/middleware.ts";
 
+const accountKeys = async () => (await import("./service_accounts/keys.ts")).default;
 const activityLog = async () => (await import("./activity_log/routes.ts")).default;
 const allPlugins = async () => (await import("./plugins/routes.ts")).allPlugins;
 const apiKeys = async () => (await import("./personal_api_keys/routes.ts")).default;
 const auditStreams = async () => (await import("./audit_streams/routes.ts")).default;
 const batchExports = async () => (await import("./batch_exports/routes.ts")).default;
+const destinations = async () => (await import("./plugins/routes.ts")).destinations();
 const domains = async () => (await import("./domains/routes.ts")).default;
 const events = async () => (await import("./events/routes.ts")).default;
 const feed = async () => (await import("./feed/routes.ts")).default;
+const frontendApps = async () => (await import("./plugins/routes.ts")).frontendApps();
+const importApps = async () => (await import("./plugins/routes.ts")).importApps();
 const invites = async () => (await import("./invites/routes.ts")).default;
 const members = async () => (await import("./members/routes.ts")).default;
 const notifications = async () => (await import("./notifications/routes.ts")).default;
 const organizations = async () => (await import("./organizations/routes.ts")).default;
 const pluginConfigs = async () => (await import("./plugin_configs/routes.ts")).default;
-const plugins = async () => (await import("./plugins/routes.ts")).default;
 const projectMembers = async () => (await import("./project_members/routes.ts")).default;
 const projects = async () => (await import("./projects/routes.ts")).default;
 const serviceAccounts = async () => (await import("./service_accounts/routes.ts")).default;
@@ -55,12 +54,7 @@ export const families = [
 	[`${ORGANIZATION}/invites`, "organization_member", inOrganization, invites],
 	[`${ORGANIZATION}/members`, "organization_member", inOrganization, members],
 	[`${ORGANIZATION}/service_accounts`, "organization_member", inOrganization, serviceAccounts],
-	[
-		`${SERVICE_ACCOUNT}/keys`,
-		"organization_member",
-		inOrganization,
-		async () => (await apiKeys())(account, atLeast(ADMIN)),
-	],
+	[`${SERVICE_ACCOUNT}/keys`, "organization_member", inOrganization, accountKeys],
 	[`${ORGANIZATION}/projects`, "project", onProjectsOfOrganization, projects],
 	[`${ORGANIZATION}/activity_log`, "activity_log", inOrganization, activityLog],
 	[`${ORGANIZATION}/events`, "activity_log", inOrganization, feed],
@@ -68,24 +62,9 @@ export const families = [
 	[`${ORGANIZATION}/notifications`, "organization", inOrganization, notifications],
 	[`${ORGANIZATION}/webhooks`, "webhook", inOrganization, webhooks],
 	[`${ORGANIZATION}/plugins`, "plugin", inOrganization, allPlugins],
-	[
-		`${ORGANIZATION}/pipeline_destinations`,
-		"plugin",
-		inOrganization,
-		async () => (await plugins())(destination),
-	],
-	[
-		`${ORGANIZATION}/pipeline_frontend_apps`,
-		"plugin",
-		inOrganization,
-		async () => (await plugins())(frontendApp),
-	],
-	[
-		`${ORGANIZATION}/pipeline_import_apps`,
-		"plugin",
-		inOrganization,
-		async () => (await plugins())(importApp),
-	],
+	[`${ORGANIZATION}/pipeline_destinations`, "plugin", inOrganization, destinations],
+	[`${ORGANIZATION}/pipeline_frontend_apps`, "plugin", inOrganization, frontendApps],
+	[`${ORGANIZATION}/pipeline_import_apps`, "plugin", inOrganization, importApps],
 	["/api/projects", "project", onProjects, projects],
 	[`${PROJECT}/batch_exports`, "batch_export", inProject, batchExports],
 	[`${PROJECT}/plugin_configs`, "plugin", inProject, pluginConfigs],

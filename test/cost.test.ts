@@ -1,7 +1,11 @@
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { mint } from "../src/auth/keys.ts";
-import { members, organizations, personalApiKeys, projects, users } from "../src/db/schema.ts";
+import { members } from "../src/db/schema/members.ts";
+import { organizations } from "../src/db/schema/organizations.ts";
+import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
+import { projects } from "../src/db/schema/projects.ts";
+import { users } from "../src/db/schema/users.ts";
 import { address, guarded } from "./support/routes.ts";
 import { call, cost, db, furnished, join, times, world } from "./support/world.ts";
 

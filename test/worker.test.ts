@@ -6,23 +6,23 @@ import { v7 } from "uuid";
 import { afterEach, expect, test, vi } from "vitest";
 import { inList, insertEach } from "../src/db/client.ts";
 import { counted } from "../src/db/counted.ts";
+import { activityLog } from "../src/db/schema/activity_log.ts";
+import { auditStreams } from "../src/db/schema/audit_streams.ts";
 import {
-	activityLog,
-	alerts,
-	auditStreams,
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
-	domains,
-	members,
-	organizations,
-	personalApiKeys,
-	pluginConfigs,
-	pluginJobs,
-	plugins,
-	signIns,
-	webhooks,
-} from "../src/db/schema.ts";
+} from "../src/db/schema/batch_exports.ts";
+import { domains } from "../src/db/schema/domains.ts";
+import { pluginJobs } from "../src/db/schema/jobs.ts";
+import { members } from "../src/db/schema/members.ts";
+import { alerts } from "../src/db/schema/notifications.ts";
+import { organizations } from "../src/db/schema/organizations.ts";
+import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
+import { pluginConfigs } from "../src/db/schema/plugin_configs.ts";
+import { plugins } from "../src/db/schema/plugins.ts";
+import { signIns } from "../src/db/schema/sign_in.ts";
+import { webhooks } from "../src/db/schema/webhooks.ts";
 import worker from "../src/worker.ts";
 import { outbox } from "./support/mail.ts";
 import { db, join, world } from "./support/world.ts";

@@ -1,6 +1,7 @@
 import { and, eq, gt, is, lt, SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { activityLog, users } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { users } from "../db/schema/users.ts";
 import { userWith } from "../tenant/visible.ts";
 import type { filters } from "./shape.ts";
 

@@ -1,7 +1,7 @@
 /** Reads entries whose changes are large without holding many of them in memory. */
 import { type Column, sql } from "drizzle-orm";
 import { inList } from "../db/client.ts";
-import { activityLog, type Change } from "../db/schema.ts";
+import { activityLog, type Change } from "../db/schema/activity_log.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /** Changes of up to this many bytes are read with their entry. Larger ones, such as source code, are read on their own. */

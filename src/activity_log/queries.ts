@@ -1,7 +1,10 @@
 import { and, type Column, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { countWhere, paged } from "../db/list.ts";
-import { activityCounts, activityLog, auditStreams, projects, users } from "../db/schema.ts";
+import { activityCounts, activityLog } from "../db/schema/activity_log.ts";
+import { auditStreams } from "../db/schema/audit_streams.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import type { Key, Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { isAdmin, visibleTo } from "../tenant/visible.ts";

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { activityLog, users } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { users } from "../db/schema/users.ts";
 import { queryMoment, text, timestamp, uuid } from "../http/fields.ts";
 
 /** A field that was changed. */

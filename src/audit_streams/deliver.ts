@@ -2,7 +2,7 @@
 import { asc } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
 import { counted } from "../db/counted.ts";
-import { auditStreams } from "../db/schema.ts";
+import { auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import type { Bucket } from "../exporter/destinations/files/bucket.ts";
 import { bucketOf } from "../exporter/destinations/index.ts";

@@ -2,7 +2,9 @@
 import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
 import type { DrizzleD1Database } from "drizzle-orm/d1";
 import { inList } from "../db/client.ts";
-import { type AuditFile, activityLog, type auditStreams, users } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import type { AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
+import { users } from "../db/schema/users.ts";
 import { eventColumns } from "../feed/event.ts";
 
 export type Stream = typeof auditStreams.$inferSelect;

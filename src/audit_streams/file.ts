@@ -1,5 +1,5 @@
 import type { DrizzleD1Database } from "drizzle-orm/d1";
-import type { AuditFile } from "../db/schema.ts";
+import type { AuditFile } from "../db/schema/audit_streams.ts";
 import { toEvent } from "../feed/event.ts";
 import { FORMAT, type Header, link } from "./chain.ts";
 import { pagesOf, planFile, type Stream } from "./entries.ts";

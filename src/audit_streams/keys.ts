@@ -1,4 +1,4 @@
-import type { auditStreams } from "../db/schema.ts";
+import type { auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured } from "../exporter/destinations/destination.ts";
 import { MAX_KEY_BYTES } from "../exporter/destinations/files/bucket.ts";
 

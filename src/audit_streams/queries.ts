@@ -4,11 +4,14 @@ import type * as z from "zod";
 import { cipherOf } from "../auth/secrets.ts";
 import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
-import { activityLog, auditStreams, now } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { auditStreams } from "../db/schema/audit_streams.ts";
 import { merged, sealed } from "../exporter/secrets.ts";
 import { found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Destination } from "../db/schema.ts";
+import type { Destination } from "../db/schema/batch_exports.ts";
 import { check } from "../exporter/destinations/config.ts";
 import { shown } from "../exporter/secrets.ts";
 import { invalid } from "../http/errors.ts";

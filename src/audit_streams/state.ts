@@ -1,8 +1,9 @@
 /** What is stored about the deliveries of a stream. */
 import { and, eq, lte, or, sql } from "drizzle-orm";
 import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
-import { type AuditFile, auditStreams, now } from "../db/schema.ts";
+import { type AuditFile, auditStreams } from "../db/schema/audit_streams.ts";
 import { Misconfigured, Superseded } from "../exporter/destinations/destination.ts";
 import { reason } from "../exporter/reason.ts";
 import { retryAfterOf } from "../exporter/tries.ts";

@@ -1,8 +1,9 @@
 import { and, eq } from "drizzle-orm";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { connect } from "../db/client.ts";
-import { personalApiKeys, users } from "../db/schema.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { users } from "../db/schema/users.ts";
+import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials, notAuthenticated, throttled } from "../http/errors.ts";
 import { addressOf } from "./addresses.ts";

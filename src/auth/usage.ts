@@ -2,7 +2,8 @@ import { lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { insertEach } from "../db/client.ts";
-import { now, personalApiKeyDays, personalApiKeys } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
 import { addressOf } from "./addresses.ts";
 

@@ -3,13 +3,9 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
-import {
-	batchExportBackfills,
-	batchExportRuns,
-	batchExports,
-	now,
-	projects,
-} from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
+import { projects } from "../db/schema/projects.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { begin, MAX_RUNNING_BACKFILLS, mayStart } from "../exporter/series.ts";
 import { lastWindow, type Window, within } from "../exporter/windows.ts";

@@ -8,7 +8,7 @@ import {
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
-} from "../db/schema.ts";
+} from "../db/schema/batch_exports.ts";
 import type { BatchExportRun } from "./shape.ts";
 
 /** The columns of a `BatchExportRun` in `batch_export_runs`. */

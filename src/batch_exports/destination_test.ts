@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { Destination } from "../db/schema.ts";
+import type { Destination } from "../db/schema/batch_exports.ts";
 import { endpointOf } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { fieldsOf, type Model } from "../exporter/rows.ts";

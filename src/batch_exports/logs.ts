@@ -3,7 +3,12 @@ import { alias, type SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import { counter, paged } from "../db/list.ts";
 import { inLog } from "../db/log.ts";
-import { batchExportLogEntries, batchExportRuns, batchExports, LEVELS } from "../db/schema.ts";
+import {
+	batchExportLogEntries,
+	batchExportRuns,
+	batchExports,
+	LEVELS,
+} from "../db/schema/batch_exports.ts";
 import { trigramOf } from "../db/search.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { batchExportDays, batchExports } from "../db/schema.ts";
+import { batchExportDays, batchExports } from "../db/schema/batch_exports.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { dayColumns } from "./columns.ts";

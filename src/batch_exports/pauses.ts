@@ -2,12 +2,13 @@ import { and, eq, type SQL } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { batchExports } from "../db/schema.ts";
+import { batchExports } from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { begin, mayStart } from "../exporter/series.ts";
 import { boundaryBefore, nextStart, resume, schedule, within } from "../exporter/windows.ts";
 import { found } from "../http/errors.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { selectBegun, tooManyBackfills } from "./backfills.ts";
 import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 import {

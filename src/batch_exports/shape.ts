@@ -1,5 +1,11 @@
 import * as z from "zod";
-import { BACKFILL_STATUSES, INTERVALS, LEVELS, MODELS, RUN_STATUSES } from "../db/schema.ts";
+import {
+	BACKFILL_STATUSES,
+	INTERVALS,
+	LEVELS,
+	MODELS,
+	RUN_STATUSES,
+} from "../db/schema/batch_exports.ts";
 import { check, TYPES } from "../exporter/destinations/config.ts";
 import { parse } from "../exporter/query/query.ts";
 import { shown } from "../exporter/secrets.ts";

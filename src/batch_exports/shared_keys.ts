@@ -1,5 +1,5 @@
 import { and, eq, ne } from "drizzle-orm";
-import { batchExportLogEntries, batchExports } from "../db/schema.ts";
+import { batchExportLogEntries, batchExports } from "../db/schema/batch_exports.ts";
 import { shown } from "../exporter/secrets.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./statements.ts";

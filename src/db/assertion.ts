@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "./client.ts";
-import { assertions } from "./schema.ts";
+import { assertions } from "./schema/assertions.ts";
 
 /** A statement that makes its batch fail unless `condition` holds when it runs. */
 export function assertThat(

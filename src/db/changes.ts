@@ -1,4 +1,4 @@
-import type { Change } from "./schema.ts";
+import type { Change } from "./schema/activity_log.ts";
 
 /** Replaces secret values in the activity log. */
 const MASK = "********";

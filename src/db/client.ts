@@ -1,55 +1,12 @@
 import { type Column, getTableColumns, inArray, is, lt, SQL, sql } from "drizzle-orm";
 import type { BatchItem } from "drizzle-orm/batch";
-import { type DrizzleD1Database, drizzle } from "drizzle-orm/d1";
+import type { DrizzleD1Database } from "drizzle-orm/d1";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Context } from "hono";
-import type { App } from "../env.ts";
 
 export type Database = DrizzleD1Database;
 
 /** A database whose statements can be prepared without Drizzle. */
 export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
-
-/**
- * Opens a D1 session for one request, which counts round trips and rows on the request's meter.
- * Only `batch` reaches the database.
- * @param start a bookmark or a constraint of D1's sessions API
- * @returns the database; `restart`, which replaces the session by one that starts at another point;
- * and `serve`, which makes the next batch return these results without a round trip
- */
-export function connect(c: Context<App>, start: string) {
-	let session = c.env.DB.withSession(start);
-	let served: { results: object[] }[] | undefined;
-	c.set("bookmark", () => session.getBookmark());
-	const db: Connected = drizzle({
-		prepare: (query) => session.prepare(query),
-		batch: async <T>(statements: D1PreparedStatement[]) => {
-			if (served) {
-				const results: D1Result<T>[] = JSON.parse(JSON.stringify(served));
-				served = undefined;
-				return results;
-			}
-			const meter = c.get("meter");
-			meter.d1_trips += 1;
-			const results = await session.batch<T>(statements);
-			for (const { meta } of results) {
-				meter.d1_rows_read += meta.rows_read;
-				meter.d1_rows_written += meta.rows_written;
-			}
-			return results;
-		},
-		exec: (query) => c.env.DB.exec(query),
-		withSession: (constraint) => c.env.DB.withSession(constraint),
-		dump: () => c.env.DB.dump(),
-	});
-	const restart = (from: string) => {
-		session = c.env.DB.withSession(from);
-	};
-	const serve = (results: { results: object[] }[]) => {
-		served = results;
-	};
-	return { db, restart, serve };
-}
 
 type Statement = BatchItem<"sqlite">;
 
@@ -153,16 +110,16 @@ export function insertEach<T extends SQLiteTable>(
 	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
 	condition: SQL,
 ) {
-	return insertJson(db, table, Object.keys(rows[0] ?? {}), sql`${JSON.stringify(rows)}`, condition);
+	return insertJson(db, table, sql`${JSON.stringify(rows)}`, condition, Object.keys(rows[0] ?? {}));
 }
 
-/** Like `insertEach`, with SQL for the JSON of the rows, which have the columns `names`. */
+/** Like `insertEach`, with SQL for the JSON of the rows. They have the columns `names`: by default all. */
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
-	names: string[],
 	rows: SQL,
 	condition: SQL,
+	names = Object.keys(getTableColumns(table)),
 ) {
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
 		names.includes(name)

@@ -10,7 +10,7 @@ import {
 } from "./client.ts";
 import type { Kind, SystemKind } from "./event_types.ts";
 import { Kept, keepByForm } from "./kept.ts";
-import { activityLog, type Change } from "./schema.ts";
+import { activityLog, type Change } from "./schema/activity_log.ts";
 
 /**
  * An entry for the activity log, without its user and time (docs/organizations.md#activity-log).

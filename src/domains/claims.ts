@@ -1,7 +1,8 @@
 import { and, eq, isNull, lte, ne, type SQL, sql } from "drizzle-orm";
 import { OWNER } from "../db/levels.ts";
 import { withEntry } from "../db/record.ts";
-import { domains, members } from "../db/schema.ts";
+import { domains } from "../db/schema/domains.ts";
+import { members } from "../db/schema/members.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /**

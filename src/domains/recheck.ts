@@ -2,7 +2,7 @@ import { and, eq, isNotNull, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { recordEvent } from "../db/record.ts";
-import { domains } from "../db/schema.ts";
+import { domains } from "../db/schema/domains.ts";
 import { logged } from "../parts/parts.ts";
 import { lookUpChallenge } from "./verify.ts";
 

@@ -3,7 +3,8 @@ import { drizzle } from "drizzle-orm/d1";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v5, v7 } from "uuid";
 import type * as z from "zod";
-import { events, persons, projects } from "../db/schema.ts";
+import { events, persons } from "../db/schema/events.ts";
+import { projects } from "../db/schema/projects.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { events as Events } from "./shape.ts";
 

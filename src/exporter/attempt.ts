@@ -1,5 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
-import { batchExportRuns, now } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { clean } from "./clean.ts";
 import { Superseded } from "./destinations/destination.ts";
 import type { Launched } from "./launch.ts";

@@ -2,8 +2,9 @@ import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { changes } from "../db/changes.ts";
+import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
-import { batchExports, now } from "../db/schema.ts";
+import { batchExports } from "../db/schema/batch_exports.ts";
 import type { Loaded } from "./loaded.ts";
 import { isLogged, withLogEntry } from "./run_log.ts";
 

@@ -1,6 +1,7 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { batchExportRuns, now } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { type Loaded, prepare } from "./loaded.ts";
 
 /** When to stop trying to remove the leftovers of a run: the bucket may be gone, or the credentials revoked. */

@@ -1,7 +1,8 @@
 import { and, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
-import { batchExportRuns, now } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { batchExportRuns } from "../db/schema/batch_exports.ts";
 
 /** The parameters of a Workflow instance. Only the latest attempt of a run may write. */
 export type Launched = { run_id: string; attempt: number };

@@ -1,7 +1,7 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { digest } from "../auth/keys.ts";
 import type { Database } from "../db/client.ts";
-import { batchExportRuns, batchExports } from "../db/schema.ts";
+import { batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
 import type { Job } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/index.ts";
 import type { Launched } from "./launch.ts";

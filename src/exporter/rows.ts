@@ -1,6 +1,6 @@
 // The global of this name is slow to look up in workerd.
 import { Buffer } from "node:buffer";
-import type { MODELS } from "../db/schema.ts";
+import type { MODELS } from "../db/schema/batch_exports.ts";
 import type { Expression, Field, Kind } from "./query/expression.ts";
 
 export type Column = { name: string; kind: Kind };

@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { batchExportRuns, now } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { batchExportRuns } from "../db/schema/batch_exports.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { Misconfigured, Superseded } from "./destinations/destination.ts";

@@ -3,14 +3,14 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, deleteOlderThan, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
+import { now } from "../db/now.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
 import {
-	activityLog,
 	batchExportBackfills,
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
-	now,
-} from "../db/schema.ts";
+} from "../db/schema/batch_exports.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { clean } from "./clean.ts";
 import { launch, launchLost, waiting } from "./launch.ts";

@@ -1,5 +1,5 @@
 import { type Cipher, cipherOf } from "../auth/secrets.ts";
-import type { Destination } from "../db/schema.ts";
+import type { Destination } from "../db/schema/batch_exports.ts";
 import { invalid } from "../http/errors.ts";
 import { check, endpointOf, secretsOf } from "./destinations/config.ts";
 

@@ -1,6 +1,7 @@
 import { and, eq, isNull, max, type SQL, sql } from "drizzle-orm";
 import { type Database, insertWhere } from "../db/client.ts";
-import { batchExportBackfills, batchExportRuns, now } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { batchExportBackfills, batchExportRuns } from "../db/schema/batch_exports.ts";
 import { logWhere, pluralize, withLogEntry } from "./run_log.ts";
 import { type Interval, type Window, within } from "./windows.ts";
 

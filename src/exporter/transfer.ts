@@ -1,6 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { batchExportLogEntries } from "../db/schema.ts";
+import { batchExportLogEntries } from "../db/schema/batch_exports.ts";
 import { type Attempt, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { end, type Progress } from "./end.ts";

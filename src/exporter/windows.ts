@@ -1,4 +1,4 @@
-import { INTERVALS } from "../db/schema.ts";
+import { INTERVALS } from "../db/schema/batch_exports.ts";
 
 export type Interval = (typeof INTERVALS)[number];
 

@@ -1,5 +1,6 @@
 import { typeOf } from "../db/event_types.ts";
-import { activityLog, type Change, users } from "../db/schema.ts";
+import { activityLog, type Change } from "../db/schema/activity_log.ts";
+import { users } from "../db/schema/users.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 
 /**

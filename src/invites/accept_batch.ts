@@ -4,16 +4,14 @@ import type * as z from "zod";
 import { digest, mask, mint } from "../auth/keys.ts";
 import { insertWhere } from "../db/client.ts";
 import { ADMIN } from "../db/levels.ts";
+import { now } from "../db/now.ts";
 import { record } from "../db/record.ts";
-import {
-	invites,
-	members,
-	now,
-	personalApiKeys,
-	projectMembers,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { invites } from "../db/schema/invites.ts";
+import { members } from "../db/schema/members.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
 import { visibleTo } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../db/levels.ts";
-import type { ProjectAccess } from "../db/schema.ts";
+import type { ProjectAccess } from "../db/schema/invites.ts";
 import { integer } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 

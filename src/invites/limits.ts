@@ -1,5 +1,5 @@
 import { and, eq, lte, sql } from "drizzle-orm";
-import { inviteMails, invites } from "../db/schema.ts";
+import { inviteMails, invites } from "../db/schema/invites.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { type Given, keep } from "../tenant/kept.ts";
 import type { TenantSql } from "../tenant/sql.ts";

@@ -1,27 +1,25 @@
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { digest, newToken } from "../auth/keys.ts";
 import { aliased, inList, insertJson } from "../db/client.ts";
 import { ADMIN, insufficientLevel, MEMBER } from "../db/levels.ts";
 import { counter, matching } from "../db/list.ts";
-import {
-	inviteMails,
-	invites,
-	members,
-	now,
-	organizations,
-	projectMembers,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { inviteMails, invites } from "../db/schema/invites.ts";
+import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { searched } from "../db/search.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { configured } from "../mail/mail.ts";
 import { type Given, keep, keepList } from "../tenant/kept.ts";
+import { retry } from "../tenant/retry.ts";
 import type { TenantSql } from "../tenant/sql.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
@@ -228,13 +226,7 @@ async function newInvite(tenant: Tenant, body: New, at: string) {
 }
 
 const insertMails = keep([...LIMITS, "mail_rows"], (tenant, { mail_rows, ...limits }) =>
-	insertJson(
-		tenant.db,
-		inviteMails,
-		Object.keys(getTableColumns(inviteMails)),
-		mail_rows,
-		withinLimits(tenant, limits),
-	),
+	insertJson(tenant.db, inviteMails, mail_rows, withinLimits(tenant, limits)),
 );
 
 /** The names of the values that `mayInsert` needs. `first_mail`: the first invite that is mailed; null if none is. */
@@ -264,13 +256,7 @@ const deleteReplaced = keep(CONDITION, (tenant, given) =>
 );
 
 const insertInvites = keep([...CONDITION, "rows"], (tenant, { rows, ...given }) =>
-	insertJson(
-		tenant.db,
-		invites,
-		Object.keys(getTableColumns(invites)),
-		rows,
-		mayInsert(tenant, given),
-	),
+	insertJson(tenant.db, invites, rows, mayInsert(tenant, given)),
 );
 
 const selectNew = keep(["ids"], (tenant, { ids }) => select(tenant).where(inList(invites.id, ids)));

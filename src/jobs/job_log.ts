@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { type Database, insertWhere } from "../db/client.ts";
-import { pluginLogEntries } from "../db/schema.ts";
+import { pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import type { Entry } from "./run_log.ts";
 
 /** The config that a log entry belongs to. */

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
-import { pluginJobs } from "../db/schema.ts";
+import { pluginJobs } from "../db/schema/jobs.ts";
 
 /*
  * How organizations take turns: a job gets a turn number when it is queued, and jobs run in order

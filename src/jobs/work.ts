@@ -2,15 +2,12 @@ import { and, eq, exists, inArray, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
+import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
-import {
-	now,
-	organizations,
-	pluginConfigs,
-	pluginJobs,
-	pluginSourceFiles,
-	plugins,
-} from "../db/schema.ts";
+import { pluginJobs } from "../db/schema/jobs.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
+import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
 import { type Compiled, MAINS } from "../plugins/main_file.ts";
 import { type ConfigRef, step, write } from "./job_log.ts";

@@ -1,7 +1,9 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../db/client.ts";
-import { activityLog, alerts, notifications, organizations } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { alerts, notifications } from "../db/schema/notifications.ts";
+import { organizations } from "../db/schema/organizations.ts";
 import { configured, send } from "../mail/mail.ts";
 import { forEach, inTurn } from "../parts/parts.ts";
 import { compose } from "./mails.ts";

@@ -1,7 +1,10 @@
 import { and, eq, gte, or, sql } from "drizzle-orm";
 import { type Database, inList } from "../db/client.ts";
 import { ADMIN } from "../db/levels.ts";
-import { members, projects, type Recipients, users } from "../db/schema.ts";
+import { members } from "../db/schema/members.ts";
+import type { Recipients } from "../db/schema/notifications.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { visibleTo } from "../tenant/visible.ts";
 import type { Event } from "./mails.ts";
 import { effective, type Type } from "./types.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Recipients } from "../db/schema.ts";
+import type { Recipients } from "../db/schema/notifications.ts";
 import { choice, issue, notAChoice, set, uuid } from "../http/fields.ts";
 import { toApiError } from "../http/valid.ts";
 import { TYPES } from "./types.ts";

@@ -1,5 +1,5 @@
 import { kindsOf, typeOf } from "../db/event_types.ts";
-import type { Recipients } from "../db/schema.ts";
+import type { Recipients } from "../db/schema/notifications.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { paged } from "../db/list.ts";
-import { personalApiKeyDays, personalApiKeys } from "../db/schema.ts";
+import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";

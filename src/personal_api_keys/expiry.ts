@@ -3,7 +3,10 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, inList, insertEach } from "../db/client.ts";
 import type { SystemKind } from "../db/event_types.ts";
-import { activityLog, members, personalApiKeys, users } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { members } from "../db/schema/members.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { users } from "../db/schema/users.ts";
 
 const DAY_MS = 86_400_000;
 

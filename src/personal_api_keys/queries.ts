@@ -7,10 +7,13 @@ import { changes } from "../db/changes.ts";
 import { insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
 import { counter, paged } from "../db/list.ts";
-import { now, personalApiKeys, users } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { users } from "../db/schema/users.ts";
 import { found, invalid } from "../http/errors.ts";
 import { envelope, mapResults, type Page } from "../http/page.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import {
 	assertMayGrant,
 	checkExpiry,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { personalApiKeys } from "../db/schema.ts";
+import type { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { integer, issue, moment, name, set, text, timestamp, uuid } from "../http/fields.ts";
 import { documentAs } from "../http/router.ts";
 import { scopes } from "../tenant/scopes.ts";

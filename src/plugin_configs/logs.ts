@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { rowId } from "../db/client.ts";
 import { counter, paged } from "../db/list.ts";
 import { inLog } from "../db/log.ts";
-import { pluginConfigs, pluginLogEntries } from "../db/schema.ts";
+import { pluginConfigs, pluginLogEntries } from "../db/schema/plugin_configs.ts";
 import { trigramOfNumber } from "../db/search.ts";
 import { found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";

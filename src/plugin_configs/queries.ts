@@ -5,22 +5,20 @@ import { changes } from "../db/changes.ts";
 import { inList, rowId } from "../db/client.ts";
 import { PLUGINS_CONFIG } from "../db/levels.ts";
 import { counter } from "../db/list.ts";
-import {
-	now,
-	organizations,
-	pluginConfigs,
-	pluginSourceFiles,
-	plugins,
-	projects,
-} from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
+import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
+import { projects } from "../db/schema/projects.ts";
 import { doesNotExist, found, invalid } from "../http/errors.ts";
 import { mapResults, type Page } from "../http/page.ts";
 import { logWhere } from "../jobs/job_log.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import { configColumns, toPluginConfig } from "../plugins/plugin_config.ts";
 import { itsOrganization } from "../plugins/shape.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
-import { visiblePlugin } from "../tenant/visible.ts";
+import { visiblePlugin } from "../plugins/visible.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>

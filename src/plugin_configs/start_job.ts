@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { pluginJobs } from "../db/schema.ts";
+import { pluginJobs } from "../db/schema/jobs.ts";
 import { found, invalid } from "../http/errors.ts";
 import { logWhere } from "../jobs/job_log.ts";
 import { countWaiting, MAX_WAKE_UPS, wake } from "../jobs/queue.ts";

@@ -2,7 +2,7 @@ import { and, eq, gt, or, sql } from "drizzle-orm";
 import { assertThat } from "../db/assertion.ts";
 import { rowId } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
-import { pluginConfigs } from "../db/schema.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type Capabilities, plugins } from "../db/schema.ts";
+import { type Capabilities, plugins } from "../db/schema/plugins.ts";
 
 export const FAMILIES = [
 	"pipeline_destinations",

@@ -1,4 +1,4 @@
-import type { Capabilities } from "../db/schema.ts";
+import type { Capabilities } from "../db/schema/plugins.ts";
 import { invalid } from "../http/errors.ts";
 import { unpack } from "./archive.ts";
 import { capabilitiesOf } from "./capabilities.ts";

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { cipherOf } from "../auth/secrets.ts";
 import { rowId } from "../db/client.ts";
-import { plugins } from "../db/schema.ts";
+import { plugins } from "../db/schema/plugins.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { Row } from "./rows.ts";
 

@@ -4,14 +4,12 @@ import { matchesFilters } from "../activity_log/filters.ts";
 import { entryColumns } from "../activity_log/shape.ts";
 import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
-import {
-	activityLog,
-	organizations,
-	pluginConfigs,
-	plugins,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
+import { plugins } from "../db/schema/plugins.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { isAdmin, visibleProject } from "../tenant/visible.ts";

@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
-import { pluginConfigs, pluginJobs } from "../db/schema.ts";
+import { pluginJobs } from "../db/schema/jobs.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import { timestamp } from "../http/fields.ts";
 import { fieldsOf, masked } from "./config.ts";
 import { pluginColumns, toPlugin } from "./shape.ts";

@@ -1,7 +1,6 @@
 import { describe, type Reference } from "../http/reference.ts";
 import { RepositoryEntry } from "./repository.ts";
-import type families from "./routes.ts";
-import type { allPlugins } from "./routes.ts";
+import type { allPlugins, familyRoutes } from "./routes.ts";
 import {
 	create,
 	filters,
@@ -35,7 +34,7 @@ export const ofAll: Reference<typeof allPlugins> = {
 	},
 };
 
-type Family = Reference<ReturnType<typeof families>>;
+type Family = Reference<ReturnType<typeof familyRoutes>>;
 
 /** What the operations of a family are called, and what makes a plugin one of it. */
 type Nouns = {

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
-import { pluginConfigs } from "../db/schema.ts";
+import { pluginConfigs } from "../db/schema/plugin_configs.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import { configCipher, fieldsOf, sealed } from "./config.ts";
 import type { Row } from "./rows.ts";

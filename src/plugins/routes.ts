@@ -3,7 +3,7 @@ import { page } from "../http/page.ts";
 import { created, noContent, ok, paginated, paginatedAs, router } from "../http/router.ts";
 import { pluginAccess } from "../tenant/middleware.ts";
 import { body, query } from "../tenant/valid.ts";
-import type { Family } from "./families.ts";
+import { destination, type Family, frontendApp, importApp } from "./families.ts";
 import * as overviews from "./overviews.ts";
 import { PluginConfig } from "./plugin_config.ts";
 import * as plugins from "./queries.ts";
@@ -32,7 +32,7 @@ export const allPlugins = router()
 	);
 
 /** The routes of one family (docs/plugins.md#families). */
-export default (family: Family) => {
+export const familyRoutes = (family: Family) => {
 	return router()
 		.use("*", pluginAccess)
 		.get("/", paginated(Plugin), async (c) =>
@@ -76,3 +76,7 @@ export default (family: Family) => {
 			return c.body(null, 204);
 		});
 };
+
+export const destinations = () => familyRoutes(destination);
+export const frontendApps = () => familyRoutes(frontendApp);
+export const importApps = () => familyRoutes(importApp);

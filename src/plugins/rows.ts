@@ -1,12 +1,17 @@
 import { and, eq, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
-import { organizations, plugins } from "../db/schema.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { plugins } from "../db/schema/plugins.ts";
 import { forbidden } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { visiblePlugin } from "../tenant/visible.ts";
 import { itsOrganization, pluginColumns } from "./shape.ts";
-import { countVisiblePlugins, type VisiblePlugins, visiblePluginIds } from "./visible.ts";
+import {
+	countVisiblePlugins,
+	type VisiblePlugins,
+	visiblePlugin,
+	visiblePluginIds,
+} from "./visible.ts";
 
 export const select = ({ db }: Tenant) =>
 	db.select(pluginColumns).from(plugins).innerJoin(organizations, itsOrganization);

@@ -1,7 +1,8 @@
 import { asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import { inList } from "../db/client.ts";
-import { now, pluginSourceFiles, plugins } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { pluginSourceFiles, plugins } from "../db/schema/plugins.ts";
 import { found, invalid } from "../http/errors.ts";
 import { record, text } from "../http/fields.ts";
 import type { Tenant } from "../tenant/tenant.ts";

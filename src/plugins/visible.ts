@@ -1,8 +1,16 @@
 import { and, type Column, or, type SQL, sql } from "drizzle-orm";
 import { contains } from "../db/contains.ts";
-import { plugins } from "../db/schema.ts";
+import { plugins } from "../db/schema/plugins.ts";
 import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
 import type { TenantSql } from "../tenant/sql.ts";
+
+/**
+ * Condition on `plugins`: the organization can see the plugin, because it owns it, it is global, or
+ * it is configured in one of its projects (docs/plugins.md#access).
+ */
+export const visiblePlugin = ({ organization }: TenantSql) => sql`(
+  ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
+    select 1 from plugin_uses as used where used.organization_id = ${organization} and used.plugin_id = ${plugins.id}))`;
 
 /** A list of visible plugins. */
 export type VisiblePlugins = {

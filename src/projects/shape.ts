@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
-import { projects } from "../db/schema.ts";
+import { projects } from "../db/schema/projects.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../http/fields.ts";
 
 /**

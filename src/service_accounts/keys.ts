@@ -1,9 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
-import { serviceAccounts } from "../db/schema.ts";
+import { ADMIN } from "../db/levels.ts";
+import { serviceAccounts } from "../db/schema/service_accounts.ts";
 import type { OwnerOf } from "../personal_api_keys/owner.ts";
+import keysOf from "../personal_api_keys/routes.ts";
+import { atLeast } from "../tenant/middleware.ts";
 
 /** The service account in the path, as the owner of keys. */
-export const account: OwnerOf = (c) => {
+const account: OwnerOf = (c) => {
 	const id = c.req.param("service_account_id") ?? "";
 	const its = and(
 		eq(serviceAccounts.id, id.toLowerCase()),
@@ -14,3 +17,6 @@ export const account: OwnerOf = (c) => {
 		isServiceAccount: true,
 	};
 };
+
+/** docs/organizations.md#service-accounts */
+export default keysOf(account, atLeast(ADMIN));

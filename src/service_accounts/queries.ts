@@ -4,19 +4,18 @@ import type * as z from "zod";
 import { evict } from "../auth/keys.ts";
 import { inList, insertWhere } from "../db/client.ts";
 import { MEMBER } from "../db/levels.ts";
-import {
-	members,
-	now,
-	personalApiKeys,
-	projectMembers,
-	projects,
-	serviceAccounts,
-	users,
-} from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { members } from "../db/schema/members.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { serviceAccounts } from "../db/schema/service_accounts.ts";
+import { users } from "../db/schema/users.ts";
 import { found, invalid } from "../http/errors.ts";
 import type { Page } from "../http/page.ts";
 import { checkRestrictions } from "../personal_api_keys/grants.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import { visibleProject } from "../tenant/visible.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create, ServiceAccount, update as Update } from "./shape.ts";

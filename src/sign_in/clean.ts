@@ -1,6 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
 import { deleteOlderThan } from "../db/client.ts";
-import { signIns } from "../db/schema.ts";
+import { signIns } from "../db/schema/sign_in.ts";
 import { HOUR_MS } from "./rules.ts";
 
 /** Deletes the links that no longer count against the limit of mails, ten thousand at most. */

@@ -5,7 +5,7 @@ import { runBatch } from "../db/client.ts";
 import type { App } from "../env.ts";
 import { found, invalid } from "../http/errors.ts";
 import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
-import { retry } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
 import { wake } from "../tenant/wake.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { domains } from "../db/schema.ts";
+import { domains } from "../db/schema/domains.ts";
 
 /** How long a link works. */
 export const LIFETIME_MS = 15 * 60_000;

@@ -2,15 +2,12 @@ import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { inList, insertEach, insertWhere } from "../db/client.ts";
 import type { ActivityOf, Kind } from "../db/event_types.ts";
-import {
-	activityLog,
-	now,
-	personalApiKeys,
-	recoveryCodes,
-	signIns,
-	twoFactors,
-	users,
-} from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { signIns } from "../db/schema/sign_in.ts";
+import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
+import { users } from "../db/schema/users.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { reserveDue } from "../tenant/wake.ts";
 import { afterUse, isEnforced, isUnused, itsFactor, type Proof } from "../two_factor/proof.ts";

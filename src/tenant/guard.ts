@@ -5,14 +5,12 @@ import { assertThat } from "../db/assertion.ts";
 import type { Connected, Database } from "../db/client.ts";
 import { Kept, keepByForm, placeholder } from "../db/kept.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
-import {
-	members,
-	organizations,
-	personalApiKeys,
-	projectMembers,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
 import type { ANY_KEY, Scope } from "./scopes.ts";

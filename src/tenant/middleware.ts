@@ -1,7 +1,8 @@
 import { createMiddleware } from "hono/factory";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
 import type { App } from "../env.ts";
-import { Tenant, type Where } from "./tenant.ts";
+import type { Where } from "./place.ts";
+import { Tenant } from "./tenant.ts";
 
 const tenantOf = (where: Where) =>
 	createMiddleware<App>(async (c, next) => {

@@ -1,11 +1,22 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
-import { projects } from "../db/schema.ts";
+import { projects } from "../db/schema/projects.ts";
 import type { Caller } from "./guard.ts";
 import type { PathTenant } from "./permit.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
-export const organizationId = (text: string) => text.toLowerCase();
+/**
+ * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one
+ * below it. `child`: the parameter with the id of a project of the organization.
+ */
+export type Where = {
+	kind: PathTenant["kind"];
+	parameter?: string;
+	itself?: boolean;
+	child?: string;
+};
+
+const organizationId = (text: string) => text.toLowerCase();
 
 /**
  * How a path names an object. A path without it, such as a list's, has the id null. `found`: the guard has found the id, or
@@ -48,6 +59,26 @@ export function readPath(
 		form,
 		organization: organization === undefined ? null : organizationId(organization),
 		project: project === undefined ? null : rowId(project),
+	};
+}
+
+/**
+ * The tenant that a path names. `@current` is not resolved.
+ * @param named the tenant's id; undefined if the path has none
+ * @param child the id of a project of the organization; undefined if the path has none
+ */
+export function tenantIn(
+	kind: PathTenant["kind"],
+	named: string | undefined,
+	child: string | undefined,
+): PathTenant {
+	const literal = named === "@current" ? undefined : named;
+	return {
+		kind,
+		named: named !== undefined,
+		child: child !== undefined,
+		organization: kind === "organization" && literal ? organizationId(literal) : null,
+		project: kind === "project" && literal ? rowId(literal) : null,
 	};
 }
 

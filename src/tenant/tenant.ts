@@ -8,14 +8,17 @@ import { addressOf, checkAddress } from "../auth/addresses.ts";
 import { countFailure } from "../auth/authenticate.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { changes } from "../db/changes.ts";
-import { type Connected, connect, type Database, rowId } from "../db/client.ts";
+import type { Connected, Database } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
+import { now } from "../db/now.ts";
 import { type Details, type Entry, recordKept } from "../db/record.ts";
-import { activityLog, now, personalApiKeys } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { connect } from "../db/session.ts";
 import { rowsOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
-import { badCredentials, conflict, found } from "../http/errors.ts";
+import { badCredentials, found } from "../http/errors.ts";
 import { envelope, type Page } from "../http/page.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { assertStillAllowed, authorize, type Caller } from "./guard.ts";
@@ -29,7 +32,7 @@ import {
 	type Value,
 } from "./kept.ts";
 import { checkKey, type PathTenant } from "./permit.ts";
-import { foundPlace, organizationId, organizationOf, projectOf, readPath } from "./place.ts";
+import { foundPlace, organizationOf, projectOf, readPath, tenantIn, type Where } from "./place.ts";
 import { currentOrganization } from "./visible.ts";
 import { reserveDue, type Wake, wake } from "./wake.ts";
 
@@ -51,31 +54,7 @@ type Write = {
 	answer?: Statement;
 };
 
-/**
- * Which parameter of the path is the tenant's id. `itself`: the path is the tenant's own, not one
- * below it. `child`: the parameter with the id of a project of the organization.
- */
-export type Where = {
-	kind: PathTenant["kind"];
-	parameter?: string;
-	itself?: boolean;
-	child?: string;
-};
-
 const HOUR = 3_600_000;
-
-const PRIMARY = "first-primary";
-
-/**
- * A GET may read a replica that is as recent as the caller's bookmark; other methods use the
- * primary.
- */
-function sessionStart(c: Context<App>) {
-	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
-	// If the key was just looked up in D1, the queries must see it too.
-	const bookmark = c.get("bookmark")?.() ?? c.req.header("x-d1-bookmark") ?? "";
-	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
-}
 
 /**
  * The only access of a family to the database. The guard (credentials, scope, restrictions,
@@ -86,18 +65,12 @@ export class Tenant {
 	readonly db: Connected;
 	readonly #c: Context<App>;
 	readonly #where: Where;
-	/** Switches to the primary; undefined if it is used already. */
-	#toPrimary: (() => void) | undefined;
-	/** Makes the next batch return given rows, without a round trip. */
-	readonly #serve: ReturnType<typeof connect>["serve"];
+	readonly #session: ReturnType<typeof connect>;
 	#caller: Caller | undefined;
 
 	constructor(c: Context<App>, where: Where) {
-		const start = sessionStart(c);
-		const { db, restart, serve } = connect(c, start);
-		this.db = db;
-		this.#serve = serve;
-		this.#toPrimary = start === PRIMARY ? undefined : () => restart(PRIMARY);
+		this.#session = connect(c);
+		this.db = this.#session.db;
 		this.#c = c;
 		this.#where = where;
 	}
@@ -201,18 +174,9 @@ export class Tenant {
 		return child && this.#c.req.param(child);
 	}
 
-	/** The tenant as the path names it. `@current` is not resolved. */
+	/** The tenant as the path names it. */
 	get #path(): PathTenant {
-		const { kind } = this.#where;
-		const name = this.#named;
-		const literal = name === "@current" ? undefined : name;
-		return {
-			kind,
-			named: name !== undefined,
-			child: this.#child !== undefined,
-			organization: kind === "organization" && literal ? organizationId(literal) : null,
-			project: kind === "project" && literal ? rowId(literal) : null,
-		};
+		return tenantIn(this.kind, this.#named, this.#child);
 	}
 
 	/**
@@ -289,10 +253,7 @@ export class Tenant {
 	 * @returns whether there was a replica to leave
 	 */
 	usePrimary(): boolean {
-		const isChange = this.#toPrimary !== undefined;
-		this.#toPrimary?.();
-		this.#toPrimary = undefined;
-		return isChange;
+		return this.#session.usePrimary();
 	}
 
 	/** Runs a statement that the response doesn't wait for. */
@@ -371,7 +332,7 @@ export class Tenant {
 	) {
 		const idempotency = this.#idempotency;
 		if (idempotency?.isDone) {
-			this.#serve([{ results: rowsOf(idempotency.rows) }]);
+			this.#session.serve([{ results: rowsOf(idempotency.rows) }]);
 			const [rows] = await this.db.batch([result]);
 			return rows;
 		}
@@ -490,20 +451,4 @@ export class Tenant {
 		);
 		return envelope<RowOf<S>>(page, found, total?.count ?? 0, keys);
 	}
-}
-
-/** How often a write is retried after a conflict with another request (docs/api.md#conflicts). */
-const MAX_RETRIES = 3;
-
-/**
- * Retries a read and a write if another request changed the object between the two.
- * @param attempt returns undefined if that happened
- * @throws 409 after the last retry
- */
-export async function retry<T>(attempt: () => Promise<T | undefined>): Promise<T> {
-	for (let retries = 0; retries <= MAX_RETRIES; retries++) {
-		const answer = await attempt();
-		if (answer !== undefined) return answer;
-	}
-	throw conflict();
 }

@@ -3,15 +3,12 @@ import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
 import { counter, type List, matching } from "../db/list.ts";
-import {
-	members,
-	organizations,
-	personalApiKeys,
-	plugins,
-	projectMembers,
-	projects,
-	users,
-} from "../db/schema.ts";
+import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../db/schema/project_members.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
 import type { Page } from "../http/page.ts";
 import type { TenantSql } from "./sql.ts";
@@ -214,14 +211,6 @@ export const userWith = (
 ): SQL<number> => sql`coalesce(
   (select found.id from users as found where found.${sql.raw(column.name)} = ${value}),
   (select 0 from users as other limit 1))`;
-
-/**
- * Condition on `plugins`: the organization can see the plugin, because it owns it, it is global, or
- * it is configured in one of its projects (docs/plugins.md#access).
- */
-export const visiblePlugin = ({ organization }: TenantSql) => sql`(
-  ${plugins.organization_id} = ${organization} or ${plugins.is_global} or exists (
-    select 1 from plugin_uses as used where used.organization_id = ${organization} and used.plugin_id = ${plugins.id}))`;
 
 /**
  * SQL for the id of the user's current organization: the chosen one, else the oldest membership's;

@@ -1,7 +1,7 @@
 import { and, eq, is, lte, or, SQL, sql } from "drizzle-orm";
 import type { Connected, Database } from "../db/client.ts";
 import { Kept, keepByForm, placeholder } from "../db/kept.ts";
-import { webhooks } from "../db/schema.ts";
+import { webhooks } from "../db/schema/webhooks.ts";
 
 /**
  * What a message of the queue `DELIVERIES` says: this webhook has events to deliver. `lease` is that

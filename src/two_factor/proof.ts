@@ -1,7 +1,11 @@
 import { and, eq, isNotNull, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import { cipherOf } from "../auth/secrets.ts";
 import type { Database } from "../db/client.ts";
-import { members, now, organizations, recoveryCodes, twoFactors, users } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
+import { users } from "../db/schema/users.ts";
 import { invalid, throttled } from "../http/errors.ts";
 import { digestsOf } from "./recovery_codes.ts";
 import { stepOf } from "./totp.ts";

@@ -2,10 +2,13 @@ import { and, eq, isNull, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { insertEach, insertWhere } from "../db/client.ts";
 import type { ActivityOf } from "../db/event_types.ts";
-import { now, recoveryCodes, twoFactors, users } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
+import { users } from "../db/schema/users.ts";
 import { forbidden, found, invalid } from "../http/errors.ts";
 import { keyStillWorks } from "../tenant/guard.ts";
-import { retry, type Tenant } from "../tenant/tenant.ts";
+import { retry } from "../tenant/retry.ts";
+import type { Tenant } from "../tenant/tenant.ts";
 import {
 	afterUse,
 	cipherFor,

@@ -1,7 +1,10 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { changes } from "../db/changes.ts";
-import { members, organizations, projects, users } from "../db/schema.ts";
+import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
+import { projects } from "../db/schema/projects.ts";
+import { users } from "../db/schema/users.ts";
 import { doesNotExist, forbidden, found } from "../http/errors.ts";
 import { projectColumns } from "../projects/shape.ts";
 import { keep } from "../tenant/kept.ts";

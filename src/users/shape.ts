@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { aliased } from "../db/client.ts";
 import { level } from "../db/levels.ts";
-import { users } from "../db/schema.ts";
+import { users } from "../db/schema/users.ts";
 import { integer, text, uuid } from "../http/fields.ts";
 import { Project } from "../projects/shape.ts";
 

@@ -1,7 +1,8 @@
 import { and, eq, getTableColumns, lte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type { Database } from "../db/client.ts";
-import { now, webhookDeliveries } from "../db/schema.ts";
+import { now } from "../db/now.ts";
+import { webhookDeliveries } from "../db/schema/webhooks.ts";
 import type { Outcome } from "./attempt.ts";
 
 /** How many attempts are kept of a webhook. */

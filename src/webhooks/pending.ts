@@ -1,6 +1,7 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../db/client.ts";
-import { activityLog, users } from "../db/schema.ts";
+import { activityLog } from "../db/schema/activity_log.ts";
+import { users } from "../db/schema/users.ts";
 import { eventColumns } from "../feed/event.ts";
 
 /** How many events a page has, and how many bytes of changes: both keep a worker's memory small. */

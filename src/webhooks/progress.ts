@@ -1,8 +1,9 @@
 /** Where a worker starts, and how it records how far it came (deliver.ts). */
 import { and, eq, isNull, lte, or, sql } from "drizzle-orm";
 import { type Database, runBatch } from "../db/client.ts";
+import { now } from "../db/now.ts";
 import { recordEvent } from "../db/record.ts";
-import { now, webhooks } from "../db/schema.ts";
+import { webhooks } from "../db/schema/webhooks.ts";
 import type { EventRow } from "../feed/event.ts";
 import type { Wake } from "../tenant/wake.ts";
 import type { Outcome } from "./attempt.ts";

@@ -1,6 +1,6 @@
 import { lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { webhooks } from "../db/schema.ts";
+import { webhooks } from "../db/schema/webhooks.ts";
 import { wake } from "../tenant/wake.ts";
 
 /** How many webhooks one tick wakes. Those that are due for longest come first. */

@@ -1,5 +1,5 @@
 import { cipherOf } from "../auth/secrets.ts";
-import type { webhooks } from "../db/schema.ts";
+import type { webhooks } from "../db/schema/webhooks.ts";
 
 /** How long the secret before a roll signs, too (docs/webhooks.md#rolling-the-secret). */
 export const ROLL_MS = 24 * 3_600_000;

@@ -2,7 +2,7 @@ import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { activityCounts, activityLog } from "../../src/db/schema.ts";
+import { activityCounts, activityLog } from "../../src/db/schema/activity_log.ts";
 import worker from "../../src/worker.ts";
 import { call, cost, db, join, person, times, world } from "../support/world.ts";
 

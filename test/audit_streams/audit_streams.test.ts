@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { activityLog, auditStreams } from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import { KEYS } from "../support/bucket.ts";
 import { listR2, listS3 } from "../support/exporting.ts";
 import { call, db, join, keyFor, racing, world } from "../support/world.ts";

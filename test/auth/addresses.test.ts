@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import { personalApiKeys } from "../../src/db/schema.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { post } from "../support/mcp.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { call, cost, db, forget, keyFor, racing, world } from "../support/world.ts";

@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { isWellFormed, mint } from "../../src/auth/keys.ts";
-import { personalApiKeys } from "../../src/db/schema.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { eventually, exhaust } from "../support/time.ts";
 import { call, cost, db, person } from "../support/world.ts";
 

@@ -2,7 +2,8 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { isSealed, seal, unseal } from "../../src/auth/secrets.ts";
-import { batchExports, plugins } from "../../src/db/schema.ts";
+import { batchExports } from "../../src/db/schema/batch_exports.ts";
+import { plugins } from "../../src/db/schema/plugins.ts";
 import { TOKEN } from "../support/registry.ts";
 import { db, world } from "../support/world.ts";
 

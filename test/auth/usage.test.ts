@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import { personalApiKeyDays, personalApiKeys } from "../../src/db/schema.ts";
+import { personalApiKeyDays, personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import worker from "../../src/worker.ts";
 import { eventually, exhaust, stopClock } from "../support/time.ts";
 import { call, cost, db, forget, keyFor, world } from "../support/world.ts";

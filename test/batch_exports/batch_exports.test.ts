@@ -1,14 +1,14 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
 import {
-	activityLog,
 	batchExportBackfills,
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
-	projects,
-} from "../../src/db/schema.ts";
+} from "../../src/db/schema/batch_exports.ts";
+import { projects } from "../../src/db/schema/projects.ts";
 import { wrong } from "../support/refusals.ts";
 import { stopClock } from "../support/time.ts";
 import { call, cost, db, join, racing, times, world } from "../support/world.ts";

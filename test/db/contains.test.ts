@@ -2,7 +2,9 @@ import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
-import { batchExportLogEntries, pluginLogEntries, users } from "../../src/db/schema.ts";
+import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
+import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { db, furnished, join, world } from "../support/world.ts";
 
 /** Whether the database finds `needle` in `text`. */

@@ -7,11 +7,11 @@ import {
 	batchExportBackfills,
 	batchExportLogEntries,
 	batchExportRuns,
-	organizations,
-	pluginLogEntries,
-	projects,
-	users,
-} from "../../src/db/schema.ts";
+} from "../../src/db/schema/batch_exports.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { projects } from "../../src/db/schema/projects.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { wrongCounters } from "../support/counters.ts";
 import { call, db, furnished, join, person } from "../support/world.ts";
 

@@ -3,16 +3,13 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { Kept, keepByForm } from "../../src/db/kept.ts";
-import {
-	activityLog,
-	batchExports,
-	domains,
-	inviteMails,
-	invites,
-	members,
-	projects,
-	users,
-} from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { batchExports } from "../../src/db/schema/batch_exports.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { inviteMails, invites } from "../../src/db/schema/invites.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { projects } from "../../src/db/schema/projects.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { keptGuard } from "../../src/tenant/kept.ts";
 import { call, db, join, keyFor, person } from "../support/world.ts";

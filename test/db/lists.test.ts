@@ -2,7 +2,8 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cache, digest } from "../../src/auth/keys.ts";
-import { personalApiKeys, projectMembers } from "../../src/db/schema.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { wrongCounters } from "../support/counters.ts";
 import { call, cost, db, furnished, join, keyFor, person, world } from "../support/world.ts";
 

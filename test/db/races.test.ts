@@ -1,6 +1,10 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import { activityLog, batchExports, domains, members, pluginConfigs } from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { batchExports } from "../../src/db/schema/batch_exports.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { call, cost, db, furnished, join, keyFor, racing } from "../support/world.ts";
 
 type World = Awaited<ReturnType<typeof furnished>>;

@@ -4,17 +4,14 @@ import fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
-import {
-	batchExportLogEntries,
-	domains,
-	invites,
-	members,
-	pluginConfigs,
-	pluginLogEntries,
-	plugins,
-	projectMembers,
-	projects,
-} from "../../src/db/schema.ts";
+import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { invites } from "../../src/db/schema/invites.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { plugins } from "../../src/db/schema/plugins.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { projects } from "../../src/db/schema/projects.ts";
 import { needles, text } from "../support/letters.ts";
 import { call, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
 

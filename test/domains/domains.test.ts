@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../src/db/schema.ts";
+import { domains } from "../../src/db/schema/domains.ts";
 import { wrong } from "../support/refusals.ts";
 import { withoutPatience } from "../support/time.ts";
 import { call, cost, db, join, racing, times, world } from "../support/world.ts";

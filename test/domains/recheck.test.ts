@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../src/db/schema.ts";
+import { domains } from "../../src/db/schema/domains.ts";
 import { tick } from "../../src/domains/recheck.ts";
 import { metered } from "../support/events.ts";
 import { systemEvents } from "../support/system_events.ts";

@@ -11,10 +11,9 @@ import {
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
-	events,
-	persons,
-	projects,
-} from "../../src/db/schema.ts";
+} from "../../src/db/schema/batch_exports.ts";
+import { events, persons } from "../../src/db/schema/events.ts";
+import { projects } from "../../src/db/schema/projects.ts";
 import { openAttempt } from "../../src/exporter/attempt.ts";
 import { clean } from "../../src/exporter/clean.ts";
 import { Misconfigured } from "../../src/exporter/destinations/destination.ts";

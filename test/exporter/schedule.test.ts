@@ -8,7 +8,7 @@ import {
 	batchExportLogEntries,
 	batchExportRuns,
 	batchExports,
-} from "../../src/db/schema.ts";
+} from "../../src/db/schema/batch_exports.ts";
 import { tick } from "../../src/exporter/schedule.ts";
 import { metered } from "../support/events.ts";
 import { systemEvents } from "../support/system_events.ts";

@@ -3,7 +3,7 @@ import { createClient } from "@clickhouse/client-web";
 import * as fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
-import { events, persons } from "../../src/db/schema.ts";
+import { events, persons } from "../../src/db/schema/events.ts";
 import { evaluator } from "../../src/exporter/evaluate.ts";
 import { parse } from "../../src/exporter/query/query.ts";
 import { fieldsOf, type Model, type Row } from "../../src/exporter/rows.ts";

@@ -4,7 +4,8 @@ import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { app } from "../../src/app.ts";
 import { digest } from "../../src/auth/keys.ts";
-import { activityLog, personalApiKeys } from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { duckdb } from "../support/exporting.ts";
 import { call, db, join, keyFor, times, world } from "../support/world.ts";
 

@@ -3,7 +3,8 @@ import { and, eq, gt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { recordEvent } from "../../src/db/record.ts";
-import { activityLog, members } from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { members } from "../../src/db/schema/members.ts";
 import { call, cost, db, join, keyFor, person, times, world } from "../support/world.ts";
 
 type World = Awaited<ReturnType<typeof world>>;

@@ -1,6 +1,10 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { activityLog, domains, now, personalApiKeys, projects } from "../../src/db/schema.ts";
+import { now } from "../../src/db/now.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { projects } from "../../src/db/schema/projects.ts";
 import { address, guarded } from "../support/routes.ts";
 import { call, cost, db, furnished, join, racing } from "../support/world.ts";
 

@@ -4,7 +4,7 @@ import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import api from "../../docs/api.md?raw";
 import { app } from "../../src/app.ts";
-import { personalApiKeys } from "../../src/db/schema.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { ERROR_CODES } from "../../src/http/codes.ts";
 import { REQUESTS } from "../../src/http/rate_limit.ts";
 import config from "../../wrangler.toml?raw";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { projects } from "../../src/db/schema.ts";
+import { projects } from "../../src/db/schema/projects.ts";
 import { cost, db, times, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;

@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import { personalApiKeys } from "../../src/db/schema.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import type { App } from "../../src/env.ts";
 import { onError } from "../../src/http/errors.ts";
 import {

@@ -3,14 +3,11 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import {
-	inviteMails,
-	invites,
-	members,
-	personalApiKeys,
-	projectMembers,
-	users,
-} from "../../src/db/schema.ts";
+import { inviteMails, invites } from "../../src/db/schema/invites.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { wrong } from "../support/refusals.ts";
 import { eventually, exhaust } from "../support/time.ts";
 import { call, cost, db, join, keyFor, person, racing, times, world } from "../support/world.ts";

@@ -1,7 +1,9 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { invites, organizations, users } from "../../src/db/schema.ts";
+import { invites } from "../../src/db/schema/invites.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { call, db, person, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;

@@ -8,15 +8,10 @@ import { env } from "cloudflare:workers";
 import { and, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { digests, unseal } from "../../src/auth/secrets.ts";
-import {
-	organizations,
-	pluginConfigs,
-	pluginJobs,
-	pluginLogEntries,
-	pluginSourceFiles,
-	pluginStorage,
-	plugins,
-} from "../../src/db/schema.ts";
+import { pluginJobs, pluginStorage } from "../../src/db/schema/jobs.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_configs.ts";
+import { pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { allowedHosts, Outbound } from "../../src/jobs/outbound.ts";
 import { storage } from "../../src/jobs/storage.ts";
 import worker from "../../src/worker.ts";

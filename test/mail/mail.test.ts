@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
-import { users } from "../../src/db/schema.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { compose, type Mail, send } from "../../src/mail/mail.ts";
 import { decoded, headers, outbox } from "../support/mail.ts";
 import { call, db, join, person, world } from "../support/world.ts";

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
-import { members, users } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { forbidden } from "../support/refusals.ts";
 import { call, cost, db, join, keyFor, racing, times, world } from "../support/world.ts";
 

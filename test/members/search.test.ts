@@ -2,7 +2,8 @@ import { and, eq, sql } from "drizzle-orm";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
-import { members, users } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { needles, text } from "../support/letters.ts";
 import { db, join, times, world } from "../support/world.ts";
 

@@ -3,17 +3,14 @@ import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import {
-	activityLog,
-	alerts,
-	domains,
-	members,
-	notifications,
-	organizations,
-	projectMembers,
-	projects,
-	users,
-} from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { alerts, notifications } from "../../src/db/schema/notifications.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { projects } from "../../src/db/schema/projects.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { tick } from "../../src/notifications/digest.ts";
 import worker from "../../src/worker.ts";
 import { metered } from "../support/events.ts";

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { members, users } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { call, db, join, person, racing, world } from "../support/world.ts";
 

@@ -1,7 +1,8 @@
 import { env, exports } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import { members, organizations } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
 import { stopClock } from "../support/time.ts";
 import { codeOf } from "../support/totp.ts";

@@ -1,6 +1,9 @@
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { members, organizations, projects, users } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { projects } from "../../src/db/schema/projects.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { call, db, join, keyFor, person, world } from "../support/world.ts";
 
 const uuid = expect.stringMatching(

@@ -1,7 +1,9 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { members, personalApiKeys, users } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { tick } from "../../src/personal_api_keys/expiry.ts";
 import { metered } from "../support/events.ts";
 import { systemEvents } from "../support/system_events.ts";

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { digest, mint } from "../../src/auth/keys.ts";
-import { personalApiKeys } from "../../src/db/schema.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { CURRENT_VERSION } from "../../src/http/versions.ts";
 import { eventually } from "../support/time.ts";
 import { call, cost, db, forget, keyFor, person, times, world } from "../support/world.ts";

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizations } from "../../src/db/schema.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
 import { wrong } from "../support/refusals.ts";
 import { call, cost, db, join, keyFor, racing, world } from "../support/world.ts";
 

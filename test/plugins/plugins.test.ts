@@ -1,13 +1,10 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import {
-	organizations,
-	pluginConfigs,
-	pluginSourceFiles,
-	pluginStorage,
-	plugins,
-} from "../../src/db/schema.ts";
+import { pluginStorage } from "../../src/db/schema/jobs.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
+import { pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { forbidden, wrong } from "../support/refusals.ts";
 import { TOKEN } from "../support/registry.ts";
 import { eventually } from "../support/time.ts";

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { members } from "../../src/db/schema.ts";
+import { members } from "../../src/db/schema/members.ts";
 import { call, db, join, world } from "../support/world.ts";
 
 test("an admin adds, lists and removes the members of a project", async () => {

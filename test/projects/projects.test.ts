@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { projectMembers } from "../../src/db/schema.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
 
 const denied = {

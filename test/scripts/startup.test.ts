@@ -2,9 +2,21 @@ import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, test } from "vitest";
 import { findSlowness, startPart } from "../../scripts/startup.ts";
 
-test("an isolate that starts evaluates no packages but these, and no modules of Node.js; others wait until they are needed", async () => {
-	const { packages, script } = await startPart();
+test("an isolate that starts evaluates no packages and tables but these, and no modules of Node.js; others wait until they are needed", async () => {
+	const { packages, tables, script } = await startPart();
 	expect(packages).toEqual(["drizzle-orm", "hono", "uuid", "zod"]);
+	expect(tables).toEqual([
+		"activity_log",
+		"assertions",
+		"idempotency_keys",
+		"members",
+		"organizations",
+		"personal_api_keys",
+		"project_members",
+		"projects",
+		"users",
+		"webhooks",
+	]);
 	expect(findSlowness(script)).toEqual([]);
 });
 

@@ -4,16 +4,14 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import {
-	activityLog,
-	members,
-	organizations,
-	personalApiKeys,
-	projectMembers,
-	projects,
-	serviceAccounts,
-	users,
-} from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { projects } from "../../src/db/schema/projects.ts";
+import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { eventColumns, toEvent } from "../../src/feed/event.ts";
 import { run } from "../../src/operator/run.ts";
 import { tick as announceExpiring } from "../../src/personal_api_keys/expiry.ts";

@@ -1,7 +1,11 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { domains, organizations, personalApiKeys, signIns, users } from "../../src/db/schema.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { signIns } from "../../src/db/schema/sign_in.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { outbox } from "../support/mail.ts";
 import { codeOf } from "../support/totp.ts";
 import { call, db, person, type world } from "../support/world.ts";

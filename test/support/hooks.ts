@@ -1,7 +1,8 @@
 /** Webhooks for tests, and what their endpoints got. */
 import { env } from "cloudflare:workers";
 import { asc, eq } from "drizzle-orm";
-import { activityLog, webhookDeliveries, webhooks } from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { webhookDeliveries, webhooks } from "../../src/db/schema/webhooks.ts";
 import { received } from "./exporting.ts";
 import { eventually } from "./time.ts";
 import { db, type world } from "./world.ts";

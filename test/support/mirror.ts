@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
 import { eq } from "drizzle-orm";
-import { events, persons } from "../../src/db/schema.ts";
+import { events, persons } from "../../src/db/schema/events.ts";
 import { db } from "./world.ts";
 
 /** Why there is no ClickHouse on this machine; "" if there is. */

@@ -1,6 +1,6 @@
 import { and, asc, eq } from "drizzle-orm";
 import { typeOf } from "../../src/db/event_types.ts";
-import { activityLog } from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { db } from "./world.ts";
 
 /** The events of an organization that had no caller, oldest first. */

@@ -8,27 +8,24 @@ import { app } from "../../src/app.ts";
 import { genesis } from "../../src/audit_streams/chain.ts";
 import { release } from "../../src/auth/held.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/auth/keys.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import {
-	activityLog,
-	auditStreams,
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
-	type Capabilities,
-	domains,
-	invites,
-	members,
-	personalApiKeys,
-	pluginConfigs,
-	pluginSourceFiles,
-	plugins,
-	projectMembers,
-	projects,
-	serviceAccounts,
-	users,
-	webhookDeliveries,
-	webhooks,
-} from "../../src/db/schema.ts";
+} from "../../src/db/schema/batch_exports.ts";
+import { domains } from "../../src/db/schema/domains.ts";
+import { invites } from "../../src/db/schema/invites.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
+import { type Capabilities, pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
+import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { projects } from "../../src/db/schema/projects.ts";
+import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { users } from "../../src/db/schema/users.ts";
+import { webhookDeliveries, webhooks } from "../../src/db/schema/webhooks.ts";
 import { newOrganization } from "../../src/organizations/queries.ts";
 import { newSecret, sealSecret } from "../../src/webhooks/secret.ts";
 import { assertDocumented } from "./contract.ts";

@@ -3,16 +3,13 @@ import { desc, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, expect, test, vi } from "vitest";
 import { digest } from "../../src/auth/keys.ts";
-import {
-	activityLog,
-	idempotencyKeys,
-	members,
-	organizations,
-	personalApiKeys,
-	recoveryCodes,
-	twoFactors,
-	users,
-} from "../../src/db/schema.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { idempotencyKeys } from "../../src/db/schema/idempotency_keys.ts";
+import { members } from "../../src/db/schema/members.ts";
+import { organizations } from "../../src/db/schema/organizations.ts";
+import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { recoveryCodes, twoFactors } from "../../src/db/schema/two_factor.ts";
+import { users } from "../../src/db/schema/users.ts";
 import { stopClock } from "../support/time.ts";
 import { codeOf, wrongCode } from "../support/totp.ts";
 import { call, cost, db, keyFor, person, racing, serviceAccount, world } from "../support/world.ts";

@@ -1,0 +1,234 @@
+import { sql } from "drizzle-orm";
+import {
+	index,
+	integer,
+	primaryKey,
+	real,
+	sqliteTable,
+	text,
+	uniqueIndex,
+} from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import type { QuerySchema } from "../query_schema.ts";
+import { boolean, counter, created_at, id, map, updated_at } from "./columns.ts";
+
+export const MODELS = ["events", "persons"] as const;
+
+/** The lengths that the windows of an export can have. */
+export const INTERVALS = ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] as const;
+
+export const RUN_STATUSES = [
+	"Starting",
+	"Running",
+	"Completed",
+	"Failed",
+	"FailedRetryable",
+	"Cancelled",
+] as const;
+
+export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
+
+export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
+
+/** Where an export's rows go (docs/exports.md#destinations). */
+export type Destination = { type: string; config: Record<string, unknown> };
+
+/**
+ * No foreign key to the project: after the project is deleted, running exports still have to be
+ * cleaned up.
+ */
+export const batchExports = sqliteTable(
+	"batch_exports",
+	{
+		id: id(),
+		organization_id: text().notNull(),
+		project_id: integer().notNull(),
+		name: text().notNull(),
+		model: text({ enum: MODELS }).notNull().default("events"),
+		/** Secrets are encrypted one by one. */
+		destination: map<Destination>(),
+		interval: text({ enum: INTERVALS }).notNull(),
+		paused: boolean().notNull().default(false),
+		created_at: created_at(),
+		last_updated_at: updated_at(),
+		last_paused_at: text(),
+		start_at: text(),
+		end_at: text(),
+		xql_query: text(),
+		schema: text({ mode: "json" }).$type<QuerySchema>(),
+		deleted: boolean().notNull().default(false),
+		/** The end of the next scheduled window, and when its run is due. */
+		next_end_at: text().notNull(),
+		due_at: text().notNull(),
+		/** The number of runs, in all and by status; maintained by triggers. */
+		runs: counter(),
+		starting_runs: counter(),
+		running_runs: counter(),
+		completed_runs: counter(),
+		failed_runs: counter(),
+		failed_retryable_runs: counter(),
+		cancelled_runs: counter(),
+		/** The number of log entries, in all and by level; maintained by triggers. */
+		log_entries: counter(),
+		debug_entries: counter(),
+		info_entries: counter(),
+		warning_entries: counter(),
+		error_entries: counter(),
+		/** The number of backfills, and of days with runs that ended; maintained by triggers. */
+		backfills: counter(),
+		days: counter(),
+	},
+	(t) => [
+		index("batch_exports_organization").on(t.organization_id, t.deleted, t.id),
+		index("batch_exports_project").on(t.project_id, t.deleted, t.id),
+		index("batch_exports_due").on(t.due_at).where(sql`not paused and not deleted`),
+		index("batch_exports_deleted").on(t.id).where(sql`deleted`),
+	],
+);
+
+export const batchExportBackfills = sqliteTable(
+	"batch_export_backfills",
+	{
+		id: id(),
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		project_id: integer().notNull(),
+		start_at: text().notNull(),
+		end_at: text().notNull(),
+		/** The export's interval when the backfill began. */
+		interval: text({ enum: INTERVALS }).notNull(),
+		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
+		total_runs: integer().notNull(),
+		/** The number of runs that have ended, and how many of them failed; maintained by triggers. */
+		finished_runs: integer().notNull().default(0),
+		failed_runs: integer().notNull().default(0),
+		created_at: created_at(),
+		finished_at: text(),
+		last_updated_at: updated_at(),
+	},
+	(t) => [
+		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
+		index("batch_export_backfills_status").on(t.batch_export_id, t.status, t.id),
+		index("batch_export_backfills_range").on(t.batch_export_id, t.end_at, t.id),
+		index("batch_export_backfills_running")
+			.on(t.project_id, t.last_updated_at)
+			.where(sql`status = 'Running'`),
+	],
+);
+
+export const batchExportRuns = sqliteTable(
+	"batch_export_runs",
+	{
+		id: id(),
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** null: a scheduled run. */
+		backfill_id: text().references(() => batchExportBackfills.id, {
+			onDelete: "cascade",
+		}),
+		status: text({
+			enum: RUN_STATUSES,
+		})
+			.notNull()
+			.default("Starting"),
+		records_completed: integer().notNull().default(0),
+		records_total_count: integer(),
+		latest_error: text(),
+		data_interval_start: text().notNull(),
+		data_interval_end: text().notNull(),
+		/** JSON: the cursor of the last row that was exported; null: none was. */
+		cursor: text(),
+		/** What the destination needs to continue at the cursor, or to clean up; null: nothing. */
+		state: text({ mode: "json" }).$type<unknown>(),
+		/**
+		 * A digest of query and destination. A run that finds another one starts over. null: it has not
+		 * started.
+		 */
+		fingerprint: text(),
+		/**
+		 * After the run has ended: the state that a retry continues with at the cursor; null: a retry
+		 * starts over.
+		 */
+		resume_state: text({ mode: "json" }).$type<unknown>(),
+		/** Whether a workflow instance was started for the current attempt. */
+		launched: boolean().notNull().default(false),
+		/** How many workflow instances were started; only the latest may write to this row. */
+		attempt: integer().notNull().default(0),
+		/**
+		 * How many tries in a row failed without progress, and when the next one is due; null: none is.
+		 */
+		tries: integer().notNull().default(0),
+		next_try_at: text(),
+		/** The size of the completed records as text. */
+		bytes: integer().notNull().default(0),
+		/** Values that were written as null because their column can't hold them. */
+		unfit_values: integer().notNull().default(0),
+		created_at: created_at(),
+		/** When it started; a retry sets it to its own start. */
+		started_at: text(),
+		finished_at: text(),
+		last_updated_at: updated_at(),
+		/** The number of its log entries; maintained by triggers. */
+		log_entries: counter(),
+	},
+	(t) => [
+		uniqueIndex("batch_export_runs_scheduled")
+			.on(t.batch_export_id, t.data_interval_end)
+			.where(sql`backfill_id is null`),
+		uniqueIndex("batch_export_runs_backfill").on(t.backfill_id, t.data_interval_end),
+		index("batch_export_runs_export").on(t.batch_export_id, t.id),
+		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
+		index("batch_export_runs_window").on(t.batch_export_id, t.data_interval_end, t.id),
+		index("batch_export_runs_open").on(t.batch_export_id, t.id).where(sql`finished_at is null`),
+		index("batch_export_runs_driven").on(t.last_updated_at).where(sql`finished_at is null`),
+		index("batch_export_runs_unclean")
+			.on(t.last_updated_at)
+			.where(sql`finished_at is not null and state is not null`),
+	],
+);
+
+/** Statistics of an export's runs, by the day on which they ended (UTC). */
+export const batchExportDays = sqliteTable(
+	"batch_export_days",
+	{
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** YYYY-MM-DD. */
+		day: text().notNull(),
+		/** The number of completed runs, with their rows and bytes. */
+		runs: integer().notNull().default(0),
+		rows: integer().notNull().default(0),
+		bytes: integer().notNull().default(0),
+		/** The number of failed runs. */
+		failures: integer().notNull().default(0),
+		/** The total duration of completed and failed runs. */
+		seconds: real().notNull().default(0),
+	},
+	(t) => [primaryKey({ columns: [t.batch_export_id, t.day] })],
+);
+
+export const batchExportLogEntries = sqliteTable(
+	"batch_export_log_entries",
+	{
+		/** The number of its document in the full-text index. */
+		position: integer().primaryKey(),
+		id: text().notNull().unique().$defaultFn(v7),
+		batch_export_id: text()
+			.notNull()
+			.references(() => batchExports.id, { onDelete: "cascade" }),
+		/** null: about the export itself. */
+		run_id: text(),
+		timestamp: created_at(),
+		level: text({ enum: LEVELS }).notNull(),
+		message: text().notNull(),
+	},
+	(t) => [
+		// A page of all levels merges one range of this index for each.
+		index("batch_export_log_entries_export").on(t.batch_export_id, t.level, t.timestamp, t.id),
+		index("batch_export_log_entries_run").on(t.run_id, t.level, t.timestamp, t.id),
+		index("batch_export_log_entries_timestamp").on(t.timestamp),
+	],
+);

@@ -1,0 +1,12 @@
+import { integer, text } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { now } from "../now.ts";
+
+export const id = () => text().primaryKey().$defaultFn(v7);
+export const created_at = () => text().notNull().$defaultFn(now);
+export const updated_at = () => text().notNull().$defaultFn(now).$onUpdateFn(now);
+export const boolean = () => integer({ mode: "boolean" });
+/** A number of rows that triggers maintain, so that a page need not count them. */
+export const counter = () => integer().notNull().default(0);
+export const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
+export const map = <T>() => text({ mode: "json" }).$type<T>().notNull();

@@ -1,0 +1,35 @@
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { now } from "../now.ts";
+import { boolean, id } from "./columns.ts";
+import { organizations } from "./organizations.ts";
+
+export const domains = sqliteTable(
+	"domains",
+	{
+		id: id(),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		domain: text().notNull().unique(),
+		/** When the organization added the domain, or renamed another one to it. */
+		claimed_at: text().$defaultFn(now),
+		/** null: not verified. */
+		verified_at: text(),
+		verification_challenge: text().notNull(),
+		jit_provisioning_enabled: boolean().notNull().default(false),
+		sso_enforcement: text().notNull().default(""),
+		saml_entity_id: text(),
+		saml_acs_url: text(),
+		saml_x509_cert: text(),
+		/** When the challenge of a verified domain is looked up again; empty: at once. */
+		recheck_at: text().notNull().default(""),
+		/** How many of these look-ups in a row didn't find it, and when the first of them was. */
+		failed_rechecks: integer().notNull().default(0),
+		missing_since: text(),
+	},
+	(t) => [
+		index("domains_organization").on(t.organization_id, t.domain),
+		index("domains_recheck").on(t.recheck_at).where(sql`verified_at is not null`),
+	],
+);

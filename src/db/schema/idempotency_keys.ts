@@ -1,0 +1,30 @@
+import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { created_at, id } from "./columns.ts";
+import { users } from "./users.ts";
+
+/** POST requests with an `Idempotency-Key` (docs/api.md#safe-retries). Rows are deleted after a day. */
+export const idempotencyKeys = sqliteTable(
+	"idempotency_keys",
+	{
+		id: id(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		key: text().notNull(),
+		/** SHA-256 of the method, path and body, hex. */
+		fingerprint: text().notNull(),
+		created_at: created_at(),
+		/** Until then, a request without an answer counts as under way; after it, as killed. */
+		under_way_until: text().notNull(),
+		/** Sealed JSON: what the request had read before it wrote. Written in the batch of the change. */
+		journal: text(),
+		/** JSON: the rows that the change answered with, see `jsonOf` in src/db/snapshot.ts. */
+		rows: text(),
+		/** Sealed JSON: the status, headers and body of the response. */
+		answer: text(),
+	},
+	(t) => [
+		uniqueIndex("idempotency_keys_user_key").on(t.user_id, t.key),
+		index("idempotency_keys_created").on(t.created_at),
+	],
+);

@@ -1,0 +1,36 @@
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { boolean, counter, created_at, id, list, updated_at } from "./columns.ts";
+
+/** One entry of Organization.available_product_features. */
+export type Feature = {
+	key: string;
+	name: string;
+	description?: string;
+	limit?: number;
+};
+
+export const organizations = sqliteTable("organizations", {
+	id: id(),
+	name: text().notNull(),
+	slug: text().notNull().unique(),
+	logo_media_id: text(),
+	plugins_access_level: integer().notNull(),
+	available_product_features: list<Feature>(),
+	is_member_join_email_enabled: boolean().notNull().default(true),
+	metadata: text().notNull().default("{}"),
+	customer_id: text(),
+	enforce_2fa: boolean(),
+	/** Whether keys that can reach the organization need an `expires_at`. */
+	keys_must_expire: boolean().notNull().default(false),
+	active_members: counter(),
+	invites: counter(),
+	domains: counter(),
+	/** All projects, and those that are not private. */
+	projects: counter(),
+	open_projects: counter(),
+	/** The exports that are not deleted: of all projects, and of those that are not private. */
+	batch_exports: counter(),
+	open_batch_exports: counter(),
+	created_at: created_at(),
+	updated_at: updated_at(),
+});

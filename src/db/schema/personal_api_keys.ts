@@ -1,0 +1,62 @@
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { CURRENT_VERSION, FIRST_VERSION } from "../../http/versions.ts";
+import { boolean, created_at, id, list } from "./columns.ts";
+import { users } from "./users.ts";
+
+export const personalApiKeys = sqliteTable(
+	"personal_api_keys",
+	{
+		id: id(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		label: text().notNull(),
+		/** SHA-256 of the value, hex. The value itself is stored nowhere. */
+		hash: text().notNull().unique(),
+		mask_value: text().notNull(),
+		scopes: list<string>(),
+		scoped_organizations: list<string>(),
+		scoped_projects: list<number>(),
+		/** IP addresses and CIDR ranges that the key may be used from, normalized by `src/auth/ranges.ts`. Empty: from any. */
+		allowed_ips: list<string>(),
+		expires_at: text(),
+		created_at: created_at(),
+		last_used_at: text(),
+		last_rolled_at: text(),
+		/** The version of the API that requests get which don't choose one (docs/api.md#versions). */
+		version: text()
+			.notNull()
+			.default(FIRST_VERSION)
+			.$defaultFn(() => CURRENT_VERSION),
+		/** The `expires_at` that the event `key.expiring` was last written for. */
+		announced_expiry: text(),
+		/** Whether it was made by signing in (docs/keys.md#signing-in). */
+		is_session: boolean().notNull().default(false),
+	},
+	(t) => [
+		index("personal_api_keys_user").on(t.user_id, t.id),
+		// For the keys that the event is due for.
+		index("personal_api_keys_expiring")
+			.on(t.expires_at)
+			.where(sql`expires_at is not null and announced_expiry is not expires_at`),
+	],
+);
+
+/** How often a key was used on a day. Days without use have no row. */
+export const personalApiKeyDays = sqliteTable(
+	"personal_api_key_days",
+	{
+		key_id: text()
+			.notNull()
+			.references(() => personalApiKeys.id, { onDelete: "cascade" }),
+		/** YYYY-MM-DD, in UTC. */
+		day: text().notNull(),
+		/** Includes the refused ones. */
+		requests: integer().notNull(),
+		/** Responses with the status 401, 403 or 429. */
+		refusals: integer().notNull(),
+		last_address: text(),
+	},
+	(t) => [primaryKey({ columns: [t.key_id, t.day] }), index("personal_api_key_days_day").on(t.day)],
+);

@@ -1,0 +1,85 @@
+import { sql } from "drizzle-orm";
+import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { boolean, counter, created_at, map, updated_at } from "./columns.ts";
+import { plugins } from "./plugins.ts";
+import { projects } from "./projects.ts";
+
+export const pluginConfigs = sqliteTable(
+	"plugin_configs",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		/**
+		 * The row id that secrets are sealed for. Unlike `id`, it is known before the row is inserted.
+		 */
+		uuid: text().notNull().$defaultFn(v7),
+		project_id: integer()
+			.notNull()
+			.references(() => projects.id, { onDelete: "cascade" }),
+		organization_id: text().notNull(),
+		plugin_id: integer()
+			.notNull()
+			.references(() => plugins.id, { onDelete: "cascade" }),
+		enabled: boolean().notNull().default(false),
+		/** When it was last enabled. */
+		enabled_at: text(),
+		order: integer().notNull(),
+		/** Secret fields are encrypted one by one. */
+		config: map<Record<string, unknown>>().default({}),
+		/** The latest error's message. */
+		error: text(),
+		/** null: the plugin's name. */
+		name: text(),
+		description: text(),
+		deleted: boolean().notNull().default(false),
+		/** `families` of the plugin; maintained by triggers. */
+		families: integer().notNull().default(0),
+		/** The number of log entries, in all and of each type; maintained by triggers. */
+		log_entries: counter(),
+		debug_entries: counter(),
+		log_type_entries: counter(),
+		info_entries: counter(),
+		warn_entries: counter(),
+		error_entries: counter(),
+		/** The size of its storage; maintained by triggers. */
+		storage_keys: integer().notNull().default(0),
+		storage_bytes: integer().notNull().default(0),
+		created_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("plugin_configs_uuid").on(t.uuid),
+		index("plugin_configs_project").on(t.project_id, t.deleted, t.order, t.id),
+		index("plugin_configs_organization").on(t.organization_id, t.plugin_id),
+		index("plugin_configs_exports")
+			.on(t.organization_id, t.families, t.id)
+			.where(sql`enabled and not deleted`),
+		index("plugin_configs_plugin").on(t.plugin_id),
+		// For the search for scheduled tasks, which runs every minute.
+		index("plugin_configs_enabled").on(t.plugin_id).where(sql`enabled and not deleted`),
+	],
+);
+
+export const pluginLogEntries = sqliteTable(
+	"plugin_log_entries",
+	{
+		/** The number of its document in the full-text index. */
+		position: integer().primaryKey(),
+		id: text().notNull().unique().$defaultFn(v7),
+		team_id: integer().notNull(),
+		plugin_id: integer().notNull(),
+		plugin_config_id: integer()
+			.notNull()
+			.references(() => pluginConfigs.id, { onDelete: "cascade" }),
+		timestamp: created_at(),
+		source: text({ enum: ["SYSTEM", "PLUGIN", "CONSOLE"] }).notNull(),
+		type: text({ enum: ["DEBUG", "LOG", "INFO", "WARN", "ERROR"] }).notNull(),
+		message: text().notNull(),
+		instance_id: text().notNull(),
+	},
+	(t) => [
+		// A page of all types merges one range of this index for each.
+		index("plugin_log_entries_config").on(t.plugin_config_id, t.type, t.timestamp, t.id),
+		index("plugin_log_entries_timestamp").on(t.timestamp),
+	],
+);

@@ -1,0 +1,133 @@
+import { sql } from "drizzle-orm";
+import {
+	index,
+	integer,
+	primaryKey,
+	sqliteTable,
+	text,
+	uniqueIndex,
+} from "drizzle-orm/sqlite-core";
+import { boolean, counter, created_at, map, updated_at } from "./columns.ts";
+import { organizations } from "./organizations.ts";
+
+/** What a plugin's code exports. Empty lists are left out. */
+export type Capabilities = {
+	methods?: string[] | undefined;
+	jobs?: string[] | undefined;
+	scheduled_tasks?: string[] | undefined;
+};
+
+/** Whether the JSON list of a plugin's methods has one of these. */
+const hasMethod = (...names: string[]) =>
+	names
+		.map((name) => `instr(coalesce(capabilities ->> '$.methods', ''), '"${name}"')`)
+		.join(" or ");
+
+/** SQL for the families of a plugin, by its `capabilities` (docs/plugins.md#families). */
+const FAMILY_BITS = `iif(${hasMethod("onEvent", "exportEvents", "composeWebhook")}, 1, 0)
+  + iif(capabilities ->> '$.methods' is null and capabilities ->> '$.scheduled_tasks' is null, 2, 0)
+  + iif(json_array_length(coalesce(capabilities -> '$.scheduled_tasks', '[]')) > 0
+    or (capabilities ->> '$.methods' is not null
+      and not (${hasMethod("onEvent", "exportEvents", "composeWebhook", "processEvent")})), 4, 0)`;
+
+export const plugins = sqliteTable(
+	"plugins",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		plugin_type: text().notNull(),
+		name: text().notNull().default(""),
+		description: text().notNull().default(""),
+		/** Without its query string, which may hold a token. */
+		url: text(),
+		/** The access token of a private repository, encrypted. */
+		private_token: text(),
+		icon: text(),
+		config_schema: map<unknown[] | Record<string, unknown>>().default([]),
+		tag: text(),
+		latest_tag: text(),
+		is_global: boolean().notNull().default(false),
+		capabilities: map<Capabilities>(),
+		metrics: map<Record<string, "sum" | "min" | "max">>().default({}),
+		public_jobs: map<Record<string, unknown>>().default({}),
+		/** The families it belongs to: the sum of 1, 2 and 4 (plugins/families.ts). */
+		families: integer().generatedAlwaysAs(sql.raw(`(${FAMILY_BITS})`), { mode: "virtual" }),
+		/** Whether its own organization has an enabled config of it; maintained by triggers. */
+		is_used: boolean().notNull().default(false),
+		/** The entries about it in its organization's activity log; maintained by triggers. */
+		activity_entries: counter(),
+		created_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
+		index("plugins_organization").on(t.organization_id, t.id),
+		index("plugins_unused").on(t.organization_id, t.id).where(sql`not is_used`),
+		// An index for each family: a list must not read the plugins of the others.
+		index("plugins_destinations").on(t.organization_id, t.id).where(sql`families & 1`),
+		index("plugins_frontend_apps").on(t.organization_id, t.id).where(sql`families & 2`),
+		index("plugins_import_apps").on(t.organization_id, t.id).where(sql`families & 4`),
+		index("plugins_global").on(t.id).where(sql`is_global`),
+	],
+);
+
+export const pluginSourceFiles = sqliteTable(
+	"plugin_source_files",
+	{
+		plugin_id: integer()
+			.notNull()
+			.references(() => plugins.id, { onDelete: "cascade" }),
+		filename: text().notNull(),
+		source: text().notNull(),
+		/**
+		 * JavaScript: of a main file the script that jobs run, of site.ts and frontend.tsx the module for
+		 * browsers. If a main file has neither this nor an error, its jobs compile it.
+		 */
+		compiled: text(),
+		/** Why compiling failed; null if it didn't. */
+		error: text(),
+		updated_at: updated_at(),
+	},
+	(t) => [primaryKey({ columns: [t.plugin_id, t.filename] })],
+);
+
+/**
+ * The number of plugins of an organization by what lists filter them by; maintained by triggers.
+ */
+export const pluginCounts = sqliteTable(
+	"plugin_counts",
+	{
+		organization_id: text().notNull(),
+		is_global: boolean().notNull(),
+		families: integer().notNull(),
+		is_used: boolean().notNull(),
+		plugins: integer().notNull(),
+		/** The sum of their `activity_entries`. */
+		activity_entries: integer().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.is_global, t.families, t.is_used] }),
+		index("plugin_counts_global").on(t.organization_id).where(sql`is_global`),
+	],
+);
+
+/**
+ * The plugins that an organization has configs of, without deleted ones; maintained by triggers.
+ */
+export const pluginUses = sqliteTable(
+	"plugin_uses",
+	{
+		organization_id: text().notNull(),
+		plugin_id: integer().notNull(),
+		/** Whether the plugin is the organization's own. */
+		is_own: boolean().notNull(),
+		configs: integer().notNull(),
+		enabled_configs: integer().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.plugin_id] }),
+		index("plugin_uses_foreign").on(t.organization_id, t.plugin_id).where(sql`not is_own`),
+	],
+);

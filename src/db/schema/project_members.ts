@@ -1,0 +1,36 @@
+import {
+	foreignKey,
+	index,
+	integer,
+	sqliteTable,
+	text,
+	uniqueIndex,
+} from "drizzle-orm/sqlite-core";
+import { created_at, id, updated_at } from "./columns.ts";
+import { members } from "./members.ts";
+import { projects } from "./projects.ts";
+
+/** References the membership of the organization, so that it is deleted with it. */
+export const projectMembers = sqliteTable(
+	"project_members",
+	{
+		id: id(),
+		project_id: integer()
+			.notNull()
+			.references(() => projects.id, { onDelete: "cascade" }),
+		organization_id: text().notNull(),
+		user_id: integer().notNull(),
+		level: integer().notNull(),
+		joined_at: created_at(),
+		updated_at: updated_at(),
+	},
+	(t) => [
+		uniqueIndex("project_members_project_user").on(t.project_id, t.user_id),
+		index("project_members_project").on(t.project_id, t.id),
+		index("project_members_organization_user").on(t.organization_id, t.user_id),
+		foreignKey({
+			columns: [t.organization_id, t.user_id],
+			foreignColumns: [members.organization_id, members.user_id],
+		}).onDelete("cascade"),
+	],
+);

@@ -1,0 +1,31 @@
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { boolean, counter, created_at } from "./columns.ts";
+import { organizations } from "./organizations.ts";
+
+export const projects = sqliteTable(
+	"projects",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		uuid: text().notNull().unique().$defaultFn(v7),
+		organization_id: text()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		name: text().notNull(),
+		timezone: text().notNull().default("UTC"),
+		/**
+		 * Whether the project is private: visible to admins of the organization and project members
+		 * only.
+		 */
+		access_control: boolean().notNull().default(false),
+		/** The members whose user is active, and what is not deleted; maintained by triggers. */
+		active_members: counter(),
+		batch_exports: counter(),
+		plugin_configs: counter(),
+		created_at: created_at(),
+	},
+	(t) => [
+		index("projects_organization").on(t.organization_id),
+		index("projects_access").on(t.organization_id, t.access_control, t.id),
+	],
+);

@@ -1,0 +1,27 @@
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { created_at, id } from "./columns.ts";
+import { users } from "./users.ts";
+
+/** Mailed links to sign in with (docs/keys.md#signing-in). Rows are deleted after an hour. */
+export const signIns = sqliteTable(
+	"sign_ins",
+	{
+		id: id(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** SHA-256 of the token in the link, hex. The token itself is stored nowhere. */
+		token_hash: text().notNull().unique(),
+		created_at: created_at(),
+		/** The same as `created_at` if the mail had no link. */
+		expires_at: text().notNull(),
+		/** The codes of a second factor that were tried with the link. */
+		attempts: integer().notNull().default(0),
+		/** The key that was made with the link; null: it wasn't used. */
+		key_id: text(),
+	},
+	(t) => [
+		index("sign_ins_user").on(t.user_id, t.created_at),
+		index("sign_ins_created").on(t.created_at),
+	],
+);

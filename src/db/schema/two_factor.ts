@@ -1,0 +1,32 @@
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { now } from "../now.ts";
+import { users } from "./users.ts";
+
+/** The second factor of a user: time-based codes (RFC 6238). */
+export const twoFactors = sqliteTable("two_factors", {
+	user_id: integer()
+		.primaryKey()
+		.references(() => users.id, { onDelete: "cascade" }),
+	/** Encrypted. */
+	secret: text().notNull(),
+	/** null: the user hasn't shown yet that it has the secret. */
+	confirmed_at: text(),
+	/** The time step of the latest code that was used. An earlier one, or the same, isn't accepted. */
+	last_step: integer().notNull().default(0),
+	/** The wrong codes since `attempts_since`, and those that are being checked. */
+	attempts: integer().notNull().default(0),
+	attempts_since: text().notNull().$defaultFn(now),
+});
+
+/** Codes for those who lost their device. A code's row is deleted when it is used. */
+export const recoveryCodes = sqliteTable(
+	"recovery_codes",
+	{
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** HMAC of the code (`digests` in src/auth/secrets.ts). */
+		digest: text().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.user_id, t.digest] })],
+);

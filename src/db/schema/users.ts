@@ -1,0 +1,46 @@
+import { type AnySQLiteColumn, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { boolean, counter, created_at } from "./columns.ts";
+import { organizations } from "./organizations.ts";
+import { projects } from "./projects.ts";
+
+export const users = sqliteTable(
+	"users",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		uuid: text().notNull().unique().$defaultFn(v7),
+		distinct_id: text()
+			.notNull()
+			.$defaultFn(() => crypto.randomUUID()),
+		first_name: text().notNull().default(""),
+		last_name: text().notNull().default(""),
+		/** Lower case. */
+		email: text().notNull().unique(),
+		is_email_verified: boolean().notNull().default(false),
+		mascot_config: text({ mode: "json" }).$type<Record<string, unknown>>().notNull().default({}),
+		is_active: boolean().notNull().default(true),
+		/** The number of memberships and of keys; maintained by triggers. */
+		organizations: counter(),
+		personal_api_keys: counter(),
+		/** Whether signing in takes a second factor; `two_factors` has it. */
+		is_2fa_enabled: boolean().notNull().default(false),
+		/** Written by the service that signs people in through other providers, outside this code. */
+		has_social_auth: boolean().notNull().default(false),
+		/**
+		 * Not a person, but a row of `service_accounts`, whose id is this row's `uuid`. The row stays when
+		 * the account is deleted, inactive, since entries of the activity log refer to it.
+		 */
+		is_service_account: boolean().notNull().default(false),
+		current_organization_id: text().references((): AnySQLiteColumn => organizations.id, {
+			onDelete: "set null",
+		}),
+		current_project_id: integer().references((): AnySQLiteColumn => projects.id, {
+			onDelete: "set null",
+		}),
+		created_at: created_at(),
+	},
+	(t) => [
+		index("users_current_organization").on(t.current_organization_id),
+		index("users_current_project").on(t.current_project_id),
+	],
+);

@@ -1,0 +1,63 @@
+import { drizzle } from "drizzle-orm/d1";
+import type { Context } from "hono";
+import type { App } from "../env.ts";
+import type { Connected } from "./client.ts";
+
+const PRIMARY = "first-primary";
+
+/**
+ * A GET may read a replica that is as recent as the caller's bookmark; other methods use the
+ * primary.
+ */
+function startOf(c: Context<App>) {
+	if (c.req.method !== "GET" && c.req.method !== "HEAD") return PRIMARY;
+	// If the key was just looked up in D1, the queries must see it too.
+	const bookmark = c.get("bookmark")?.() ?? c.req.header("x-d1-bookmark") ?? "";
+	return /^[0-9a-f]+(-[0-9a-f]+)*$/.test(bookmark) ? bookmark : "first-unconstrained";
+}
+
+/**
+ * Opens a D1 session for one request, which counts round trips and rows on the request's meter.
+ * Only `batch` reaches the database.
+ * @param start a bookmark or a constraint of D1's sessions API
+ * @returns the database; `usePrimary`, which makes later batches use the primary instead of a replica,
+ * and returns whether there was a replica to leave; and `serve`, which makes the next batch return
+ * given results without a round trip
+ */
+export function connect(c: Context<App>, start = startOf(c)) {
+	let session = c.env.DB.withSession(start);
+	let served: { results: object[] }[] | undefined;
+	c.set("bookmark", () => session.getBookmark());
+	const db: Connected = drizzle({
+		prepare: (query) => session.prepare(query),
+		batch: async <T>(statements: D1PreparedStatement[]) => {
+			if (served) {
+				const results: D1Result<T>[] = JSON.parse(JSON.stringify(served));
+				served = undefined;
+				return results;
+			}
+			const meter = c.get("meter");
+			meter.d1_trips += 1;
+			const results = await session.batch<T>(statements);
+			for (const { meta } of results) {
+				meter.d1_rows_read += meta.rows_read;
+				meter.d1_rows_written += meta.rows_written;
+			}
+			return results;
+		},
+		exec: (query) => c.env.DB.exec(query),
+		withSession: (constraint) => c.env.DB.withSession(constraint),
+		dump: () => c.env.DB.dump(),
+	});
+	let isPrimary = start === PRIMARY;
+	const usePrimary = () => {
+		if (isPrimary) return false;
+		session = c.env.DB.withSession(PRIMARY);
+		isPrimary = true;
+		return true;
+	};
+	const serve = (results: { results: object[] }[]) => {
+		served = results;
+	};
+	return { db, usePrimary, serve };
+}
