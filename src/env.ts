@@ -27,7 +27,7 @@ export type App = {
 	Variables: {
 		requestId: string;
 		meter: Meter;
-		/** The JSON of the response, before it was formatted. */
+		/** The JSON of the response in its compact form, without a newline. */
 		compact: string | undefined;
 		/** Returns D1's bookmark after the latest query; undefined before the first session. */
 		bookmark: (() => string | null) | undefined;

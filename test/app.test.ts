@@ -6,6 +6,7 @@ import { app, families, load, publicRoutes } from "../src/app.ts";
 import { indent } from "../src/http/json.ts";
 import { operations } from "./support/contract.ts";
 import { routes } from "./support/routes.ts";
+import { eventually } from "./support/time.ts";
 import { call, world } from "./support/world.ts";
 
 const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
@@ -196,6 +197,28 @@ test("JSON responses end in a newline; ?pretty indents them and keeps every digi
 	expect(indent('{"n":12345678901234567890.10,"e":[],"o":{}}')).toBe(
 		'{\n  "n": 12345678901234567890.10,\n  "e": [],\n  "o": {}\n}',
 	);
+});
+
+test("a response that is repeated has the same bytes as the first", async () => {
+	const { key } = await world();
+	const create = async () => {
+		const response = await exports.default.fetch(
+			"https://tenantry.test/api/organizations/?pretty",
+			{
+				method: "POST",
+				headers: {
+					authorization: `Bearer ${key}`,
+					"content-type": "application/json",
+					"idempotency-key": "twice",
+				},
+				body: '{"name": "Acme"}',
+			},
+		);
+		return { replayed: response.headers.get("idempotency-replayed"), text: await response.text() };
+	};
+	const first = await create();
+	expect(first.text).toMatch(/^\{\n {2}"id": .*\n\}\n$/s);
+	await eventually(async () => expect(await create()).toEqual({ ...first, replayed: "true" }));
 });
 
 test("an unexpected error is a 500 that reveals nothing, and is logged with the request's id", async () => {

@@ -7,6 +7,7 @@ import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import type { App } from "../../src/env.ts";
 import { onError } from "../../src/http/errors.ts";
+import { formatJson } from "../../src/http/json.ts";
 import {
 	answerInVersion,
 	CURRENT_VERSION,
@@ -87,7 +88,7 @@ describe("with a second version", () => {
 			c.set("key", { ...key, expires_at: null, ...(version && { version }) });
 		await next();
 	});
-	app.use(answerInVersion(versions), withKey, chooseVersion(versions));
+	app.use(formatJson, answerInVersion(versions), withKey, chooseVersion(versions));
 	app
 		.get("/things/:id", (c) => c.json({ id: c.req.param("id") }))
 		.get("/others", (c) => c.json({ others: [] }))
