@@ -1241,3 +1241,38 @@ export const pluginUses = sqliteTable(
 		index("plugin_uses_foreign").on(t.organization_id, t.plugin_id).where(sql`not is_own`),
 	],
 );
+
+/** The value of `plugin_activity.families` for entries whose families are looked up in `plugins`. */
+export const LOOKED_UP = 8;
+
+/**
+ * The entries of the activity log about the plugins of their own organization, with the families of the plugin, so that
+ * indexes find the entries of a family; maintained by triggers. If a plugin has many entries, later ones have `LOOKED_UP`
+ * instead: a change of its families, or its deletion, writes at most 200 rows here.
+ */
+export const pluginActivity = sqliteTable(
+	"plugin_activity",
+	{
+		/** That of the entry, as all that follows. */
+		position: integer().primaryKey(),
+		organization_id: text().notNull(),
+		plugin_id: integer().notNull(),
+		families: integer().notNull(),
+		user_id: integer(),
+		activity: text().notNull(),
+		created_at: text().notNull(),
+		id: text().notNull(),
+	},
+	(t) => [
+		index("plugin_activity_plugin").on(t.plugin_id, t.families),
+		index("plugin_activity_created").on(t.organization_id, t.families, t.created_at, t.id),
+		index("plugin_activity_user").on(t.organization_id, t.families, t.user_id, t.created_at, t.id),
+		index("plugin_activity_activity").on(
+			t.organization_id,
+			t.families,
+			t.activity,
+			t.created_at,
+			t.id,
+		),
+	],
+);
