@@ -9,7 +9,7 @@ CREATE TABLE `plugin_activity` (
 	`id` text NOT NULL
 );
 --> statement-breakpoint
-CREATE INDEX `plugin_activity_plugin` ON `plugin_activity` (`plugin_id`,`families`);--> statement-breakpoint
+CREATE INDEX `plugin_activity_plugin` ON `plugin_activity` (`plugin_id`) WHERE families < 8;--> statement-breakpoint
 CREATE INDEX `plugin_activity_created` ON `plugin_activity` (`organization_id`,`families`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `plugin_activity_user` ON `plugin_activity` (`organization_id`,`families`,`user_id`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `plugin_activity_activity` ON `plugin_activity` (`organization_id`,`families`,`activity`,`created_at`,`id`);--> statement-breakpoint

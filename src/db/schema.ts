@@ -1264,7 +1264,7 @@ export const pluginActivity = sqliteTable(
 		id: text().notNull(),
 	},
 	(t) => [
-		index("plugin_activity_plugin").on(t.plugin_id, t.families),
+		index("plugin_activity_plugin").on(t.plugin_id).where(sql`families < 8`),
 		index("plugin_activity_created").on(t.organization_id, t.families, t.created_at, t.id),
 		index("plugin_activity_user").on(t.organization_id, t.families, t.user_id, t.created_at, t.id),
 		index("plugin_activity_activity").on(

@@ -108,6 +108,10 @@ const TABLES = {
 			from activity_log as it join plugins on cast(plugins.id as text) = it.item_id and plugins.organization_id = it.organization_id
 			where scope = 'Plugin' and not is_system`,
 	],
+	plugin_activity_to_change: [
+		"select max(entries) from (select 0 as entries union all select count(*) from plugin_activity where families < 8 group by plugin_id having count(*) > 200)",
+		"select 0",
+	],
 	plugin_uses: [
 		"select count(*) from plugin_uses",
 		"select count(*) from (select distinct organization_id, plugin_id from plugin_configs where not deleted)",
