@@ -364,7 +364,7 @@ test("entries are in the lists of the families that their plugin has now, howeve
 		body: { capabilities: { methods: ["onEvent"] } },
 	});
 	// 200 rows in a table with four indexes, and what any change of a plugin writes.
-	expect(cost(changed).written).toBeLessThan(200 * 4 + 50);
+	expect(cost(changed).written).toBeLessThan(200 * 5 + 50);
 
 	const capabilities = fc.record(
 		{
