@@ -381,7 +381,7 @@ test("entries are in the lists of the families that their plugin has now, howeve
 		if (name === "add entries") await log(plugin, 5);
 		if (name === "delete entries")
 			await db.run(sql`delete from activity_log where position in (
-				select position from activity_log where item_id = ${plugin} order by position limit 20)`);
+				select position from activity_log where item_id = ${String(plugin)} order by position limit 20)`);
 		if (name === "delete it" && plugin !== many) await here("DELETE", path);
 		for (const [i, family] of FAMILIES.entries()) {
 			const filter = FILTERS[(at + i) % FILTERS.length] ?? "";
