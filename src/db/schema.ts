@@ -1242,26 +1242,26 @@ export const pluginUses = sqliteTable(
 	],
 );
 
-/** The value of `plugin_activity.families` for entries whose families are looked up in `plugins`. */
+/** In `plugin_activity.families`: they are to be looked up in `plugins`. */
 export const LOOKED_UP = 8;
 
 /**
- * The entries of the activity log about the plugins of their own organization, with the families of the plugin, so that
- * indexes find the entries of a family; maintained by triggers. If a plugin has many entries, later ones have `LOOKED_UP`
- * instead: a change of its families, or its deletion, writes at most 200 rows here.
+ * An index of the activity log: the entries about an organization's own plugins, with the families that the plugin has now;
+ * maintained by triggers. Once a plugin has 200 entries, new ones have `LOOKED_UP` instead, so that a change of its families
+ * writes a limited number of rows.
  */
 export const pluginActivity = sqliteTable(
 	"plugin_activity",
 	{
-		/** That of the entry, as all that follows. */
+		/** The entry has this and the next five, too. */
 		position: integer().primaryKey(),
+		id: text().notNull(),
 		organization_id: text().notNull(),
-		plugin_id: integer().notNull(),
-		families: integer().notNull(),
 		user_id: integer(),
 		activity: text().notNull(),
 		created_at: text().notNull(),
-		id: text().notNull(),
+		plugin_id: integer().notNull(),
+		families: integer().notNull(),
 	},
 	(t) => [
 		index("plugin_activity_plugin").on(t.plugin_id).where(sql`families < 8`),
