@@ -1253,7 +1253,7 @@ export const LOOKED_UP = 8;
 export const pluginActivity = sqliteTable(
 	"plugin_activity",
 	{
-		/** The entry has this and the next five, too. */
+		/** This and the next five are those of the entry. */
 		position: integer().primaryKey(),
 		id: text().notNull(),
 		organization_id: text().notNull(),

@@ -100,10 +100,10 @@ export async function activity(
 					plugin: pluginColumns,
 				})
 				.from(pluginActivity)
-				.innerJoin(activityLog, eq(activityLog.position, position))
-				.leftJoin(users, eq(users.id, activityLog.user_id))
 				.innerJoin(plugins, itsPlugin)
 				.innerJoin(organizations, itsOrganization)
+				.innerJoin(activityLog, eq(activityLog.position, position))
+				.leftJoin(users, eq(users.id, activityLog.user_id))
 				.$dynamic(),
 		{
 			where,
