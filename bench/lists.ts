@@ -10,8 +10,6 @@ type List = {
 	few?: string[];
 	/** Match nearly all rows. */
 	most?: string[];
-	/** How many rows a filter may read for each that matches, if more than three. */
-	perMatch?: number;
 	/** How many rows the list can have, if there is a limit. It has as many at all sizes. */
 	limit?: number;
 	/** The ids in the path that are not those of `IDS`. */
@@ -50,8 +48,6 @@ const OF_FAMILY = {
 	"": { owner: "plugins" },
 	Activity: {
 		owner: "plugins",
-		// A filter reads the entries of all three families, each with its plugin. One by `activity` also sorts them.
-		perMatch: 17,
 		few: [
 			"activity=deleted",
 			`user=${uuid("user", FIRST_PERSON)}`,

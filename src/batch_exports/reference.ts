@@ -374,7 +374,7 @@ describe(BatchExportDay, {
 describe(logFilters, {
 	after: "Only entries that were written after this time.",
 	before: "Only entries that were written before this time.",
-	search: "Only entries whose message contains this text, in any case.",
+	search: "Only entries whose message contains this text, in any case. At most 200 characters.",
 	level: "Only entries of this level, in any case. May be repeated.",
 });
 

@@ -187,7 +187,7 @@ export const logFilters = z.object({
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
 	/** Ignores case. */
-	search: rawText().optional(),
+	search: rawText(200).optional(),
 	level: choices(LEVELS).optional(),
 });
 

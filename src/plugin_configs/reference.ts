@@ -195,6 +195,6 @@ describe(PluginLogEntry, {
 describe(logFilters, {
 	after: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
 	before: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",
-	search: "Only entries whose message contains this text, in any case.",
+	search: "Only entries whose message contains this text, in any case. At most 200 characters.",
 	type_filter: "Only entries of this type, in any case. May be repeated, for any of several types.",
 });

@@ -89,6 +89,6 @@ export const logFilters = z.object({
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
 	/** Ignores case. */
-	search: rawText().optional(),
+	search: rawText(200).optional(),
 	type_filter: choices(TYPES).optional(),
 });

@@ -1,18 +1,17 @@
-import { and, eq, or, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, lt, or, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { matchesFilters } from "../activity_log/filters.ts";
 import { entryColumns } from "../activity_log/shape.ts";
-import { inList } from "../db/client.ts";
+import { aliased, inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { pluginConfigs } from "../db/schema/plugin_configs.ts";
-import { plugins } from "../db/schema/plugins.ts";
+import { LOOKED_UP, pluginActivity, plugins } from "../db/schema/plugins.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { type Envelope, envelope, mapResults, type Page } from "../http/page.ts";
 import type { Tenant } from "../tenant/tenant.ts";
-import { isAdmin, visibleProject } from "../tenant/visible.ts";
+import { isAdmin, userWith, visibleProject } from "../tenant/visible.ts";
 import { destination, type Family, sumsWith } from "./families.ts";
 import { configColumns, toPluginConfig } from "./plugin_config.ts";
 import { identify } from "./registries.ts";
@@ -58,6 +57,17 @@ function withFirstPlugin<T extends { plugin: Row | null }>(page: Envelope<T>) {
 	};
 }
 
+/** The condition for entries that the filters match. With both a user and an activity, the + leaves the user's index only. */
+function matchesFilters({ user, activity, after, before }: z.infer<typeof activityFilters>) {
+	const ofActivity = activity ? eq(pluginActivity.activity, activity) : undefined;
+	return and(
+		user ? eq(pluginActivity.user_id, userWith(users.uuid, user)) : undefined,
+		user && ofActivity ? sql`+${ofActivity}` : ofActivity,
+		after ? gt(pluginActivity.created_at, after) : undefined,
+		before ? lt(pluginActivity.created_at, before) : undefined,
+	);
+}
+
 /** The activity log of the family's plugins, newest first. */
 export async function activity(
 	tenant: Tenant,
@@ -65,39 +75,43 @@ export async function activity(
 	page: Page,
 	given: z.infer<typeof activityFilters>,
 ) {
-	const itsPlugin = sql`${plugins.id} = cast(${activityLog.item_id} as integer)`;
-	const where = and(
-		eq(activityLog.organization_id, tenant.organization),
-		matchesFilters({ ...given, scope: "Plugin" }),
-		holds,
-		// Only its owner changes a plugin, so an organization's log has entries about its own.
-		eq(plugins.organization_id, tenant.organization),
-	);
+	const { position, plugin_id, organization_id, families, created_at, id } = pluginActivity;
+	const itsPlugin = eq(plugins.id, plugin_id);
+	const filter = matchesFilters(given);
+	const where = and(eq(organization_id, tenant.organization), filter);
+	const sums = sumsWith(bit, bit);
+	const lookedUp = and(eq(families, LOOKED_UP), holds);
 	const inAll = sql`(select coalesce(sum(counted.activity_entries), 0) from plugin_counts as counted
 		where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`;
+	const matches = sql`${countWhere(pluginActivity, and(where, inArray(families, sums)))}
+		+ ${countWhere(sql`${pluginActivity} join ${plugins} on ${itsPlugin}`, and(where, lookedUp))}`;
 	const entries = await tenant.page(
 		page,
 		() =>
 			tenant.db
-				.select({ ...entryColumns, plugin: pluginColumns })
-				.from(activityLog)
-				.leftJoin(users, eq(users.id, activityLog.user_id))
+				.select({
+					...entryColumns,
+					id: aliased(id, "entry_id"),
+					created_at: aliased(created_at, "entry_created_at"),
+					plugin: pluginColumns,
+				})
+				.from(pluginActivity)
 				.innerJoin(plugins, itsPlugin)
 				.innerJoin(organizations, itsOrganization)
+				.innerJoin(activityLog, eq(activityLog.position, position))
+				.leftJoin(users, eq(users.id, activityLog.user_id))
 				.$dynamic(),
 		{
 			where,
-			total: isFiltered(given)
-				? countWhere(sql`${activityLog} join ${plugins} on ${itsPlugin}`, where)
-				: inAll,
-			by: [activityLog.created_at, activityLog.id],
+			parts: [...sums.map((sum) => eq(families, sum)), lookedUp],
+			total: filter ? matches : inAll,
+			by: [created_at, id],
+			names: ["entry_created_at", "entry_id"],
 			keys: ({ created_at, id }) => [created_at, id],
 		},
 	);
 	return withFirstPlugin(entries);
 }
-
-const isFiltered = (given: object) => Object.values(given).some((value) => value !== undefined);
 
 /** Visible plugins without an enabled config in the organization. */
 export async function unused(tenant: Tenant, { bit }: Family, page: Page) {

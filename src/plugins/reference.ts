@@ -312,7 +312,8 @@ describe(
 );
 
 describe(filters, {
-	search: "Only plugins whose name, description or URL contains this text, in any case.",
+	search:
+		"Only plugins whose name, description or URL contains this text, in any case. At most 200 characters.",
 	family: "Only plugins of this family. May be repeated, for plugins of any of them.",
 });
 

@@ -114,7 +114,7 @@ export const ListedPlugin = Plugin.extend({
 
 export const filters = z.object({
 	/** Searches name, description and URL, ignoring case. */
-	search: text().optional(),
+	search: text(200).optional(),
 	family: choices(FAMILIES).optional(),
 });
 

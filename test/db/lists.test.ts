@@ -252,6 +252,8 @@ const org = ({ id }: Home) => `/api/organizations/${id}`;
 const inProject = ({ project }: Home) => `/api/projects/${project}`;
 const exported = (home: Home) => `${org(home)}/batch_exports/${home.batch_export}`;
 const plugins = (home: Home) => `${org(home)}/pipeline_destinations`;
+/** The activity of import apps, which few plugins are. */
+const imports = (home: Home) => `${org(home)}/pipeline_import_apps/activity`;
 const log = (home: Home) => `${inProject(home)}/plugin_configs/${home.config}/logs`;
 
 /** Every list, with what its count is in a tenant of `n` rows where it is simple to say. */
@@ -352,6 +354,10 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${plugins(home)}/activity?user=${home.someone}&activity=upgraded`,
 	"entries of plugins by time": (home) =>
 		`${plugins(home)}/activity?after=${home.last}&before=2026-12-31T00:00:00Z`,
+	"entries of few of the plugins": (home) => imports(home),
+	"entries of few of the plugins by user": (home) => `${imports(home)}?user=${home.owner.uuid}`,
+	"entries of few of the plugins by activity": (home) => `${imports(home)}?activity=updated`,
+	"entries of few of the plugins by time": (home) => `${imports(home)}?before=${home.last}`,
 	"an export's entries by level": (home) => `${exported(home)}/logs?level=ERROR`,
 	"an export's entries by two levels": (home) => `${exported(home)}/logs?level=ERROR&level=DEBUG`,
 	"an export's entries by time": (home) => `${exported(home)}/logs?after=${home.last}`,

@@ -40,6 +40,9 @@ const ROWS = [
 		values ('g1', 1, 1, 1, ${AT}, 'SYSTEM', 'LOG', 'x', 'x')`,
 	`insert into activity_log (id, organization_id, project_id, user_id, activity, scope, item_id, created_at) values
 		('a1', 'o1', null, 1, 'created', 'Plugin', '1', ${AT}), ('a2', 'o1', 1, 1, 'created', 'Project', '1', ${AT})`,
+	`with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < 250)
+		insert into activity_log (id, organization_id, user_id, activity, scope, item_id, created_at)
+		select 'b' || i, 'o1', 1, 'updated', 'Plugin', '2', ${AT} from numbers`,
 ];
 
 test("the counters of rows from before the migration are right", async () => {

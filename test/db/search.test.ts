@@ -1,9 +1,10 @@
-import { eq, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, gt, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
+import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExportLogEntries } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { invites } from "../../src/db/schema/invites.ts";
@@ -12,8 +13,9 @@ import { pluginConfigs, pluginLogEntries } from "../../src/db/schema/plugin_conf
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
+import { FAMILIES } from "../../src/plugins/families.ts";
 import { needles, text } from "../support/letters.ts";
-import { call, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
+import { call, cost, db, furnished, join, keyFor, person, times, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 
@@ -173,6 +175,12 @@ describe.each(Object.entries(LISTS))(
 			expect(found).toEqual((await ids("limit=1000")).filter((id) => found.includes(id)));
 			expect(await ids("limit=1000&offset=2&search=a")).toEqual(found.slice(2));
 		});
+
+		test("is for 200 characters at most", async () => {
+			const ask = (length: number) => home.ask("GET", `${path(home)}?search=${"x".repeat(length)}`);
+			expect((await ask(200)).status).toBe(200);
+			expect((await ask(201)).body).toMatchObject({ code: "max_length", attr: "search" });
+		});
 	},
 );
 
@@ -291,6 +299,100 @@ test("configs are in the lists of the families that their plugin has now", async
 	}
 	await db.update(plugins).set({ capabilities: {} }).where(eq(plugins.id, destination));
 	expect((await configs("pipeline_destinations")).count).toBe(0);
+});
+
+/** What a step of the test below does to one of the plugins. */
+const STEPS = ["change it", "change it", "add entries", "delete entries", "delete it"] as const;
+
+test("entries are in the lists of the families that their plugin has now, however many there are", async () => {
+	const home = await furnished();
+	const { here, id, owner } = home;
+	const admin = await join(id, 8);
+	let entries = 0;
+	const log = (plugin: number, n: number) =>
+		times(n, (i) => {
+			entries += 1;
+			return db.insert(activityLog).values({
+				organization_id: id,
+				user_id: i % 3 ? owner.id : admin.id,
+				activity: i % 2 ? "updated" : "upgraded",
+				scope: "Plugin",
+				item_id: String(plugin),
+				created_at: new Date(Date.UTC(2026, 0, 1, 0, entries)).toISOString(),
+			});
+		});
+	const rows = await db
+		.insert(plugins)
+		.values(
+			Array.from({ length: 6 }, () => ({
+				organization_id: id,
+				plugin_type: "source",
+				capabilities: {},
+			})),
+		)
+		.returning({ id: plugins.id });
+	const ids = rows.map(({ id }) => id);
+	const [many = 0] = ids;
+	await log(many, 250);
+	const FILTERS = ["", "activity=upgraded", `user=${admin.uuid}`, "after=2026-01-01T00:30:00Z"];
+
+	/** The ids of the family's entries that match, as a scan of the log finds them. */
+	const scan = async (bit: number, filter: string) => {
+		const given = Object.fromEntries(new URLSearchParams(filter));
+		const found = await db
+			.select({ id: activityLog.id })
+			.from(activityLog)
+			.innerJoin(plugins, sql`${plugins.id} = cast(${activityLog.item_id} as integer)`)
+			.where(
+				and(
+					eq(activityLog.organization_id, id),
+					eq(activityLog.scope, "Plugin"),
+					sql`${plugins.families} & ${bit}`,
+					given.activity ? eq(activityLog.activity, given.activity) : undefined,
+					given.user ? eq(activityLog.user_id, admin.id) : undefined,
+					given.after ? gt(activityLog.created_at, "2026-01-01T00:30:00.000Z") : undefined,
+				),
+			)
+			.orderBy(desc(activityLog.created_at), desc(activityLog.id));
+		return found.map(({ id }) => id);
+	};
+
+	const changed = await here("PATCH", `/pipeline_destinations/${many}`, {
+		body: { capabilities: { methods: ["onEvent"] } },
+	});
+	// 200 rows in a table with four indexes, and what any change of a plugin writes.
+	expect(cost(changed).written).toBeLessThan(200 * 5 + 50);
+	// Of the others, two rows each tell that the plugin isn't in the family; the guard reads the rest.
+	const elsewhere = await here("GET", "/pipeline_import_apps/activity");
+	expect(elsewhere.body.count).toBe(0);
+	expect(cost(elsewhere).read).toBeLessThan(51 * 2 + 20);
+
+	const capabilities = fc.record(
+		{
+			methods: fc.subarray(["onEvent", "processEvent"]),
+			scheduled_tasks: fc.subarray(["runEveryHour"]),
+		},
+		{ requiredKeys: [] },
+	);
+	const step = fc.tuple(fc.constantFrom(...STEPS), fc.constantFrom(...ids), capabilities);
+	const steps = fc.sample(step, { numRuns: 20, seed: 3 });
+	for (const [at, [name, plugin, capabilities]] of steps.entries()) {
+		const path = `/pipeline_destinations/${plugin}`;
+		if (name === "change it") await here("PATCH", path, { body: { capabilities } });
+		if (name === "add entries") await log(plugin, 5);
+		if (name === "delete entries")
+			await db.run(sql`delete from activity_log where position in (
+				select position from activity_log where item_id = ${String(plugin)} order by position limit 20)`);
+		if (name === "delete it" && plugin !== many) await here("DELETE", path);
+		for (const [i, family] of FAMILIES.entries()) {
+			const filter = FILTERS[(at + i) % FILTERS.length] ?? "";
+			const { body } = await here("GET", `/${family}/activity?limit=1000&${filter}`);
+			const found = body.results.map(({ id }: { id: string }) => id);
+			const expected = await scan(1 << i, filter);
+			expect({ name, family, filter, found }).toEqual({ name, family, filter, found: expected });
+			expect(body.count).toBe(found.length);
+		}
+	}
 });
 
 test("a search below an organization that doesn't exist is refused like any other request", async () => {

@@ -79,6 +79,10 @@ const COUNTERS = {
 		plugins: count(`plugins where (organization_id, is_global, families, is_used)
 			= (it.organization_id, it.is_global, it.families, it.is_used)`),
 	},
+	plugin_activity: {
+		// 8: looked up.
+		families: "iif(it.families = 8, 8, (select families from plugins where id = it.plugin_id))",
+	},
 	plugin_uses: {
 		configs: count(`plugin_configs where (organization_id, plugin_id)
 			= (it.organization_id, it.plugin_id) and not deleted`),
@@ -96,6 +100,17 @@ const TABLES = {
 	plugin_count_entries: [
 		"select sum(activity_entries) from plugin_counts",
 		"select sum(activity_entries) from plugins",
+	],
+	plugin_activity: [
+		`select json_group_array(json_array(position, it.organization_id, user_id, activity, it.created_at, it.id) order by position)
+			from plugin_activity as it join plugins on plugins.id = it.plugin_id`,
+		`select json_group_array(json_array(position, it.organization_id, user_id, activity, it.created_at, it.id) order by position)
+			from activity_log as it join plugins on cast(plugins.id as text) = it.item_id and plugins.organization_id = it.organization_id
+			where scope = 'Plugin' and not is_system`,
+	],
+	plugin_activity_to_change: [
+		"select max(entries) from (select 0 as entries union all select count(*) from plugin_activity where families < 8 group by plugin_id having count(*) > 200)",
+		"select 0",
 	],
 	plugin_uses: [
 		"select count(*) from plugin_uses",

@@ -1507,7 +1507,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "search",
 						kind: "string",
-						help: "Only entries whose message contains this text, in any case.",
+						help: "Only entries whose message contains this text, in any case. At most 200 characters.",
 					},
 					{
 						name: "level",
@@ -1682,7 +1682,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "search",
 						kind: "string",
-						help: "Only entries whose message contains this text, in any case.",
+						help: "Only entries whose message contains this text, in any case. At most 200 characters.",
 					},
 					{
 						name: "level",
@@ -2244,7 +2244,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "search",
 						kind: "string",
-						help: "Only entries whose message contains this text, in any case.",
+						help: "Only entries whose message contains this text, in any case. At most 200 characters.",
 					},
 					{
 						name: "level",
@@ -2419,7 +2419,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "search",
 						kind: "string",
-						help: "Only entries whose message contains this text, in any case.",
+						help: "Only entries whose message contains this text, in any case. At most 200 characters.",
 					},
 					{
 						name: "level",
@@ -2525,7 +2525,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "search",
 						kind: "string",
-						help: "Only plugins whose name, description or URL contains this text, in any case.",
+						help: "Only plugins whose name, description or URL contains this text, in any case. At most 200 characters.",
 					},
 					{
 						name: "family",
@@ -4298,7 +4298,7 @@ export const GROUPS: Group[] = [
 					{
 						name: "search",
 						kind: "string",
-						help: "Only entries whose message contains this text, in any case.",
+						help: "Only entries whose message contains this text, in any case. At most 200 characters.",
 					},
 					{
 						name: "type_filter",

@@ -2620,7 +2620,7 @@ export interface ListBatchExportLogsParameters {
 	after?: string | undefined;
 	/** Only entries that were written before this time. */
 	before?: string | undefined;
-	/** Only entries whose message contains this text, in any case. */
+	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
 	/** Only entries of this level, in any case. May be repeated. */
 	level?:
@@ -2722,7 +2722,7 @@ export interface ListBatchExportRunLogsParameters {
 	after?: string | undefined;
 	/** Only entries that were written before this time. */
 	before?: string | undefined;
-	/** Only entries whose message contains this text, in any case. */
+	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
 	/** Only entries of this level, in any case. May be repeated. */
 	level?:
@@ -3517,7 +3517,7 @@ export interface ListPluginsParameters {
 	limit?: number | undefined;
 	/** The index of the first result. */
 	offset?: number | undefined;
-	/** Only plugins whose name, description or URL contains this text, in any case. */
+	/** Only plugins whose name, description or URL contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
 	/** Only plugins of this family. May be repeated, for plugins of any of them. */
 	family?:
@@ -4643,7 +4643,7 @@ export interface ListProjectBatchExportLogsParameters {
 	after?: string | undefined;
 	/** Only entries that were written before this time. */
 	before?: string | undefined;
-	/** Only entries whose message contains this text, in any case. */
+	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
 	/** Only entries of this level, in any case. May be repeated. */
 	level?:
@@ -4745,7 +4745,7 @@ export interface ListProjectBatchExportRunLogsParameters {
 	after?: string | undefined;
 	/** Only entries that were written before this time. */
 	before?: string | undefined;
-	/** Only entries whose message contains this text, in any case. */
+	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
 	/** Only entries of this level, in any case. May be repeated. */
 	level?:
@@ -4936,7 +4936,7 @@ export interface ListPluginConfigLogsParameters {
 	after?: string | undefined;
 	/** Only entries that are older than this time, in ISO 8601; UTC if it has no offset. */
 	before?: string | undefined;
-	/** Only entries whose message contains this text, in any case. */
+	/** Only entries whose message contains this text, in any case. At most 200 characters. */
 	search?: string | undefined;
 	/** Only entries of this type, in any case. May be repeated, for any of several types. */
 	type_filter?:

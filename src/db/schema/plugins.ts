@@ -131,3 +131,38 @@ export const pluginUses = sqliteTable(
 		index("plugin_uses_foreign").on(t.organization_id, t.plugin_id).where(sql`not is_own`),
 	],
 );
+
+/** In `plugin_activity.families`: they are to be looked up in `plugins`. */
+export const LOOKED_UP = 8;
+
+/**
+ * An index of the activity log: the entries about an organization's own plugins, with the families that the plugin has now;
+ * maintained by triggers. Once a plugin has 200 entries, new ones have `LOOKED_UP` instead, so that a change of its families
+ * writes a limited number of rows.
+ */
+export const pluginActivity = sqliteTable(
+	"plugin_activity",
+	{
+		/** This and the next five are those of the entry. */
+		position: integer().primaryKey(),
+		id: text().notNull(),
+		organization_id: text().notNull(),
+		user_id: integer(),
+		activity: text().notNull(),
+		created_at: text().notNull(),
+		plugin_id: integer().notNull(),
+		families: integer().notNull(),
+	},
+	(t) => [
+		index("plugin_activity_plugin").on(t.plugin_id).where(sql`families < 8`),
+		index("plugin_activity_created").on(t.organization_id, t.families, t.created_at, t.id),
+		index("plugin_activity_user").on(t.organization_id, t.families, t.user_id, t.created_at, t.id),
+		index("plugin_activity_activity").on(
+			t.organization_id,
+			t.families,
+			t.activity,
+			t.created_at,
+			t.id,
+		),
+	],
+);
