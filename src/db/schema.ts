@@ -449,12 +449,21 @@ export const plugins = sqliteTable(
 	(t) => [
 		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
 		index("plugins_organization").on(t.organization_id, t.id),
-		index("plugins_unused").on(t.organization_id, t.id).where(sql`not is_used`),
-		// An index for each family: a list must not read the plugins of the others.
-		index("plugins_destinations").on(t.organization_id, t.id).where(sql`families & 1`),
-		index("plugins_frontend_apps").on(t.organization_id, t.id).where(sql`families & 2`),
-		index("plugins_import_apps").on(t.organization_id, t.id).where(sql`families & 4`),
 		index("plugins_global").on(t.id).where(sql`is_global`),
+		// Indexes for each family: a list must not read the plugins of the others.
+		...[
+			{ name: "destinations", holds: "families & 1" },
+			{ name: "frontend_apps", holds: "families & 2" },
+			{ name: "import_apps", holds: "families & 4" },
+		].flatMap(({ name, holds }) => [
+			index(`plugins_${name}`).on(t.organization_id, t.id).where(sql.raw(holds)),
+			index(`plugins_unused_${name}`)
+				.on(t.organization_id, t.id)
+				.where(sql.raw(`${holds} and not is_used`)),
+			index(`plugins_global_${name}`)
+				.on(t.id)
+				.where(sql.raw(`${holds} and is_global`)),
+		]),
 	],
 );
 
@@ -626,6 +635,12 @@ export const RUN_STATUSES = [
 	"Cancelled",
 ] as const;
 
+/** Runs with these statuses are few, so that an index of them alone costs little. */
+export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"];
+
+/** The condition of that index, literally, as queries need it. */
+export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
+
 export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
 
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
@@ -711,6 +726,7 @@ export const batchExportBackfills = sqliteTable(
 		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
 		index("batch_export_backfills_status").on(t.batch_export_id, t.status, t.id),
 		index("batch_export_backfills_range").on(t.batch_export_id, t.end_at, t.id),
+		index("batch_export_backfills_status_range").on(t.batch_export_id, t.status, t.end_at, t.id),
 		index("batch_export_backfills_running")
 			.on(t.project_id, t.last_updated_at)
 			.where(sql`status = 'Running'`),
@@ -781,6 +797,9 @@ export const batchExportRuns = sqliteTable(
 		index("batch_export_runs_export").on(t.batch_export_id, t.id),
 		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
 		index("batch_export_runs_window").on(t.batch_export_id, t.data_interval_end, t.id),
+		index("batch_export_runs_unsuccessful")
+			.on(t.batch_export_id, t.status, t.data_interval_end, t.id)
+			.where(isUnsuccessful),
 		index("batch_export_runs_open").on(t.batch_export_id, t.id).where(sql`finished_at is null`),
 		index("batch_export_runs_driven").on(t.last_updated_at).where(sql`finished_at is null`),
 		index("batch_export_runs_unclean")
@@ -1221,6 +1240,19 @@ export const pluginCounts = sqliteTable(
 		primaryKey({ columns: [t.organization_id, t.is_global, t.families, t.is_used] }),
 		index("plugin_counts_global").on(t.organization_id).where(sql`is_global`),
 	],
+);
+
+/**
+ * The number of an organization's enabled configs of destinations, by the families of their plugin; maintained by triggers.
+ */
+export const pluginConfigCounts = sqliteTable(
+	"plugin_config_counts",
+	{
+		organization_id: text().notNull(),
+		families: integer().notNull(),
+		enabled_configs: integer().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.organization_id, t.families] })],
 );
 
 /**

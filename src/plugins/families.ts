@@ -53,6 +53,20 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
+/**
+ * Conditions on `plugins` for the plugins of any of the families with these bits. No two hold for the same plugin, and each has an
+ * index.
+ */
+export const familyByFamily = (bits: number) =>
+	families
+		.filter(({ bit }) => bits & bit)
+		.map(({ bit, holds }) => {
+			const earlier = bits & (bit - 1);
+			return earlier
+				? sql`${holds} and not ${plugins.families} & ${sql.raw(String(earlier))}`
+				: holds;
+		});
+
 /** The sums of bits that have both of these. */
 export const sumsWith = (one: number, other: number) =>
 	Array.from({ length: 2 ** families.length }, (_, sum) => sum).filter(

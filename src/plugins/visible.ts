@@ -3,6 +3,7 @@ import { contains } from "../db/contains.ts";
 import { plugins } from "../db/schema.ts";
 import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
 import type { TenantSql } from "../tenant/sql.ts";
+import { familyByFamily } from "./families.ts";
 
 /** A list of visible plugins. */
 export type VisiblePlugins = {
@@ -53,13 +54,21 @@ export function visiblePluginIds(
 		inFamilies(families),
 		search ? or(...texts.map((text) => contains(text, search))) : undefined,
 	);
-	const some = (kind: SQL | undefined, trigram: SQL | string) =>
-		search
-			? sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
-    where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`
-			: sql`select ${plugins.id} as id from ${plugins} where ${and(kind, filter, below(sql`${plugins.id}`))}`;
-	return sql`${some(owned, trigramOf(tenant.organization))}
-  union all ${some(global, NO_ID)}
+	const found = (kind: SQL | undefined, trigram: SQL | string, needle: string) =>
+		sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
+    where ${and(mayContain("plugin_search", trigram, needle, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`;
+	const listed = (kind: SQL | undefined) => {
+		const parts = families === undefined ? [undefined] : familyByFamily(families);
+		return sql.join(
+			parts.map(
+				(part) =>
+					sql`select ${plugins.id} as id from ${plugins} where ${and(kind, part, below(sql`${plugins.id}`))}`,
+			),
+			sql` union all `,
+		);
+	};
+	return sql`${search ? found(owned, trigramOf(tenant.organization), search) : listed(owned)}
+  union all ${search ? found(global, NO_ID, search) : listed(global)}
   union all select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
     where ${and(used, filter, below(sql`used.plugin_id`))}
   order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;

@@ -79,6 +79,10 @@ const COUNTERS = {
 		plugins: count(`plugins where (organization_id, is_global, families, is_used)
 			= (it.organization_id, it.is_global, it.families, it.is_used)`),
 	},
+	plugin_config_counts: {
+		enabled_configs: count(`plugin_configs where (organization_id, families)
+			= (it.organization_id, it.families) and not deleted and enabled`),
+	},
 	plugin_uses: {
 		configs: count(`plugin_configs where (organization_id, plugin_id)
 			= (it.organization_id, it.plugin_id) and not deleted`),
@@ -96,6 +100,10 @@ const TABLES = {
 	plugin_count_entries: [
 		"select sum(activity_entries) from plugin_counts",
 		"select sum(activity_entries) from plugins",
+	],
+	plugin_config_counts: [
+		"select count(*) from plugin_config_counts",
+		"select count(*) from (select distinct organization_id, families from plugin_configs where enabled and not deleted and families & 1)",
 	],
 	plugin_uses: [
 		"select count(*) from plugin_uses",
