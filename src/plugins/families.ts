@@ -54,18 +54,18 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.as("families");
 
 /**
- * Conditions on `plugins` for the plugins of any of the families with these bits. No two hold for the same plugin, and each has an
- * index.
+ * Conditions on `plugins`, one for each family with one of these bits, since each has an index. No two hold for the same plugin.
+ * Without bits, no condition.
  */
-export const familyByFamily = (bits: number) =>
-	families
-		.filter(({ bit }) => bits & bit)
-		.map(({ bit, holds }) => {
-			const earlier = bits & (bit - 1);
-			return earlier
-				? sql`${holds} and not ${plugins.families} & ${sql.raw(String(earlier))}`
-				: holds;
-		});
+export const familyByFamily = (bits: number | undefined) =>
+	bits === undefined
+		? [undefined]
+		: families
+				.filter(({ bit }) => bits & bit)
+				.map(({ bit, holds }) => {
+					const earlier = sql.raw(String(bits & (bit - 1)));
+					return sql`${holds} and not ${plugins.families} & ${earlier}`;
+				});
 
 /** The sums of bits that have both of these. */
 export const sumsWith = (one: number, other: number) =>
