@@ -525,3 +525,27 @@ describe("a list ten times as long costs the same", () => {
 		},
 	);
 });
+
+test("a family's list and its unused plugins read no global plugins of other families", async () => {
+	const [home, stranger] = [await furnished(), await world()];
+	const paths = ["", "/unused"].map((list) => `/pipeline_import_apps${list}`);
+	const read = async () => {
+		const costs: number[] = [];
+		for (const path of paths) costs.push(cost(await home.here("GET", path)).read);
+		return costs;
+	};
+	const before = await read();
+	await insert(100, "plugins", {
+		organization_id: `'${stranger.id}'`,
+		plugin_type: "'source'",
+		capabilities: `'{"methods":["onEvent"]}'`,
+		is_global: "1",
+		created_at: time(),
+		updated_at: time(),
+	}).run();
+	const all = await home.here("GET", "/pipeline_destinations?limit=1000");
+	expect(all.body.count).toBeGreaterThan(100);
+	// The counters of global plugins have rows for each family.
+	for (const [i, after] of (await read()).entries())
+		expect(after).toBeLessThanOrEqual((before[i] ?? 0) + 4);
+});
