@@ -1,6 +1,6 @@
 /** Every list of the API, with its filters. */
 import { ACCOUNT, ACCOUNT_KEY, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
-import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGINS, RUN } from "./rows.ts";
+import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGIN, RUN } from "./rows.ts";
 import { FIRST_PERSON, uuid } from "./seed.ts";
 
 /** A list: whose it is, and the query strings of its filters. */
@@ -10,7 +10,7 @@ type List = {
 	few?: string[];
 	/** Match nearly all rows. */
 	most?: string[];
-	/** How many rows the list can have, if there is a limit. It has as many at all sizes. */
+	/** How many rows the list has at all sizes, if it doesn't grow. */
 	limit?: number;
 	/** The ids in the path that are not those of `IDS`. */
 	ids?: Record<string, string>;
@@ -44,9 +44,21 @@ const ACTIVITY: List = {
 
 const PROJECTS: List = { owner: "projects", few: ["search=lovelace"], most: ["search=row"] };
 
+const OF_MOST_PLUGINS = [
+	"activity=updated",
+	`user=${uuid("user", OWNERS.plugins)}`,
+	"after=2001-01-01",
+	"before=2099-01-01",
+];
+
+/** A list of plugins of a family that most have, and of one that few have. */
 const OF_FAMILY = {
-	"": { owner: "plugins" },
-	Activity: {
+	large: { owner: "plugins" },
+	small: { owner: "plugins", limit: 5 },
+} as const satisfies Record<string, List>;
+
+const ACTIVITY_OF_FAMILY: Record<keyof typeof OF_FAMILY, List> = {
+	large: {
 		owner: "plugins",
 		few: [
 			"activity=deleted",
@@ -54,24 +66,18 @@ const OF_FAMILY = {
 			"after=2099-01-01",
 			"before=2000-01-01",
 		],
-		most: [
-			"activity=updated",
-			`user=${uuid("user", OWNERS.plugins)}`,
-			"after=2001-01-01",
-			"before=2099-01-01",
-		],
+		most: OF_MOST_PLUGINS,
 	},
-	ExportConfigs: { owner: "configs" },
-	Repository: { owner: "plugins" },
-} as const satisfies Record<string, List>;
+	small: { owner: "plugins", limit: 5, few: OF_MOST_PLUGINS },
+};
 
 /** The lists of a family of plugins, by operation id. */
-const family = (one: string, many: string): Record<string, List> => ({
-	[`list${many}`]: OF_FAMILY[""],
-	[`list${one}Activity`]: OF_FAMILY.Activity,
-	[`list${one}ExportConfigs`]: OF_FAMILY.ExportConfigs,
-	[`list${one}Repository`]: OF_FAMILY.Repository,
-	[`listUnused${many}`]: OF_FAMILY[""],
+const family = (one: string, many: string, size: keyof typeof OF_FAMILY): Record<string, List> => ({
+	[`list${many}`]: OF_FAMILY[size],
+	[`list${one}Activity`]: ACTIVITY_OF_FAMILY[size],
+	[`list${one}ExportConfigs`]: { owner: "configs" },
+	[`list${one}Repository`]: { owner: "plugins" },
+	[`listUnused${many}`]: OF_FAMILY[size],
 });
 
 /** All lists, by the operation ids of public/openapi.json. */
@@ -82,13 +88,25 @@ export const LISTS: Record<string, List> = {
 	listBatchExportMetrics: { owner: "runs" },
 	listBatchExportRuns: {
 		owner: "runs",
-		few: ["status=Failed", "after=2099-01-01", "before=2000-01-01", "starts_before=2000-01-01"],
+		few: [
+			"status=Failed",
+			"status=Failed&after=2001-01-01",
+			"status=Failed&starts_before=2199-01-01",
+			"after=2099-01-01",
+			"before=2000-01-01",
+			"starts_before=2000-01-01",
+		],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
 	},
 	listBatchExportRunLogs: LOG,
 	listBatchExportBackfills: {
 		owner: "runs",
-		few: ["status=Cancelled", "after=2099-01-01", "before=2000-01-01"],
+		few: [
+			"status=Cancelled",
+			"status=Cancelled&after=2001-01-01",
+			"after=2099-01-01",
+			"before=2000-01-01",
+		],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
 	},
 	listDomains: { owner: "domains", few: ["search=lovelace"], most: ["search=host"] },
@@ -118,12 +136,12 @@ export const LISTS: Record<string, List> = {
 	},
 	listPlugins: {
 		owner: "plugins",
-		few: ["search=lovelace"],
+		few: ["search=lovelace", "family=pipeline_import_apps"],
 		most: ["search=row", "family=pipeline_destinations"],
 	},
-	...family("Destination", "Destinations"),
-	...family("FrontendApp", "FrontendApps"),
-	...family("ImportApp", "ImportApps"),
+	...family("Destination", "Destinations", "large"),
+	...family("FrontendApp", "FrontendApps", "small"),
+	...family("ImportApp", "ImportApps", "small"),
 	listImportAppExportConfigs: { owner: "configs", limit: 5 },
 	listProjects: PROJECTS,
 	listProjectBatchExports: { owner: "exports" },
@@ -150,5 +168,5 @@ export const IDS: Record<string, string> = {
 	id: EXPORT,
 	service_account_id: ACCOUNT,
 	run_id: RUN,
-	plugin_config_id: String(PLUGINS.logs),
+	plugin_config_id: String(PLUGIN),
 };

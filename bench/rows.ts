@@ -44,28 +44,31 @@ export const RUN = uuid("other", 30_000_000);
 /** The first entry of the activity log. */
 export const FIRST_EVENT = uuid("other", 60_000_000);
 
-/** A plugin for each of two owners, whose configs are listed. */
-export const PLUGINS = { configs: 900, logs: 901 };
+/** A plugin with its only config, whose log is listed. */
+export const PLUGIN = 901;
 
-/** Another plugin of the owner of configs, which belongs to two families. */
-const IMPORTER = 902;
+/** Capabilities of a plugin of each family. */
+const DESTINATION = `'{"methods":["onEvent"]}'`;
+const FRONTEND_APP = "'{}'";
+const IMPORT_APP = `'{"scheduled_tasks":["runEveryHour"]}'`;
+const DESTINATION_AND_IMPORT_APP = `'{"methods":["onEvent"],"scheduled_tasks":["runEveryHour"]}'`;
+
+/** Two families have few plugins, which match the filters that most rows match, and the third has the others. */
+const CAPABILITIES = `case when i between ${2 * FEW} and ${3 * FEW - 1} then ${FRONTEND_APP} when i between ${3 * FEW} and ${4 * FEW - 1} then ${IMPORT_APP} else ${DESTINATION} end`;
 
 export const TEXT = special("'Lovelace ' || i", "'Row ' || i");
 
-const plugin = (name: keyof typeof PLUGINS) => ({
-	id: PLUGINS[name],
+const plugin = (name: "plugins" | "configs" | "logs") => ({
 	organization_id: organizationOf(name),
 	plugin_type: "'local'",
-	capabilities: `'{"methods":["onEvent"]}'`,
+	capabilities: DESTINATION,
 	created_at: TIME,
 	updated_at: TIME,
 });
 
-const config = (name: keyof typeof PLUGINS) => ({
-	uuid: id(1),
+const config = (name: "configs" | "logs") => ({
 	project_id: OWNERS[name],
 	organization_id: organizationOf(name),
-	plugin_id: PLUGINS[name],
 	enabled: 1,
 	order: "i",
 	created_at: TIME,
@@ -90,17 +93,11 @@ export type Columns = Record<string, string | number>;
 /** One row of some tables, which others refer to. */
 export const ONCE: [table: string, columns: Columns][] = [
 	["batch_exports", { ...batchExport("runs"), id: `'${EXPORT}'` }],
-	["plugins", plugin("configs")],
-	["plugins", plugin("logs")],
+	["plugins", { ...plugin("logs"), id: PLUGIN }],
 	[
-		"plugins",
-		{
-			...plugin("configs"),
-			id: IMPORTER,
-			capabilities: `'{"methods":["onEvent"],"scheduled_tasks":["runEveryHour"]}'`,
-		},
+		"plugin_configs",
+		{ ...config("logs"), id: PLUGIN, uuid: `'${uuid("other", 2)}'`, plugin_id: PLUGIN },
 	],
-	["plugin_configs", { ...config("logs"), id: PLUGINS.logs, uuid: `'${uuid("other", 2)}'` }],
 ];
 
 /** As many rows as the lists are long. Ids grow, as those of the service do. */
@@ -237,11 +234,10 @@ export const MANY: [table: string, columns: Columns][] = [
 	[
 		"plugins",
 		{
-			...plugin("configs"),
+			...plugin("plugins"),
 			id: "1000 + i",
-			organization_id: organizationOf("plugins"),
 			name: TEXT,
-			capabilities: `case i % 3 when 0 then '{"methods":["onEvent"]}' when 1 then '{}' else '{"scheduled_tasks":["runEveryHour"]}' end`,
+			capabilities: CAPABILITIES,
 		},
 	],
 	[
@@ -257,22 +253,26 @@ export const MANY: [table: string, columns: Columns][] = [
 			created_at: TIMES,
 		},
 	],
+	// Each config is of another plugin.
+	[
+		"plugins",
+		{
+			...plugin("configs"),
+			id: "10000000 + i",
+			capabilities: special(DESTINATION_AND_IMPORT_APP, DESTINATION),
+		},
+	],
 	[
 		"plugin_configs",
-		{
-			...config("configs"),
-			id: "1000 + i",
-			uuid: id(11),
-			plugin_id: special(String(IMPORTER), String(PLUGINS.configs)),
-		},
+		{ ...config("configs"), id: "1000 + i", uuid: id(11), plugin_id: "10000000 + i" },
 	],
 	[
 		"plugin_log_entries",
 		{
 			id: id(12),
 			team_id: OWNERS.logs,
-			plugin_id: PLUGINS.logs,
-			plugin_config_id: PLUGINS.logs,
+			plugin_id: PLUGIN,
+			plugin_config_id: PLUGIN,
 			timestamp: TIMES,
 			source: "'PLUGIN'",
 			type: special("'ERROR'", "'LOG'"),

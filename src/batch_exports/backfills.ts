@@ -1,7 +1,6 @@
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
 import { batchExportBackfills, batchExportRuns, batchExports } from "../db/schema/batch_exports.ts";
@@ -39,32 +38,27 @@ export function list(
 ) {
 	const { end_at } = batchExportBackfills;
 	const statuses = [...new Set(status)];
-	const listed = { select: () => select(tenant).$dynamic() };
-	if (after || before) {
-		const where = and(
-			ofExport(id),
-			after ? gt(end_at, after) : undefined,
-			before ? lt(end_at, before) : undefined,
-			// The sign keeps SQLite from the index of statuses, which would read backfills of all time.
-			statuses.length > 0 ? sql`+${inList(batchExportBackfills.status, statuses)}` : undefined,
-		);
+	const parts =
+		statuses.length > 0 ? statuses.map((one) => eq(batchExportBackfills.status, one)) : [undefined];
+	const isInRange = and(
+		after ? gt(end_at, after) : undefined,
+		before ? lt(end_at, before) : undefined,
+	);
+	const where = and(ofExport(id), isInRange);
+	const counts = parts.map((part) => countWhere(batchExportBackfills, and(where, part)));
+	const list = { select: () => select(tenant).$dynamic(), where, parts };
+	if (isInRange)
 		return listWithin(tenant, id, page, {
-			...listed,
-			where,
+			...list,
 			by: [end_at, batchExportBackfills.id],
 			keys: ({ end_at, id }) => [end_at, id],
-			total: countWhere(batchExportBackfills, where),
+			total: sql.join(counts, sql` + `),
 		});
-	}
-	const parts = statuses.map((one) => eq(batchExportBackfills.status, one));
-	const counts = parts.map((part) => countWhere(batchExportBackfills, and(ofExport(id), part)));
 	return listWithin(tenant, id, page, {
-		...listed,
-		where: ofExport(id),
-		parts: parts.length > 0 ? parts : [undefined],
+		...list,
 		by: [batchExportBackfills.id],
 		keys: ({ id }) => [id],
-		total: counts.length > 0 ? sql.join(counts, sql` + `) : countOf(id, batchExports.backfills),
+		total: statuses.length > 0 ? sql.join(counts, sql` + `) : countOf(id, batchExports.backfills),
 	});
 }
 

@@ -3,7 +3,13 @@ import type * as z from "zod";
 import { inList } from "../db/client.ts";
 import { countWhere } from "../db/list.ts";
 import { now } from "../db/now.ts";
-import { batchExportRuns, batchExports, type RUN_STATUSES } from "../db/schema/batch_exports.ts";
+import {
+	batchExportRuns,
+	batchExports,
+	isUnsuccessful,
+	type RUN_STATUSES,
+	UNSUCCESSFUL,
+} from "../db/schema/batch_exports.ts";
 import { logWhere } from "../exporter/run_log.ts";
 import { endsAcross } from "../exporter/windows.ts";
 import { found, invalid } from "../http/errors.ts";
@@ -36,6 +42,16 @@ function startsBefore(moment: string) {
 	];
 }
 
+/** Conditions for runs in a range of time that have one of the statuses. No two hold for the same run. */
+function withStatus(statuses: (typeof RUN_STATUSES)[number][]) {
+	const { status } = batchExportRuns;
+	if (statuses.length === 0) return [undefined];
+	if (statuses.every((one) => UNSUCCESSFUL.includes(one)))
+		return statuses.map((one) => and(eq(status, one), isUnsuccessful));
+	// The sign keeps SQLite from the index of statuses, which would read runs of all time.
+	return [sql`+${inList(status, statuses)}`];
+}
+
 /** Newest first. With a range of time: the newest windows first. */
 export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
 	const { status, after, before, starts_before } = filters;
@@ -48,10 +64,9 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 			ofExport,
 			after ? gt(data_interval_end, after) : undefined,
 			before ? lt(data_interval_end, before) : undefined,
-			// The sign keeps SQLite from the index of statuses, which would read runs of all time.
-			statuses.length > 0 ? sql`+${inList(batchExportRuns.status, statuses)}` : undefined,
 		);
-		const parts = starts_before ? startsBefore(starts_before) : [undefined];
+		const windows = starts_before ? startsBefore(starts_before) : [undefined];
+		const parts = withStatus(statuses).flatMap((one) => windows.map((part) => and(one, part)));
 		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
 		return listWithin(tenant, id, page, {
 			select,

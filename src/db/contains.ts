@@ -65,14 +65,24 @@ const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /**
+ * The needle, folded, in each of its spellings: an accent may be part of its letter (NFC) or a character of its own (NFD), and
+ * texts are stored as they were typed.
+ */
+export const spellingsOf = (needle: string) => [
+	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
+];
+
+/**
  * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles
  * only ASCII, so the upper case forms of the needle's other letters are replaced one by one.
  */
 export function contains(text: SQL | Column, needle: string): SQL {
-	const folded = fold(needle);
-	const haystack = replacements(folded).reduce(
-		(inner, [letter, to]) => sql`replace(${inner}, ${literal(letter)}, ${literal(to)})`,
-		sql`lower(${text})`,
-	);
-	return sql`instr(${haystack}, ${folded}) > 0`;
+	const conditions = spellingsOf(needle).map((folded) => {
+		const haystack = replacements(folded).reduce(
+			(inner, [letter, to]) => sql`replace(${inner}, ${literal(letter)}, ${literal(to)})`,
+			sql`lower(${text})`,
+		);
+		return sql`instr(${haystack}, ${folded}) > 0`;
+	});
+	return sql`(${sql.join(conditions, sql` or `)})`;
 }

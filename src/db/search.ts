@@ -1,6 +1,6 @@
 /** Searches in full-text indexes of trigrams, which triggers keep (the migrations `search` and `search_lists`). */
 import { and, type SQL, sql } from "drizzle-orm";
-import { contains, fold } from "./contains.ts";
+import { contains, spellingsOf } from "./contains.ts";
 
 /**
  * Letters that the index doesn't fold: FTS5 has the letters of Unicode 6.1, and these got a capital later. A query
@@ -54,13 +54,19 @@ export function mayContain(
 	needle: string,
 	{ hasLetters = true } = {},
 ) {
-	const trigrams = fold(needle)
-		.split(UNFOLDED)
-		.filter((part) => Array.from(part).length > (hasLetters ? 0 : 2))
-		.flatMap(trigramsOf)
-		.slice(0, MAX_TRIGRAMS);
-	const phrases = Array.from(new Set(trigrams), (trigram) => `"${trigram.replaceAll('"', '""')}"`);
-	return sql`${sql.identifier(index)} match '("' || ${owner} || ${['")', ...phrases].join(" AND ")}`;
+	const spellings = spellingsOf(needle).map((spelling) => {
+		const trigrams = spelling
+			.split(UNFOLDED)
+			.filter((part) => Array.from(part).length > (hasLetters ? 0 : 2))
+			.flatMap(trigramsOf)
+			.slice(0, MAX_TRIGRAMS);
+		return Array.from(new Set(trigrams), (trigram) => `"${trigram.replaceAll('"', '""')}"`);
+	});
+	// A spelling without a trigram may be in any document.
+	const phrases = spellings.every(({ length }) => length > 0)
+		? ` AND (${spellings.map((each) => `(${each.join(" AND ")})`).join(" OR ")})`
+		: "";
+	return sql`${sql.identifier(index)} match '("' || ${owner} || ${`")${phrases}`}`;
 }
 
 /** What an organization's list is searched for, as `matching` takes it: the `name` of the documents of `index` contains `needle`. */

@@ -53,6 +53,20 @@ export const familyNames = sql<string>`(select json_group_array(name) from (${sq
 	.mapWith((json): Family["name"][] => JSON.parse(json))
 	.as("families");
 
+/**
+ * Conditions on `plugins`, one for each family with one of these bits, since each has an index. No two hold for the same plugin.
+ * Without bits, no condition.
+ */
+export const familyByFamily = (bits: number | undefined) =>
+	bits === undefined
+		? [undefined]
+		: families
+				.filter(({ bit }) => bits & bit)
+				.map(({ bit, holds }) => {
+					const earlier = sql.raw(String(bits & (bit - 1)));
+					return sql`${holds} and not ${plugins.families} & ${earlier}`;
+				});
+
 /** The sums of bits that have both of these. */
 export const sumsWith = (one: number, other: number) =>
 	Array.from({ length: 2 ** families.length }, (_, sum) => sum).filter(

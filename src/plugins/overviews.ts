@@ -125,7 +125,7 @@ export async function unused(tenant: Tenant, { bit }: Family, page: Page) {
  * Enabled configs of the family's plugins that are destinations, in projects visible to the caller,
  * newest first.
  */
-export const exportConfigs = async (tenant: Tenant, { bit, holds }: Family, page: Page) => {
+export const exportConfigs = async (tenant: Tenant, { bit }: Family, page: Page) => {
 	const query = () =>
 		tenant.db
 			.select(configColumns())
@@ -141,8 +141,8 @@ export const exportConfigs = async (tenant: Tenant, { bit, holds }: Family, page
 		visibleProject(tenant),
 	);
 	const parts = sumsWith(destination.bit, bit).map((sum) => eq(pluginConfigs.families, sum));
-	const inAll = sql`(select coalesce(sum(used.enabled_configs), 0) from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
-		where used.organization_id = ${tenant.organization} and ${destination.holds} and ${holds})`;
+	const inAll = sql`(select coalesce(sum(counted.enabled_configs), 0) from plugin_config_counts as counted
+		where counted.organization_id = ${tenant.organization} and counted.families & ${bit})`;
 	const inVisible = sql`(select count(*) from (${query()
 		.where(and(where, or(...parts)))
 		.getSQL()}))`;

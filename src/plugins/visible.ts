@@ -3,6 +3,7 @@ import { contains } from "../db/contains.ts";
 import { plugins } from "../db/schema/plugins.ts";
 import { mayContain, NO_ID, trigramOf } from "../db/search.ts";
 import type { TenantSql } from "../tenant/sql.ts";
+import { familyByFamily } from "./families.ts";
 
 /**
  * Condition on `plugins`: the organization can see the plugin, because it owns it, it is global, or
@@ -44,8 +45,8 @@ const inFamilies = (families: number | undefined, column: SQL | Column = plugins
 	families === undefined ? undefined : sql`${column} & ${sql.raw(String(families))}`;
 
 /**
- * Selects the ids of visible plugins, newest first. Each of the three parts reads an index in that
- * order, only as far as the page needs.
+ * Selects the ids of visible plugins, newest first. Each part reads an index in that order, only as
+ * far as the page needs.
  * @param page at most `limit` ids, all less than `before`; without it, all ids
  */
 export function visiblePluginIds(
@@ -63,14 +64,21 @@ export function visiblePluginIds(
 	);
 	const some = (kind: SQL | undefined, trigram: SQL | string) =>
 		search
-			? sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
-    where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`
-			: sql`select ${plugins.id} as id from ${plugins} where ${and(kind, filter, below(sql`${plugins.id}`))}`;
-	return sql`${some(owned, trigramOf(tenant.organization))}
-  union all ${some(global, NO_ID)}
-  union all select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
-    where ${and(used, filter, below(sql`used.plugin_id`))}
-  order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
+			? [
+					sql`select plugin_search.rowid as id from plugin_search cross join ${plugins} on ${plugins.id} = plugin_search.rowid
+    where ${and(mayContain("plugin_search", trigram, search, { hasLetters: false }), kind, filter, below(sql`plugin_search.rowid`))}`,
+				]
+			: familyByFamily(families).map(
+					(family) =>
+						sql`select ${plugins.id} as id from ${plugins} where ${and(kind, family, below(sql`${plugins.id}`))}`,
+				);
+	const parts = [
+		...some(owned, trigramOf(tenant.organization)),
+		...some(global, NO_ID),
+		sql`select used.plugin_id from plugin_uses as used join ${plugins} on ${plugins.id} = used.plugin_id
+    where ${and(used, filter, below(sql`used.plugin_id`))}`,
+	];
+	return sql`${sql.join(parts, sql` union all `)} order by 1 desc ${page ? sql`limit ${page.limit}` : sql``}`;
 }
 
 /** SQL for the number of visible plugins, from counters where no other condition filters them. */

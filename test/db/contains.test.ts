@@ -48,6 +48,19 @@ describe("a search ignores case", () => {
 	});
 
 	test.each([
+		["José Núñez", "É NÚÑ"],
+		["JOSÉ NÚÑEZ", "núñ"],
+		["한글", "글"],
+		["é", "É"],
+		["ᾳ", "ᾳ"],
+		["İstanbul", "İS"],
+	])("%s is found by %s, however the accents of both are typed", async (text, needle) => {
+		for (const typed of [text.normalize("NFC"), text.normalize("NFD")])
+			for (const search of [needle.normalize("NFC"), needle.normalize("NFD")])
+				expect([typed, search, await finds(typed, search)]).toEqual([typed, search, true]);
+	});
+
+	test.each([
 		["Özil", "ozil"],
 		["Straße", "strase"],
 		["abc", "a%"],

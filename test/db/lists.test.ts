@@ -45,7 +45,9 @@ async function tenant(n: number) {
 	const people = `people-${n}`;
 	const dates = { created_at: time(), updated_at: time() };
 	const userId = `(select id from users where email = '${people}-' || i || '@tenantry.test')`;
-	const plugin = `(select max(id) - i + 1 from plugins where organization_id = ${q(id)})`;
+	/** SQL for the id of a plugin that is the earlier the larger `i` is: the first `MATCHES` of them are of a rare family. */
+	const plugin = (i = "i") =>
+		`(select max(id) - ${i} + 1 from plugins where organization_id = ${q(id)})`;
 	const destination = { type: "NoOp", config: {} };
 	await env.DB.batch([
 		insert(n, "users", {
@@ -165,19 +167,29 @@ async function tenant(n: number) {
 			level: rare(n, "'ERROR'", "'INFO'"),
 			message: "'Message ' || i",
 		}),
+		// Plugins of a rare family, and many others of another. Half have configs, and some of both families have none.
+		insert(MATCHES, "plugins", {
+			organization_id: q(id),
+			plugin_type: "'source'",
+			capabilities: `'{"scheduled_tasks":["runEveryHour"]}'`,
+			...dates,
+		}),
 		insert(n, "plugins", {
 			organization_id: q(id),
 			plugin_type: "'source'",
 			name: "'Plugin ' || i",
-			capabilities: rare(n, `'{"scheduled_tasks":["runEveryHour"]}'`, `'{"methods":["onEvent"]}'`),
+			capabilities: rare(
+				n,
+				`'{"methods":["onEvent"],"scheduled_tasks":["runEveryHour"]}'`,
+				`'{"methods":["onEvent"]}'`,
+			),
 			...dates,
 		}),
 		insert(n, "plugin_configs", {
 			uuid: uuid(id),
 			project_id: `${project}`,
 			organization_id: q(id),
-			// Configs of one plugin: the others are unused.
-			plugin_id: `${home.destination}`,
+			plugin_id: plugin(`min(i, ${n / 2})`),
 			enabled: "1",
 			order: "i",
 			...dates,
@@ -204,7 +216,7 @@ async function tenant(n: number) {
 			),
 			activity: rare(n, "'upgraded'", "'updated'"),
 			scope: "'Plugin'",
-			item_id: `cast(${plugin} as text)`,
+			item_id: `cast(${plugin()} as text)`,
 			created_at: time(),
 		}),
 		insert(MATCHES, "activity_log", {
@@ -255,6 +267,8 @@ const plugins = (home: Home) => `${org(home)}/pipeline_destinations`;
 /** The activity of import apps, which few plugins are. */
 const imports = (home: Home) => `${org(home)}/pipeline_import_apps/activity`;
 const log = (home: Home) => `${inProject(home)}/plugin_configs/${home.config}/logs`;
+/** A family that few plugins are of. */
+const importApps = (home: Home) => `${org(home)}/pipeline_import_apps`;
 
 /** Every list, with what its count is in a tenant of `n` rows where it is simple to say. */
 const LISTS: Record<string, (home: Home) => string> = {
@@ -275,11 +289,15 @@ const LISTS: Record<string, (home: Home) => string> = {
 	plugins: (home) => `${org(home)}/plugins`,
 	destinations: plugins,
 	"frontend apps": (home) => `${org(home)}/pipeline_frontend_apps`,
-	"import apps": (home) => `${org(home)}/pipeline_import_apps`,
+	"import apps": importApps,
+	"plugins of two families": (home) =>
+		`${org(home)}/plugins?family=pipeline_import_apps&family=pipeline_frontend_apps`,
 	"activity of plugins": (home) => `${plugins(home)}/activity`,
 	"enabled configs": (home) => `${plugins(home)}/exports_unsubscribe_configs`,
 	"the repository": (home) => `${plugins(home)}/repository`,
 	"unused plugins": (home) => `${plugins(home)}/unused`,
+	"unused import apps": (home) => `${importApps(home)}/unused`,
+	"enabled configs of import apps": (home) => `${importApps(home)}/exports_unsubscribe_configs`,
 	"plugin configs": (home) => `${inProject(home)}/plugin_configs`,
 	"logs of a config": log,
 	keys: () => "/api/personal_api_keys",
@@ -348,6 +366,12 @@ const FILTERS: Record<string, (home: Home) => string> = {
 		`${exported(home)}/backfills?after=${home.last}&before=${later(home.last, MATCHES)}`,
 	"backfills by their ranges and status": (home) =>
 		`${exported(home)}/backfills?after=${home.last}&status=Cancelled&status=Running`,
+	"runs by their windows and an unsuccessful status": (home) =>
+		`${exported(home)}/runs?after=2000-01-01&starts_before=2100-01-01&status=FailedRetryable`,
+	"runs by their windows and two unsuccessful statuses": (home) =>
+		`${exported(home)}/runs?before=2100-01-01&status=FailedRetryable&status=Cancelled`,
+	"backfills by a status among many in their range": (home) =>
+		`${exported(home)}/backfills?after=2000-01-01&status=Cancelled&status=Running`,
 	"entries of plugins by user": (home) => `${plugins(home)}/activity?user=${home.someone}`,
 	"entries of plugins by activity": (home) => `${plugins(home)}/activity?activity=upgraded`,
 	"entries of plugins by user and activity": (home) =>
@@ -453,7 +477,7 @@ describe("a list ten times as long costs the same", () => {
 	test.each(
 		// An organization comes with its projects. The configs that a member sees are counted one by one.
 		Object.entries(LISTS).filter(
-			([name]) => !["organizations", "enabled configs", "keys"].includes(name),
+			([name]) => !/^(organizations|keys|enabled configs.*)$/.test(name),
 		),
 	)("%s, for a member who sees less", async (_, path) => {
 		await isFlat(path, "member");
@@ -507,4 +531,28 @@ describe("a list ten times as long costs the same", () => {
 				expect(read).toBeLessThanOrEqual(1.05 * (first?.read ?? 0) + 10);
 		},
 	);
+});
+
+test("a family's list and its unused plugins read no global plugins of other families", async () => {
+	const [home, stranger] = [await furnished(), await world()];
+	const paths = ["", "/unused"].map((list) => `/pipeline_import_apps${list}`);
+	const read = async () => {
+		const costs: number[] = [];
+		for (const path of paths) costs.push(cost(await home.here("GET", path)).read);
+		return costs;
+	};
+	const before = await read();
+	await insert(100, "plugins", {
+		organization_id: `'${stranger.id}'`,
+		plugin_type: "'source'",
+		capabilities: `'{"methods":["onEvent"]}'`,
+		is_global: "1",
+		created_at: time(),
+		updated_at: time(),
+	}).run();
+	const all = await home.here("GET", "/pipeline_destinations?limit=1000");
+	expect(all.body.count).toBeGreaterThan(100);
+	// The counters of global plugins have rows for each family.
+	for (const [i, after] of (await read()).entries())
+		expect(after).toBeLessThanOrEqual((before[i] ?? 0) + 4);
 });

@@ -83,6 +83,10 @@ const COUNTERS = {
 		// 8: looked up.
 		families: "iif(it.families = 8, 8, (select families from plugins where id = it.plugin_id))",
 	},
+	plugin_config_counts: {
+		enabled_configs: count(`plugin_configs where (organization_id, families)
+			= (it.organization_id, it.families) and not deleted and enabled`),
+	},
 	plugin_uses: {
 		configs: count(`plugin_configs where (organization_id, plugin_id)
 			= (it.organization_id, it.plugin_id) and not deleted`),
@@ -111,6 +115,10 @@ const TABLES = {
 	plugin_activity_to_change: [
 		"select max(entries) from (select 0 as entries union all select count(*) from plugin_activity where families < 8 group by plugin_id having count(*) > 200)",
 		"select 0",
+	],
+	plugin_config_counts: [
+		"select count(*) from plugin_config_counts",
+		"select count(*) from (select distinct organization_id, families from plugin_configs where enabled and not deleted and families & 1)",
 	],
 	plugin_uses: [
 		"select count(*) from plugin_uses",

@@ -26,6 +26,12 @@ export const RUN_STATUSES = [
 	"Cancelled",
 ] as const;
 
+/** Runs with these statuses are few, so that an index of them alone costs little. */
+export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"];
+
+/** The condition of that index, literally, as queries need it. */
+export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
+
 export const BACKFILL_STATUSES = ["Running", "Completed", "Cancelled"] as const;
 
 export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
@@ -111,6 +117,7 @@ export const batchExportBackfills = sqliteTable(
 		index("batch_export_backfills_export").on(t.batch_export_id, t.id),
 		index("batch_export_backfills_status").on(t.batch_export_id, t.status, t.id),
 		index("batch_export_backfills_range").on(t.batch_export_id, t.end_at, t.id),
+		index("batch_export_backfills_status_range").on(t.batch_export_id, t.status, t.end_at, t.id),
 		index("batch_export_backfills_running")
 			.on(t.project_id, t.last_updated_at)
 			.where(sql`status = 'Running'`),
@@ -181,6 +188,9 @@ export const batchExportRuns = sqliteTable(
 		index("batch_export_runs_export").on(t.batch_export_id, t.id),
 		index("batch_export_runs_status").on(t.batch_export_id, t.status, t.id),
 		index("batch_export_runs_window").on(t.batch_export_id, t.data_interval_end, t.id),
+		index("batch_export_runs_unsuccessful")
+			.on(t.batch_export_id, t.status, t.data_interval_end, t.id)
+			.where(isUnsuccessful),
 		index("batch_export_runs_open").on(t.batch_export_id, t.id).where(sql`finished_at is null`),
 		index("batch_export_runs_driven").on(t.last_updated_at).where(sql`finished_at is null`),
 		index("batch_export_runs_unclean")

@@ -64,12 +64,21 @@ export const plugins = sqliteTable(
 	(t) => [
 		uniqueIndex("plugins_organization_url").on(t.organization_id, t.url),
 		index("plugins_organization").on(t.organization_id, t.id),
-		index("plugins_unused").on(t.organization_id, t.id).where(sql`not is_used`),
-		// An index for each family: a list must not read the plugins of the others.
-		index("plugins_destinations").on(t.organization_id, t.id).where(sql`families & 1`),
-		index("plugins_frontend_apps").on(t.organization_id, t.id).where(sql`families & 2`),
-		index("plugins_import_apps").on(t.organization_id, t.id).where(sql`families & 4`),
 		index("plugins_global").on(t.id).where(sql`is_global`),
+		// Indexes for each family: a list must not read the plugins of the others.
+		...[
+			{ name: "destinations", holds: "families & 1" },
+			{ name: "frontend_apps", holds: "families & 2" },
+			{ name: "import_apps", holds: "families & 4" },
+		].flatMap(({ name, holds }) => [
+			index(`plugins_${name}`).on(t.organization_id, t.id).where(sql.raw(holds)),
+			index(`plugins_unused_${name}`)
+				.on(t.organization_id, t.id)
+				.where(sql.raw(`${holds} and not is_used`)),
+			index(`plugins_global_${name}`)
+				.on(t.id)
+				.where(sql.raw(`${holds} and is_global`)),
+		]),
 	],
 );
 
@@ -111,6 +120,19 @@ export const pluginCounts = sqliteTable(
 		primaryKey({ columns: [t.organization_id, t.is_global, t.families, t.is_used] }),
 		index("plugin_counts_global").on(t.organization_id).where(sql`is_global`),
 	],
+);
+
+/**
+ * The number of an organization's enabled configs of destinations, by the families of their plugin; maintained by triggers.
+ */
+export const pluginConfigCounts = sqliteTable(
+	"plugin_config_counts",
+	{
+		organization_id: text().notNull(),
+		families: integer().notNull(),
+		enabled_configs: integer().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.organization_id, t.families] })],
 );
 
 /**
