@@ -86,7 +86,7 @@ const [largest] = pageSizes();
 if (!largest) fail("The console has no pages.");
 
 console.log("· bundle");
-const bundled = bundle("dist", "--env=");
+const bundled = bundle("dist");
 const script = readFileSync(bundled.script, "utf8");
 
 /** Ends the script if there are complaints. */
