@@ -8,20 +8,32 @@ import { run } from "./run.ts";
 type Outputs = Metafile["outputs"];
 
 /** The path of a file, and of those that it loads without `import()`. */
-const closure = (path: string, outputs: Outputs, found = new Set<string>()) => {
+function withImports(path: string, outputs: Outputs, found = new Set<string>()) {
 	if (found.has(path)) return found;
 	found.add(path);
 	for (const { path: imported, kind } of outputs[path]?.imports ?? [])
-		if (kind === "import-statement") closure(imported, outputs, found);
+		if (kind === "import-statement") withImports(imported, outputs, found);
 	return found;
-};
+}
 
-/** Makes CommonJS of an ES module that esbuild wrote, which ends with its exports. The imports stay; bundlers know what is meant. */
+/**
+ * Makes CommonJS of the exports of an ES module that esbuild wrote, which are its last statement. Its imports stay; a bundler
+ * knows what is meant.
+ */
 function toCommonJs(text: string) {
+	// A package that is CommonJS. Node.js, too, takes its exports as named ones and as the default one.
+	const [statement, whole] = /^export default (require_\w+\(\));$/m.exec(text) ?? [];
+	if (statement)
+		return text.replace(
+			statement,
+			`module.exports = { __proto__: { __esModule: true }, ...${whole}, default: ${whole} };`,
+		);
 	const end = text.lastIndexOf("\nexport {\n");
+	if (end < 0)
+		throw new Error("esbuild wrote exports in a form that scripts/bundle.ts doesn't know.");
 	const getters = text
 		.slice(end)
-		.replace("export {", "module.exports = { __esModule: true,")
+		.replace("export {", "module.exports = { __proto__: { __esModule: true },")
 		.replace(
 			/^ {2}([\w$]+)(?: as ([\w$]+))?(?=,?$)/gm,
 			(_, name, as = name) => `get ${as}() { return ${name}; }`,
@@ -52,12 +64,13 @@ function split(folder: string, config: string) {
 		define: { "process.env.NODE_ENV": '"production"' },
 		target: "es2024",
 		external: ["cloudflare:*"],
+		legalComments: "none",
 		sourcemap: "inline",
 		metafile: true,
 		write: false,
 	});
 	const first = resolve(folder, "worker.js");
-	const start = closure(relative(root, first), metafile.outputs);
+	const start = withImports(relative(root, first), metafile.outputs);
 	rmSync(folder, { recursive: true, force: true });
 	mkdirSync(folder, { recursive: true });
 	// The project's own package.json says that all files are ES modules.
