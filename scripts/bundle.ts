@@ -63,6 +63,7 @@ function split(folder: string, config: string) {
 		conditions: ["workerd", "worker", "browser"],
 		define: { "process.env.NODE_ENV": '"production"' },
 		target: "es2024",
+		// The modules of Node.js are in `alias`: another one is an error.
 		external: ["cloudflare:*"],
 		legalComments: "none",
 		sourcemap: "inline",

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { documentAs } from "./router.ts";
 
-/** The body of every error response (docs/api.md#errors). */
+/** The body of every error response (docs/api.md#errors). Only its type is part of the worker. */
 export const ErrorBody = z
 	.object({
 		type: documentAs(
