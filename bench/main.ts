@@ -23,7 +23,7 @@ onProgress(console.error);
 /** Adds the lines of all parts. */
 async function run() {
 	tell("bundling");
-	const script = bundleWorker(SERVICE);
+	const script = bundleWorker(SERVICE, "deployed");
 	const world = await createState(script);
 
 	const compared = OPERATIONS.filter((operation) => parts.has(operation));
@@ -48,7 +48,7 @@ async function run() {
 		);
 	if (parts.has("profile"))
 		lines.push(
-			...(await profile(bundleWorker(SERVICE, { minify: false }), world.owner, {
+			...(await profile(bundleWorker(SERVICE, "readable"), world.owner, {
 				state: newFolder(world.state),
 				operation: "list",
 				requests: 2_000,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { readD1Migrations } from "@cloudflare/vitest-plugin";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { unstable_readConfig } from "wrangler";
-import { bundle } from "../scripts/bundle.ts";
+import { bundle, bundleReadably, minify } from "../scripts/bundle.ts";
 import { cpuOf, workersOf } from "./processes.ts";
 
 const root = `${import.meta.dirname}/..`;
@@ -40,10 +40,14 @@ export const SERVICE = `${root}/src/worker.ts`;
 /**
  * Bundles a worker, with `measured` of bench/harness.ts around it.
  * @param path the file with the worker
- * @param minify as a deployment does; otherwise comments in the script tell which module lines are from
+ * @param form as this service is deployed, only minified, or with comments that tell which file lines are from
  */
-export function bundleWorker(path: string, { minify = true } = {}) {
+export function bundleWorker(
+	path: string,
+	form: "deployed" | "minified" | "readable" = "minified",
+) {
 	const folder = newFolder();
+	const wrangler = `${folder}/wrangler.json`;
 	const { compatibility_date, compatibility_flags, alias, keep_names } = config;
 	writeFileSync(
 		`${folder}/worker.ts`,
@@ -53,7 +57,7 @@ export function bundleWorker(path: string, { minify = true } = {}) {
 		export default measured(worker);`,
 	);
 	writeFileSync(
-		`${folder}/wrangler.json`,
+		wrangler,
 		JSON.stringify({
 			name: "bench",
 			main: "worker.ts",
@@ -68,8 +72,10 @@ export function bundleWorker(path: string, { minify = true } = {}) {
 			),
 		}),
 	);
-	const { readable, script } = bundle(`${folder}/dist`, `--config=${folder}/wrangler.json`);
-	return readFileSync(minify ? script : readable, "utf8");
+	if (form === "deployed")
+		return readFileSync(bundle(`${folder}/dist`, { config: wrangler }).script, "utf8");
+	const bundled = bundleReadably(`${folder}/dist`, `--config=${wrangler}`);
+	return readFileSync(form === "readable" ? bundled : minify(`${folder}/dist`, bundled), "utf8");
 }
 
 type Options = {

@@ -1,36 +1,131 @@
 /** Bundles the worker as it is deployed. */
-import { buildSync } from "esbuild";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { buildSync, type Metafile } from "esbuild";
+import { unstable_readConfig } from "wrangler";
 import { run } from "./run.ts";
 
+type Outputs = Metafile["outputs"];
+
+/** The path of a file, and of those that it loads without `import()`. */
+function withImports(path: string, outputs: Outputs, found = new Set<string>()) {
+	if (found.has(path)) return found;
+	found.add(path);
+	for (const { path: imported, kind } of outputs[path]?.imports ?? [])
+		if (kind === "import-statement") withImports(imported, outputs, found);
+	return found;
+}
+
 /**
- * Bundles a worker with wrangler, then minifies the bundle.
- *
- * Wrangler could do both at once. But then it puts what is loaded when first used into arrow functions, and of those V8 parses
- * every statement when an isolate starts. Otherwise it puts it into methods, of which V8 only looks for the end
- * (docs/performance.md#how-a-new-isolate-starts).
+ * Makes CommonJS of the exports of an ES module that esbuild wrote, which are its last statement. Its imports stay; a bundler
+ * knows what is meant.
+ */
+function toCommonJs(text: string) {
+	// A package that is CommonJS. Node.js, too, takes its exports as named ones and as the default one.
+	const [statement, whole] = /^export default (require_\w+\(\));$/m.exec(text) ?? [];
+	if (statement)
+		return text.replace(
+			statement,
+			`module.exports = { __proto__: { __esModule: true }, ...${whole}, default: ${whole} };`,
+		);
+	const end = text.lastIndexOf("\nexport {\n");
+	if (end < 0)
+		throw new Error("esbuild wrote exports in a form that scripts/bundle.ts doesn't know.");
+	const getters = text
+		.slice(end)
+		.replace("export {", "module.exports = { __proto__: { __esModule: true },")
+		.replace(
+			/^ {2}([\w$]+)(?: as ([\w$]+))?(?=,?$)/gm,
+			(_, name, as = name) => `get ${as}() { return ${name}; }`,
+		);
+	return text.slice(0, end) + getters;
+}
+
+/**
+ * Splits a worker into files: those that are evaluated when an isolate starts, and parts that `import()` loads. These are
+ * CommonJS, because then a bundler puts all of a part into one function.
+ * @param folder where the files are written
+ * @param config the path of wrangler's configuration
+ * @returns the path of the first file, and esbuild's metafile
+ */
+function split(folder: string, config: string) {
+	const { main = "", alias = {}, configPath = "" } = unstable_readConfig({ config });
+	const root = dirname(resolve(configPath));
+	const { outputFiles, metafile } = buildSync({
+		absWorkingDir: root,
+		entryPoints: { worker: main },
+		outdir: resolve(folder),
+		bundle: true,
+		splitting: true,
+		format: "esm",
+		// These are wrangler's.
+		alias,
+		conditions: ["workerd", "worker", "browser"],
+		define: { "process.env.NODE_ENV": '"production"' },
+		target: "es2024",
+		// The modules of Node.js are in `alias`: another one is an error.
+		external: ["cloudflare:*"],
+		legalComments: "none",
+		sourcemap: "inline",
+		metafile: true,
+		write: false,
+	});
+	const first = resolve(folder, "worker.js");
+	const start = withImports(relative(root, first), metafile.outputs);
+	rmSync(folder, { recursive: true, force: true });
+	mkdirSync(folder, { recursive: true });
+	// The project's own package.json says that all files are ES modules.
+	writeFileSync(`${folder}/package.json`, '{ "type": "commonjs" }');
+	for (const { path, text } of outputFiles) {
+		const name = relative(root, path);
+		const isPart = !start.has(name) && metafile.outputs[name]?.exports.length;
+		writeFileSync(path, isPart ? toCommonJs(text) : text);
+	}
+	return { first, metafile };
+}
+
+/**
+ * Bundles a worker with wrangler alone. Comments in the bundle name the files of the source.
  * @param folder where the files are written
  * @param options of `wrangler deploy`
- * @returns the paths of the bundle before it was minified, of the script to deploy, and of esbuild's metafile
+ * @returns the path of the bundle
  */
-export function bundle(folder: string, ...options: string[]) {
-	const readable = `${folder}/readable/worker.js`;
+export function bundleReadably(folder: string, ...options: string[]) {
+	run("wrangler", "deploy", "--dry-run", `--outdir=${folder}/readable`, ...options);
+	return `${folder}/readable/worker.js`;
+}
+
+/** Minifies a bundle, and returns the path of the script. */
+export function minify(folder: string, bundled: string) {
 	const script = `${folder}/script/worker.js`;
-	const metafile = `${folder}/metafile.json`;
-	run(
-		"wrangler",
-		...["deploy", "--dry-run", `--outdir=${folder}/readable`, `--metafile=${metafile}`],
-		...options,
-	);
 	buildSync({
-		entryPoints: [readable],
+		entryPoints: [bundled],
 		outfile: script,
 		format: "esm",
 		target: "es2024",
 		minify: true,
 		legalComments: "none",
-		// Refers to the source: esbuild follows the source map of the bundle.
+		// Refers to the source: esbuild follows the source maps of the steps before.
 		sourcemap: true,
 		logLevel: "error",
 	});
-	return { readable, script, metafile };
+	return script;
+}
+
+/**
+ * Bundles a worker in three steps, which keep what isolates read when they start fast to read
+ * (docs/performance.md#how-a-new-isolate-starts):
+ *
+ * 1. esbuild splits it. Otherwise the functions of a part that is loaded when first used would be outside of the part's function.
+ * 2. Wrangler bundles the files.
+ * 3. esbuild minifies the bundle. If wrangler did, the parts would be arrow functions, of which V8 parses every statement. These
+ *    are methods, of which V8 only looks for the end.
+ * @param folder where the files are written
+ * @param options wrangler's environment, and the path of its configuration
+ * @returns the path of the script to deploy, and esbuild's metafile of the first step
+ */
+export function bundle(folder: string, { env = "", config = "wrangler.toml" } = {}) {
+	const { first, metafile } = split(`${folder}/parts`, config);
+	const bundled = bundleReadably(folder, first, `--config=${config}`, `--env=${env}`);
+	return { script: minify(folder, bundled), metafile };
 }

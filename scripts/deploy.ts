@@ -47,7 +47,7 @@ function isDeployed() {
 }
 
 buildAssets();
-const { script } = bundle(`${root}/dist`, `--env=${environment}`);
+const { script } = bundle(`${root}/dist`, { env: environment });
 if (rest.includes("--dry-run")) deploy();
 else if (isDeployed()) {
 	migrate();

@@ -1,7 +1,7 @@
 /**
  * The order in which folders of src/ may import each other (docs/architecture.md#where-things-are).
  */
-import { readFileSync } from "node:fs";
+import type { Metafile } from "esbuild";
 
 /**
  * A folder may import only from itself and from folders before it. Files directly in src/ come
@@ -45,15 +45,11 @@ const ORDER = [
 
 const folderOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
 
-type Metafile = { inputs: Record<string, { imports: { path: string }[] }> };
-
 /**
  * Finds imports that point the wrong way. It uses what the bundler resolved, so type-only imports
  * are not checked.
- * @param file the path of esbuild's metafile
  */
-export function findWrongImports(file: string): string[] {
-	const { inputs }: Metafile = JSON.parse(readFileSync(file, "utf8"));
+export function findWrongImports({ inputs }: Metafile): string[] {
 	return Object.entries(inputs).flatMap(([path, { imports }]) => {
 		const from = folderOf(path);
 		if (from === undefined) return [];

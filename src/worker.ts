@@ -1,4 +1,3 @@
-import * as z from "zod";
 import { app } from "./app.ts";
 import { deleteOldDays } from "./auth/usage.ts";
 import { logError, logged } from "./parts/parts.ts";
@@ -23,8 +22,6 @@ async function runJob(message: Message, env: Env) {
 	);
 }
 
-const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
-
 /**
  * Starts to deliver a webhook's events. The message is done at once: if this worker is killed, the
  * clock sends another one.
@@ -33,7 +30,7 @@ function startDelivery(message: Message, env: Env, context: ExecutionContext) {
 	message.ack();
 	const run = async () => {
 		const { deliver } = await import("./webhooks/deliver.ts");
-		await deliver(env, Wake.parse(message.body));
+		await deliver(env, message.body);
 	};
 	context.waitUntil(logged("delivery of a webhook", run()));
 }

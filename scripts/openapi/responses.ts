@@ -2,15 +2,15 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { MEDIA } from "../../src/http/download.ts";
-import { ErrorBody } from "../../src/http/errors.ts";
+import { ErrorBody } from "../../src/http/error_body.ts";
 import { describe } from "../../src/http/reference.ts";
-import { documentedAs, Paging } from "../../src/http/router.ts";
+import { documentedAs, paging } from "../../src/http/router.ts";
 import { answerExample, bodyExample, errorExample } from "./examples.ts";
 import { headersOf } from "./headers.ts";
 import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
 import { content, type Json, namedPage, schemaOf, text } from "./schemas.ts";
 
-describe(Paging, {
+describe(paging(), {
 	limit: "How many results a page has at most.",
 	offset: "The index of the first result.",
 	cursor: "Where the page starts: part of the link `next`, which is all it is for.",

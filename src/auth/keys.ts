@@ -1,23 +1,26 @@
 import * as z from "zod";
+import { lazy } from "../http/lazy.ts";
 import { held, hold, release } from "./held.ts";
 
 /** A key's record in KV, under `key:<SHA-256 of its value, hex>` (docs/keys.md#the-kv-record). */
-const Key = z.object({
-	id: z.string(),
-	user_id: z.int(),
-	scopes: z.array(z.string()),
-	/** Empty: all. */
-	organizations: z.array(z.string()),
-	/** Empty: all. */
-	projects: z.array(z.int()),
-	/** IP addresses and CIDR ranges that the key may be used from. Empty: from any. Missing in records from before the field existed. */
-	allowed_ips: z.array(z.string()).default([]),
-	/** ISO 8601; null: never. */
-	expires_at: z.string().nullable(),
-	/** The version of the API that it was made with. Records of older keys lack it: the first one. */
-	version: z.string().optional(),
-});
-export type Key = z.infer<typeof Key>;
+const shape = lazy(() =>
+	z.object({
+		id: z.string(),
+		user_id: z.int(),
+		scopes: z.array(z.string()),
+		/** Empty: all. */
+		organizations: z.array(z.string()),
+		/** Empty: all. */
+		projects: z.array(z.int()),
+		/** IP addresses and CIDR ranges that the key may be used from. Empty: from any. Missing in records from before the field existed. */
+		allowed_ips: z.array(z.string()).default([]),
+		/** ISO 8601; null: never. */
+		expires_at: z.string().nullable(),
+		/** The version of the API that it was made with. Records of older keys lack it: the first one. */
+		version: z.string().optional(),
+	}),
+);
+export type Key = z.infer<ReturnType<typeof shape>>;
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -77,7 +80,7 @@ const kvKey = (hash: string) => `key:${hash}`;
  */
 export async function getCached({ KEYS }: Env, hash: string): Promise<Key | undefined> {
 	const record = await KEYS.get(kvKey(hash), { type: "json", cacheTtl: 60 });
-	const { data } = Key.safeParse(record);
+	const { data } = shape().safeParse(record);
 	// What another request has stored in the meantime is newer.
 	if (data && !held(hash)) hold(hash, data);
 	return data;

@@ -1,34 +1,10 @@
 import type { Context, ErrorHandler, NotFoundHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
-import * as z from "zod";
+import type * as z from "zod";
 import type { App } from "../env.ts";
 import type { ErrorCode } from "./codes.ts";
+import type { ErrorBody } from "./error_body.ts";
 import { formatted } from "./json.ts";
-import { documentAs } from "./router.ts";
-
-/** The body of every error response (docs/api.md#errors). */
-export const ErrorBody = z
-	.object({
-		type: documentAs(
-			z.string(),
-			z.enum([
-				"validation_error",
-				"invalid_request",
-				"authentication_error",
-				"throttled_error",
-				"server_error",
-			]),
-		),
-		code: z.string(),
-		detail: z.string(),
-		attr: z.string().nullable(),
-		/** The values that a choice may have. */
-		choices: z
-			.array(z.union([z.string(), z.number()]))
-			.readonly()
-			.optional(),
-	})
-	.meta({ id: "Error" });
 
 export type Choices = z.infer<typeof ErrorBody>["choices"];
 

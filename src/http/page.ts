@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import { lazy } from "./lazy.ts";
 
 /** The page of a list that a request asks for (docs/api.md#pages). */
 export type Page = {
@@ -29,13 +30,11 @@ export type Envelope<T> = {
 const positiveOr = (text: string | undefined, otherwise: number) =>
 	Number(/^\d+$/.test(text?.trim() ?? "") ? text : 0) || otherwise;
 
-const Cursor = z.tuple([
-	z.int().min(0),
-	z.int().min(0),
-	z.array(z.union([z.string(), z.number()])),
-]);
+const cursorShape = lazy(() =>
+	z.tuple([z.int().min(0), z.int().min(0), z.array(z.union([z.string(), z.number()]))]),
+);
 
-const write = (cursor: z.infer<typeof Cursor>) =>
+const write = (cursor: z.infer<ReturnType<typeof cursorShape>>) =>
 	new TextEncoder()
 		.encode(JSON.stringify(cursor))
 		.toBase64({ alphabet: "base64url", omitPadding: true });
@@ -47,7 +46,7 @@ function read(cursor: string | undefined, offset: number): Page["after"] {
 		const bytes = Uint8Array.fromBase64(cursor, {
 			alphabet: "base64url",
 		});
-		const [start, count, keys] = Cursor.parse(JSON.parse(new TextDecoder().decode(bytes)));
+		const [start, count, keys] = cursorShape().parse(JSON.parse(new TextDecoder().decode(bytes)));
 		return start === offset ? { count, keys } : undefined;
 	} catch {
 		return undefined;

@@ -4,6 +4,7 @@ import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import type { Documented } from "./answers.ts";
+import { lazy } from "./lazy.ts";
 import type { Envelope, FeedPage } from "./page.ts";
 
 /** A router that accepts every path with and without a trailing slash, for every method. */
@@ -106,11 +107,13 @@ export const jsonFile = (answer: z.ZodType) =>
  * The query parameters of every list (docs/api.md#pages). Only documented here: invalid values get
  * the default.
  */
-export const Paging = z.object({
-	limit: z.int().min(1).max(1000).meta({ default: 100 }).optional(),
-	offset: z.int().min(0).meta({ default: 0 }).optional(),
-	cursor: z.string().optional(),
-});
+export const paging = lazy(() =>
+	z.object({
+		limit: z.int().min(1).max(1000).meta({ default: 100 }).optional(),
+		offset: z.int().min(0).meta({ default: 0 }).optional(),
+		cursor: z.string().optional(),
+	}),
+);
 
 /** The fields of a page (docs/api.md#pages). */
 const envelopeOf = (item: z.ZodType) => ({
@@ -127,7 +130,9 @@ export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "d
 		get answer() {
 			return z.object(envelopeOf(item));
 		},
-		query: Paging,
+		get query() {
+			return paging();
+		},
 		...more,
 	});
 
@@ -142,7 +147,9 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S
 			return z.object({ ...nullable(shape).shape, ...envelopeOf(item) });
 		},
 		within: shape,
-		query: Paging,
+		get query() {
+			return paging();
+		},
 	});
 
 /**
@@ -155,11 +162,13 @@ export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shap
 			return z.object({ ...shape.shape, ...envelopeOf(item) });
 		},
 		within: shape,
-		query: Paging,
+		get query() {
+			return paging();
+		},
 	});
 
-/** The query parameter of a feed. Only documented here, like those of `Paging`. */
-export const FeedPaging = Paging.pick({ limit: true });
+/** The query parameter of a feed. Only documented here, like those of `paging`. */
+const feedPaging = lazy(() => paging().pick({ limit: true }));
 
 /** 200 with a part of a feed of `item`. */
 export const feedOf = <I extends z.ZodType>(item: I) =>
@@ -175,7 +184,9 @@ export const feedOf = <I extends z.ZodType>(item: I) =>
 				after: z.guid().nullable(),
 			});
 		},
-		query: FeedPaging,
+		get query() {
+			return feedPaging();
+		},
 		download: true,
 	});
 

@@ -1,6 +1,7 @@
 import { drizzle } from "drizzle-orm/d1";
+import * as z from "zod";
 import { type EventRow, toEvent } from "../feed/event.ts";
-import { type Wake, wake } from "../tenant/wake.ts";
+import { wake } from "../tenant/wake.ts";
 import { attempts, type Endpoint } from "./attempt.ts";
 import { toDelivery } from "./deliveries.ts";
 import { claim, type Round, recordRound, type Webhook } from "./progress.ts";
@@ -24,6 +25,8 @@ const WORK_MS = 10_000;
 
 /** A message can be delayed for so long. The clock sends the later ones. */
 const MINUTE_MS = 60_000;
+
+const Wake = z.object({ webhook: z.string(), lease: z.string().optional() });
 
 /** Sends events until one fails, or it is time to record. */
 async function send(
@@ -65,12 +68,12 @@ async function afterFailure(env: Env, { id, next_attempt_at }: Webhook) {
 	return wake(env, [{ webhook: id, delaySeconds: Math.max(0, Math.ceil(delay / 1000)) }]);
 }
 
-/** Delivers a webhook's events, oldest first, until there are no more, one fails, or time is up. */
-export async function deliver(env: Env, message: Wake) {
+/** Delivers a webhook's events, oldest first, until there are no more, one fails, or time is up. `message` is of the queue. */
+export async function deliver(env: Env, message: unknown) {
 	const db = drizzle(env.DB);
 	const attempt = attempts(env);
 	const until = Date.now() + WORK_MS;
-	let claimed = await claim(db, message);
+	let claimed = await claim(db, Wake.parse(message));
 	while (claimed) {
 		const { webhook, events } = claimed;
 		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };

@@ -13,7 +13,7 @@ import { createState, startAll } from "../../bench/services.ts";
 import { type Column, toMarkdown } from "../../bench/table.ts";
 import { bundleWorker, newFolder, SERVICE, startWorker } from "../../bench/workers.ts";
 
-const script = bundleWorker(SERVICE);
+const script = bundleWorker(SERVICE, "deployed");
 
 describe("services that are compared", () => {
 	let all: Measured[];

@@ -41,7 +41,7 @@ test.each([
 
 test("the source map of the deployed script leads to the source", () => {
 	const outdir = folder();
-	const { script } = bundle(outdir, "--env=");
+	const { script } = bundle(outdir);
 	const lines = readFileSync(script, "utf8").split("\n");
 	expect(lines.at(-2)).toBe("//# sourceMappingURL=worker.js.map");
 	const map = new SourceMap(JSON.parse(readFileSync(`${script}.map`, "utf8")));

@@ -29,7 +29,19 @@ for (const name of ["Error", "EvalError", "RangeError", "SyntaxError", "TypeErro
 	});
 `;
 
-test("an isolate that starts makes no error: V8 would read the whole script again, for its stack", async () => {
+/** Makes the script fail if it makes a shape before its first request: zod defines this property of each. */
+const REFUSE_SHAPES = `
+const define = Object.defineProperty;
+Object.defineProperty = (object, name, descriptor) => {
+	if (name === "_zod") throw "A shape was made.";
+	return define(object, name, descriptor);
+};
+`;
+
+test.each([
+	["error: V8 would read the whole script again, for its stack", REFUSE_ERRORS],
+	["shape: the first request makes those that it needs", REFUSE_SHAPES],
+])("an isolate that starts makes no %s", async (_, refuse) => {
 	const { script } = await startPart();
 	const miniflare = new Miniflare(
 		convertV4MiniflareOptions({
@@ -37,7 +49,7 @@ test("an isolate that starts makes no error: V8 would read the whole script agai
 			compatibilityDate: "2026-08-01",
 			compatibilityFlags: ["nodejs_compat"],
 			modules: true,
-			script: REFUSE_ERRORS + script,
+			script: refuse + script,
 		}),
 	);
 	await expect(miniflare.ready).resolves.toBeInstanceOf(URL);
