@@ -6,9 +6,10 @@ import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU } from "./pages.ts";
 import { changesUnderWay, me, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
+import { Button } from "./ui/button.tsx";
 import { Questions } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
-import { attempt, Notes } from "./ui/feedback.tsx";
+import { Notes } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
 
 /** A path of the menu, marked when its page or one below it is open. */
@@ -126,10 +127,10 @@ function Menu({ organization }: { organization: string | undefined }) {
 						</a>
 					</li>
 					<li>
-						<button type="button" class="plain" onClick={() => attempt(signOut)}>
+						<Button class="plain" onPress={signOut}>
 							<Icon of={LogOut} />
 							Sign out
-						</button>
+						</Button>
 					</li>
 				</ul>
 			</div>

@@ -3,6 +3,7 @@ import type { BatchExportLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { Empty, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
@@ -185,9 +186,9 @@ export function Log({
 				</ol>
 			)}
 			{entries?.hasMore && (
-				<button type="button" class="secondary outline" onClick={log.readOlder}>
+				<Button class="secondary outline" onPress={log.readOlder}>
 					Show older entries
-				</button>
+				</Button>
 			)}
 		</>
 	);

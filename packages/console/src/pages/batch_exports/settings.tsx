@@ -3,9 +3,10 @@ import { useLocation } from "preact-iso/router";
 import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone } from "../../ui/page.tsx";
 import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
@@ -70,12 +71,10 @@ async function remove(of: Export, onDone: () => void) {
 		action: "Delete export",
 		typed: of.name,
 	});
-	if (isSure)
-		await attempt(async () => {
-			await api.batchExports.delete(of);
-			say(`“${of.name}” is deleted.`);
-			onDone();
-		});
+	if (!isSure) return;
+	await api.batchExports.delete(of);
+	say(`“${of.name}” is deleted.`);
+	onDone();
 }
 
 /** The settings of an export, a test of its destination, and its deletion. */
@@ -136,13 +135,9 @@ export default function Settings({ of, replace }: Opened) {
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. What was written stays at the destination."
 				>
-					<button
-						type="button"
-						class="danger"
-						onClick={() => remove(of, () => route(to("batch_exports")))}
-					>
+					<Button class="danger" onPress={() => remove(of, () => route(to("batch_exports")))}>
 						Delete export
-					</button>
+					</Button>
 				</Danger>
 			</DangerZone>
 		</>

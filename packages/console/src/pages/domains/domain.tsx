@@ -4,9 +4,10 @@ import type { Domain as DomainType, Received, UpdateDomainBody } from "tenantry-
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
@@ -85,9 +86,9 @@ export default function Domain() {
 						</button>
 					)}
 					{isAdmin && (
-						<button type="button" class="danger" onClick={() => attempt(() => remove(domain))}>
+						<Button class="danger" onPress={() => remove(domain)}>
 							Delete
-						</button>
+						</Button>
 					)}
 				</>
 			}

@@ -8,9 +8,10 @@ import type {
 } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
@@ -181,9 +182,9 @@ function Shown({
 		route(to("audit_streams"), true);
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<button type="button" class="secondary outline" onClick={() => attempt(work)}>
+		<Button class="secondary outline" onPress={work}>
 			{words}
-		</button>
+		</Button>
 	);
 	return (
 		<PageView
@@ -209,9 +210,9 @@ function Shown({
 					title="Delete this audit stream"
 					text="Its files stay in the bucket. What isn’t written yet won’t be."
 				>
-					<button type="button" class="danger" onClick={() => attempt(remove)}>
+					<Button class="danger" onPress={remove}>
 						Delete audit stream
-					</button>
+					</Button>
 				</Danger>
 			</DangerZone>
 			{isEditing && <EditDialog stream={stream} save={save} onClose={() => setEditing(false)} />}

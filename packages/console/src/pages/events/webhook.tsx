@@ -4,9 +4,10 @@ import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say, warn } from "../../ui/feedback.tsx";
+import { say, warn } from "../../ui/feedback.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
@@ -183,9 +184,9 @@ function Shown({
 	const actions = useActions(webhook, refresh, save);
 	const close = () => setOpen(undefined);
 	const button = (words: string, work: () => Promise<unknown>) => (
-		<button type="button" class="secondary outline" onClick={() => attempt(work)}>
+		<Button class="secondary outline" onPress={work}>
 			{words}
-		</button>
+		</Button>
 	);
 	return (
 		<PageView
@@ -218,9 +219,9 @@ function Shown({
 					title="Delete this webhook"
 					text="It gets no more events. Its deliveries are forgotten."
 				>
-					<button type="button" class="danger" onClick={() => attempt(actions.remove)}>
+					<Button class="danger" onPress={actions.remove}>
 						Delete webhook
-					</button>
+					</Button>
 				</Danger>
 			</DangerZone>
 			{open === "edit" && <EditDialog webhook={webhook} save={save} onClose={close} />}

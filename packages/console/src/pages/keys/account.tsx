@@ -5,9 +5,10 @@ import type { Received, ServiceAccount } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
@@ -80,16 +81,14 @@ function Delete() {
 			typed: account.name,
 		});
 		if (!isSure) return;
-		await attempt(async () => {
-			await api.serviceAccounts.delete(account);
-			route(to("service_accounts"));
-			say(`“${account.name}” is deleted.`);
-		});
+		await api.serviceAccounts.delete(account);
+		route(to("service_accounts"));
+		say(`“${account.name}” is deleted.`);
 	}
 	return (
-		<button type="button" class="danger" onClick={remove}>
+		<Button class="danger" onPress={remove}>
 			Delete
-		</button>
+		</Button>
 	);
 }
 

@@ -2,6 +2,7 @@ import { useLocation } from "preact-iso/router";
 import type { UpdateOrganizationBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
@@ -135,9 +136,9 @@ function Leave() {
 			}
 		>
 			{!isOwner && (
-				<button type="button" class="danger" onClick={() => attempt(leave)}>
+				<Button class="danger" onPress={leave}>
 					Leave organization
-				</button>
+				</Button>
 			)}
 		</Danger>
 	);
@@ -167,9 +168,9 @@ function Delete() {
 	}
 	return (
 		<Danger title="Delete this organization" text="With everything in it. This can't be undone.">
-			<button type="button" class="danger" onClick={() => attempt(remove)}>
+			<Button class="danger" onPress={remove}>
 				Delete organization
-			</button>
+			</Button>
 		</Danger>
 	);
 }

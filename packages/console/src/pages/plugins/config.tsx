@@ -2,13 +2,14 @@ import { useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Area, Field, Form, text } from "../../ui/form.tsx";
 import { Danger, DangerZone } from "../../ui/page.tsx";
-import { configName } from "./config_parts.tsx";
-import { type Config, ConfigView, useConfig } from "./config_view.tsx";
+import { type Config, configName } from "./config_parts.tsx";
+import { ConfigView, useConfig } from "./config_view.tsx";
 import { fieldsOf, parsed, pluginIn } from "./schema.ts";
 import { changedSettings, nameOfSetting, SettingFields } from "./settings.tsx";
 
@@ -147,10 +148,7 @@ function Remove({ config }: { config: Config }) {
 			action: "Remove from project",
 		});
 		if (!yes) return;
-		const isDone = await attempt(() =>
-			api.pluginConfigs.delete({ project: config.team_id, id: config.id }),
-		);
-		if (!isDone) return;
+		await api.pluginConfigs.delete({ project: config.team_id, id: config.id });
 		say(`${configName(config)} is removed from the project.`);
 		route(to(`plugin_configs?project=${config.team_id}`));
 	}
@@ -160,9 +158,9 @@ function Remove({ config }: { config: Config }) {
 				title="Remove from the project"
 				text="Its settings and its log go. To stop it only, disable it."
 			>
-				<button type="button" class="danger" onClick={remove}>
+				<Button class="danger" onPress={remove}>
 					Remove
-				</button>
+				</Button>
 			</Danger>
 		</DangerZone>
 	);

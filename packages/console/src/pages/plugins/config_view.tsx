@@ -1,15 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso/router";
-import type { PluginConfig, Received } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
-import { configName, EnabledSwitch } from "./config_parts.tsx";
-import { setEnabled } from "./enable.ts";
-
-export type Config = Received<PluginConfig, "pluginConfigs">;
+import { type Config, configName, EnabledSwitch } from "./config_parts.tsx";
 
 /** The ids in the paths of a config's pages. */
 export function useIds() {
@@ -53,14 +49,11 @@ export function ConfigView({
 				config && (
 					<EnabledSwitch
 						config={config}
-						isBusy={of.isLoading}
-						onToggle={() =>
-							attempt(async () => {
-								const changed = await setEnabled(config, !config.enabled);
-								say(`${configName(changed)} is ${changed.enabled ? "enabled" : "disabled"}.`);
-								of.reload();
-							})
-						}
+						onChanged={(changed) => {
+							of.replace(changed);
+							// For its ETag, which only a GET has.
+							of.reload();
+						}}
 					/>
 				)
 			}

@@ -4,7 +4,8 @@ import { type Plugin, type RepositoryEntry, TenantryError } from "tenantry-clien
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { attempt, Empty, Show, say } from "../../ui/feedback.tsx";
+import { useAction } from "../../ui/button.tsx";
+import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Choice, Field, Form, Group, refusal, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
@@ -141,6 +142,7 @@ function Catalogue({
 	onInstall: (url: string) => Promise<void>;
 }) {
 	const [{ search = "", type }] = useQuery();
+	const { isBusy, run } = useAction();
 	const [installing, setInstalling] = useState<string>();
 	const loaded = useLoad((signal) => readCatalogue(organization, signal), [organization]);
 	return (
@@ -184,15 +186,16 @@ function Catalogue({
 												type="button"
 												class="secondary outline small"
 												aria-label={`Install ${entry.name}`}
-												aria-disabled={installing !== undefined}
-												onClick={async () => {
-													if (installing !== undefined) return;
-													setInstalling(entry.url);
-													await attempt(() => onInstall(entry.url));
-													setInstalling(undefined);
-												}}
+												aria-disabled={isBusy}
+												aria-busy={isBusy && installing === entry.url}
+												onClick={() =>
+													run(() => {
+														setInstalling(entry.url);
+														return onInstall(entry.url);
+													})
+												}
 											>
-												{installing === entry.url ? "Installing…" : "Install"}
+												{isBusy && installing === entry.url ? "Installing…" : "Install"}
 											</button>
 										)}
 									</div>

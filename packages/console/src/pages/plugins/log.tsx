@@ -1,7 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginLogEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
-import { attempt, Empty, Problem, wordsOf } from "../../ui/feedback.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Empty, Problem, wordsOf } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import type { LogFilters, useLog } from "./follow.ts";
 
@@ -119,7 +120,7 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 					</p>
 				</Empty>
 			) : (
-				<Lines entries={entries} hasOlder={hasOlder} onOlder={() => attempt(log.readOlder)} />
+				<Lines entries={entries} hasOlder={hasOlder} onOlder={log.readOlder} />
 			)}
 			{entries !== undefined && error !== undefined && (
 				<p class="field-error" role="status">
@@ -137,7 +138,7 @@ function Lines({
 }: {
 	entries: PluginLogEntry[];
 	hasOlder: boolean;
-	onOlder: () => void;
+	onOlder: () => Promise<void>;
 }) {
 	const box = useRef<HTMLDivElement>(null);
 	const isAtEnd = useRef(true);
@@ -166,9 +167,9 @@ function Lines({
 				}}
 			>
 				{hasOlder && (
-					<button type="button" class="secondary outline small" onClick={onOlder}>
+					<Button class="secondary outline small" onPress={onOlder}>
 						Show older entries
-					</button>
+					</Button>
 				)}
 				<ol>
 					{entries.map((entry, i) => (

@@ -3,9 +3,10 @@ import type { Project as ProjectType, Received, UpdateProjectBody } from "tenant
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { attempt, Show, say } from "../../ui/feedback.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
@@ -121,9 +122,9 @@ export default function Project() {
 						title="Delete this project"
 						text="With its events, exports and plugin configurations."
 					>
-						<button type="button" class="danger" onClick={() => attempt(() => remove(project))}>
+						<Button class="danger" onPress={() => remove(project)}>
 							Delete project
-						</button>
+						</Button>
 					</Danger>
 				</DangerZone>
 			)}

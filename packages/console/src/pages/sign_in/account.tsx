@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Me, Received, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { api, reloadMe } from "../../session.ts";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { attempt, Show, say } from "../../ui/feedback.tsx";
@@ -176,15 +177,12 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					{is_required &&
 						"An organization of yours requires a second factor: you will be asked to set one up when you next sign in."}
 				</p>
-				<button
-					type="button"
+				<Button
 					class="secondary outline"
-					onClick={() =>
-						attempt(async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) }))
-					}
+					onPress={async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) })}
 				>
 					Set up a second factor
-				</button>
+				</Button>
 			</div>
 		);
 	return (
