@@ -2,12 +2,13 @@ import { BookOpen, ChevronsUpDown, type IconNode, LogOut, Plus } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
+import { guardForms } from "./leaving.ts";
 import { organizationIn, pathIn } from "./organization.tsx";
 import { MENU, OWN_MENU } from "./pages.ts";
 import { changesUnderWay, me, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
-import { Questions } from "./ui/dialog.tsx";
+import { mayDiscard, Questions } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
 import { Notes } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
@@ -127,7 +128,7 @@ function Menu({ organization }: { organization: string | undefined }) {
 						</a>
 					</li>
 					<li>
-						<Button class="plain" onPress={signOut}>
+						<Button class="plain" onPress={async () => (await mayDiscard()) && signOut()}>
 							<Icon of={LogOut} />
 							Sign out
 						</Button>
@@ -177,7 +178,8 @@ const Working = () =>
 
 /** What surrounds every page of a signed-in user: the menu, and where errors, notes and questions appear. */
 export function Shell({ children }: { children: ComponentChildren }) {
-	const { path } = useLocation();
+	const { path, route } = useLocation();
+	useEffect(() => guardForms(route), []);
 	return (
 		<div class="shell">
 			<a class="skip" href="#main">

@@ -109,6 +109,7 @@ export default function Settings({ of, replace }: Opened) {
 		if (Object.keys(body.current).length === 0) return say("Nothing has changed.");
 		const isSaved = await besideSettings(type, () => save(flat(of), listed(type, body.current)));
 		if (isSaved) say("The export is saved.");
+		return isSaved;
 	}
 
 	async function test(fields: FormData) {

@@ -67,8 +67,10 @@ function SettingsForm() {
 	});
 	async function submit(fields: FormData) {
 		const changes = changesOf(valuesOf(fields), organization);
-		if (Object.keys(changes).length === 0) say("Nothing was changed.");
-		else if (await save(organization, changes)) say("The settings are saved.");
+		if (Object.keys(changes).length === 0) return say("Nothing was changed.");
+		const isSaved = await save(organization, changes);
+		if (isSaved) say("The settings are saved.");
+		return isSaved;
 	}
 	return (
 		<>

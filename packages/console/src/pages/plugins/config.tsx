@@ -108,8 +108,8 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 				action="Save"
 				onSubmit={async (form) => {
 					const changes = changesIn(form);
-					if (Object.keys(changes).length === 0) say("Nothing has changed.");
-					else await save(config, changes);
+					if (Object.keys(changes).length > 0) return save(config, changes);
+					return say("Nothing has changed.");
 				}}
 			>
 				<SettingFields fields={fields} stored={stored} />

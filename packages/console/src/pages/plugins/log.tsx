@@ -61,8 +61,7 @@ const NEAR = 24;
 
 /** A log that grows at its end, and stays there while the reader does. */
 export function Log({ log }: { log: ReturnType<typeof useLog> }) {
-	const { entries, error, hasOlder, isFollowing } = log;
-	const [query] = useQuery();
+	const { entries, error, hasOlder, isFollowing, isFiltered } = log;
 	return (
 		<>
 			<div class="log-head">
@@ -108,13 +107,9 @@ export function Log({ log }: { log: ReturnType<typeof useLog> }) {
 					<Problem error={error} />
 				)
 			) : entries.length === 0 ? (
-				<Empty
-					title={
-						query.search || query.type || query.period ? "Nothing found" : "Nothing logged yet"
-					}
-				>
+				<Empty title={isFiltered ? "Nothing found" : "Nothing logged yet"}>
 					<p>
-						{query.search || query.type || query.period
+						{isFiltered
 							? "No entry matches these filters."
 							: "Enable the plugin or start a job. What it logs appears here by itself, and is kept for seven days."}
 					</p>

@@ -107,7 +107,9 @@ export default function Project() {
 						key={version}
 						action="Save changes"
 						onSubmit={async (fields) => {
-							if (await save(project, changesIn(project, fields))) say("The project is saved.");
+							const isSaved = await save(project, changesIn(project, fields));
+							if (isSaved) say("The project is saved.");
+							return isSaved;
 						}}
 					>
 						<ProjectFields project={project} />

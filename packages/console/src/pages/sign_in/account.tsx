@@ -40,7 +40,9 @@ function Names() {
 								text(fields, "first_name"),
 								text(fields, "last_name"),
 							];
-							if (await save(user, { first_name, last_name })) say("Your name is saved.");
+							const isSaved = await save(user, { first_name, last_name });
+							if (isSaved) say("Your name is saved.");
+							return isSaved;
 						}}
 					>
 						<Facts rows={[["Email address", user.email]]} />
