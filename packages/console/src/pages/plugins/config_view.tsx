@@ -6,6 +6,8 @@ import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { type Config, configName, EnabledSwitch } from "./config_parts.tsx";
+import { pluginIn } from "./schema.ts";
+import { nameOf } from "./words.tsx";
 
 /** The ids in the paths of a config's pages. */
 export function useIds() {
@@ -57,7 +59,17 @@ export function ConfigView({
 					/>
 				)
 			}
-			lead={config?.description}
+			lead={
+				config && (
+					<>
+						A config of the plugin{" "}
+						<a href={to(`plugins/${config.plugin}`)}>
+							{nameOf({ ...pluginIn(config), id: config.plugin })}
+						</a>
+						, for this project only. {config.description}
+					</>
+				)
+			}
 		>
 			<Tabs
 				label="Plugin config"

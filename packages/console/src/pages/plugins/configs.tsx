@@ -55,7 +55,12 @@ export default function Configs() {
 	return (
 		<PageView
 			title="Plugin configs"
-			lead="The plugins that work for a project, with their settings, jobs and logs."
+			lead={
+				<>
+					A plugin config sets up a plugin in one project. It has its own settings, jobs and log.
+					What can be set up here is installed under <a href={to("plugins")}>Plugins</a>.
+				</>
+			}
 			actions={
 				<a class="button" href={to(`plugin_configs/new?project=${project.id}`)}>
 					Set up a plugin

@@ -55,7 +55,16 @@ export default function Install() {
 			</PageView>
 		);
 	return (
-		<PageView title="Install a plugin" above={above}>
+		<PageView
+			title="Install a plugin"
+			above={above}
+			lead={
+				<>
+					An installed plugin does nothing yet: set it up in a project with a{" "}
+					<a href={to("plugin_configs")}>plugin config</a>.
+				</>
+			}
+		>
 			<Section title="From an address">
 				<FromUrl onInstall={async (url) => open(await install(url))} />
 			</Section>

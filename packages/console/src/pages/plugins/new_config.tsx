@@ -27,7 +27,16 @@ export default function NewConfig() {
 	const { canConfigure } = useAccess();
 	const plugins = useLoad((signal) => readPlugins(organization.id, signal), [organization.id]);
 	return (
-		<PageView title="Set up a plugin" above={[[to("plugin_configs"), "Plugin configs"]]}>
+		<PageView
+			title="Set up a plugin"
+			above={[[to("plugin_configs"), "Plugin configs"]]}
+			lead={
+				<>
+					This makes a plugin config: the settings of an installed{" "}
+					<a href={to("plugins")}>plugin</a> in one project.
+				</>
+			}
+		>
 			{canConfigure ? (
 				<Show of={plugins}>
 					{(plugins) =>
