@@ -142,7 +142,7 @@ inBrowser("the shell", (open) => {
 
 	test("a changed form asks before it is left, and a saved one doesn't", async () => {
 		const { path } = await newOrganization("North Ltd");
-		await clientOf().organizations.create({ name: "South Ltd" });
+		await clientOf().organizations.create({ name: "East Ltd" });
 		const page = await open(`${path}/members`);
 		await inMenu(page, "Settings").click();
 		const name = page.getByLabel("Name");
@@ -167,7 +167,7 @@ inBrowser("the shell", (open) => {
 		await page.evaluate("history.back()");
 		await stay();
 		await page.getByRole("button", { name: "Organization: North Ltd" }).click();
-		await page.getByRole("link", { name: "South Ltd" }).click();
+		await page.getByRole("link", { name: "East Ltd" }).click();
 		await stay();
 		await page.getByRole("button", { name: "Sign out" }).click();
 		await stay();
@@ -190,7 +190,7 @@ inBrowser("the shell", (open) => {
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 
 		await inMenu(page, "Projects").click();
-		await page.getByRole("button", { name: "Create a project" }).click();
+		await page.getByRole("button", { name: "Create project" }).click();
 		const dialog = page.getByRole("dialog", { name: "Create a project" });
 		await dialog.getByLabel("Name").press("X");
 		await page.keyboard.press("Escape");
