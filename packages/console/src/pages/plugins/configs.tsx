@@ -58,7 +58,7 @@ export default function Configs() {
 			lead={
 				<>
 					A plugin config sets up a plugin in one project. It has its own settings, jobs and log.
-					What can be set up here is installed under <a href={to("plugins")}>Plugins</a>.
+					The plugins to choose from are under <a href={to("plugins")}>Plugins</a>.
 				</>
 			}
 			actions={

@@ -65,8 +65,10 @@ export function PluginView<T extends Plugin>({
 			lead={
 				of.data && (
 					<>
-						{of.data.description} It works in projects that have a{" "}
-						<a href={to("plugin_configs")}>plugin config</a> for it.
+						{of.data.description}
+						{of.data.description && <br />}
+						It works in projects that have a <a href={to("plugin_configs")}>plugin config</a> for
+						it.
 					</>
 				)
 			}
