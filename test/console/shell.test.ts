@@ -189,6 +189,20 @@ inBrowser("the shell", (open) => {
 		await page.evaluate("history.back()");
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 
+		// What ends after its page was left leads nowhere.
+		await page.getByRole("button", { name: "Organization: North LtdX" }).click();
+		await page.getByRole("link", { name: "New organization" }).click();
+		await page.getByLabel("Name").fill("Zeta Ltd");
+		const { promise: answer, resolve } = Promise.withResolvers<void>();
+		await page.route("**/api/organizations", (route) => answer.then(() => route.continue()));
+		await page.getByRole("button", { name: "Create organization" }).click();
+		await page.evaluate("history.back()");
+		await question.getByRole("button", { name: "Discard changes" }).click();
+		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+		resolve();
+		await page.getByText("Zeta Ltd").waitFor({ state: "attached" });
+		expect(new URL(page.url()).pathname).toBe(`${path}/members`);
+
 		await inMenu(page, "Projects").click();
 		await page.getByRole("button", { name: "Create project" }).click();
 		const dialog = page.getByRole("dialog", { name: "Create a project" });

@@ -58,6 +58,17 @@ export function useLoad<T>(
 	return { ...state, isLoading: state.isLoading || !isAsked, reload, replace };
 }
 
+/** Whether a page is open still: somebody may have left it while something took its time. */
+const isOpen = (path: string) => (location.pathname.replace(/\/+$/, "") || "/") === path;
+
+/** A function that opens another page, unless the user has gone elsewhere since this one called it. */
+export function useNavigate() {
+	const { path, route } = useLocation();
+	return (url: string, isReplaced = false) => {
+		if (isOpen(path)) route(url, isReplaced);
+	};
+}
+
 /** Changes of the page's query: `undefined` and `""` remove a parameter. */
 type Changes = Record<string, string | undefined>;
 
@@ -68,8 +79,7 @@ type Changes = Record<string, string | undefined>;
 export function useQuery() {
 	const { path, query, route } = useLocation();
 	const change = (changes: Changes) => {
-		// A timer may end after the page was left.
-		if ((location.pathname.replace(/\/+$/, "") || "/") !== path) return;
+		if (!isOpen(path)) return;
 		const next = new URLSearchParams(location.search);
 		for (const [name, value] of Object.entries(changes))
 			if (value) next.set(name, value);

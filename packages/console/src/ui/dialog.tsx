@@ -89,6 +89,8 @@ const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined
 /** Asks before something that can't be undone, or that has consequences. */
 export const confirm = (question: Question) =>
 	new Promise<boolean>((resolve) => {
+		// Back can be pressed while another question is open, which then isn't asked any more.
+		asked.value?.answer(false);
 		asked.value = {
 			...question,
 			answer: (yes) => {
@@ -163,4 +165,5 @@ function Asked({
 }
 
 /** Where `confirm` asks. The shell has one. */
-export const Questions = () => (asked.value ? <Asked {...asked.value} /> : null);
+export const Questions = () =>
+	asked.value ? <Asked key={asked.value.title} {...asked.value} /> : null;

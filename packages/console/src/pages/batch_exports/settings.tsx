@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { BatchExport, Received, UpdateBatchExportBody } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -80,7 +80,7 @@ async function remove(of: Export, onDone: () => void) {
 /** The settings of an export, a test of its destination, and its deletion. */
 export default function Settings({ of, replace }: Opened) {
 	const { organization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const { type } = of.destination;
 	const trial = useTrial();
 	/** Each save makes the form anew, with what is stored then. */
@@ -136,7 +136,7 @@ export default function Settings({ of, replace }: Opened) {
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. What was written stays at the destination."
 				>
-					<Button class="danger" onPress={() => remove(of, () => route(to("batch_exports")))}>
+					<Button class="danger" onPress={() => remove(of, () => navigate(to("batch_exports")))}>
 						Delete export
 					</Button>
 				</Danger>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso/router";
+import { useRoute } from "preact-iso/router";
 import type { Domain as DomainType, Received, UpdateDomainBody } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -27,7 +27,7 @@ const LABELS = {
 /** A domain: its proof, and how people with its addresses sign in (docs/organizations.md#domains). */
 export default function Domain() {
 	const { organization, isAdmin, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const { domain: id = "" } = useRoute().params;
 	const [isRenaming, setRenaming] = useState(false);
 	const read = (signal?: AbortSignal) =>
@@ -64,7 +64,7 @@ export default function Domain() {
 		if (!isSure) return;
 		await api.domains.delete({ organization: organization.id, id });
 		say(`${domain} is deleted.`);
-		route(to("domains"));
+		navigate(to("domains"));
 	}
 
 	return (

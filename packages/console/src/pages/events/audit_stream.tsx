@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type {
 	AuditStream,
 	BatchExportTrial,
 	Received,
 	UpdateAuditStreamBody,
 } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -155,7 +155,7 @@ function Shown({
 	replace: (stream: Row) => void;
 }) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A load that fails replaces the page, and with it what is just being typed.
@@ -179,7 +179,7 @@ function Shown({
 		if (!isSure) return;
 		await api.auditStreams.delete(stream);
 		say(`${stream.name} is deleted.`);
-		route(to("audit_streams"), true);
+		navigate(to("audit_streams"), true);
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<Button class="secondary outline" onPress={work}>

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { Received, UpdateWebhookBody, Webhook } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -75,7 +74,7 @@ function State({ webhook, onReplay }: { webhook: Row; onReplay: () => void }) {
 /** What can be done with a webhook. */
 function useActions(webhook: Row, reload: () => void, save: Save) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const host = hostOf(webhook.url);
 	return {
 		async test() {
@@ -97,7 +96,7 @@ function useActions(webhook: Row, reload: () => void, save: Save) {
 			if (!isSure) return;
 			await api.webhooks.delete(webhook);
 			say(`The webhook of ${host} is deleted.`);
-			route(to("webhooks"), true);
+			navigate(to("webhooks"), true);
 		},
 	};
 }

@@ -1,8 +1,8 @@
 import { createContext } from "preact";
 import { useContext, useState } from "preact/hooks";
-import { Route, Router, useLocation, useRoute } from "preact-iso/router";
+import { Route, Router, useRoute } from "preact-iso/router";
 import type { Received, ServiceAccount } from "tenantry-client";
-import { type Loaded, useLoad } from "../../load.ts";
+import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -72,7 +72,7 @@ function Edit() {
 function Delete() {
 	const { account } = useAccount();
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete “${account.name}”?`,
@@ -82,7 +82,7 @@ function Delete() {
 		});
 		if (!isSure) return;
 		await api.serviceAccounts.delete(account);
-		route(to("service_accounts"));
+		navigate(to("service_accounts"));
 		say(`“${account.name}” is deleted.`);
 	}
 	return (

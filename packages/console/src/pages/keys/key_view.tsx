@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { PersonalApiKey } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { isByMail, revokeAndSignOut, signIn } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
@@ -112,7 +111,7 @@ function Use<K extends PersonalApiKey>({ keys, of }: { keys: Keys<K>; of: K }) {
 
 /** A key: what it may do, how it was used, and what can be done with it. */
 export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>; id: string }) {
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const [made, setMade] = useState<PersonalApiKey>();
 	const loaded = useLoad(
 		async (signal) => {
@@ -151,7 +150,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		if (!isSure) return;
 		if (isSession) return revokeAndSignOut();
 		await keys.revoke(key);
-		route(listPath);
+		navigate(listPath);
 		say(`“${key.label}” is revoked.`);
 	}
 

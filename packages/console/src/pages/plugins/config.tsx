@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -135,7 +135,7 @@ function Settings({ config, onSaved }: { config: Config; onSaved: (saved: Config
 
 function Remove({ config }: { config: Config }) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	async function remove() {
 		const yes = await confirm({
 			title: `Remove ${configName(config)} from the project?`,
@@ -150,7 +150,7 @@ function Remove({ config }: { config: Config }) {
 		if (!yes) return;
 		await api.pluginConfigs.delete({ project: config.team_id, id: config.id });
 		say(`${configName(config)} is removed from the project.`);
-		route(to(`plugin_configs?project=${config.team_id}`));
+		navigate(to(`plugin_configs?project=${config.team_id}`));
 	}
 	return (
 		<DangerZone>

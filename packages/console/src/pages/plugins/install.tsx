@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import { type Plugin, type RepositoryEntry, TenantryError } from "tenantry-client";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
@@ -30,11 +29,11 @@ const aboutUrl = (error: unknown) =>
 export default function Install() {
 	const { organization, to } = useOrganization();
 	const { canInstall } = useAccess();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 
 	function open(plugin: Pick<Plugin, "id" | "name">) {
 		say(`${nameOf(plugin)} is installed.`);
-		route(to(`plugins/${plugin.id}`));
+		navigate(to(`plugins/${plugin.id}`));
 	}
 
 	async function install(url: string) {
@@ -226,7 +225,7 @@ const CREATE = {
 
 function Own({ organization }: { organization: string }) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	return (
 		<Form
 			action="Create and write"
@@ -238,7 +237,7 @@ function Own({ organization }: { organization: string }) {
 					{ organization },
 					{ name: text(fields, "name") },
 				);
-				route(to(`plugins/${id}/source`));
+				navigate(to(`plugins/${id}/source`));
 			}}
 		>
 			<Field name="name" label="Name" required maxlength={200} />

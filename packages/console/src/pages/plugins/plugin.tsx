@@ -1,5 +1,5 @@
-import { useLocation } from "preact-iso/router";
 import type { Plugin } from "tenantry-client";
+import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -146,7 +146,7 @@ function Abilities({ plugin }: { plugin: Plugin }) {
 
 function Dangers({ plugin, onChange }: Part) {
 	const { to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const { isRoot } = useAccess();
 	const { isOwn } = useRights(plugin);
 	if (!isOwn) return null;
@@ -174,7 +174,7 @@ function Dangers({ plugin, onChange }: Part) {
 		if (!yes) return;
 		await api.pipelineDestinations.delete(at(plugin));
 		say(`${nameOf(plugin)} is removed.`);
-		route(to("plugins"));
+		navigate(to("plugins"));
 	}
 
 	return (

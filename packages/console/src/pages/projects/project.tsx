@@ -1,6 +1,6 @@
-import { useLocation, useRoute } from "preact-iso/router";
+import { useRoute } from "preact-iso/router";
 import type { Project as ProjectType, Received, UpdateProjectBody } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
@@ -35,7 +35,7 @@ async function isProjectAdmin(project: number, signal: AbortSignal) {
 /** A project, with its settings and its members (docs/organizations.md#projects). */
 export default function Project() {
 	const { organization, isAdmin, isOwner, reloadOrganization, to } = useOrganization();
-	const { route } = useLocation();
+	const navigate = useNavigate();
 	const id = Number(useRoute().params.project);
 	const read = (signal?: AbortSignal) =>
 		api.organizationProjects.get({ organization: organization.id, id }, { signal });
@@ -81,7 +81,7 @@ export default function Project() {
 		await api.organizationProjects.delete({ organization: organization.id, id });
 		say(`${name} is deleted.`);
 		reloadOrganization();
-		route(to("projects"));
+		navigate(to("projects"));
 	}
 
 	return (
