@@ -207,13 +207,14 @@ inBrowser("the shell", (open) => {
 		await page.getByRole("button", { name: "Create project" }).click();
 		const dialog = page.getByRole("dialog", { name: "Create a project" });
 		await dialog.getByLabel("Name").press("X");
+		// After a few in a row, the browser closes the dialog itself.
+		for (let time = 0; time < 3; time += 1) {
+			await page.keyboard.press("Escape");
+			await question.waitFor();
+			await page.keyboard.press("Escape");
+			await question.waitFor({ state: "detached" });
+		}
 		await page.keyboard.press("Escape");
-		await question.waitFor();
-		// The second Escape in a row closes a dialog whatever its page says, the third is this dialog's again.
-		await page.keyboard.press("Escape");
-		await question.waitFor({ state: "detached" });
-		await page.keyboard.press("Escape");
-		await question.waitFor();
 		await question.getByRole("button", { name: "Keep editing" }).click();
 		expect(await dialog.getByLabel("Name").inputValue()).toBe("X");
 		await dialog.getByLabel("Name").press("Backspace");

@@ -51,7 +51,7 @@ export function Dialog({
 				if (event.cancelable) leave();
 			}}
 			onClose={() => {
-				// The browser itself closes it if Escape is pressed again with nothing in between.
+				// The browser itself closes it if Escape is pressed a few times with nothing in between.
 				ref.current?.showModal();
 				leave();
 			}}
