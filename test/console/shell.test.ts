@@ -216,7 +216,7 @@ inBrowser("the shell", (open) => {
 		await dialog.waitFor();
 		await question.getByRole("button", { name: "Keep editing" }).click();
 		expect(await dialog.getByLabel("Name").inputValue()).toBe("X");
-		await dialog.getByLabel("Name").press("Backspace");
+		await dialog.getByLabel("Name").fill("");
 		await page.keyboard.press("Escape");
 		await dialog.waitFor({ state: "detached" });
 	});
